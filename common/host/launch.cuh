@@ -1,0 +1,41 @@
+/// @file
+/// The one way to start a kernel. A shadow of this header runs it on the CPU device instead.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "common/host/error.hpp"
+
+namespace ladder {
+
+/// How a kernel is launched. `name` is what reports and traces call it.
+struct LaunchConfig {
+  const char* name = "kernel";
+  dim3 grid, block;
+  size_t shared_bytes = 0; ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
+  dim3 cluster = dim3(1, 1, 1);
+  cudaStream_t stream = nullptr;
+};
+
+/// Launches `kernel` with `args`, converted to the kernel's own parameter types.
+/// @throws CudaError if the launch is refused.
+template <class... Params, class... Args>
+void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
+  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(config.shared_bytes)));
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {config.cluster.x, config.cluster.y, config.cluster.z};
+  cudaLaunchConfig_t cuda{};
+  cuda.gridDim = config.grid;
+  cuda.blockDim = config.block;
+  cuda.dynamicSmemBytes = config.shared_bytes;
+  cuda.stream = config.stream;
+  cuda.attrs = &cluster;
+  // A cluster of one block is a plain launch, which also GPUs without clusters accept.
+  cuda.numAttrs = config.cluster.x * config.cluster.y * config.cluster.z > 1 ? 1 : 0;
+  CUDA_CHECK(cudaLaunchKernelEx(&cuda, kernel, static_cast<Params>(std::forward<Args>(args))...));
+}
+
+} // namespace ladder

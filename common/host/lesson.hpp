@@ -1,0 +1,54 @@
+/// @file
+/// What a lesson tells the shared module about itself: its knobs, the rungs it adds to the ladder, and how to
+/// launch it.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/host/gemm.hpp"
+
+namespace ladder {
+
+/// A choice that the reader may make on the command line, for example `--slots 3`. `choices` lists every
+/// allowed value; the first is the default. A list on the command line (`--slots 2,3,4`) becomes one table
+/// row for each value.
+struct Knob {
+  std::string name;
+  std::string help;
+  std::vector<std::string> choices;
+};
+
+/// One value for each knob, by the knob's name.
+using Settings = std::map<std::string, std::string>;
+
+/// One row of the climb. A lesson has several where it brings several gains: 02 brings tiling, then tensor
+/// cores.
+struct Rung {
+  std::string label; ///< shown in the table, for example "tiled, CUDA cores"
+  Settings settings; ///< what differs from the defaults
+};
+
+/// A lesson as the programs see it; `lesson.cu` of each directory defines one.
+struct Lesson {
+  std::string name; ///< its directory, for example "03_double_buffer"
+  std::string idea; ///< one sentence
+  std::vector<Knob> knobs;
+  std::vector<Rung> rungs;
+  int minimum_compute_capability = 80; ///< major * 10 + minor; the CPU device runs all
+
+  /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
+  /// run.
+  std::function<void(const Gemm&, const Settings&)> check;
+  /// Launches the kernel on the stream and returns; throws what `check` throws, and ladder::CudaError.
+  std::function<void(const Gemm&, const Settings&, cudaStream_t)> launch;
+
+  /// Every knob at its default, overridden by `chosen`.
+  /// @throws std::invalid_argument for an unknown knob or value.
+  Settings settings(const Settings& chosen = {}) const;
+};
+
+} // namespace ladder
