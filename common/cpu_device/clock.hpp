@@ -1,0 +1,96 @@
+/// @file
+/// Virtual time: what one SM would do with one block, as far as a handful of constants can say. It shows
+/// whether copies and math overlap and who waits for whom; it does not predict microseconds.
+///
+/// Threads run one after the other here, in any order, so time is bookkeeping: every thread has its own
+/// clock, and memory and the cores are resources whose free capacity is looked up at the time of the request.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/cpu_device.hpp"
+
+namespace cpu_device {
+
+/// The constants of the model, in cycles of one SM. Measured: on an H200, CUDA 13.0. Derived: from published
+/// or measured figures. Assumed: plausible, to be replaced by a fit to recorded traces.
+struct ClockModel {
+  double sm_clock_ghz = 1.98; ///< published maximum; only to convert, the model itself counts cycles
+  /// Derived. Device copy moves 4.27 TB/s (measured): 16 B/clk for each of 132 SMs. Tiles that neighbours
+  /// share come from L2 at about 2.6 times that (assumed), and most of a GEMM's tiles do.
+  double memory_bytes_per_cycle = 42;
+  double memory_latency = 700; ///< assumed: 600-800 for a miss
+  /// Derived: 989 TFLOP/s dense bf16 = 132 SMs x 1.83 GHz x 4096.
+  double tensor_flops_per_cycle = 4096;
+  /// Derived: 4 sub-cores with a quarter each, and mma.sync at about 5/8 of wgmma's rate (assumed).
+  double mma_sync_flops_per_cycle = 640; ///< of one sub-core
+  double fma_flops_per_cycle = 64;       ///< published: 32 FMA lanes for each of 4 sub-cores
+  double shared_bytes_per_cycle = 128;   ///< published: 32 banks x 4 bytes
+  double shared_latency = 30;            ///< assumed
+  double barrier_cycles = 20;            ///< assumed
+};
+
+/// What one block's timeline says, in cycles.
+struct BlockTime {
+  double length = 0;  ///< until its last thread ends
+  double copy = 0;    ///< union of the spans in which a copy from global memory was in flight
+  double math = 0;    ///< union of the spans in which tensor or CUDA cores computed
+  double overlap = 0; ///< intersection of the two
+};
+
+/// The timeline of one cluster; each block has an SM of its own. Threads are numbered through the cluster.
+class VirtualClock {
+ public:
+  explicit VirtualClock(const ClockModel& model = {}) : model_(model) {}
+
+  /// Starts a cluster at time 0. Spans for a trace are kept if `trace`.
+  void begin(unsigned blocks, unsigned threads_per_block, bool trace);
+
+  double now(unsigned thread) const;
+
+  // --- global memory ----------------------------------------------------------------------------------
+
+  /// A plain load or store of one lane joins its block's memory queue. Loads are pipelined: the thread goes
+  /// on until use_loads().
+  void load_global(unsigned thread, double bytes);
+  void store_global(unsigned thread, double bytes);
+  /// The thread needs what it loaded. The hooks call this at its next shared-memory store; barrier(),
+  /// wait_until() and math call it too.
+  void use_loads(unsigned thread);
+  /// An asynchronous copy (cp.async, TMA) joins the same queue. @return when its bytes are there.
+  double copy_async(unsigned thread, double bytes);
+
+  // --- waiting ----------------------------------------------------------------------------------------
+
+  /// Threads first .. first + count - 1 leave a barrier (of a warp: count 32) together, when the last of them
+  /// has come. `what` names the wait in the trace; null for warp collectives, which are not shown.
+  void barrier(unsigned first, unsigned count, const char* what);
+  /// The thread waits for something that happens at `time`: a copy, a phase of an mbarrier (the largest
+  /// now() of those who arrived and the ends of its copies), wgmma.
+  void wait_until(unsigned thread, double time, const std::string& what);
+
+  // --- math -------------------------------------------------------------------------------------------
+
+  /// The warp of `thread` executes mma.sync: its sub-core's tensor core is busy; the warp waits for it.
+  void mma_sync(unsigned thread, double flops);
+  /// The warpgroup that starts at `first_thread` has issued a wgmma. @return when it is done.
+  double wgmma(unsigned first_thread, double flops);
+  /// The thread executes fused multiply-adds on the CUDA cores.
+  void fma(unsigned thread, double flops);
+  /// The thread loads or stores shared memory (from the hooks).
+  void shared_access(unsigned thread, double bytes);
+
+  // --- results ----------------------------------------------------------------------------------------
+
+  /// Of one block (its rank in the cluster), after all of its threads have ended.
+  BlockTime block_time(unsigned block) const;
+  /// Spans of all roles, by begin. `warp` is the first warp of the group of threads.
+  std::vector<Span> spans() const;
+
+ private:
+  ClockModel model_;
+};
+
+} // namespace cpu_device

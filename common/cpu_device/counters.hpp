@@ -1,0 +1,97 @@
+/// @file
+/// What a profiler would show for loads and stores: 32-byte sectors of global memory after coalescing, and
+/// passes through the banks of shared memory.
+///
+/// Lanes run one after the other here, so the access of a warp is put together again: the k-th execution of
+/// one instruction by each lane, counted since the warp's last convergence point, is one access of the warp.
+/// It is counted at the next convergence point (any barrier or warp collective of that warp, or its exit).
+/// The limits of the model: lanes that execute an instruction a different number of times in a divergent loop
+/// are matched by count, not by iteration; the compiler of the host merges, splits or keeps loads in
+/// registers as it likes, so a figure belongs to this build; caches are not modelled.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/cpu_device/cpu_device.hpp"
+
+namespace cpu_device {
+
+/// Figures of accesses, named as in Counters.
+struct AccessTotals {
+  uint64_t global_bytes_read = 0, global_bytes_written = 0;
+  uint64_t global_read_sectors = 0, global_write_sectors = 0;
+  uint64_t shared_bytes_read = 0, shared_bytes_written = 0;
+  uint64_t shared_wavefronts = 0, bank_conflicts = 0;
+
+  AccessTotals& operator+=(const AccessTotals& other);
+};
+
+/// Adds `exact` to the counters, and `sampled` scaled by blocks / sampled_blocks.
+void add_to(Counters& counters, const AccessTotals& exact, const AccessTotals& sampled, uint64_t blocks,
+            uint64_t sampled_blocks);
+
+/// Plain accesses of at most this many clusters of a launch are counted; the rest is scaled.
+constexpr uint64_t kSampledClusters = 32;
+/// True if plain accesses of this cluster are to be counted: all of a small launch; else one cluster at a
+/// pseudo-random (but fixed) place of each of kSampledClusters equal parts of the grid, so that edge blocks
+/// are about as frequent in the sample as they are in the grid.
+bool is_sampled(uint64_t cluster, uint64_t clusters);
+
+enum class Space : uint8_t { global, shared };
+
+/// The access of one lane. `address` is a byte address; of shared memory the offset into the block's own.
+struct LaneAccess {
+  uint64_t address = 0;
+  uint32_t bytes = 0;
+};
+
+/// 32-byte sectors that the lanes touch together.
+unsigned count_sectors(const LaneAccess* lanes, unsigned count);
+
+/// Passes through the banks (32 banks of 4 bytes) that one access of a warp takes, and the fewest that its
+/// bytes could take. Lanes are served 128 bytes at a time: all 32 with up to 4 bytes each, half warps with 8,
+/// quarter warps with 16. Lanes that read the same 4-byte word are served together.
+struct Wavefronts {
+  unsigned taken = 0, ideal = 0;
+};
+Wavefronts count_wavefronts(const LaneAccess* lanes, unsigned count);
+
+/// Counts the accesses of one cluster after the other, on one OS thread.
+class AccessCounter {
+ public:
+  AccessCounter();
+  ~AccessCounter();
+  AccessCounter(const AccessCounter&) = delete;
+  AccessCounter& operator=(const AccessCounter&) = delete;
+
+  /// Starts a cluster of `threads` threads; threads 32w to 32w + 31 are warp w, so a block's threads must
+  /// begin at a multiple of 32 (`threads per block` rounded up). Totals go on.
+  void begin(unsigned threads);
+
+  /// One lane's plain access; `instruction` identifies the instruction. Reached from the hooks.
+  void lane_access(unsigned thread, const void* instruction, Space space, uint64_t address, uint32_t bytes,
+                   bool write);
+  /// A convergence point of the warp that `thread` belongs to.
+  void converge(unsigned thread);
+  /// The same for every warp of the cluster: when the cluster ends. Call it before sampled() is read.
+  void converge_all();
+
+  /// The access of a warp that the engine sees whole: ldmatrix (call it once for each 8x8 matrix, with 8
+  /// lanes of 16 bytes), a cp.async instruction. Counted exactly, never sampled.
+  void warp_access(Space space, const LaneAccess* lanes, unsigned count, bool write);
+  /// A contiguous piece that a hardware engine moves (a row of a TMA box or of a wgmma operand): no
+  /// conflicts; counted exactly.
+  void bulk_access(Space space, uint64_t address, uint64_t bytes, bool write);
+
+  const AccessTotals& exact() const { return exact_; }
+  const AccessTotals& sampled() const { return sampled_; }
+
+ private:
+  struct Warp;
+  AccessTotals exact_, sampled_;
+  std::vector<std::unique_ptr<Warp>> warps_;
+};
+
+} // namespace cpu_device
