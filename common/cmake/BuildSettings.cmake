@@ -1,0 +1,47 @@
+# The compilers' settings, the same for every target: LADDER_CPU_DEVICE says which device is built for, and the
+# target `ladder_build_settings` carries include paths, definitions and warnings.
+
+set(LADDER_DEVICE auto CACHE STRING "Where the lessons run: gpu, cpu, or auto for the GPU where there is one")
+set_property(CACHE LADDER_DEVICE PROPERTY STRINGS auto gpu cpu)
+ladder_choose_device("${LADDER_DEVICE}" device reason)
+if(device STREQUAL "gpu")
+  set(LADDER_CPU_DEVICE OFF)
+  message(STATUS "Device: the GPU (${reason})")
+else()
+  set(LADDER_CPU_DEVICE ON)
+  message(STATUS "Device: the CPU device (${reason})")
+endif()
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Optimised, with the line numbers that reports name" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+add_library(ladder_build_settings INTERFACE)
+target_compile_options(ladder_build_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>)
+
+if(LADDER_CPU_DEVICE)
+  # A shadow header wins over the real one of the same name, because its directory comes first.
+  target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow")
+  target_compile_definitions(ladder_build_settings INTERFACE LADDER_CPU_DEVICE=1)
+else()
+  ladder_find_cuda_compiler(nvcc release)
+  ladder_cuda_architectures(architectures)
+  set(CMAKE_CUDA_COMPILER "${nvcc}" CACHE FILEPATH "nvcc")
+  set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "The GPUs to compile for")
+  # Fails where ptxas only mentions that it spilled registers or serialised wgmma.
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/strict_nvcc.sh")
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
+
+  target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart)
+  target_compile_options(
+    ladder_build_settings
+    INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror;-Xptxas=--warn-on-spills>")
+endif()
+target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}")

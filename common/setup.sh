@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Installs what the build needs and the machine lacks, on Debian 12 or later and Ubuntu 24.04 or later.
+#
+# What is there already is not touched, wherever it came from: with nothing missing, this changes nothing and
+# needs no network. The machine's package sources stay as they are. CUDA is not installed: without it the
+# lessons run on the CPU device.
+set -euo pipefail
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly repository
+readonly minimum_cmake=3.25
+
+say() { echo "setup: $*"; }
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+# --- What is usable -----------------------------------------------------------------------------------------
+
+# True if the compiler that CMake will take accepts the C++20 lines on standard input.
+compiles() { "${CXX:-c++}" -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1; }
+
+# True if the linker finds the library called $1.
+links() { echo 'int main() {}' | "${CXX:-c++}" -x c++ - "-l$1" -o /dev/null >/dev/null 2>&1; }
+
+has_compiler() {
+  compiles <<'CPP'
+#include <vector>
+#if defined(__clang__) ? __clang_major__ < 14 : __GNUC__ < 12
+#error too old
+#endif
+CPP
+}
+
+has_cmake() {
+  command -v cmake >/dev/null || return 1
+  local version
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  printf '%s\n' "$minimum_cmake" "$version" | sort --version-sort --check=quiet
+}
+
+has_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
+has_addr2line() { command -v addr2line >/dev/null; }
+has_boost_context() { compiles <<<'#include <boost/context/fiber.hpp>' && links boost_context; }
+has_cli11() { compiles <<<'#include <CLI/CLI.hpp>'; }
+has_json() { compiles <<<'#include <nlohmann/json.hpp>'; }
+
+has_catch2() {
+  compiles <<'CPP'
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_version_macros.hpp>
+#if CATCH_VERSION_MAJOR * 100 + CATCH_VERSION_MINOR < 303
+#error too old
+#endif
+CPP
+}
+
+# --- What is missing ----------------------------------------------------------------------------------------
+
+# Each need, with the package that meets it; Catch2 comes last because its package depends on the system.
+readonly -A package_for=(
+  [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
+  [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev
+)
+missing=()
+for need in compiler cmake ninja addr2line boost_context cli11 json catch2; do
+  "has_$need" || missing+=("$need")
+done
+
+# --- Installing it ------------------------------------------------------------------------------------------
+
+apt() {
+  local as_root=()
+  if [[ $EUID != 0 ]]; then
+    command -v sudo >/dev/null || fail "installing packages needs root: run this as root or install sudo"
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+    -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+# The first of the packages $1 that can be installed at version $2 or later; nothing if there is none.
+package_at_least() {
+  local package candidate
+  for package in $1; do
+    candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    if [[ -n $candidate && $candidate != '(none)' ]] && dpkg --compare-versions "$candidate" ge "$2"; then
+      echo "$package"
+      return
+    fi
+  done
+}
+
+# Debian 12 itself has Catch2 2; version 3 is in its backports. They are read through lists and sources of
+# their own in a temporary folder, so that nothing else ever comes from there.
+install_catch2_from_backports() {
+  local folder suite="$VERSION_CODENAME-backports" options
+  folder=$(mktemp -d)
+  # Readable by apt's own unprivileged user, which does the downloading.
+  chmod 755 "$folder"
+  mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+  echo "deb http://deb.debian.org/debian $suite main" >"$folder/sources.list"
+  options=(-o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache")
+  say "installing libcatch2-dev from $suite, through a temporary package source"
+  apt "${options[@]}" update && apt "${options[@]}" install -y --no-install-recommends libcatch2-dev
+  # What apt wrote there may belong to root.
+  rm -rf "$folder" 2>/dev/null || sudo rm -rf "$folder"
+}
+
+install_missing() {
+  ID='' ID_LIKE='' VERSION_CODENAME='' PRETTY_NAME=''
+  # shellcheck source=/dev/null
+  [[ -r /etc/os-release ]] && . /etc/os-release
+  if ! command -v apt-get >/dev/null; then
+    fail "missing: ${missing[*]}; only Debian and Ubuntu are set up automatically, install these by hand"
+  fi
+
+  say "missing: ${missing[*]}"
+  say "reading the package lists"
+  apt update || say "some package lists could not be read; going on with those there are"
+
+  local packages=() need catch2='' backports=no
+  for need in "${missing[@]}"; do
+    if [[ $need != catch2 ]]; then
+      packages+=("${package_for[$need]}")
+      continue
+    fi
+    catch2=$(package_at_least 'libcatch2-dev catch2' 3.3)
+    if [[ -n $catch2 ]]; then
+      packages+=("$catch2")
+    elif [[ $VERSION_CODENAME == bookworm ]]; then
+      backports=yes
+    else
+      say "$PRETTY_NAME has no Catch2 3: CMake will download it"
+    fi
+  done
+  if ((${#packages[@]})); then
+    say "installing ${packages[*]}"
+    apt install -y --no-install-recommends "${packages[@]}"
+  fi
+  if [[ $backports == yes ]]; then install_catch2_from_backports; fi
+
+  has_compiler || fail "${CXX:-c++} is too old: g++ 12 or clang 14 is needed ($PRETTY_NAME)"
+  has_cmake || fail "cmake is older than $minimum_cmake; a newer one is at https://cmake.org/download"
+}
+
+if ((${#missing[@]})); then
+  install_missing
+else
+  say "everything needed is here"
+fi
+
+cmake -P "$repository/common/cmake/Device.cmake" 2>&1 | sed 's/^-- /setup: /'
