@@ -36,10 +36,15 @@ else()
   # Fails where ptxas only mentions that it spilled registers or serialised wgmma.
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/strict_nvcc.sh")
   enable_language(CUDA)
+  # CMake 3.25 does not know that nvcc 12 speaks C++20.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
   find_package(CUDAToolkit REQUIRED)
   message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
-  target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart)
+  target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart_static)
   target_compile_options(
     ladder_build_settings
     INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror;-Xptxas=--warn-on-spills>")
