@@ -56,8 +56,7 @@ class VirtualClock {
   /// on until use_loads().
   void load_global(unsigned thread, double bytes);
   void store_global(unsigned thread, double bytes);
-  /// The thread needs what it loaded. The hooks call this at its next shared-memory store; barrier(),
-  /// wait_until() and math call it too.
+  /// The thread needs what it loaded. Implied by store_shared(), barrier(), wait_until() and math.
   void use_loads(unsigned thread);
   /// An asynchronous copy (cp.async, TMA) joins the same queue. @return when its bytes are there.
   double copy_async(unsigned thread, double bytes);
@@ -79,8 +78,10 @@ class VirtualClock {
   double wgmma(unsigned first_thread, double flops);
   /// The thread executes fused multiply-adds on the CUDA cores.
   void fma(unsigned thread, double flops);
-  /// The thread loads or stores shared memory (from the hooks).
-  void shared_access(unsigned thread, double bytes);
+  /// The thread itself loads from shared memory or stores to it. Reached from the hooks. Its own arithmetic
+  /// is not visible, so a load stands for the FMAs that its operands feed (ClockModel::fma_per_shared_byte).
+  void load_shared(unsigned thread, double bytes);
+  void store_shared(unsigned thread, double bytes);
 
   // --- results ----------------------------------------------------------------------------------------
 

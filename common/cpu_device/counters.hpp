@@ -66,17 +66,15 @@ class AccessCounter {
   AccessCounter(const AccessCounter&) = delete;
   AccessCounter& operator=(const AccessCounter&) = delete;
 
-  /// Starts a cluster of `threads` threads; threads 32w to 32w + 31 are warp w, so a block's threads must
-  /// begin at a multiple of 32 (`threads per block` rounded up). Totals go on.
-  void begin(unsigned threads);
+  /// Starts a cluster of `warps` warps, numbered block * warps per block + warp in the block. Totals go on.
+  void begin(unsigned warps);
 
   /// One lane's plain access; `instruction` identifies the instruction. Reached from the hooks.
-  void lane_access(unsigned thread, const void* instruction, Space space, uint64_t address, uint32_t bytes,
-                   bool write);
-  /// A convergence point of the warp that `thread` belongs to.
-  void converge(unsigned thread);
-  /// The same for every warp of the cluster: when the cluster ends. Call it before sampled() is read.
-  void converge_all();
+  void lane_access(unsigned warp, unsigned lane, const void* instruction, Space space, uint64_t address,
+                   uint32_t bytes, bool write);
+  /// A convergence point of a warp. Call it once for the warp, when all of its lanes have arrived (they run
+  /// one after the other: the first one arrives before the others did anything), and when the last one exits.
+  void converge(unsigned warp);
 
   /// The access of a warp that the engine sees whole: ldmatrix (call it once for each 8x8 matrix, with 8
   /// lanes of 16 bytes), a cp.async instruction. Counted exactly, never sampled.

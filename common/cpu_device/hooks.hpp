@@ -6,7 +6,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace cpu_device {
 
@@ -37,12 +36,13 @@ struct SharedWindow {
 struct Observers {
   const ObservedThread* running = nullptr;
   RaceChecker* races = nullptr;
-  AccessCounter* counter = nullptr;
+  AccessCounter* counter = nullptr; ///< only in clusters that are sampled
   VirtualClock* clock = nullptr;    ///< only in the cluster whose virtual time is wanted
-  std::vector<SharedWindow> shared; ///< one window for each block of the cluster
+  const SharedWindow* shared = nullptr;
+  unsigned blocks = 0; ///< length of `shared`: one window for each block of the cluster
 };
 
-/// The observers of this OS thread.
-Observers& observers();
+/// The observers of this OS thread. (Trivial on purpose: reading it is one instruction.)
+inline constinit thread_local Observers observers;
 
 } // namespace cpu_device

@@ -82,7 +82,6 @@ class AsyncOperation {
   unsigned agent_ = 0;
   uint32_t epoch_ = 0;
   Proxy proxy_ = Proxy::generic;
-  const char* what_ = "";
   Site site_ = 0;
 };
 
@@ -127,8 +126,8 @@ class RaceChecker {
     none       ///< TMA: each operation completes on its own
   };
   /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
-  /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".
-  void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what, Site site);
+  /// rely on nothing but what all of them know.
+  void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, Site site);
   /// `thread` waited for the operation: wgmma.wait_group, cp.async.wait_group, bulk.wait_group.
   void acquire(unsigned thread, const AsyncOperation& op);
   /// The operation completes on a barrier: who acquires `sync` has waited for it. (This says nothing about
@@ -139,14 +138,15 @@ class RaceChecker {
 
   /// `thread` itself accesses [offset, offset + bytes) of the shared memory of `block` (its rank in the
   /// cluster). Bytes beyond the block's shared memory are ignored.
-  void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
-              const char* what, Site site);
+  void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write, Site site);
   /// The operation does. It may be called any number of times, at any time after the last issue().
   void access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes, bool write);
 
-  /// The place that a call returns to. Resolved to file and line only when a report needs it.
-  static Site site(const void* return_address);
-  Site site(const char* file, unsigned line);
+  /// The place that a call returns to: a plain access. Resolved to file and line only when a report needs it.
+  Site site(const void* return_address);
+  /// A place that the engine knows. `what` accesses memory there: "ldmatrix", "cp.async", "TMA load",
+  /// "wgmma". Both texts must be literals.
+  Site site(const char* file, unsigned line, const char* what);
 
   bool reported() const { return reported_; }
 
