@@ -22,7 +22,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
 add_library(ladder_build_settings INTERFACE)
-target_compile_options(ladder_build_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>)
+# Of the debug information, reports need only the lines (-g1).
+target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-g1>")
 
 if(LADDER_CPU_DEVICE)
   # A shadow header wins over the real one of the same name, because its directory comes first.
@@ -33,7 +34,7 @@ else()
   ladder_cuda_architectures(architectures)
   set(CMAKE_CUDA_COMPILER "${nvcc}" CACHE FILEPATH "nvcc")
   set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "The GPUs to compile for")
-  # Fails where ptxas only mentions that it spilled registers or serialised wgmma.
+  # Fails where ptxas only remarks that it serialised wgmma or ignored setmaxnreg.
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/strict_nvcc.sh")
   enable_language(CUDA)
   # CMake 3.25 does not know that nvcc 12 speaks C++20.
@@ -45,8 +46,8 @@ else()
   message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
   target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart_static)
-  target_compile_options(
-    ladder_build_settings
-    INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror;-Xptxas=--warn-on-spills>")
+  # Warnings are errors, a register spill among them.
+  set(cuda_options -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror -Xptxas=--warn-on-spills)
+  target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
 endif()
 target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}")

@@ -2,10 +2,39 @@
 include(FetchContent)
 
 find_package(Threads REQUIRED)
-find_package(CLI11 CONFIG REQUIRED)
-find_package(nlohmann_json CONFIG REQUIRED)
-find_package(Catch2 3.3 CONFIG REQUIRED)
-include(Catch)
+
+FetchContent_Declare(
+  CLI11
+  GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
+  GIT_TAG 6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9 # v2.4.2
+  SYSTEM FIND_PACKAGE_ARGS CONFIG)
+FetchContent_Declare(
+  nlohmann_json
+  GIT_REPOSITORY https://github.com/nlohmann/json.git
+  GIT_TAG 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03 # v3.11.3
+  SYSTEM FIND_PACKAGE_ARGS CONFIG)
+FetchContent_MakeAvailable(CLI11 nlohmann_json)
+
 if(LADDER_CPU_DEVICE)
-  find_package(Boost CONFIG REQUIRED COMPONENTS context)
+  set(BOOST_ENABLE_CMAKE ON)
+  set(BOOST_INCLUDE_LIBRARIES context)
+  FetchContent_Declare(
+    Boost
+    URL https://github.com/boostorg/boost/releases/download/boost-1.84.0/boost-1.84.0.tar.xz
+    URL_HASH SHA256=2e64e5d79a738d0fa6fb546c6e5c2bd28f88d268a2a080546f74e5ff98f29d0e
+    SYSTEM FIND_PACKAGE_ARGS CONFIG COMPONENTS context)
+  FetchContent_MakeAvailable(Boost)
+endif()
+
+if(BUILD_TESTING)
+  FetchContent_Declare(
+    Catch2
+    GIT_REPOSITORY https://github.com/catchorg/Catch2.git
+    GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14 # v3.7.1
+    SYSTEM FIND_PACKAGE_ARGS 3.3 CONFIG)
+  FetchContent_MakeAvailable(Catch2)
+  if(catch2_SOURCE_DIR)
+    list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
+  endif()
+  include(Catch) # catch_discover_tests()
 endif()
