@@ -58,7 +58,7 @@ CPP
 
 # --- What is missing ----------------------------------------------------------------------------------------
 
-# Each need, with the package that meets it; Catch2 comes last because its package depends on the system.
+# The package that meets each need. Catch2 is left to install_missing: its package depends on the system.
 readonly -A package_for=(
   [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
   [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev
@@ -104,7 +104,9 @@ install_catch2_from_backports() {
   options=(-o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache")
   say "installing libcatch2-dev from $suite, through a temporary package source"
-  apt "${options[@]}" update && apt "${options[@]}" install -y --no-install-recommends libcatch2-dev
+  if ! { apt "${options[@]}" update && apt "${options[@]}" install -y --no-install-recommends libcatch2-dev; }; then
+    say "that failed: CMake will download Catch2"
+  fi
   # What apt wrote there may belong to root.
   rm -rf "$folder" 2>/dev/null || sudo rm -rf "$folder"
 }
