@@ -7,12 +7,27 @@
 # A program or a test has one flavour and links that flavour of each library, or the plain one where a library
 # does not have it.
 
+include(CheckCXXSourceCompiles)
+
 if(LADDER_CPU_DEVICE)
   include("${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation.cmake" OPTIONAL) # ladder_instrument()
+
+  # What an instrumented program's accesses report to, and its absence. Objects, so that no linker leaves them out.
+  if(EXISTS "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
+    add_library(access_hooks OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
+    target_link_libraries(access_hooks PUBLIC ladder_build_settings cpu_device)
+    add_library(access_hooks_off OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks_off.cpp")
+    target_link_libraries(access_hooks_off PUBLIC ladder_build_settings)
+  endif()
+
+  # A compiler without the runtime library of AddressSanitizer (clang's is a package of its own) leaves out asan.
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=address)
+  check_cxx_source_compiles("int main() {}" LADDER_HAS_ASAN)
+  unset(CMAKE_REQUIRED_FLAGS)
+  add_library(ladder_asan INTERFACE)
+  target_compile_options(ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer)
+  target_link_options(ladder_asan INTERFACE -fsanitize=address)
 endif()
-add_library(ladder_asan INTERFACE)
-target_compile_options(ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer)
-target_link_options(ladder_asan INTERFACE -fsanitize=address)
 
 # ladder_add_library(<name> SOURCES <file>... [FLAVOURS <flavour>...] [LINK <library>...])
 # The default is the plain flavour alone. Names in LINK are those of the plain flavours.
@@ -20,6 +35,9 @@ function(ladder_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;FLAVOURS;LINK")
   if(NOT arg_FLAVOURS OR NOT LADDER_CPU_DEVICE)
     set(arg_FLAVOURS plain)
+  endif()
+  if(NOT LADDER_HAS_ASAN)
+    list(REMOVE_ITEM arg_FLAVOURS asan)
   endif()
   foreach(flavour IN LISTS arg_FLAVOURS)
     ladder_name_of_flavour(target ${name} ${flavour})
@@ -36,6 +54,9 @@ function(ladder_add_program name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   ladder_build_as(${name} ${arg_FLAVOUR} LINK ${arg_LINK})
+  if(TARGET access_hooks)
+    target_link_libraries(${name} PRIVATE $<IF:$<STREQUAL:${arg_FLAVOUR},instrumented>,access_hooks,access_hooks_off>)
+  endif()
 endfunction()
 
 # ladder_add_test(<name> LABEL <label> SOURCES <file>... [FLAVOUR <flavour>] [LINK <library>...] [TIMEOUT <seconds>])
@@ -44,6 +65,9 @@ endfunction()
 # all. A test that cannot run here (no GPU) says so with Catch2's SKIP.
 function(ladder_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;FLAVOUR;TIMEOUT" "SOURCES;LINK")
+  if(arg_FLAVOUR STREQUAL "asan" AND NOT LADDER_HAS_ASAN)
+    return()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
