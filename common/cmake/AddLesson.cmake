@@ -29,6 +29,7 @@ function(add_lesson name)
       # git exits with 1 where the files differ, which is what they are expected to do.
       COMMAND git --no-pager diff --no-index ${previous}/gemm.cuh ${name}/gemm.cuh || true
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      COMMENT "What ${name} changes in the kernel of ${previous}"
       USES_TERMINAL)
   endif()
   set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})

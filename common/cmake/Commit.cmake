@@ -23,6 +23,7 @@ add_custom_target(
   write_ladder_commit
   COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${PROJECT_SOURCE_DIR}" "-DLADDER_COMMIT=${LADDER_COMMIT}"
           "-DHEADER=${PROJECT_BINARY_DIR}/generated/ladder_commit.hpp" -P "${CMAKE_CURRENT_LIST_FILE}"
+  COMMENT "Asking git for the commit"
   BYPRODUCTS "${PROJECT_BINARY_DIR}/generated/ladder_commit.hpp"
   VERBATIM)
 add_library(ladder_commit INTERFACE)
