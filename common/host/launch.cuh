@@ -13,7 +13,7 @@ namespace ladder {
 struct LaunchConfig {
   const char* name = "kernel";
   dim3 grid, block;
-  size_t shared_bytes = 0; ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
+  size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
   dim3 cluster = dim3(1, 1, 1);
   cudaStream_t stream = nullptr;
 };
@@ -38,4 +38,4 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
   CUDA_CHECK(cudaLaunchKernelEx(&cuda, kernel, static_cast<Params>(std::forward<Args>(args))...));
 }
 
-} // namespace ladder
+}  // namespace ladder

@@ -8,7 +8,9 @@ namespace ptx {
 /// happen before it are ordered before what the async proxy (wgmma, TMA) does after it. A barrier alone does
 /// not order the two proxies.
 __device__ __forceinline__ void fence_proxy_async() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // earlier GPUs have no async proxy
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
 }
 
-} // namespace ptx
+}  // namespace ptx

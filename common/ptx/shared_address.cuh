@@ -14,4 +14,4 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-} // namespace ptx
+}  // namespace ptx

@@ -7,23 +7,31 @@
 
 #include "common/ptx/shared_address.cuh"
 
+// Only code for sm_90a can hold these instructions. In code for other GPUs, which the launchers never choose
+// a wgmma kernel for, they become a trap.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define LADDER_WGMMA(...) asm volatile(__VA_ARGS__)
+#else
+#define LADDER_WGMMA(...) __trap()
+#endif
+
 namespace ptx {
 
 /// `wgmma.fence.sync.aligned`: orders what ordinary instructions wrote to the accumulator registers before
 /// the wgmma that follow. Needed before the first wgmma, and again whenever the registers were touched in
 /// between.
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() { LADDER_WGMMA("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 /// `wgmma.commit_group.sync.aligned`: closes a group over all wgmma issued since the last one.
 __device__ __forceinline__ void wgmma_commit_group() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  LADDER_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 /// `wgmma.wait_group.sync.aligned`: waits until at most kInFlight groups are unfinished. Only then may the
 /// accumulators of the finished groups be read, and their shared memory be overwritten.
 template <int kInFlight>
 __device__ __forceinline__ void wgmma_wait_group() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kInFlight) : "memory");
+  LADDER_WGMMA("wgmma.wait_group.sync.aligned %0;" ::"n"(kInFlight) : "memory");
 }
 
 /// Tells the compiler that the registers change here, so that it moves no access across a wgmma_wait_group.
@@ -57,7 +65,7 @@ __device__ __forceinline__ uint64_t matrix_descriptor(const void* start, uint32_
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b,
                                                 bool accumulate = true) {
-  asm volatile(
+  LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -71,7 +79,7 @@ __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b,
                                                  bool accumulate = true) {
-  asm volatile(
+  LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -87,7 +95,7 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uin
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b,
                                                  bool accumulate = true) {
-  asm volatile(
+  LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -106,5 +114,6 @@ __device__ __forceinline__ void wgmma_m64n256k16(float (&d)[128], uint64_t a, ui
 
 #undef LADDER_ACC16
 #undef LADDER_ACC4
+#undef LADDER_WGMMA
 
-} // namespace ptx
+}  // namespace ptx

@@ -1,0 +1,52 @@
+/// @file
+/// Lesson 01: one thread computes one element of C.
+///
+/// Idea: neighbouring threads compute neighbouring columns, so that a warp reads 32 neighbouring elements of
+/// a row of B, in one transaction, and one element of A, which it shares. Still every product costs two
+/// loads.
+#pragma once
+#include "common/device/tile_shape.cuh"
+#include "common/host/launch.cuh"
+#include "common/host/lesson.hpp"
+
+namespace lesson01 {
+using ladder::Gemm;
+
+/// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of B then lie in
+/// one column.
+enum class Along { columns, rows };
+
+constexpr int kBlockFast = 32;  ///< threads along the axis that threadIdx.x walks: a warp
+constexpr int kBlockSlow = 8;   ///< threads along the other
+
+/// c[row, column] = the row of a times the column of b, for any m, n, k.
+template <Along kAlong>
+__global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
+  const int fast = blockIdx.x * kBlockFast + threadIdx.x, slow = blockIdx.y * kBlockSlow + threadIdx.y;
+  const int row = kAlong == Along::columns ? slow : fast;
+  const int column = kAlong == Along::columns ? fast : slow;
+  if (row >= p.m || column >= p.n) return;
+
+  const __nv_bfloat16* a = p.a + static_cast<size_t>(row) * p.k;
+  const __nv_bfloat16* b = p.b + column;
+  float sum = 0;
+  for (int k = 0; k < p.k; ++k, b += p.n) sum += __bfloat162float(a[k]) * __bfloat162float(*b);
+  p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
+}
+
+/// One thread for each element of C, in blocks of 32 x 8.
+template <Along kAlong>
+void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  const int fast = kAlong == Along::columns ? p.n : p.m, slow = kAlong == Along::columns ? p.m : p.n;
+  ladder::launch(gemm<kAlong>,
+                 {.name = "01_naive",
+                  .grid = dim3(ladder::tiles_over(fast, kBlockFast), ladder::tiles_over(slow, kBlockSlow)),
+                  .block = dim3(kBlockFast, kBlockSlow),
+                  .stream = stream},
+                 p);
+}
+
+/// The lesson, its knobs and its rungs.
+const ladder::Lesson& lesson();
+
+}  // namespace lesson01

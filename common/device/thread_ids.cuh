@@ -1,0 +1,16 @@
+/// @file
+/// Where a thread stands in its block. Blocks are one-dimensional from lesson 02 on.
+#pragma once
+#include <cuda_runtime.h>
+
+namespace ladder {
+
+constexpr int kWarp = 32;        ///< threads of a warp
+constexpr int kWarpgroup = 128;  ///< threads of a warpgroup: four warps that issue wgmma together
+
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % kWarp; }
+/// The warp within its warpgroup, 0 to 3.
+__device__ __forceinline__ int warp_in_warpgroup() { return static_cast<int>(threadIdx.x) / kWarp % 4; }
+__device__ __forceinline__ int warpgroup_index() { return static_cast<int>(threadIdx.x) / kWarpgroup; }
+
+}  // namespace ladder

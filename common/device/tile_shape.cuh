@@ -1,0 +1,16 @@
+/// @file
+/// The extent of a block's tile.
+#pragma once
+
+namespace ladder {
+
+/// A block computes m x n outputs at a time and brings k columns of A and k rows of B to shared memory for
+/// each step.
+struct TileShape {
+  int m, n, k;
+};
+
+/// Tiles that cover `extent`; the last one may stick out.
+__host__ __device__ constexpr int tiles_over(int extent, int tile) { return (extent + tile - 1) / tile; }
+
+}  // namespace ladder

@@ -1,0 +1,80 @@
+/// @file
+/// Who copies what: a block's threads share the copying of a tile, in chunks of 16 bytes.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "common/device/swizzled_tile.cuh"
+
+namespace ladder {
+
+/// One thread's share of the tiles of a row-major matrix, which are brought to shared memory one after the
+/// other.
+///
+/// Neighbouring threads take neighbouring chunks of a row, so that global memory is read in whole 128-byte
+/// lines. A thread's chunks are kRowStep rows apart. Their addresses are computed once; to go to the next
+/// tile costs an addition for each, which counts in a loop that does little else than issue copies and
+/// products.
+template <class Tile, int kThreads>
+class TileShare {
+ public:
+  static constexpr int kChunks = Tile::kChunks / kThreads;         ///< chunks that a thread copies
+  static constexpr int kRowStep = kThreads / Tile::kChunksPerRow;  ///< rows between two of them
+  static_assert(Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunksPerRow == 0);
+
+  /// The first tile starts at (first_row, first_column) of the matrix [rows, columns].
+  __device__ TileShare(const __nv_bfloat16* matrix, int rows, int columns, int first_row, int first_column)
+      : row_(static_cast<int>(threadIdx.x) / Tile::kChunksPerRow),
+        column_(static_cast<int>(threadIdx.x) % Tile::kChunksPerRow * Tile::kChunk),
+        rows_left_(rows - first_row),
+        columns_left_(columns - first_column),
+        pitch_(columns) {
+#pragma unroll
+    for (int i = 0; i < kChunks; ++i) {
+      const size_t row = first_row + row_ + i * kRowStep;
+      source_[i] = matrix + row * columns + first_column + column_;
+    }
+  }
+
+  /// Calls move(i, source, valid) for each chunk i: the first `valid` of the 8 elements at `source` lie
+  /// inside the matrix. Where valid is 0, source must not be read.
+  template <class Move>
+  __device__ __forceinline__ void for_each(Move&& move) const {
+    if (rows_left_ >= Tile::kRows &&
+        columns_left_ >= Tile::kColumns) {  // no edge: no tests, all of the block alike
+#pragma unroll
+      for (int i = 0; i < kChunks; ++i) move(i, source_[i], Tile::kChunk);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kChunks; ++i) {
+        const int here = row_ + i * kRowStep < rows_left_ ? columns_left_ - column_ : 0;
+        move(i, source_[i], here < 0 ? 0 : here < Tile::kChunk ? here : Tile::kChunk);
+      }
+    }
+  }
+
+  /// Where chunk i goes.
+  __device__ __forceinline__ __nv_bfloat16* destination(Tile& tile, int i) const {
+    return tile.chunk(row_ + i * kRowStep, column_);
+  }
+
+  /// Goes on to the tile to the right.
+  __device__ __forceinline__ void next_right() {
+    columns_left_ -= Tile::kColumns;
+#pragma unroll
+    for (auto& source : source_) source += Tile::kColumns;
+  }
+  /// Goes on to the tile below.
+  __device__ __forceinline__ void next_down() {
+    rows_left_ -= Tile::kRows;
+#pragma unroll
+    for (auto& source : source_) source += static_cast<size_t>(Tile::kRows) * pitch_;
+  }
+
+ private:
+  int row_, column_;              // of the first chunk, within the tile
+  int rows_left_, columns_left_;  // of the matrix, from the tile's first row and column on
+  int pitch_;                     // elements from a row of the matrix to the next
+  const __nv_bfloat16* source_[kChunks];
+};
+
+}  // namespace ladder
