@@ -70,7 +70,7 @@ done
 
 # --- Installing it ------------------------------------------------------------------------------------------
 
-apt() {
+apt_get() {
   local as_root=()
   if [[ $EUID != 0 ]]; then
     command -v sudo >/dev/null || fail "installing packages needs root: run this as root or install sudo"
@@ -104,7 +104,7 @@ install_catch2_from_backports() {
   options=(-o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache")
   say "installing libcatch2-dev from $suite, through a temporary package source"
-  if ! { apt "${options[@]}" update && apt "${options[@]}" install -y --no-install-recommends libcatch2-dev; }; then
+  if ! { apt_get "${options[@]}" update && apt_get "${options[@]}" install -y --no-install-recommends libcatch2-dev; }; then
     say "that failed: CMake will download Catch2"
   fi
   # What apt wrote there may belong to root.
@@ -112,7 +112,7 @@ install_catch2_from_backports() {
 }
 
 install_missing() {
-  ID='' ID_LIKE='' VERSION_CODENAME='' PRETTY_NAME=''
+  local VERSION_CODENAME='' PRETTY_NAME='this system'
   # shellcheck source=/dev/null
   [[ -r /etc/os-release ]] && . /etc/os-release
   if ! command -v apt-get >/dev/null; then
@@ -121,7 +121,7 @@ install_missing() {
 
   say "missing: ${missing[*]}"
   say "reading the package lists"
-  apt update || say "some package lists could not be read; going on with those there are"
+  apt_get update || say "some package lists could not be read; going on with those there are"
 
   local packages=() need catch2='' backports=no
   for need in "${missing[@]}"; do
@@ -140,7 +140,7 @@ install_missing() {
   done
   if ((${#packages[@]})); then
     say "installing ${packages[*]}"
-    apt install -y --no-install-recommends "${packages[@]}"
+    apt_get install -y --no-install-recommends "${packages[@]}"
   fi
   if [[ $backports == yes ]]; then install_catch2_from_backports; fi
 
