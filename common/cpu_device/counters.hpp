@@ -5,18 +5,25 @@
 /// Lanes run one after the other here, so the access of a warp is put together again: the k-th execution of
 /// one instruction by each lane, counted since the warp's last convergence point, is one access of the warp.
 /// It is counted at the next convergence point (any barrier or warp collective of that warp, or its exit).
+/// Of a long stretch without convergence the first kExaminedExecutions executions of each instruction are
+/// looked at (fewer if kWaitingExecutions are waiting already); the rest are assumed to look like them, so
+/// memory stays bounded.
+///
 /// The limits of the model: lanes that execute an instruction a different number of times in a divergent loop
 /// are matched by count, not by iteration; the compiler of the host merges, splits or keeps loads in
 /// registers as it likes, so a figure belongs to this build; caches are not modelled.
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
 
 namespace cpu_device {
+
+/// Bounds on what waits for convergence: for each instruction of a warp, and in all.
+constexpr unsigned kExaminedExecutions = 256;
+constexpr unsigned kWaitingExecutions = 8192;
 
 /// Figures of accesses, named as in Counters.
 struct AccessTotals {
@@ -41,7 +48,8 @@ bool is_sampled(uint64_t cluster, uint64_t clusters);
 
 enum class Space : uint8_t { global, shared };
 
-/// The access of one lane. `address` is a byte address; of shared memory the offset into the block's own.
+/// The access of one lane; 0 bytes where the lane takes no part. `address` is a byte address; of shared
+/// memory the offset into the block's own, which counts as aligned to 128 bytes.
 struct LaneAccess {
   uint64_t address = 0;
   uint32_t bytes = 0;
@@ -74,7 +82,9 @@ class AccessCounter {
                    uint32_t bytes, bool write);
   /// A convergence point of a warp. Call it once for the warp, when all of its lanes have arrived (they run
   /// one after the other: the first one arrives before the others did anything), and when the last one exits.
-  void converge(unsigned warp);
+  void converge_warp(unsigned warp);
+  /// The same for all warps: when the cluster ends.
+  void converge_all();
 
   /// The access of a warp that the engine sees whole: ldmatrix (call it once for each 8x8 matrix, with 8
   /// lanes of 16 bytes), a cp.async instruction. Counted exactly, never sampled.
@@ -84,12 +94,26 @@ class AccessCounter {
   void bulk_access(Space space, uint64_t address, uint64_t bytes, bool write);
 
   const AccessTotals& exact() const { return exact_; }
-  const AccessTotals& sampled() const { return sampled_; }
+  /// Plain accesses of all clusters so far, up to their last convergence points.
+  AccessTotals sampled() const;
 
  private:
+  struct Instruction;
+  struct Execution;
+  struct Stream;
   struct Warp;
-  AccessTotals exact_, sampled_;
-  std::vector<std::unique_ptr<Warp>> warps_;
+
+  uint32_t find_instruction(uint64_t key);
+  void grow_table();
+  void piece_access(Warp& warp, unsigned lane, uint64_t key, uint64_t address, uint32_t bytes);
+  void examine(Instruction& instruction, const Execution& execution);
+
+  AccessTotals exact_;
+  std::vector<Instruction> instructions_;
+  std::vector<uint32_t> table_;        ///< hash table of instructions_: index + 1, or 0 where free
+  std::vector<Execution> executions_;  ///< those that wait for their warp to converge, and unused ones
+  std::vector<uint32_t> unused_executions_;
+  std::vector<Warp> warps_;
 };
 
-} // namespace cpu_device
+}  // namespace cpu_device

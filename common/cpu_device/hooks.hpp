@@ -15,9 +15,11 @@ class VirtualClock;
 
 /// A thread of the running cluster as the hooks need it. The engine keeps one for each fiber.
 struct ObservedThread {
-  unsigned index = 0;                     ///< in the cluster: block * threads per block + rank in the block
-  unsigned block = 0;                     ///< rank of its block in the cluster
-  const std::byte* stack_begin = nullptr; ///< lowest address of the fiber's stack
+  unsigned index = 0;  ///< in the cluster: block * threads per block + rank in the block
+  unsigned block = 0;  ///< rank of its block in the cluster
+  unsigned warp = 0;   ///< in the cluster: block * warps per block + warp in the block
+  unsigned lane = 0;
+  const std::byte* stack_begin = nullptr;  ///< lowest address of the fiber's stack
   const std::byte* stack_end = nullptr;
 };
 
@@ -25,6 +27,21 @@ struct ObservedThread {
 struct SharedWindow {
   const std::byte* begin = nullptr;
   std::size_t bytes = 0;
+};
+
+/// The windows of all blocks of a cluster. (No std::vector, so that Observers is trivial.)
+class SharedWindows {
+ public:
+  static constexpr unsigned kMostBlocks = 16;  ///< of a cluster, on Hopper
+
+  void clear() { count_ = 0; }
+  void push_back(const SharedWindow& window) { windows_[count_++] = window; }
+  unsigned size() const { return count_; }
+  const SharedWindow& operator[](unsigned block) const { return windows_[block]; }
+
+ private:
+  SharedWindow windows_[kMostBlocks];
+  unsigned count_ = 0;
 };
 
 /// What the hooks report to. One for each OS thread; the engine that runs there owns what it points to.
@@ -36,13 +53,14 @@ struct SharedWindow {
 struct Observers {
   const ObservedThread* running = nullptr;
   RaceChecker* races = nullptr;
-  AccessCounter* counter = nullptr; ///< only in clusters that are sampled
-  VirtualClock* clock = nullptr;    ///< only in the cluster whose virtual time is wanted
-  const SharedWindow* shared = nullptr;
-  unsigned blocks = 0; ///< length of `shared`: one window for each block of the cluster
+  AccessCounter* counter = nullptr;  ///< only in clusters that are sampled
+  VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
+  SharedWindows shared;              ///< a window for each block of the cluster
 };
 
-/// The observers of this OS thread. (Trivial on purpose: reading it is one instruction.)
-inline constinit thread_local Observers observers;
+inline constinit thread_local Observers observers_of_this_os_thread;
 
-} // namespace cpu_device
+/// The observers of this OS thread. Fibers never leave theirs, so a compiler may keep the address.
+inline Observers& observers() { return observers_of_this_os_thread; }
+
+}  // namespace cpu_device

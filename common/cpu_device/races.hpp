@@ -17,8 +17,9 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "common/cpu_device/vector_clock.hpp"
 
 namespace cpu_device {
 
@@ -29,30 +30,6 @@ enum class Proxy : uint8_t { generic, async };
 /// A place in the source, compact enough to be kept with every access. 0: unknown.
 using Site = uint32_t;
 
-/// Allocates vector clocks. All clocks of one pool have the same number of components.
-class ClockPool;
-
-/// A shared, reference-counted vector clock that is copied when it is changed. Null means all zero.
-class ClockRef {
- public:
-  ClockRef() = default;
-  ClockRef(const ClockRef& other);
-  ClockRef(ClockRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-  ClockRef& operator=(ClockRef other) noexcept {
-    std::swap(node_, other.node_);
-    return *this;
-  }
-  ~ClockRef();
-
-  uint32_t operator[](unsigned component) const;
-  bool operator==(const ClockRef& other) const { return node_ == other.node_; } ///< the same object
-
- private:
-  friend class ClockPool;
-  struct Node;
-  Node* node_ = nullptr;
-};
-
 /// What a barrier, mbarrier or flag carries from those who arrive to those who wait. One object for each
 /// phase of a barrier; clear() starts the next.
 class SyncObject {
@@ -61,24 +38,30 @@ class SyncObject {
 
  private:
   friend class RaceChecker;
-  ClockRef known_, visible_;
-  ClockRef last_known_, last_visible_; // joined last: most threads that arrive share their clock
+  /// A clock that threads publish to. Most of them share their clock: `last` is the one that came last.
+  struct Gathered {
+    VectorClock clock, last;
+  };
+  Gathered known_, visible_;
 };
 
-/// An asynchronous operation in flight: the knowledge that it started with and its identity.
+/// An asynchronous operation in flight: the knowledge that it started with, and its identity.
 class AsyncOperation {
  public:
-  bool started() const { return agent_ != 0; }
+  bool started() const { return issuers_ != 0; }
 
  private:
   friend class RaceChecker;
-  struct Knowledge {
-    ClockRef clock, last;   // `last` is what was met last
-    uint32_t own_epoch = 0; // what the only issuer knows of itself
-    unsigned exempt = 0;    // the issuer whose component `last` does not limit
+  /// What all issuers know. Each of them knows more of itself than the others do, so the first issuer's own
+  /// count is kept apart as long as it is the only one.
+  struct Common {
+    VectorClock clock;
+    VectorClock last;  ///< of the issuer that came last
+    unsigned last_issuer = 0;
+    uint32_t own_count = 0;  ///< of the only issuer; 0 if there are several
   };
-  Knowledge known_, visible_;
-  unsigned issuers_ = 0, only_issuer_ = 0;
+  Common known_, visible_;
+  unsigned issuers_ = 0;
   unsigned agent_ = 0;
   uint32_t epoch_ = 0;
   Proxy proxy_ = Proxy::generic;
@@ -121,13 +104,13 @@ class RaceChecker {
 
   /// The queue that an operation completes in. Operations of one queue complete in the order of issue.
   enum class Queue : uint8_t {
-    thread,    ///< cp.async: one queue for each thread
-    warpgroup, ///< wgmma: one queue for each warpgroup
-    none       ///< TMA: each operation completes on its own
+    thread,     ///< cp.async: one queue for each thread
+    warpgroup,  ///< wgmma: one queue for each warpgroup
+    none        ///< TMA: each operation completes on its own
   };
   /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
-  /// rely on nothing but what all of them know.
-  void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, Site site);
+  /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".
+  void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what, Site site);
   /// `thread` waited for the operation: wgmma.wait_group, cp.async.wait_group, bulk.wait_group.
   void acquire(unsigned thread, const AsyncOperation& op);
   /// The operation completes on a barrier: who acquires `sync` has waited for it. (This says nothing about
@@ -137,34 +120,80 @@ class RaceChecker {
   // --- accesses ---------------------------------------------------------------------------------------
 
   /// `thread` itself accesses [offset, offset + bytes) of the shared memory of `block` (its rank in the
-  /// cluster). Bytes beyond the block's shared memory are ignored.
-  void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write, Site site);
+  /// cluster). Bytes beyond the block's shared memory are ignored. `what` is a literal: "load", "ldmatrix".
+  void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
+              const char* what, Site site);
   /// The operation does. It may be called any number of times, at any time after the last issue().
   void access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes, bool write);
 
   /// The place that a call returns to: a plain access. Resolved to file and line only when a report needs it.
   Site site(const void* return_address);
-  /// A place that the engine knows. `what` accesses memory there: "ldmatrix", "cp.async", "TMA load",
-  /// "wgmma". Both texts must be literals.
-  Site site(const char* file, unsigned line, const char* what);
+  /// A place that the engine knows. `file` must be a literal.
+  Site site(const char* file, unsigned line);
 
   bool reported() const { return reported_; }
 
  private:
   struct Thread;
-  struct Cell;
-  struct Readers;
   struct Accessor;
+  struct Cell;
+  struct Reads;
 
-  bool knows(const Accessor&, unsigned component, uint32_t epoch) const;
-  template <bool kWrite>
-  void check_range(const Accessor&, unsigned block, std::size_t offset, std::size_t bytes);
-  void check_write(const Accessor&, Cell&, unsigned block, std::size_t offset, uint8_t mask);
-  void check_read(const Accessor&, Cell&, unsigned block, std::size_t offset, uint8_t mask);
+  /// The result of the last raise(): 128 threads of a warpgroup that share a clock learn of the same wgmma.
+  struct LastRaise {
+    VectorClock before, after;
+    unsigned component = 0;
+    uint32_t count = 0;
+  };
+
+  struct EngineSite {
+    const char* file;
+    unsigned line;
+    const char* what;  ///< what accessed memory there last
+  };
+
+  void publish(const VectorClock& clock, unsigned self, uint32_t own_count, SyncObject::Gathered& to);
+  void learn(VectorClock& clock, const SyncObject::Gathered& from);
+  void learn_component(VectorClock& clock, unsigned component, uint32_t count);
+  void meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
+            uint32_t own_count);
+  unsigned agent_of_queue(unsigned thread, Queue queue);
+
+  void name_site(Site site, const char* what);
+  void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
+  void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
+                        std::size_t offset, bool write);
+  void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
+  void record_write(const Accessor& who, Cell& cell, uint8_t mask);
+  void record_read(const Accessor& who, Cell& cell, uint8_t mask);
+  template <class Condition>
+  void drop_reads(Cell& cell, Condition is_dropped);
+
+  struct Conflict;
+  void report(const Conflict&);
+  std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
+  std::string describe_site(Site site) const;
 
   Report report_;
   Describe describe_;
   bool reported_ = false;
+
+  unsigned threads_per_block_ = 0, thread_count_ = 0;
+  unsigned first_pool_agent_ = 0, first_thread_queue_ = 0;
+  unsigned next_pool_agent_ = 0;
+  std::unique_ptr<ClockPool> clocks_;
+  LastRaise last_raise_;
+  std::vector<Thread> threads_;
+  std::vector<uint32_t> agent_epochs_;
+  std::vector<unsigned> issuer_of_agent_;
+
+  std::size_t shared_bytes_ = 0;
+  std::vector<std::vector<Cell>> cells_;  ///< of each block
+  std::vector<Reads> more_reads_;         ///< linked lists; entry 0 is unused
+  uint32_t unused_reads_ = 0;
+
+  std::vector<EngineSite> engine_sites_;
+  std::map<std::pair<const char*, unsigned>, Site> engine_site_numbers_;
 };
 
-} // namespace cpu_device
+}  // namespace cpu_device
