@@ -1,0 +1,40 @@
+/// @file
+/// The device that this build runs on.
+#pragma once
+#include <optional>
+#include <string>
+
+namespace ladder {
+
+/// What results say about where they were measured. On the CPU device, sizes and clocks are 0.
+struct DeviceInfo {
+  std::string name;            ///< "NVIDIA H200"; "CPU device"
+  std::string driver;          ///< "580.159.03"; "none"
+  std::string toolkit;         ///< "CUDA 13.0"; the C++ compiler
+  int compute_capability = 0;  ///< major * 10 + minor
+  int multiprocessors = 0;
+  size_t memory_bytes = 0;
+  size_t l2_bytes = 0;
+};
+
+/// True if this build runs kernels on the emulator in common/cpu_device.
+bool on_cpu_device();
+
+/// @throws BadInput, which says what to do, if this is a GPU build and there is no GPU.
+void require_device();
+
+/// @throws what require_device throws.
+DeviceInfo device_info();
+
+/// What the GPU is doing at this moment, as its driver says; nothing where it does not say.
+struct Vitals {
+  std::optional<double> sm_clock_mhz;
+  std::optional<double> power_watts;
+};
+Vitals read_vitals();
+
+/// The core behind the choice "auto": the best that the device has ("wgmma" or "mma_sync"). Other choices are
+/// returned as they are.
+std::string resolve_core(const std::string& choice);
+
+}  // namespace ladder

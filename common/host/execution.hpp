@@ -1,0 +1,47 @@
+/// @file
+/// How kernels are executed. The GPU has one way; the CPU device runs one legal schedule of many.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace ladder {
+
+/// What the CPU device counted in one launch; see cpu_device::Counters for what each figure means.
+struct LaunchCounters {
+  uint64_t global_read_sectors = 0, global_write_sectors = 0;
+  uint64_t shared_wavefronts = 0, bank_conflicts = 0;
+  uint64_t block_barriers = 0, barrier_waits = 0, async_copies = 0;
+  double cycles = 0, copy_cycles = 0, math_cycles = 0, overlap_cycles = 0;
+};
+
+/// The reader's choice. Without effect on the GPU.
+struct Execution {
+  std::vector<std::string> schedules = {""};  ///< names; "" is the device's default
+  int os_threads = 0;                         ///< 0: one for each core
+  bool check_races = false;
+};
+
+/// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.
+class ExecutionOptions {
+ public:
+  void add_to(CLI::App& app);
+  Execution parsed() const;
+
+ private:
+  std::string schedule_, seed_, threads_;
+  bool check_races_ = false;
+};
+
+/// From now on, kernels run by this schedule.
+void use_schedule(const Execution& execution, const std::string& schedule);
+
+/// What the last launch of this thread did; nothing on the GPU.
+std::optional<LaunchCounters> last_launch_counters();
+
+}  // namespace ladder

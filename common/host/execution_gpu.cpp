@@ -1,0 +1,12 @@
+/// @file
+/// The GPU has no choices of execution, and counts nothing.
+#include "common/host/execution.hpp"
+
+namespace ladder {
+
+void ExecutionOptions::add_to(CLI::App&) {}
+Execution ExecutionOptions::parsed() const { return {}; }
+void use_schedule(const Execution&, const std::string&) {}
+std::optional<LaunchCounters> last_launch_counters() { return std::nullopt; }
+
+}  // namespace ladder

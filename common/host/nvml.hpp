@@ -1,0 +1,16 @@
+/// @file
+/// The few functions of NVIDIA's management library that we need, loaded at run time: a program that links
+/// against the driver does not start where there is none. Only in the GPU build.
+#pragma once
+#include <optional>
+#include <string>
+
+namespace ladder::nvml {
+
+/// Of the GPU at this PCI address, for example "0000:1b:00.0"; nothing if the library or the figure is
+/// missing.
+std::optional<double> sm_clock_mhz(const std::string& pci_address);
+std::optional<double> power_watts(const std::string& pci_address);
+std::optional<std::string> driver_version();
+
+}  // namespace ladder::nvml

@@ -1,0 +1,110 @@
+/// @file
+/// Prints comparisons as a table.
+#include "common/host/report.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "common/host/device.hpp"
+#include "common/host/program.hpp"
+#include "common/host/text.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr char kUnknown[] = "-";
+
+std::string cell(const std::optional<double>& value, int digits) {
+  return value ? fixed(*value, digits) : kUnknown;
+}
+
+/// Zero where nothing was counted: plain loads are seen only in an instrumented program.
+double bytes_read(const Run& run) {
+  return run.counters ? 32.0 * double(run.counters->global_read_sectors) : 0;
+}
+
+std::string describe_device(const DeviceInfo& device) {
+  if (on_cpu_device()) return device.name + " (" + device.toolkit + "): it executes semantics, not speed";
+  return device.name + ", " + std::to_string(device.multiprocessors) + " SMs, driver " + device.driver +
+         ", " + device.toolkit;
+}
+
+/// The clocks of all runs, as a range.
+std::string describe_clocks(const std::vector<Run>& runs) {
+  std::vector<double> clocks;
+  for (const Run& run : runs)
+    if (run.sm_clock_mhz) clocks.push_back(*run.sm_clock_mhz);
+  if (clocks.empty()) return "";
+  const auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
+  return "SM clock while running: " + fixed(*low, 0) + " to " + fixed(*high, 0) + " MHz";
+}
+
+}  // namespace
+
+std::string time_cell(const Run& run) { return cell(run.time_us_median, 1); }
+std::string tflops_cell(const Run& run) { return cell(run.tflops, 1); }
+std::string percent_cell(const std::optional<double>& percent) { return cell(percent, 1); }
+std::string count_cell(uint64_t count) { return std::to_string(count); }
+
+std::string spread_cell(const Run& run) {
+  if (!run.time_us_median) return kUnknown;
+  return fixed((*run.time_us_q3 - *run.time_us_q1) / 2 / *run.time_us_median * 100, 1);
+}
+
+std::string verified_cell(const Outcome& outcome) {
+  if (!outcome.run.verified) return kUnknown;
+  if (!*outcome.run.verified) return "NO";
+  return outcome.sampled ? "sampled" : "yes";
+}
+
+std::string bytes_per_output_cell(const Run& run) {
+  const double bytes = bytes_read(run);
+  return bytes > 0 ? fixed(bytes / run.shape.m / run.shape.n, 1) : kUnknown;
+}
+
+std::string flops_per_byte_cell(const Run& run) {
+  const double bytes = bytes_read(run);
+  return bytes > 0 ? fixed(run.shape.flops() / bytes, 1) : kUnknown;
+}
+
+std::string overlap_cell(const Run& run) {
+  if (!run.counters || run.counters->copy_cycles <= 0) return kUnknown;
+  return fixed(run.counters->overlap_cycles / run.counters->copy_cycles * 100, 0) + " %";
+}
+
+int report_comparisons(const std::string& program, const std::string& title,
+                       const std::vector<Contender>& contenders, const CommonOptions& options, Table table,
+                       const std::function<std::vector<std::string>(const Outcome&)>& cells) {
+  ResultFile results = new_result_file();
+  std::cout << title << "\n" << describe_device(device_info()) << "\n" << std::endl;
+  table.header();
+
+  Progress progress;
+  std::vector<std::string> complaints;
+  bool sampled = false;
+  for (const Shape& shape : options.shapes) {
+    std::vector<Contender> all = contenders;
+    for (const Contender& baseline : baselines(shape)) all.push_back(baseline);
+    compare(all, shape, options.comparison, progress, [&](const Outcome& outcome) {
+      table.row(cells(outcome));
+      results.runs.push_back(outcome.run);
+      sampled |= outcome.sampled;
+      if (!outcome.complaint.empty())
+        complaints.push_back(outcome.contender->lesson + " (" + outcome.contender->label +
+                             (outcome.schedule.empty() ? "" : ", " + outcome.schedule) +
+                             "): " + outcome.complaint);
+    });
+  }
+
+  const std::string clocks = describe_clocks(results.runs);
+  if (!clocks.empty() || sampled) std::cout << "\n";
+  if (!clocks.empty()) std::cout << clocks << "\n";
+  if (sampled) std::cout << "sampled: one row in 16 compared with fp64, all elements checked to be finite\n";
+  std::cout.flush();
+  for (const std::string& complaint : complaints)
+    std::cerr << program << ": error: wrong result of " << complaint << std::endl;
+  if (!options.json_path.empty()) write_results("--json", options.json_path, results);
+  return complaints.empty() ? kExitOk : kExitFailure;
+}
+
+}  // namespace ladder

@@ -1,0 +1,38 @@
+/// @file
+/// Prints comparisons as a table: the cells, the lines around them, and the exit code that follows from them.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/host/command_line.hpp"
+#include "common/host/comparison.hpp"
+#include "common/host/table.hpp"
+
+namespace ladder {
+
+/// One cell each. A figure that was not measured is "-".
+std::string time_cell(const Run& run);
+std::string spread_cell(const Run& run);  ///< half the distance of the quartiles, in percent of the median
+std::string tflops_cell(const Run& run);
+std::string percent_cell(const std::optional<double>& percent);
+std::string verified_cell(const Outcome& outcome);
+std::string count_cell(uint64_t count);
+/// Bytes that crossed from global memory (32-byte sectors, after coalescing) for each element of C.
+std::string bytes_per_output_cell(const Run& run);
+/// Floating-point operations for each of those bytes.
+std::string flops_per_byte_cell(const Run& run);
+/// The share of the copies' virtual time in which something was computed.
+std::string overlap_cell(const Run& run);
+
+/// Compares the contenders, and on the GPU the libraries, on every shape of the options; prints a row for
+/// each and writes the result file.
+/// @param title stands above the table, followed by the device
+/// @param cells makes a row of an outcome
+/// @returns kExitOk, or kExitFailure if a result was wrong; the complaints are on stderr
+int report_comparisons(const std::string& program, const std::string& title,
+                       const std::vector<Contender>& contenders, const CommonOptions& options, Table table,
+                       const std::function<std::vector<std::string>(const Outcome&)>& cells);
+
+}  // namespace ladder

@@ -1,0 +1,26 @@
+/// @file
+/// Splitting, joining and parsing the words of a command line.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ladder {
+
+/// The parts of `text` between the separators; "a,,b" has an empty one in the middle, "" is one empty part.
+std::vector<std::string> split(const std::string& text, char separator);
+
+/// The inverse of split.
+std::string join(const std::vector<std::string>& parts, const std::string& separator);
+
+/// A decimal number in [low, high], without sign, blanks or anything behind it.
+/// @throws std::invalid_argument naming `argument`, the text and the rule.
+uint64_t parse_number(const std::string& argument, const std::string& text, uint64_t low, uint64_t high);
+
+/// `value` with the given number of digits behind the point.
+std::string fixed(double value, int digits);
+
+/// `text` with line breaks turned into blanks: one message, one line.
+std::string one_line(std::string text);
+
+}  // namespace ladder

@@ -1,0 +1,140 @@
+/// @file
+/// Times launches with CUDA events; short ones through CUDA graphs.
+#include <algorithm>
+#include <cmath>
+
+#include "common/host/cuda_handles.hpp"
+#include "common/host/device.hpp"
+#include "common/host/device_buffer.hpp"
+#include "common/host/fill.hpp"
+#include "common/host/timing.hpp"
+
+namespace ladder {
+namespace {
+
+/// Inputs and outputs for one launch after another, in turn.
+class InputSets {
+ public:
+  InputSets(const Shape& shape, int count, uint64_t seed) : shape_(shape) {
+    for (int i = 0; i < count; ++i) {
+      Buffers set{DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.k),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.n)};
+      fill(set.a.data(), set.a.size(), NormalValues{2 * (seed + i)});
+      fill(set.b.data(), set.b.size(), NormalValues{2 * (seed + i) + 1});
+      sets_.push_back(std::move(set));
+    }
+  }
+
+  int count() const { return static_cast<int>(sets_.size()); }
+
+  Gemm operator[](int i) {
+    Buffers& set = sets_[i % sets_.size()];
+    return {set.a.data(), set.b.data(), set.c.data(), shape_.m, shape_.n, shape_.k};
+  }
+
+ private:
+  struct Buffers {
+    DeviceBuffer<__nv_bfloat16> a, b, c;
+  };
+  Shape shape_;
+  std::vector<Buffers> sets_;
+};
+
+/// One contender, ready to be sampled.
+class Stopwatch {
+ public:
+  Stopwatch(const Contender& contender, InputSets& inputs, cudaStream_t stream, const TimingOptions& options)
+      : contender_(contender), inputs_(inputs), stream_(stream), begin_(make_event()), end_(make_event()) {
+    for (int i = 0; i < inputs.count() && contender.prepare; ++i) contender.prepare(inputs[i]);
+    launch(1);  // The first launch loads the kernel.
+    time_us(1);
+    const double launch_us = time_us(3);
+    launches_ = std::max(1, static_cast<int>(std::ceil(options.sample_ms * 1000 / launch_us)));
+    if (launch_us < options.graph_below_us) capture();
+  }
+
+  /// Microseconds of one launch, on average over a sample. Appends what the GPU said while it ran.
+  double sample(std::vector<Vitals>& vitals) {
+    return time_us(launches_, [&vitals] { vitals.push_back(read_vitals()); });
+  }
+
+ private:
+  static constexpr int kMostNodes = 512;
+
+  /// Turns rotations over all sets into one graph, which the GPU starts without the host's help.
+  void capture() {
+    const int nodes = std::min(kMostNodes, std::max(launches_, inputs_.count()));
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < nodes; ++i) contender_.launch(inputs_[i], stream_);
+    CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
+    const Graph owner(graph);
+    cudaGraphExec_t exec = nullptr;
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    graph_.reset(exec);
+    nodes_ = nodes;
+    launches_ = (launches_ + nodes - 1) / nodes * nodes;
+    CUDA_CHECK(cudaGraphUpload(exec, stream_));
+    launch(nodes);
+  }
+
+  void launch(int count) {
+    if (graph_) {
+      for (int i = 0; i < count; i += nodes_) CUDA_CHECK(cudaGraphLaunch(graph_.get(), stream_));
+    } else {
+      for (int i = 0; i < count; ++i) contender_.launch(inputs_[next_set_++ % inputs_.count()], stream_);
+    }
+  }
+
+  double time_us(int launches, const std::function<void()>& meanwhile = {}) {
+    CUDA_CHECK(cudaEventRecord(begin_.get(), stream_));
+    launch(launches);
+    CUDA_CHECK(cudaEventRecord(end_.get(), stream_));
+    if (meanwhile) meanwhile();
+    return elapsed_ms(begin_, end_) * 1000 / launches;
+  }
+
+  const Contender& contender_;
+  InputSets& inputs_;
+  cudaStream_t stream_;
+  Event begin_, end_;
+  GraphExec graph_;
+  int launches_ = 1, nodes_ = 1, next_set_ = 0;
+};
+
+std::optional<double> median_of(const std::vector<Vitals>& vitals, std::optional<double> Vitals::*figure) {
+  std::vector<double> values;
+  for (const Vitals& v : vitals)
+    if (v.*figure) values.push_back(*(v.*figure));
+  if (values.empty()) return std::nullopt;
+  return quartiles(values).median;
+}
+
+}  // namespace
+
+std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,
+                                     const TimingOptions& options) {
+  const Stream stream = make_stream();
+  InputSets inputs(shape, input_sets(shape, device_info().l2_bytes), options.data_seed);
+  std::vector<Stopwatch> stopwatches;
+  stopwatches.reserve(contenders.size());
+  for (const Contender& contender : contenders)
+    stopwatches.emplace_back(contender, inputs, stream.get(), options);
+
+  std::vector<std::vector<Vitals>> vitals(contenders.size());
+  size_t turns = 0;
+  const auto samples = interleave(contenders.size(), options.rounds, [&](size_t i) {
+    if (turns++ % contenders.size() == 0 && options.on_round)
+      options.on_round(static_cast<int>((turns - 1) / contenders.size()));
+    return stopwatches[i].sample(vitals[i]);
+  });
+
+  std::vector<Timing> timings;
+  for (size_t i = 0; i < contenders.size(); ++i)
+    timings.push_back({quartiles(samples[i]), median_of(vitals[i], &Vitals::sm_clock_mhz),
+                       median_of(vitals[i], &Vitals::power_watts)});
+  return timings;
+}
+
+}  // namespace ladder

@@ -1,0 +1,68 @@
+/// @file
+/// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
+#include "common/host/verifier.hpp"
+
+#include "common/host/fill.hpp"
+
+namespace ladder {
+
+int integer_magnitude(int k) {
+  // The variance of a uniform integer from -u to u is u(u+1)/3, that of a product of two its square.
+  int magnitude = 1;
+  const auto variance_of_sum = [k](double u) { return k * (u * (u + 1) / 3) * (u * (u + 1) / 3); };
+  while (magnitude < 8 && 9 * variance_of_sum(magnitude + 1) < 256.0 * 256.0) ++magnitude;
+  return magnitude;
+}
+
+Verifier::Verifier(const Shape& shape, uint64_t seed) : shape_(shape), seed_(seed), c_(shape.m, shape.n) {}
+
+template <class MakeValues>
+Verifier::Problem Verifier::make_problem(const MakeValues& values_of_seed) const {
+  Problem problem{DeviceBuffer<__nv_bfloat16>(size_t(shape_.m) * shape_.k),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape_.k) * shape_.n),
+                  {}};
+  fill(problem.a.data(), problem.a.size(), values_of_seed(2 * seed_));
+  fill(problem.b.data(), problem.b.size(), values_of_seed(2 * seed_ + 1));
+  problem.reference =
+      reference_product({problem.a.data(), problem.b.data(), nullptr, shape_.m, shape_.n, shape_.k},
+                        rows_to_compare(shape_, affordable_products()));
+  return problem;
+}
+
+std::string Verifier::run(const Problem& problem, const Multiply& multiply, const std::string& context) {
+  c_.poison();
+  multiply({problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k});
+  const std::string complaint = c_.canary_complaint();
+  return complaint.empty() ? "" : complaint + " (" + shape_.name() + ", " + context + ")";
+}
+
+Verifier::Problem& Verifier::integers() {
+  const int magnitude = integer_magnitude(shape_.k);
+  if (!integers_) integers_ = make_problem([&](uint64_t seed) { return IntegerValues{seed, magnitude}; });
+  return *integers_;
+}
+
+Verdict Verifier::check_exact(const Multiply& multiply) {
+  const Problem& problem = integers();
+  const std::string context = "small integers, data seed " + std::to_string(seed_);
+  const std::string complaint = run(problem, multiply, context);
+  if (!complaint.empty()) return {complaint, problem.reference.sampled(), 0};
+  return compare_exact(problem.reference, c_.download(), context);
+}
+
+Verdict Verifier::check_normal(const Multiply& multiply) {
+  if (!normal_) normal_ = make_problem([](uint64_t seed) { return NormalValues{seed}; });
+  const std::string context = "normal data, data seed " + std::to_string(seed_);
+  const std::string complaint = run(*normal_, multiply, context);
+  if (!complaint.empty()) return {complaint, normal_->reference.sampled(), 0};
+  return compare_close(normal_->reference, c_.download(), context);
+}
+
+void Verifier::run_unverified(const Multiply& multiply) { run(integers(), multiply, ""); }
+
+Verdict Verifier::check(const Multiply& multiply) {
+  const Verdict exact = check_exact(multiply);
+  return exact.passed() ? check_normal(multiply) : exact;
+}
+
+}  // namespace ladder

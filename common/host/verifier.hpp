@@ -1,0 +1,52 @@
+/// @file
+/// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "common/host/device_buffer.hpp"
+#include "common/host/output_matrix.hpp"
+#include "common/host/shape.hpp"
+#include "common/host/verdict.hpp"
+
+namespace ladder {
+
+/// Multiplies; returns when C is complete, or throws.
+using Multiply = std::function<void(const Gemm&)>;
+
+/// The two problems of one shape and seed. Inputs and references are made once, for any number of contenders.
+class Verifier {
+ public:
+  /// @throws OutOfDeviceMemory
+  Verifier(const Shape& shape, uint64_t seed);
+
+  /// Small integers: any order of summation gives the same bits.
+  Verdict check_exact(const Multiply& multiply);
+  /// Normal data: catches what integers hide, such as sums that are rounded too early.
+  Verdict check_normal(const Multiply& multiply);
+  /// Both; stops at the first that fails. rel_error is that of the normal data.
+  Verdict check(const Multiply& multiply);
+  /// Only multiplies, the small integers.
+  void run_unverified(const Multiply& multiply);
+
+ private:
+  struct Problem {
+    DeviceBuffer<__nv_bfloat16> a, b;
+    Reference reference;
+  };
+  template <class MakeValues>
+  Problem make_problem(const MakeValues& values_of_seed) const;
+  Problem& integers();
+  std::string run(const Problem& problem, const Multiply& multiply, const std::string& context);
+
+  Shape shape_;
+  uint64_t seed_;
+  OutputMatrix c_;
+  std::optional<Problem> integers_, normal_;
+};
+
+/// The largest magnitude of integers for which nearly every sum of k products stays below 256 (three
+/// deviations of it), where bf16 still holds every integer: then no wrong product hides behind rounding.
+int integer_magnitude(int k);
+
+}  // namespace ladder
