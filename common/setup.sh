@@ -18,14 +18,22 @@ fail() {
 
 # --- What is usable -----------------------------------------------------------------------------------------
 
-# True if the compiler that CMake will take accepts the C++20 lines on standard input.
-compiles() { "${CXX:-c++}" -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1; }
+# Where libraries are looked for besides the compiler's own folders: the prefixes that CMake searches too.
+prefix_options=()
+IFS=: read -ra prefixes <<<"${CMAKE_PREFIX_PATH:-}"
+for prefix in "${prefixes[@]}"; do
+  prefix_options+=("-I$prefix/include")
+  for folder in "$prefix"/lib "$prefix"/lib64 "$prefix"/lib/*-linux-gnu; do prefix_options+=("-L$folder"); done
+done
 
-# True if the linker finds the library called $1.
-links() { echo 'int main() {}' | "${CXX:-c++}" -x c++ - "-l$1" -o /dev/null >/dev/null 2>&1; }
+# Runs the compiler that CMake will take, with the given options, on the C++20 source on standard input.
+compiles() { "${CXX:-c++}" -std=c++20 "${prefix_options[@]}" -x c++ - "$@" -o /dev/null >/dev/null 2>&1; }
+
+has_header() { compiles -E <<<"#include <$1>"; }
+has_library() { compiles "-l$1" <<<'int main() {}'; }
 
 has_compiler() {
-  compiles <<'CPP'
+  compiles -E <<'CPP'
 #include <vector>
 #if defined(__clang__) ? __clang_major__ < 14 : __GNUC__ < 12
 #error too old
@@ -42,12 +50,12 @@ has_cmake() {
 
 has_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
 has_addr2line() { command -v addr2line >/dev/null; }
-has_boost_context() { compiles <<<'#include <boost/context/fiber.hpp>' && links boost_context; }
-has_cli11() { compiles <<<'#include <CLI/CLI.hpp>'; }
-has_json() { compiles <<<'#include <nlohmann/json.hpp>'; }
+has_boost_context() { has_header boost/context/fiber.hpp && has_library boost_context; }
+has_cli11() { has_header CLI/CLI.hpp; }
+has_json() { has_header nlohmann/json.hpp; }
 
 has_catch2() {
-  compiles <<'CPP'
+  compiles -E <<'CPP'
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/catch_version_macros.hpp>
 #if CATCH_VERSION_MAJOR * 100 + CATCH_VERSION_MINOR < 303
@@ -72,10 +80,7 @@ done
 
 apt_get() {
   local as_root=()
-  if [[ $EUID != 0 ]]; then
-    command -v sudo >/dev/null || fail "installing packages needs root: run this as root or install sudo"
-    as_root=(sudo)
-  fi
+  if [[ $EUID != 0 ]]; then as_root=(sudo); fi
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
     -o Dpkg::Use-Pty=0 "$@" </dev/null
 }
@@ -117,6 +122,9 @@ install_missing() {
   [[ -r /etc/os-release ]] && . /etc/os-release
   if ! command -v apt-get >/dev/null; then
     fail "missing: ${missing[*]}; only Debian and Ubuntu are set up automatically, install these by hand"
+  fi
+  if [[ $EUID != 0 ]] && ! command -v sudo >/dev/null; then
+    fail "missing: ${missing[*]}; installing packages needs root, or sudo"
   fi
 
   say "missing: ${missing[*]}"

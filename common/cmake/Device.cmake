@@ -2,6 +2,9 @@
 #
 # LADDER_DEVICE is `gpu` (CUDA), `cpu` (the emulator in common/cpu_device, no CUDA needed) or `auto`: the GPU where
 # a CUDA compiler and a GPU are found. Also a program: `cmake -P common/cmake/Device.cmake` says what `auto` means here.
+if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
+endif()
 
 # The first CUDA that compiles C++20 and knows sm_90a; and the first that knows sm_120.
 set(LADDER_MINIMUM_CUDA 12.0)
@@ -95,7 +98,6 @@ function(ladder_cuda_architectures architectures)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
-  cmake_minimum_required(VERSION 3.25)
   ladder_choose_device(auto device reason)
   if(device STREQUAL "gpu")
     message(STATUS "the lessons will run on the GPU (${reason})")
