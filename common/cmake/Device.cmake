@@ -9,6 +9,8 @@ endif()
 # The first CUDA that compiles C++20 and knows sm_90a; and the first that knows sm_120.
 set(LADDER_MINIMUM_CUDA 12.0)
 set(LADDER_BLACKWELL_CUDA 12.8)
+# The first GPUs that lessons 01 to 03 run on (Ampere).
+set(LADDER_MINIMUM_CAPABILITY 8.0)
 
 # Sets <compiler> to the path of nvcc and <version> to its release, or both to the empty string.
 function(ladder_find_cuda_compiler compiler version)
@@ -67,6 +69,9 @@ function(ladder_choose_device choice device reason)
   elseif(NOT gpu)
     set(result cpu)
     set(words "CUDA ${cuda} but no GPU found")
+  elseif(capability AND capability VERSION_LESS LADDER_MINIMUM_CAPABILITY)
+    set(result cpu)
+    set(words "${gpu} has compute capability ${capability}; ${LADDER_MINIMUM_CAPABILITY} is needed")
   else()
     set(result gpu)
     set(words "${gpu}, CUDA ${cuda}")
