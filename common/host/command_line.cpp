@@ -45,9 +45,10 @@ void CommonOptions::add_to(CLI::App& app) {
   add_list(app, "--shape", shape_texts_,
            "C is M x N, A has K columns; or the name of a shape in a real model")
       ->type_name("MxNxK");
-  app.add_flag("--verify", "Compare the results with fp64 (the default)");
   app.add_flag_callback(
-      "--no-verify", [this] { comparison.verify = false; }, "Do not");
+      "--verify", [this] { comparison.verify = true; }, "Compare the results with fp64 (default)");
+  app.add_flag_callback(
+      "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
   app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
   if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
   app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");

@@ -28,17 +28,17 @@ using Settings = std::map<std::string, std::string>;
 /// One row of the climb. A lesson has several where it brings several gains: 02 brings tiling, then tensor
 /// cores.
 struct Rung {
-  std::string label; ///< shown in the table, for example "tiled, CUDA cores"
-  Settings settings; ///< what differs from the defaults
+  std::string label;  ///< shown in the table, for example "tiled, CUDA cores"
+  Settings settings;  ///< what differs from the defaults
 };
 
 /// A lesson as the programs see it; `lesson.cu` of each directory defines one.
 struct Lesson {
-  std::string name; ///< its directory, for example "03_double_buffer"
-  std::string idea; ///< one sentence
+  std::string name;  ///< its directory, for example "03_double_buffer"
+  std::string idea;  ///< one sentence
   std::vector<Knob> knobs;
   std::vector<Rung> rungs;
-  int minimum_compute_capability = 80; ///< major * 10 + minor; the CPU device runs all
+  int minimum_compute_capability = 80;  ///< major * 10 + minor; the CPU device runs all
 
   /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
   /// run.
@@ -51,4 +51,4 @@ struct Lesson {
   Settings settings(const Settings& chosen = {}) const;
 };
 
-} // namespace ladder
+}  // namespace ladder

@@ -1,0 +1,127 @@
+/// @file
+/// What the tests of all lessons share.
+#include "common/testing/gemm_checks.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+#include "common/host/contender.hpp"
+#include "common/host/device.hpp"
+#include "common/host/program.hpp"
+#include "common/host/text.hpp"
+#include "common/host/verifier.hpp"
+#include "common/testing/schedules.hpp"
+
+namespace ladder::testing {
+namespace {
+
+constexpr uint64_t kDataSeed = 1;
+
+/// The verifier of a shape. Tests try many settings and schedules on one shape, so the last one is kept.
+Verifier& verifier_of(const Shape& shape) {
+  static Shape last_shape;
+  static std::unique_ptr<Verifier> verifier;
+  if (!verifier || shape != last_shape) {
+    verifier = nullptr;
+    verifier = std::make_unique<Verifier>(shape, kDataSeed);
+    last_shape = shape;
+  }
+  return *verifier;
+}
+
+/// What was thrown and by which run, for messages.
+std::string message_of(const std::exception& error, const std::string& command) {
+  return std::string(error.what()) + "\nrepeat it with: " + command;
+}
+
+/// Fails unless `call` throws std::invalid_argument that says all the words.
+void expect_invalid_argument(const std::function<void()>& call, const std::vector<std::string>& words) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    const std::string what = error.what();
+    for (const std::string& word : words) {
+      INFO("what it says: " << what << "\nwhat is missing: " << word);
+      CHECK(what.find(word) != std::string::npos);
+    }
+    return;
+  }
+  FAIL_CHECK("was not refused");
+}
+
+int seeds_from_environment(int fallback) {
+  const char* text = std::getenv("LADDER_TEST_SEEDS");
+  return text ? static_cast<int>(parse_number("LADDER_TEST_SEEDS", text, 0, 1000000)) : fallback;
+}
+
+}  // namespace
+
+void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
+  if (on_cpu_device()) return;
+  try {
+    require_device();
+  } catch (const BadInput& error) {
+    SKIP(error.what());
+  }
+  const DeviceInfo device = device_info();
+  if (device.compute_capability < lesson.minimum_compute_capability)
+    SKIP(lesson.name << " needs compute capability " << lesson.minimum_compute_capability / 10.0 << "; "
+                     << device.name << " has " << device.compute_capability / 10.0);
+  if (core == "wgmma" && device.compute_capability != 90)
+    SKIP("wgmma needs compute capability 9.0, as Hopper has");
+}
+
+void for_each_schedule(const std::function<void()>& test, int random_seeds) {
+  for (const std::string& schedule : test_schedules(seeds_from_environment(random_seeds))) {
+    use_test_schedule(schedule);
+    INFO("schedule " << (schedule.empty() ? "of the GPU" : schedule));
+    test();
+  }
+}
+
+void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
+  const std::string command = replay_command(lesson, shape, settings);
+  try {
+    const Contender contender = contender_of(lesson, lesson.name, settings);
+    const Verdict verdict =
+        verifier_of(shape).check([&](const Gemm& gemm) { multiply_and_wait(contender, gemm); });
+    INFO(verdict.complaint << "\nrepeat it with: " << command);
+    CHECK(verdict.passed());
+  } catch (const std::exception& error) {
+    FAIL_CHECK(message_of(error, command));
+  }
+}
+
+void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings,
+                                 int random_seeds) {
+  for_each_schedule([&] { check_gemm(lesson, shape, settings); }, random_seeds);
+}
+
+void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,
+                    const std::vector<std::string>& words) {
+  const Settings all = lesson.settings(settings);
+  // Nothing may be launched, so no memory is needed.
+  const Gemm gemm{nullptr, nullptr, nullptr, shape.m, shape.n, shape.k};
+  INFO(replay_command(lesson, shape, settings) << " must be refused");
+  expect_invalid_argument([&] { lesson.check(gemm, all); }, words);
+  expect_invalid_argument([&] { lesson.launch(gemm, all, nullptr); }, words);
+}
+
+std::vector<int> trip_counts(int slots) {
+  std::set<int> counts;
+  for (int count : {1, slots - 1, slots, slots + 1, 3 * slots + 1})
+    if (count >= 1) counts.insert(count);
+  return {counts.begin(), counts.end()};
+}
+
+std::string replay_command(const Lesson& lesson, const Shape& shape, const Settings& settings) {
+  std::string command = lesson.name + " --shape " + shape.name();
+  for (const auto& [name, value] : settings) command += " --" + name + " " + value;
+  const std::string schedule = current_schedule();
+  return schedule.empty() ? command : command + " --schedule " + schedule;
+}
+
+}  // namespace ladder::testing

@@ -1,0 +1,45 @@
+/// @file
+/// What the tests of all lessons share. They run on both devices: on the GPU once, on the CPU device by many
+/// schedules.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/host/lesson.hpp"
+#include "common/host/shape.hpp"
+
+namespace ladder::testing {
+
+/// Skips the test case with one line where the lesson cannot run: no GPU in a GPU build, or one that is too
+/// old. `core` is a choice of the knob of that name, if the test needs one: "wgmma" skips all but Hopper.
+void skip_unless_runnable(const Lesson& lesson, const std::string& core = "");
+
+/// Calls `test` by each of the CPU device's fixed schedules and by `random_seeds` random ones (the
+/// environment variable LADDER_TEST_SEEDS overrides how many); on the GPU, once. Where the program is
+/// instrumented, races are checked. A schedule that fails is named in the message, and the test goes on with
+/// the next.
+void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
+
+/// Runs the lesson and fails the test unless the result is right twice (see Verifier: small integers bit for
+/// bit, normal data against fp64, C poisoned before, canaries around it). The message ends with a command
+/// line that repeats the run. A rule of the CPU device that is broken fails the test too.
+void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
+
+/// check_gemm by every schedule.
+void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
+                                 int random_seeds = 4);
+
+/// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
+/// what it says contains each of `words`: the argument, its value, the rule.
+void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,
+                    const std::vector<std::string>& words);
+
+/// The numbers of iterations at which a ring of `slots` goes wrong, if it does: 1, slots-1, slots, slots+1
+/// and 3*slots+1; ascending, without repetition, at least 1.
+std::vector<int> trip_counts(int slots);
+
+/// "03_double_buffer --shape 129x136x72 --slots 3 --schedule random:17".
+std::string replay_command(const Lesson& lesson, const Shape& shape, const Settings& settings);
+
+}  // namespace ladder::testing
