@@ -17,27 +17,30 @@ namespace cpu_device {
 /// The constants of the model, in cycles of one SM. Measured: on an H200, CUDA 13.0. Derived: from published
 /// or measured figures. Assumed: plausible, to be replaced by a fit to recorded traces.
 struct ClockModel {
-  double sm_clock_ghz = 1.98; ///< published maximum; only to convert, the model itself counts cycles
+  double sm_clock_ghz = 1.98;  ///< published maximum; only to convert, the model itself counts cycles
   /// Derived. Device copy moves 4.27 TB/s (measured): 16 B/clk for each of 132 SMs. Tiles that neighbours
   /// share come from L2 at about 2.6 times that (assumed), and most of a GEMM's tiles do.
   double memory_bytes_per_cycle = 42;
-  double memory_latency = 700; ///< assumed: 600-800 for a miss
+  double memory_latency = 700;  ///< assumed: 600-800 for a miss
   /// Derived: 989 TFLOP/s dense bf16 = 132 SMs x 1.83 GHz x 4096.
   double tensor_flops_per_cycle = 4096;
   /// Derived: 4 sub-cores with a quarter each, and mma.sync at about 5/8 of wgmma's rate (assumed).
-  double mma_sync_flops_per_cycle = 640; ///< of one sub-core
-  double fma_flops_per_cycle = 64;       ///< published: 32 FMA lanes for each of 4 sub-cores
-  double shared_bytes_per_cycle = 128;   ///< published: 32 banks x 4 bytes
-  double shared_latency = 30;            ///< assumed
-  double barrier_cycles = 20;            ///< assumed
+  double mma_sync_flops_per_cycle = 640;  ///< of one sub-core
+  double fma_flops_per_cycle = 64;        ///< published: 32 FMA lanes, of each of 4 sub-cores
+  /// Assumed: a thread of a CUDA-core kernel holds 8x8 sums, so 16 operands of 2 bytes feed 64 FMAs.
+  double fma_per_shared_byte = 2;
+  double shared_bytes_per_cycle = 128;  ///< published: 32 banks x 4 bytes
+  double shared_latency = 30;           ///< assumed
+  double issue_cycles = 1;              ///< assumed: of a load or store that nobody waits for
+  double barrier_cycles = 20;           ///< assumed
 };
 
 /// What one block's timeline says, in cycles.
 struct BlockTime {
-  double length = 0;  ///< until its last thread ends
-  double copy = 0;    ///< union of the spans in which a copy from global memory was in flight
-  double math = 0;    ///< union of the spans in which tensor or CUDA cores computed
-  double overlap = 0; ///< intersection of the two
+  double length = 0;   ///< until its last thread ends
+  double copy = 0;     ///< union of the spans in which a copy from global memory was in flight
+  double math = 0;     ///< union of the spans in which tensor or CUDA cores computed
+  double overlap = 0;  ///< intersection of the two
 };
 
 /// The timeline of one cluster; each block has an SM of its own. Threads are numbered through the cluster.
@@ -90,8 +93,59 @@ class VirtualClock {
   /// Spans of all roles, by begin. `warp` is the first warp of the group of threads.
   std::vector<Span> spans() const;
 
+  const ClockModel& model() const { return model_; }
+
  private:
+  struct Interval {
+    double begin, end;
+  };
+  struct NamedInterval {
+    std::string what;
+    double begin, end;
+  };
+  /// What the threads of one warp had in flight.
+  struct Track {
+    std::vector<Interval> copy, math;
+    std::vector<NamedInterval> waits;
+  };
+  struct Thread {
+    double now = 0;
+    double loaded = 0;  ///< when all that it loaded is there
+  };
+
+  /// Something that serves one request at a time, in the order of virtual time, not of the calls: a request
+  /// takes whatever is still free from its own time on.
+  class Resource {
+   public:
+    /// Occupies it for `cycles`, not before `earliest`. @return when the request has been served.
+    double reserve(double earliest, double cycles);
+
+   private:
+    size_t first_free(size_t slot);
+    static constexpr double kSlotCycles = 16;
+    std::vector<float> used_;        ///< of each slot of kSlotCycles
+    std::vector<uint32_t> onwards_;  ///< a slot at or after this one that may be free; paths are compressed
+  };
+
+  struct Sm {
+    Resource memory, shared;
+    Resource tensor[4], cuda[4];  ///< of each sub-core
+  };
+
+  unsigned block_of(unsigned thread) const { return thread / threads_per_block_; }
+  unsigned warp_of(unsigned thread) const { return thread % threads_per_block_ / 32; }
+  Sm& sm_of(unsigned thread) { return sms_[block_of(thread)]; }
+  Track& track_of(unsigned thread) { return tracks_[block_of(thread) * warps_per_block_ + warp_of(thread)]; }
+  double transfer(unsigned thread, double bytes);
+  static void add(std::vector<Interval>& intervals, double begin, double end);
+  static std::vector<Interval> merged(std::vector<Interval> intervals);
+
   ClockModel model_;
+  unsigned threads_per_block_ = 1, warps_per_block_ = 1;
+  bool trace_ = false;
+  std::vector<Thread> threads_;
+  std::vector<Sm> sms_;
+  std::vector<Track> tracks_;  ///< of each warp of the cluster
 };
 
-} // namespace cpu_device
+}  // namespace cpu_device

@@ -84,11 +84,14 @@ void observe(const ObservedThread& thread, const Access& access) {
   }
 }
 
-[[gnu::noinline]] void observe_unless_on_stack(const ObservedThread& thread, const Access& access) {
-  if (access.address >= thread.stack_begin && access.address < thread.stack_end) return;
+/// (Takes its parameters in registers, so that the hooks need no stack frame.)
+[[gnu::noinline]] void observe_unless_on_stack(const ObservedThread& thread, const void* pointer,
+                                               size_t bytes, bool write, const void* return_address) {
+  const auto* address = static_cast<const std::byte*>(pointer);
+  if (address >= thread.stack_begin && address < thread.stack_end) return;
   // The linker may have chosen an instrumented copy of an inline function that the observers use, too.
   observers().running = nullptr;
-  observe(thread, access);
+  observe(thread, {address, bytes, write, return_address});
   observers().running = &thread;
 }
 
@@ -96,7 +99,7 @@ void observe(const ObservedThread& thread, const Access& access) {
 [[gnu::always_inline]] inline void on_access(const void* address, size_t bytes, bool write,
                                              const void* return_address) {
   if (const ObservedThread* thread = observers().running; __builtin_expect(thread != nullptr, false)) {
-    observe_unless_on_stack(*thread, {static_cast<const std::byte*>(address), bytes, write, return_address});
+    observe_unless_on_stack(*thread, address, bytes, write, return_address);
   }
 }
 
