@@ -1,0 +1,112 @@
+/// @file
+/// __syncthreads and the named barriers of a block.
+#include <algorithm>
+
+#include "common/cpu_device/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr const char* kSyncthreads = "__syncthreads";
+
+void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
+  Cluster& cluster = thread.cluster;
+  Block& block = *thread.block;
+  if (id >= kNamedBarriers) cluster.fail(thread, print("named barrier %u; a block has 16", id), where);
+  if (threads % kWarpLanes) {
+    cluster.fail(thread, print("named barrier %u for %u threads, which are not whole warps", id, threads),
+                 where);
+  }
+  NamedBarrier& barrier = block.barriers[id];
+  if (!threads && block.live < block.ids.threads) {
+    cluster.fail(
+        thread,
+        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live),
+        where);
+  }
+  if (barrier.arrived && barrier.expected != threads) {
+    cluster.fail(thread,
+                 print("named barrier %u for %u threads, while others wait in it for %u at ", id, threads,
+                       barrier.expected) +
+                     to_string(barrier.where),
+                 where);
+  }
+  if (!barrier.arrived) barrier.where = where;
+  if (!threads && !(barrier.where == where)) {
+    cluster.fail(thread,
+                 "divergent __syncthreads: threads of one block meet in different calls, here and at " +
+                     to_string(barrier.where),
+                 where);
+  }
+  barrier.expected = threads;
+  ++barrier.arrived;
+  barrier.arrivals.push_back(&thread);
+}
+
+}  // namespace
+
+void block_barrier(Location where) { named_barrier_sync(0, 0, where); }
+
+void named_barrier_sync(unsigned id, unsigned threads, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  arrive(thread, id, threads, where);
+  NamedBarrier& barrier = thread.block->barriers[id];
+  const unsigned expected = barrier.expected ? barrier.expected : thread.block->live;
+  thread.synchronised = true;
+  if (barrier.arrived >= expected) {
+    complete_if_all_arrived(cluster, *thread.block, id);
+  } else {
+    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::block_barrier, &barrier, id, id ? "named barrier" : kSyncthreads, where});
+  }
+}
+
+void named_barrier_arrive(unsigned id, unsigned threads, Location where) {
+  Thread& thread = this_thread(where);
+  thread.cluster.jitter(thread);
+  arrive(thread, id, threads, where);
+  complete_if_all_arrived(thread.cluster, *thread.block, id);
+}
+
+void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
+  NamedBarrier& barrier = block.barriers[id];
+  const unsigned expected = barrier.expected ? barrier.expected : block.live;
+  if (!barrier.arrived || barrier.arrived < expected) return;
+  cluster.count_progress();
+  if (id == 0) ++cluster.totals().block_barriers;
+
+  const unsigned first = block.ids.rank_in_cluster * block.ids.threads;
+  if (barrier.arrived == block.ids.threads) {
+    if (RaceChecker* races = cluster.races()) races->barrier_range(first, block.ids.threads);
+    if (VirtualClock* clock = cluster.clock()) clock->barrier(first, block.ids.threads, kSyncthreads);
+    cluster.converged(block);
+  } else {
+    std::vector<unsigned> numbers;
+    for (const Thread* thread : barrier.arrivals) numbers.push_back(thread->number);
+    if (RaceChecker* races = cluster.races())
+      races->barrier(numbers.data(), static_cast<unsigned>(numbers.size()));
+    if (VirtualClock* clock = cluster.clock()) {
+      double latest = 0;
+      for (unsigned number : numbers) latest = std::max(latest, clock->now(number));
+      for (unsigned number : numbers) clock->wait_until(number, latest, "named barrier");
+    }
+  }
+  barrier.arrived = 0;
+  barrier.arrivals.clear();
+  for (Thread* thread : barrier.waiting) cluster.wake(*thread);
+  barrier.waiting.clear();
+}
+
+void Cluster::converged(Block& block) {
+  for (Warp& warp : block.warps) converged(warp);
+}
+
+void Cluster::converged(Warp& warp) {
+  flush_copy_instructions(warp);
+  if (counting_) access_counter_.converge_warp(warp.number);
+}
+
+}  // namespace cpu_device

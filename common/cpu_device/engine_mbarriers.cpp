@@ -1,0 +1,167 @@
+/// @file
+/// mbarriers: barriers in shared memory that count arrivals and bytes, phase by phase.
+#include <algorithm>
+#include <cstring>
+
+#include "common/cpu_device/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// The eight bytes of an initialised object: this tag and an index into Block::mbarriers.
+constexpr uint64_t kTag = 0x7ba55e11;
+constexpr uint64_t kNoTag = ~uint64_t{0};
+
+void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
+  cluster.count_progress();
+  if (barrier.pending || barrier.missing_bytes) return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  barrier.last_arrivals.swap(barrier.arrivals);
+  barrier.arrivals.clear();
+  barrier.completed = barrier.released;
+  barrier.released.clear();
+  barrier.completed_at = barrier.latest_arrival;
+  for (Thread* thread : barrier.waiting) cluster.wake(*thread);
+  barrier.waiting.clear();
+}
+
+bool phase_ended(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != (parity & 1); }
+
+/// The thread has seen that a phase ended.
+void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
+  Cluster& cluster = thread.cluster;
+  thread.synchronised = true;
+  if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
+  if (VirtualClock* clock = cluster.clock()) {
+    std::string name = what;
+    if (barrier.name)
+      name = barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
+    clock->wait_until(thread.number, barrier.completed_at, name);
+  }
+}
+
+}  // namespace
+
+Mbarrier& find_mbarrier(Thread& thread, const uint64_t* object, Location where) {
+  Block& block = *thread.block;
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
+  uint64_t word = 0;
+  std::memcpy(&word, block.shared.generic() + offset, sizeof word);
+  if (word >> 32 != kTag || static_cast<uint32_t>(word) >= block.mbarriers.size()) {
+    thread.cluster.fail(
+        thread,
+        print("the mbarrier at shared memory + 0x%x was never initialised, or was overwritten", offset),
+        where);
+  }
+  return *block.mbarriers[static_cast<uint32_t>(word)];
+}
+
+void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
+  Thread& thread = this_thread(where);
+  Block& block = *thread.block;
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier.init", where);
+  if (offset % 8) thread.cluster.fail(thread, "mbarrier.init of a misaligned address", where);
+  if (!count) thread.cluster.fail(thread, "mbarrier.init with a count of 0", where);
+  auto barrier = std::make_unique<Mbarrier>();
+  barrier->block = &block;
+  barrier->offset = offset;
+  barrier->expected = barrier->pending = count;
+  barrier->initialised_at = where;
+  const uint64_t word = kTag << 32 | block.mbarriers.size();
+  std::memcpy(block.shared.generic() + offset, &word, sizeof word);
+  block.mbarriers.push_back(std::move(barrier));
+}
+
+void mbarrier_invalidate(uint64_t* object, Location where) {
+  find_mbarrier(this_thread(where), object, where);
+  std::memcpy(object, &kNoTag, sizeof kNoTag);
+}
+
+void mbarrier_name(uint64_t* object, const char* name, int index, Location where) {
+  Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
+  barrier.name = name;
+  barrier.name_index = index;
+}
+
+uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,
+                         Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  if (barrier.pending < count) {
+    cluster.fail(thread, std::string(what) + ": more arrivals than expected at " + describe(barrier), where);
+  }
+  const uint64_t phase = barrier.phase;
+  barrier.pending -= count;
+  barrier.missing_bytes += expect_bytes;
+  barrier.arrivals.push_back({what, &thread, where});
+  thread.synchronised = true;
+  if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
+  if (VirtualClock* clock = cluster.clock()) {
+    barrier.latest_arrival = std::max(barrier.latest_arrival, clock->now(thread.number));
+  }
+  complete_if_all_arrived(cluster, barrier);
+  cluster.jitter(thread);
+  return phase;
+}
+
+void mbarrier_expect_bytes(uint64_t* object, uint32_t bytes, Location where) {
+  find_mbarrier(this_thread(where), object, where).missing_bytes += bytes;
+}
+
+void mbarrier_arrive_and_drop(uint64_t* object, Location where) {
+  Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
+  if (barrier.expected) --barrier.expected;
+  mbarrier_arrive(object, 1, 0, "arrive_and_drop", where);
+}
+
+void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& group) {
+  if (!barrier.pending) {
+    cluster.record_failure(group.issuer, "cp.async: more arrivals than expected at " + describe(barrier),
+                           group.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) {
+    for (const AsyncOperation& operation : group.race_operations)
+      races->complete(operation, barrier.released);
+  }
+  barrier.latest_arrival = std::max(barrier.latest_arrival, group.lands_at);
+  --barrier.pending;
+  barrier.arrivals.push_back({"cp.async done", group.issuer, group.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  cluster.jitter(thread);
+  if (!phase_ended(barrier, parity)) {
+    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    const uint64_t phase = barrier.phase;
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
+    if (barrier.phase != phase + 1) {
+      cluster.fail(thread,
+                   std::string(what) +
+                       ": the barrier went on by two phases before the thread looked again; on a " +
+                       "GPU this wait may never end; " + describe(barrier),
+                   where);
+    }
+  }
+  observe(thread, barrier, what);
+}
+
+bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  if (!phase_ended(barrier, parity)) {
+    thread.cluster.yield_poll(thread, {WaitKind::poll, &barrier, parity & 1, what, where});
+    if (!phase_ended(barrier, parity)) return false;
+  }
+  observe(thread, barrier, what);
+  return true;
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,24 @@
+/// @file
+/// Part of the shadow of <cuda_runtime.h>: qualifiers and built-in variables.
+#pragma once
+#include "common/cpu_device/engine.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __grid_constant__
+#define __align__(bytes) alignas(bytes)
+
+using uint3 = cpu_device::Uint3;
+using dim3 = cpu_device::Dim3;
+
+#define threadIdx (::cpu_device::current_thread_ids->index)
+#define blockIdx (::cpu_device::current_thread_ids->block->index)
+#define blockDim (::cpu_device::current_thread_ids->block->block_dim)
+#define gridDim (::cpu_device::current_thread_ids->block->grid_dim)
+constexpr int warpSize = 32;

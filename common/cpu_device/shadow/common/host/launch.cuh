@@ -1,0 +1,35 @@
+/// @file
+/// Shadow of common/host/launch.cuh: the kernel runs on the CPU device, at once.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <tuple>
+#include <utility>
+
+#include "common/cpu_device/engine.hpp"
+#include "common/host/error.hpp"
+
+namespace ladder {
+
+/// How a kernel is launched. `name` is what reports and traces call it.
+struct LaunchConfig {
+  const char* name = "kernel";
+  dim3 grid, block;
+  size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
+  dim3 cluster = dim3(1, 1, 1);
+  cudaStream_t stream = nullptr;
+};
+
+/// Runs `kernel` with `args`, converted once to the kernel's own parameter types, as every thread of the
+/// grid. Streams need no order of their own here: work is done when the call returns.
+/// @throws CudaError if the launch is refused. @throws cpu_device::Failure if the kernel breaks a rule.
+template <class... Params, class... Args>
+void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
+  const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
+                                               config.shared_bytes};
+  if (cpu_device::refused(kernel_launch)) CUDA_CHECK(cudaErrorInvalidConfiguration);
+  const std::tuple<Params...> params(static_cast<Params>(std::forward<Args>(args))...);
+  cpu_device::launch(kernel_launch, [&] { std::apply(kernel, params); });
+}
+
+}  // namespace ladder

@@ -1,0 +1,42 @@
+/// @file
+/// Shadow of common/ptx/wgmma.cuh. Descriptors have their real bit fields.
+#pragma once
+#include <cstdint>
+
+#include "common/cpu_device/engine.hpp"
+#include "common/ptx/shared_address.cuh"
+
+namespace ptx {
+
+inline void wgmma_fence(CPU_DEVICE_WHERE) { cpu_device::wgmma_fence(where); }
+inline void wgmma_commit_group(CPU_DEVICE_WHERE) { cpu_device::wgmma_commit_group(where); }
+template <int kInFlight>
+void wgmma_wait_group(CPU_DEVICE_WHERE) {
+  cpu_device::wgmma_wait_group(kInFlight, where);
+}
+
+/// Nothing to keep: the accumulators live in memory here, and every operation may change them.
+template <int kCount>
+void keep_in_registers(float (&)[kCount]) {}
+
+inline uint64_t matrix_descriptor(const void* start, uint32_t leading_bytes, uint32_t stride_bytes,
+                                  CPU_DEVICE_WHERE) {
+  return static_cast<uint64_t>((ptx::shared_address(start, where) & 0x3FFFF) >> 4) |
+         static_cast<uint64_t>(leading_bytes >> 4) << 16 | static_cast<uint64_t>(stride_bytes >> 4) << 32 |
+         uint64_t{1} << 62;
+}
+
+template <bool kBRowMajor>
+void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+  cpu_device::wgmma(d, 64, a, b, accumulate, kBRowMajor, where);
+}
+template <bool kBRowMajor>
+void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+  cpu_device::wgmma(d, 128, a, b, accumulate, kBRowMajor, where);
+}
+template <bool kBRowMajor>
+void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+  cpu_device::wgmma(d, 256, a, b, accumulate, kBRowMajor, where);
+}
+
+}  // namespace ptx

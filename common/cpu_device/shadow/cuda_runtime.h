@@ -1,0 +1,15 @@
+/// @file
+/// Shadow of <cuda_runtime.h> for the CPU device: what lessons and the shared module use of it, in plain C++.
+/// `__shared__` is missing on purpose: the blocks of a cluster run on one OS thread, so a static variable
+/// would belong to all of them. Lessons keep one struct in dynamic shared memory.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include "common/cpu_device/shadow/builtin_variables.hpp"
+#include "common/cpu_device/shadow/device_functions.hpp"
+#include "common/cpu_device/shadow/host_api.hpp"
+#include "common/cpu_device/shadow/min_max.hpp"
+#include "common/cpu_device/shadow/vector_types.hpp"
