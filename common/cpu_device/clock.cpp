@@ -35,8 +35,7 @@ double overlap_length(const std::vector<Interval>& a, const std::vector<Interval
 
 }  // namespace
 
-// --- resources
-// ----------------------------------------------------------------------------------------------
+// --- resources -----------------------------------------------------------------------------------------
 
 size_t VirtualClock::Resource::first_free(size_t slot) {
   if (slot >= used_.size()) {
@@ -54,26 +53,24 @@ size_t VirtualClock::Resource::first_free(size_t slot) {
 }
 
 double VirtualClock::Resource::reserve(double earliest, double cycles) {
+  constexpr double kFull = kSlotCycles - 1e-3;
   double end = earliest;
-  for (size_t slot = static_cast<size_t>(earliest / kSlotCycles); cycles > 0; ++slot) {
+  for (size_t slot = static_cast<size_t>(earliest / kSlotCycles); cycles > 1e-9; ++slot) {
     slot = first_free(slot);
     const double slot_begin = static_cast<double>(slot) * kSlotCycles;
-    const double begin = std::max(earliest, slot_begin);
-    // Within a slot only the amount is known, not the position.
-    const double room = std::min(kSlotCycles - used_[slot], slot_begin + kSlotCycles - begin);
-    const double taken = std::min(cycles, room);
-    used_[slot] += static_cast<float>(taken);
-    end = std::max(begin + taken, std::min(slot_begin + used_[slot], slot_begin + kSlotCycles));
+    // A slot fills up from its begin. What it idled before a request is lost to requests that come later but
+    // are earlier in virtual time; that errs by less than a slot.
+    const double begin = std::max<double>(earliest - slot_begin, used_[slot]);
+    const double taken = std::min(cycles, kSlotCycles - begin);
+    used_[slot] = static_cast<float>(begin + taken);
+    end = slot_begin + begin + taken;
     cycles -= taken;
-    constexpr double kFull = kSlotCycles - 1e-3;
     if (used_[slot] >= kFull) onwards_[slot] = static_cast<uint32_t>(slot + 1);
-    if (cycles < 1e-9) break;
   }
   return end;
 }
 
-// --- the cluster
-// --------------------------------------------------------------------------------------------
+// --- the cluster ---------------------------------------------------------------------------------------
 
 void VirtualClock::begin(unsigned blocks, unsigned threads_per_block, bool trace) {
   threads_per_block_ = threads_per_block;
@@ -86,8 +83,7 @@ void VirtualClock::begin(unsigned blocks, unsigned threads_per_block, bool trace
 
 double VirtualClock::now(unsigned thread) const { return threads_[thread].now; }
 
-// --- global memory
-// ------------------------------------------------------------------------------------------
+// --- global memory -------------------------------------------------------------------------------------
 
 double VirtualClock::transfer(unsigned thread, double bytes) {
   const double begin = threads_[thread].now;
@@ -121,8 +117,7 @@ double VirtualClock::copy_async(unsigned thread, double bytes) {
   return end;
 }
 
-// --- waiting
-// ------------------------------------------------------------------------------------------------
+// --- waiting -------------------------------------------------------------------------------------------
 
 void VirtualClock::barrier(unsigned first, unsigned count, const char* what) {
   double latest = 0;
@@ -156,8 +151,7 @@ void VirtualClock::wait_until(unsigned thread, double time, const std::string& w
   t.now = time;
 }
 
-// --- math
-// ---------------------------------------------------------------------------------------------------
+// --- math ----------------------------------------------------------------------------------------------
 
 void VirtualClock::mma_sync(unsigned thread, double flops) {
   const unsigned rank = thread % threads_per_block_;
@@ -211,8 +205,7 @@ void VirtualClock::store_shared(unsigned thread, double bytes) {
   t.now = std::max(t.now + model_.issue_cycles, served);
 }
 
-// --- results
-// ------------------------------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------------
 
 void VirtualClock::add(std::vector<Interval>& intervals, double begin, double end) {
   if (!intervals.empty() && begin >= intervals.back().begin && begin <= intervals.back().end) {

@@ -53,7 +53,7 @@ class VirtualClock {
 
   double now(unsigned thread) const;
 
-  // --- global memory ----------------------------------------------------------------------------------
+  // --- global memory -----------------------------------------------------------------------------------
 
   /// A plain load or store of one lane joins its block's memory queue. Loads are pipelined: the thread goes
   /// on until use_loads().
@@ -64,7 +64,7 @@ class VirtualClock {
   /// An asynchronous copy (cp.async, TMA) joins the same queue. @return when its bytes are there.
   double copy_async(unsigned thread, double bytes);
 
-  // --- waiting ----------------------------------------------------------------------------------------
+  // --- waiting -----------------------------------------------------------------------------------------
 
   /// Threads first .. first + count - 1 leave a barrier (of a warp: count 32) together, when the last of them
   /// has come. `what` names the wait in the trace; null for warp collectives, which are not shown.
@@ -73,7 +73,7 @@ class VirtualClock {
   /// now() of those who arrived and the ends of its copies), wgmma.
   void wait_until(unsigned thread, double time, const std::string& what);
 
-  // --- math -------------------------------------------------------------------------------------------
+  // --- math --------------------------------------------------------------------------------------------
 
   /// The warp of `thread` executes mma.sync: its sub-core's tensor core is busy; the warp waits for it.
   void mma_sync(unsigned thread, double flops);
@@ -86,7 +86,7 @@ class VirtualClock {
   void load_shared(unsigned thread, double bytes);
   void store_shared(unsigned thread, double bytes);
 
-  // --- results ----------------------------------------------------------------------------------------
+  // --- results -----------------------------------------------------------------------------------------
 
   /// Of one block (its rank in the cluster), after all of its threads have ended.
   BlockTime block_time(unsigned block) const;
@@ -122,7 +122,7 @@ class VirtualClock {
 
    private:
     size_t first_free(size_t slot);
-    static constexpr double kSlotCycles = 16;
+    static constexpr double kSlotCycles = 8;
     std::vector<float> used_;        ///< of each slot of kSlotCycles
     std::vector<uint32_t> onwards_;  ///< a slot at or after this one that may be free; paths are compressed
   };

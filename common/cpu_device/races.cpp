@@ -144,8 +144,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   unused_reads_ = 0;
 }
 
-// --- ordering between threads
-// -------------------------------------------------------------------------------
+// --- ordering between threads --------------------------------------------------------------------------
 
 void RaceChecker::publish(const VectorClock& clock, unsigned self, uint32_t own_count,
                           SyncObject::Gathered& to) {
@@ -204,8 +203,7 @@ void RaceChecker::fence_proxy_async(unsigned thread) {
   t.visible_epoch = t.epoch++;
 }
 
-// --- asynchronous operations
-// --------------------------------------------------------------------------------
+// --- asynchronous operations ---------------------------------------------------------------------------
 
 unsigned RaceChecker::agent_of_queue(unsigned thread, Queue queue) {
   switch (queue) {
@@ -267,8 +265,7 @@ void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
   if (op.started()) clocks_->raise(sync.known_.clock, op.agent_, op.epoch_);
 }
 
-// --- accesses
-// -----------------------------------------------------------------------------------------------
+// --- accesses ------------------------------------------------------------------------------------------
 
 void RaceChecker::access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
                          const char* what, Site site) {
@@ -415,8 +412,7 @@ void RaceChecker::drop_reads(Cell& cell, Condition is_dropped) {
   unused_reads_ = index;
 }
 
-// --- reports
-// ------------------------------------------------------------------------------------------------
+// --- reports -------------------------------------------------------------------------------------------
 
 Site RaceChecker::site(const void* return_address) {
   const uintptr_t offset = reinterpret_cast<uintptr_t>(return_address) - program_load_address();

@@ -86,7 +86,7 @@ class RaceChecker {
   /// memory each. SyncObjects and AsyncOperations of the last cluster must be cleared or dropped before.
   void begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes);
 
-  // --- ordering between threads -----------------------------------------------------------------------
+  // --- ordering between threads ------------------------------------------------------------------------
 
   /// All of `threads` wait for each other: __syncthreads, __syncwarp, a named barrier, cluster.sync. Call it
   /// when the last one arrives. elect, shuffles and votes order nothing: do not call it for them.
@@ -100,7 +100,7 @@ class RaceChecker {
   /// that are ordered after the fence, no matter who wrote it and who issues them.
   void fence_proxy_async(unsigned thread);
 
-  // --- asynchronous operations ------------------------------------------------------------------------
+  // --- asynchronous operations -------------------------------------------------------------------------
 
   /// The queue that an operation completes in. Operations of one queue complete in the order of issue.
   enum class Queue : uint8_t {
@@ -117,7 +117,7 @@ class RaceChecker {
   /// what its issuer did; the issuer's own arrival does.)
   void complete(const AsyncOperation& op, SyncObject& sync);
 
-  // --- accesses ---------------------------------------------------------------------------------------
+  // --- accesses ----------------------------------------------------------------------------------------
 
   /// `thread` itself accesses [offset, offset + bytes) of the shared memory of `block` (its rank in the
   /// cluster). Bytes beyond the block's shared memory are ignored. `what` is a literal: "load", "ldmatrix".
