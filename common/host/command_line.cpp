@@ -98,15 +98,16 @@ std::vector<Settings> KnobOptions::combinations(const Lesson& lesson) const {
   return result;
 }
 
+std::string why_not_runnable(const Lesson& lesson) {
+  if (on_cpu_device()) return "";
+  const DeviceInfo device = device_info();
+  if (device.compute_capability >= lesson.minimum_compute_capability) return "";
+  return lesson.name + " needs a GPU of compute capability " +
+         fixed(lesson.minimum_compute_capability / 10.0, 1) + " or later; " + device.name + " has " +
+         fixed(device.compute_capability / 10.0, 1);
+}
+
 void check_lesson(const Lesson& lesson, const Settings& settings, const Shape& shape) {
-  if (!on_cpu_device()) {
-    const DeviceInfo device = device_info();
-    const auto version = [](int capability) { return fixed(capability / 10.0, 1); };
-    if (device.compute_capability < lesson.minimum_compute_capability)
-      throw BadInput(lesson.name + " needs a GPU of compute capability " +
-                     version(lesson.minimum_compute_capability) + " or later; " + device.name + " has " +
-                     version(device.compute_capability));
-  }
   try {
     lesson.check({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, lesson.settings(settings));
   } catch (const std::invalid_argument& error) {

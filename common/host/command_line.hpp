@@ -48,7 +48,10 @@ class KnobOptions {
   std::map<std::string, std::vector<std::string>> texts_;
 };
 
-/// @throws std::invalid_argument if the lesson cannot run this shape; BadInput if it needs a newer GPU
+/// Empty; or one line, if the GPU is too old for the lesson.
+std::string why_not_runnable(const Lesson& lesson);
+
+/// @throws std::invalid_argument if the lesson cannot run this shape
 void check_lesson(const Lesson& lesson, const Settings& settings, const Shape& shape);
 
 /// "slots=3 core=fma"; "defaults" if empty.

@@ -21,7 +21,7 @@ inline void check(cudaError_t code, const char* call, const char* file, int line
   if (code != cudaSuccess) throw CudaError(code, call, file, line);
 }
 
-} // namespace ladder
+}  // namespace ladder
 
 /// Throws ladder::CudaError unless `call` returns cudaSuccess.
 #define CUDA_CHECK(call) ::ladder::check((call), #call, __FILE__, __LINE__)

@@ -17,4 +17,4 @@ struct Gemm {
   double flops() const { return 2.0 * m * n * k; }
 };
 
-} // namespace ladder
+}  // namespace ladder

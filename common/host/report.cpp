@@ -72,21 +72,25 @@ std::string overlap_cell(const Run& run) {
   return fixed(run.counters->overlap_cycles / run.counters->copy_cycles * 100, 0) + " %";
 }
 
-int report_comparisons(const std::string& program, const std::string& title,
-                       const std::vector<Contender>& contenders, const CommonOptions& options, Table table,
-                       const std::function<std::vector<std::string>(const Outcome&)>& cells) {
+int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
+                       const CommonOptions& options) {
   ResultFile results = new_result_file();
-  std::cout << title << "\n" << describe_device(device_info()) << "\n" << std::endl;
-  table.header();
+  std::cout << report.title << "\n" << describe_device(device_info()) << "\n" << std::endl;
+  Table table(std::cout, report.columns);
+  if (!report.table_for_each_shape) table.header();
 
   Progress progress;
   std::vector<std::string> complaints;
   bool sampled = false;
   for (const Shape& shape : options.shapes) {
+    if (report.table_for_each_shape) {
+      std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
+      table.header();
+    }
     std::vector<Contender> all = contenders;
     for (const Contender& baseline : baselines(shape)) all.push_back(baseline);
     compare(all, shape, options.comparison, progress, [&](const Outcome& outcome) {
-      table.row(cells(outcome));
+      table.row(report.cells(outcome));
       results.runs.push_back(outcome.run);
       sampled |= outcome.sampled;
       if (!outcome.complaint.empty())
@@ -102,7 +106,7 @@ int report_comparisons(const std::string& program, const std::string& title,
   if (sampled) std::cout << "sampled: one row in 16 compared with fp64, all elements checked to be finite\n";
   std::cout.flush();
   for (const std::string& complaint : complaints)
-    std::cerr << program << ": error: wrong result of " << complaint << std::endl;
+    std::cerr << report.program << ": error: wrong result of " << complaint << std::endl;
   if (!options.json_path.empty()) write_results("--json", options.json_path, results);
   return complaints.empty() ? kExitOk : kExitFailure;
 }

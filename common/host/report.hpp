@@ -26,13 +26,19 @@ std::string flops_per_byte_cell(const Run& run);
 /// The share of the copies' virtual time in which something was computed.
 std::string overlap_cell(const Run& run);
 
+/// What a program's table looks like.
+struct Report {
+  std::string program;  ///< begins the lines on stderr
+  std::string title;    ///< stands above everything, followed by the device
+  std::vector<Column> columns;
+  std::function<std::vector<std::string>(const Outcome&)> cells;
+  bool table_for_each_shape = false;  ///< each under its shape; else all rows are in one table
+};
+
 /// Compares the contenders, and on the GPU the libraries, on every shape of the options; prints a row for
 /// each and writes the result file.
-/// @param title stands above the table, followed by the device
-/// @param cells makes a row of an outcome
 /// @returns kExitOk, or kExitFailure if a result was wrong; the complaints are on stderr
-int report_comparisons(const std::string& program, const std::string& title,
-                       const std::vector<Contender>& contenders, const CommonOptions& options, Table table,
-                       const std::function<std::vector<std::string>(const Outcome&)>& cells);
+int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
+                       const CommonOptions& options);
 
 }  // namespace ladder

@@ -66,6 +66,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
   options.check();
   const std::vector<Settings> combinations = knobs.combinations(lesson);
   require_device();
+  if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
 
   if (options.files.given()) {
     if (combinations.size() > 1)

@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "common/host/command_line.hpp"
 #include "common/host/contender.hpp"
 #include "common/host/device.hpp"
 #include "common/host/program.hpp"
@@ -66,11 +67,8 @@ void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
   } catch (const BadInput& error) {
     SKIP(error.what());
   }
-  const DeviceInfo device = device_info();
-  if (device.compute_capability < lesson.minimum_compute_capability)
-    SKIP(lesson.name << " needs compute capability " << lesson.minimum_compute_capability / 10.0 << "; "
-                     << device.name << " has " << device.compute_capability / 10.0);
-  if (core == "wgmma" && device.compute_capability != 90)
+  if (const std::string reason = why_not_runnable(lesson); !reason.empty()) SKIP(reason);
+  if (core == "wgmma" && device_info().compute_capability != 90)
     SKIP("wgmma needs compute capability 9.0, as Hopper has");
 }
 

@@ -1,0 +1,181 @@
+/// @file
+/// The program `ladder`.
+#include "common/ladder/climb.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+
+#include "common/host/command_line.hpp"
+#include "common/host/device.hpp"
+#include "common/host/program.hpp"
+#include "common/host/report.hpp"
+#include "common/host/text.hpp"
+#include "common/ladder/recorded.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr int kDefaultGpuSize = 4096;
+constexpr int kDefaultCpuSize = 512;
+
+/// "03" of "03_double_buffer".
+std::string number_of(const Lesson& lesson) { return lesson.name.substr(0, lesson.name.find('_')); }
+
+/// The lessons named by number or by name, in the order of the ladder; all if `list` is empty.
+std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, const std::string& argument,
+                                  const std::string& list) {
+  if (list.empty()) return lessons;
+  const std::vector<std::string> wanted = split(list, ',');
+  std::vector<std::string> known;
+  for (const Lesson* lesson : lessons) known.push_back(number_of(*lesson));
+  const auto is = [](const Lesson& lesson, const std::string& word) {
+    return lesson.name == word || number_of(lesson) == word;
+  };
+  for (const std::string& word : wanted)
+    if (std::none_of(lessons.begin(), lessons.end(), [&](const Lesson* lesson) { return is(*lesson, word); }))
+      throw std::invalid_argument(argument + " '" + word + "': no such lesson; there are " +
+                                  join(known, ", "));
+  std::vector<const Lesson*> chosen;
+  for (const Lesson* lesson : lessons)
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const std::string& word) { return is(*lesson, word); }))
+      chosen.push_back(lesson);
+  return chosen;
+}
+
+std::vector<Column> columns() {
+  if (on_cpu_device())
+    return {{"rung", 30, false}, {"verified", 8, false}, {"B/output", 8}, {"flops/B", 7},
+            {"waits", 9},        {"overlap", 7},         {"recorded", 8}, {"% cuBLAS", 8}};
+  return {{"rung", 38, false}, {"time us", 10}, {"TFLOP/s", 7},        {"x last", 6},
+          {"% cuBLAS", 8},     {"MHz", 5},      {"verified", 8, false}};
+}
+
+/// Makes the rows: a rung's row depends on the one before.
+class Rows {
+ public:
+  Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded) : recorded_(recorded) {
+    for (const Lesson* lesson : lessons) lessons_[lesson->name] = lesson;
+  }
+
+  std::vector<std::string> operator()(const Outcome& outcome) {
+    return on_cpu_device() ? cpu_row(outcome) : gpu_row(outcome);
+  }
+
+ private:
+  std::vector<std::string> gpu_row(const Outcome& outcome) {
+    const Run& run = outcome.run;
+    const bool is_rung = lessons_.count(run.lesson) > 0;
+    // The first rung of each shape has none before it.
+    std::string gain = "-";
+    if (is_rung && last_rung_ && last_rung_->shape == run.shape)
+      gain = fixed(*last_rung_->time_us_median / *run.time_us_median, 2);
+    if (is_rung) last_rung_ = run;
+    return {title(outcome),
+            time_cell(run),
+            tflops_cell(run),
+            gain,
+            percent_cell(outcome.percent_of_cublas),
+            run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
+            verified_cell(outcome)};
+  }
+
+  std::vector<std::string> cpu_row(const Outcome& outcome) {
+    const Run& run = outcome.run;
+    const Lesson& lesson = *lessons_.at(run.lesson);
+    const std::optional<double> tflops = recorded_.tflops(lesson, run.settings);
+    return {title(outcome),
+            verified_cell(outcome),
+            bytes_per_output_cell(run),
+            flops_per_byte_cell(run),
+            count_cell(run.counters->barrier_waits),
+            overlap_cell(run),
+            tflops ? fixed(*tflops, 1) : "-",
+            percent_cell(recorded_.percent_of_cublas(lesson, run.settings))};
+  }
+
+  /// "03 two slots".
+  std::string title(const Outcome& outcome) const {
+    const auto lesson = lessons_.find(outcome.run.lesson);
+    const std::string label =
+        outcome.contender->label + (outcome.schedule.empty() ? "" : " " + outcome.schedule);
+    return lesson == lessons_.end() ? label : number_of(*lesson->second) + " " + label;
+  }
+
+  std::map<std::string, const Lesson*> lessons_;
+  const Recorded& recorded_;
+  std::optional<Run> last_rung_;
+};
+
+/// Drops the lessons that the GPU is too old for, and says so.
+std::vector<const Lesson*> runnable(const std::vector<const Lesson*>& lessons) {
+  std::vector<const Lesson*> result;
+  for (const Lesson* lesson : lessons) {
+    const std::string reason = why_not_runnable(*lesson);
+    if (reason.empty())
+      result.push_back(lesson);
+    else
+      std::cout << "skipped: " << reason << std::endl;
+  }
+  if (result.empty()) throw BadInput("no lesson can run here");
+  return result;
+}
+
+/// Every rung of the lessons, each checked to run all shapes.
+std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const std::vector<Shape>& shapes) {
+  std::vector<Contender> contenders;
+  for (const Lesson* lesson : lessons)
+    for (const Rung& rung : lesson->rungs) {
+      for (const Shape& shape : shapes) check_lesson(*lesson, rung.settings, shape);
+      contenders.push_back(contender_of(*lesson, rung.label, rung.settings));
+    }
+  return contenders;
+}
+
+int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
+  CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
+  CommonOptions options;
+  std::string lesson_list, lesson_of_files, results_path;
+  options.add_to(app);
+  app.add_option("--lessons", lesson_list, "Only these, for example 01,03")->type_name("NN[,NN]");
+  app.add_option("--lesson", lesson_of_files, "The lesson that multiplies --a and --b (default: the last)")
+      ->type_name("NN");
+  if (on_cpu_device())
+    app.add_option("--results", results_path, "Show the GPU figures recorded in this file")
+        ->type_name("PATH");
+  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  options.check();
+  const std::vector<const Lesson*> lessons = choose(all_lessons, "--lessons", lesson_list);
+  const std::vector<const Lesson*> multiplier = choose(all_lessons, "--lesson", lesson_of_files);
+  if (lessons.empty()) throw BadInput("this program was built without lessons");
+  if (!lesson_of_files.empty() && (!options.files.given() || multiplier.size() != 1))
+    throw std::invalid_argument(
+        "--lesson " + lesson_of_files +
+        ": must be one lesson, and needs --a, --b and --output; to run some, --lessons");
+  require_device();
+
+  if (options.files.given()) {
+    use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
+    const Lesson& lesson = *runnable(multiplier).back();
+    return multiply_files(lesson, {}, options.files, options.comparison.verify) ? kExitOk : kExitFailure;
+  }
+
+  const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
+  if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
+  const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
+  Rows rows(lessons, recorded);
+  const Report report{"ladder", "C = A B, bf16, summed in fp32", columns(), std::ref(rows), true};
+  const int exit_code = report_comparisons(report, contenders, options);
+  if (on_cpu_device()) std::cout << "\n" << recorded.description() << std::endl;
+  return exit_code;
+}
+
+}  // namespace
+
+int run_ladder(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
+  return run_program("ladder", [&] { return run(lessons, argc, argv); });
+}
+
+}  // namespace ladder

@@ -1,0 +1,15 @@
+/// @file
+/// The program `ladder`: runs the rungs of every lesson and prints the climb.
+#pragma once
+#include <vector>
+
+#include "common/host/lesson.hpp"
+
+namespace ladder {
+
+/// All that main() does.
+/// @returns the exit code: 0; 1 for a wrong result or a failing device; 2 for bad input, after one line on
+/// stderr
+int run_ladder(const std::vector<const Lesson*>& lessons, int argc, char** argv);
+
+}  // namespace ladder

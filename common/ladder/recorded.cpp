@@ -1,0 +1,74 @@
+/// @file
+/// Figures that were measured on a GPU before.
+#include "common/ladder/recorded.hpp"
+
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+namespace ladder {
+
+Recorded Recorded::newest() {
+  const std::optional<std::string> path = newest_result_file(LADDER_RESULTS_DIR);
+  if (path) return from_file(*path);
+  Recorded none;
+  none.missing_ = "No recorded GPU figures: there is no result file in docs/results.";
+  return none;
+}
+
+Recorded Recorded::from_file(const std::string& path) {
+  Recorded recorded;
+  recorded.file_ = read_results("--results", path);
+  recorded.choose_shape();
+  return recorded;
+}
+
+void Recorded::choose_shape() {
+  std::map<int, int> runs_of_size;
+  for (const Run& run : file_->runs)
+    if (run.shape.m == run.shape.n && run.shape.n == run.shape.k && run.tflops) ++runs_of_size[run.shape.m];
+  int most = 0;
+  for (const auto& [size, runs] : runs_of_size) {
+    if (runs < most) continue;
+    most = runs;
+    shape_ = {size, size, size};
+  }
+}
+
+std::string Recorded::description() const {
+  if (!file_) return missing_;
+  return "recorded: TFLOP/s measured on an " + file_->gpu + ", " + file_->date + ", at " + shape_.name() +
+         "; the rest is counted here";
+}
+
+const Run* Recorded::find(const Lesson& lesson, const Settings& settings) const {
+  if (!file_) return nullptr;
+  const Settings wanted = lesson.settings(settings);
+  for (const Run& run : file_->runs) {
+    if (run.lesson != lesson.name || run.shape != shape_ || !run.tflops) continue;
+    try {
+      // A knob that came after the recording had what is now its default.
+      if (lesson.settings(run.settings) == wanted) return &run;
+    } catch (const std::invalid_argument&) {
+      // Recorded with a knob or a choice that the lesson no longer has.
+    }
+  }
+  return nullptr;
+}
+
+std::optional<double> Recorded::tflops(const Lesson& lesson, const Settings& settings) const {
+  const Run* run = find(lesson, settings);
+  return run ? run->tflops : std::nullopt;
+}
+
+std::optional<double> Recorded::percent_of_cublas(const Lesson& lesson, const Settings& settings) const {
+  const Run* run = find(lesson, settings);
+  double fastest = 0;
+  for (const Run& other : file_ ? file_->runs : std::vector<Run>())
+    if (other.lesson == "cublas_gemmex" && other.shape == shape_)
+      fastest = std::max(fastest, other.tflops.value_or(0));
+  if (!run || fastest <= 0) return std::nullopt;
+  return *run->tflops / fastest * 100;
+}
+
+}  // namespace ladder
