@@ -97,12 +97,12 @@ std::string module_and_offset(const Module& module, uintptr_t offset) {
   return short_path(module.path) + text.data();
 }
 
-} // namespace
+}  // namespace
 
 uintptr_t program_load_address() {
   static const uintptr_t address = [] {
     uintptr_t first = 0;
-    dl_iterate_phdr( // the program itself comes first
+    dl_iterate_phdr(  // the program itself comes first
         [](dl_phdr_info* info, size_t, void* data) {
           *static_cast<uintptr_t*>(data) = info->dlpi_addr;
           return 1;
@@ -121,7 +121,8 @@ std::string short_path(const std::string& path) {
 }
 
 std::string describe_call_site(uintptr_t return_address) {
-  const uintptr_t call = return_address - 1; // inside of the call instruction, so that the line is the call's
+  const uintptr_t call =
+      return_address - 1;  // inside of the call instruction, so that the line is the call's
   const Module module = find_module(call);
   const uintptr_t offset = call - module.load_address;
 
@@ -140,4 +141,4 @@ std::string describe_call_site(uintptr_t return_address) {
   return result.empty() ? module_and_offset(module, offset) : result;
 }
 
-} // namespace cpu_device
+}  // namespace cpu_device

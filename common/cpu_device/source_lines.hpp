@@ -17,4 +17,4 @@ std::string short_path(const std::string& path);
 /// information: the module and the offset in it.
 std::string describe_call_site(uintptr_t return_address);
 
-} // namespace cpu_device
+}  // namespace cpu_device

@@ -23,7 +23,7 @@ bool all_at_most(const uint32_t* a, const uint32_t* b, unsigned count) {
   return true;
 }
 
-} // namespace
+}  // namespace
 
 struct VectorClock::Node {
   explicit Node(ClockPool::Storage* storage, unsigned components)
@@ -36,7 +36,7 @@ struct VectorClock::Node {
 
 /// Belongs to the pool and to all living nodes together.
 struct ClockPool::Storage {
-  unsigned components = 0; ///< padded
+  unsigned components = 0;  ///< padded
   uint64_t living_nodes = 0;
   bool pool_is_gone = false;
   std::vector<std::unique_ptr<VectorClock::Node>> unused;
@@ -128,4 +128,4 @@ void ClockPool::meet(VectorClock& into, const VectorClock& from) {
   for (unsigned i = 0; i < storage_->components; ++i) ours[i] = std::min(ours[i], theirs[i]);
 }
 
-} // namespace cpu_device
+}  // namespace cpu_device

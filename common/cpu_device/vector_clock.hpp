@@ -61,4 +61,4 @@ class ClockPool {
   Storage* storage_;
 };
 
-} // namespace cpu_device
+}  // namespace cpu_device
