@@ -84,8 +84,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));
     for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
   }
-  return report_comparisons(lesson.name, lesson.idea, contenders, options, Table(std::cout, columns()),
-                            cells);
+  return report_comparisons(Report{lesson.name, lesson.idea, columns(), cells}, contenders, options);
 }
 
 }  // namespace
