@@ -20,7 +20,9 @@ using ladder::Gemm;
 constexpr ladder::TileShape kTile{128, 128, 64};
 constexpr int kWarpgroups = kTile.m / 64;  ///< each multiplies 64 rows of A
 constexpr int kThreads = kWarpgroups * ladder::kWarpgroup;
-constexpr int kBlocksPerSm = 2;  ///< while one block loads, another one may compute
+/// While one block loads, another one may compute, if the registers of both fit.
+template <class Core, bool kAligned>
+constexpr int kBlocksPerSm = kAligned ? Core::kBlocksPerSm : 1;
 
 using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
 using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
@@ -55,15 +57,16 @@ struct Staged {
 
   /// Registers to shared memory.
   __device__ __forceinline__ void store(const Share& share, Tile& tile) const {
+    __nv_bfloat16* const to = share.destination(tile);
 #pragma unroll
     for (int i = 0; i < Share::kChunks; ++i)
-      *reinterpret_cast<uint4*>(share.destination(tile, i)) = chunks[i];
+      *reinterpret_cast<uint4*>(to + i * Share::kDestinationStep) = chunks[i];
   }
 };
 
 /// Each block computes one tile of C. kAligned: n and k are multiples of 8.
 template <class Core, bool kAligned>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(const Gemm p) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   const auto tile =
       ladder::grouped_tile(blockIdx.x, ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n));

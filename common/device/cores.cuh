@@ -23,7 +23,7 @@ namespace ladder {
 /// Tensor cores of Hopper (sm_90a). They read both tiles from shared memory, in the background.
 template <int kN>
 struct WgmmaCore {
-  static constexpr int kArch = 90;
+  static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
   float d[kN / 2];
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
@@ -57,10 +57,11 @@ struct WgmmaCore {
 };
 
 /// Tensor cores of Ampere and later (sm_80). Each warp brings 16 rows of A and all of B to registers, then
-/// multiplies.
+/// multiplies. Unrolled as far as it goes, which hides the latency of ldmatrix and takes more than half of
+/// the registers.
 template <int kN>
 struct MmaSyncCore {
-  static constexpr int kArch = 80;
+  static constexpr int kBlocksPerSm = 1;
   float d[kN / 2];
 
   __device__ __forceinline__ void publish() {}
@@ -73,7 +74,7 @@ struct MmaSyncCore {
       for (float& x : d) x = 0;
     }
     const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
-#pragma unroll 1
+#pragma unroll
     for (int k = 0; k < kK; k += 16) {
       uint32_t a_fragment[4];
       ptx::ldmatrix_x4(a_fragment, a.chunk(a_row, k + lane / 16 * 8));
@@ -95,7 +96,7 @@ struct MmaSyncCore {
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
 template <int kN>
 struct FmaCore {
-  static constexpr int kArch = 80;
+  static constexpr int kBlocksPerSm = 2;
   float d[kN / 2];
 
   __device__ __forceinline__ void publish() {}

@@ -11,15 +11,17 @@ namespace ladder {
 /// other.
 ///
 /// Neighbouring threads take neighbouring chunks of a row, so that global memory is read in whole 128-byte
-/// lines. A thread's chunks are kRowStep rows apart. Their addresses are computed once; to go to the next
-/// tile costs an addition for each, which counts in a loop that does little else than issue copies and
-/// products.
+/// lines. A thread's chunks are kRowStep rows apart. The address of the first is kept from tile to tile;
+/// those of the others follow from it with one multiply-add each. That counts in a loop that does little else
+/// than issue copies and products.
 template <class Tile, int kThreads>
 class TileShare {
  public:
   static constexpr int kChunks = Tile::kChunks / kThreads;         ///< chunks that a thread copies
   static constexpr int kRowStep = kThreads / Tile::kChunksPerRow;  ///< rows between two of them
-  static_assert(Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunksPerRow == 0);
+  /// Elements between their places in shared memory: rows that are a multiple of 8 apart are swizzled alike.
+  static constexpr int kDestinationStep = kRowStep * 64;
+  static_assert(Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunksPerRow == 0 && kRowStep % 8 == 0);
 
   /// The first tile starts at (first_row, first_column) of the matrix [rows, columns].
   __device__ TileShare(const __nv_bfloat16* matrix, int rows, int columns, int first_row, int first_column)
@@ -27,13 +29,8 @@ class TileShare {
         column_(static_cast<int>(threadIdx.x) % Tile::kChunksPerRow * Tile::kChunk),
         rows_left_(rows - first_row),
         columns_left_(columns - first_column),
-        pitch_(columns) {
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const size_t row = first_row + row_ + i * kRowStep;
-      source_[i] = matrix + row * columns + first_column + column_;
-    }
-  }
+        pitch_(columns),
+        first_(matrix + static_cast<size_t>(first_row + row_) * columns + first_column + column_) {}
 
   /// Calls move(i, source, valid) for each chunk i: the first `valid` of the 8 elements at `source` lie
   /// inside the matrix. Where valid is 0, source must not be read.
@@ -42,39 +39,41 @@ class TileShare {
     if (rows_left_ >= Tile::kRows &&
         columns_left_ >= Tile::kColumns) {  // no edge: no tests, all of the block alike
 #pragma unroll
-      for (int i = 0; i < kChunks; ++i) move(i, source_[i], Tile::kChunk);
+      for (int i = 0; i < kChunks; ++i) move(i, source(i), Tile::kChunk);
     } else {
 #pragma unroll
       for (int i = 0; i < kChunks; ++i) {
         const int here = row_ + i * kRowStep < rows_left_ ? columns_left_ - column_ : 0;
-        move(i, source_[i], here < 0 ? 0 : here < Tile::kChunk ? here : Tile::kChunk);
+        move(i, source(i), here < 0 ? 0 : here < Tile::kChunk ? here : Tile::kChunk);
       }
     }
   }
 
-  /// Where chunk i goes.
-  __device__ __forceinline__ __nv_bfloat16* destination(Tile& tile, int i) const {
-    return tile.chunk(row_ + i * kRowStep, column_);
+  /// Where chunk 0 goes; chunk i goes i * kDestinationStep elements further.
+  __device__ __forceinline__ __nv_bfloat16* destination(Tile& tile) const {
+    return tile.chunk(row_, column_);
   }
 
   /// Goes on to the tile to the right.
   __device__ __forceinline__ void next_right() {
     columns_left_ -= Tile::kColumns;
-#pragma unroll
-    for (auto& source : source_) source += Tile::kColumns;
+    first_ += Tile::kColumns;
   }
   /// Goes on to the tile below.
   __device__ __forceinline__ void next_down() {
     rows_left_ -= Tile::kRows;
-#pragma unroll
-    for (auto& source : source_) source += static_cast<size_t>(Tile::kRows) * pitch_;
+    first_ += static_cast<size_t>(Tile::kRows) * pitch_;
   }
 
  private:
+  __device__ __forceinline__ const __nv_bfloat16* source(int i) const {
+    return first_ + static_cast<size_t>(i * kRowStep) * pitch_;
+  }
+
   int row_, column_;              // of the first chunk, within the tile
   int rows_left_, columns_left_;  // of the matrix, from the tile's first row and column on
   int pitch_;                     // elements from a row of the matrix to the next
-  const __nv_bfloat16* source_[kChunks];
+  const __nv_bfloat16* first_;    // the first chunk
 };
 
 }  // namespace ladder

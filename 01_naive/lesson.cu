@@ -1,0 +1,42 @@
+/// @file
+/// Lesson 01 for the programs: its knob, its rung, its limits.
+#include <stdexcept>
+
+#include "01_naive/gemm.cuh"
+
+namespace lesson01 {
+namespace {
+
+Along along(const ladder::Settings& settings) {
+  return settings.at("along") == "rows" ? Along::rows : Along::columns;
+}
+
+/// The second axis of a grid has at most 65535 blocks.
+void check(const Gemm& p, const ladder::Settings& settings) {
+  const bool columns = along(settings) == Along::columns;
+  const int slow = columns ? p.m : p.n, limit = 65535 * kBlockSlow;
+  if (slow > limit)
+    throw std::invalid_argument(std::string(columns ? "m" : "n") + " = " + std::to_string(slow) +
+                                ": must be at most " + std::to_string(limit) + " in this lesson");
+}
+
+void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+  check(p, settings);
+  along(settings) == Along::columns ? launch_gemm<Along::columns>(p, stream)
+                                    : launch_gemm<Along::rows>(p, stream);
+}
+
+}  // namespace
+
+const ladder::Lesson& lesson() {
+  static const ladder::Lesson lesson = {
+      .name = "01_naive",
+      .idea = "One thread computes one element of C.",
+      .knobs = {{"along", "the axis of C along which the threads of a warp lie", {"columns", "rows"}}},
+      .rungs = {{"naive", {}}},
+      .check = check,
+      .launch = launch};
+  return lesson;
+}
+
+}  // namespace lesson01

@@ -1,0 +1,7 @@
+/// @file
+/// The program of lesson 03: verifies the kernel and times it against cuBLAS. `03_double_buffer --help` lists
+/// what it can do.
+#include "03_double_buffer/gemm.cuh"
+#include "common/host/run_lesson.hpp"
+
+int main(int argc, char** argv) { return ladder::run_lesson(lesson03::lesson(), argc, argv); }
