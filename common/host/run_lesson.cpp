@@ -27,7 +27,7 @@ void print_choices(const Lesson& lesson) {
 
 std::vector<Column> columns() {
   if (on_cpu_device())
-    return {{"shape", 14, false}, {"settings", 28, false}, {"B/output", 8}, {"flops/B", 7},
+    return {{"shape", 14, false}, {"settings", 25, false}, {"B/output", 8}, {"flops/B", 7},
             {"waits", 8},         {"conflicts", 9},        {"overlap", 7},  {"verified", 8, false}};
   return {{"shape", 15, false}, {"settings", 32, false}, {"time us", 10},       {"+- %", 5},
           {"TFLOP/s", 7},       {"% cuBLAS", 8},         {"verified", 8, false}};

@@ -69,7 +69,8 @@ const Lesson& lesson() {
       if (gemm.k % 2)
         throw std::invalid_argument("k is " + std::to_string(gemm.k) + "; must be a multiple of 2");
     };
-    l.launch = [](const Gemm& gemm, const Settings& settings, cudaStream_t) {
+    l.launch = [check = l.check](const Gemm& gemm, const Settings& settings, cudaStream_t) {
+      check(gemm, settings);
       multiply(gemm, settings.at("mistake") == "yes" ? Mistake::one_wrong_element : Mistake::none);
     };
     return l;

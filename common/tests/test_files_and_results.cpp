@@ -1,0 +1,134 @@
+/// @file
+/// Tests of output files, result files above all.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "common/host/atomic_file.hpp"
+#include "common/host/results.hpp"
+#include "common/tests/temporary_directory.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using ladder::testing::read_bytes;
+using ladder::testing::TemporaryDirectory;
+using ladder::testing::write_bytes;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+ladder::ResultFile example() {
+  ladder::Run timed;
+  timed.lesson = "03_double_buffer";
+  timed.core = "wgmma";
+  timed.shape = {4096, 8192, 1024};
+  timed.settings = {{"slots", "3"}, {"core", "auto"}};
+  timed.time_us_median = 200.5;
+  timed.time_us_q1 = 199;
+  timed.time_us_q3 = 202;
+  timed.tflops = 342.7;
+  timed.sm_clock_mhz = 1450;
+  timed.verified = true;
+  timed.rel_error = 1.7e-3;
+  ladder::Run counted = timed;
+  counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops =
+      counted.sm_clock_mhz = {};
+  counted.counters = ladder::LaunchCounters{};
+  counted.counters->barrier_waits = 12;
+  counted.counters->overlap_cycles = 0.5;
+  return {"2026-11-21", "abc123", "NVIDIA H200", "580.159", "CUDA 13.0", {timed, counted}};
+}
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("A result file has exactly the fields that were promised") {
+  const Json json = Json::parse(ladder::to_json(example()));
+  CHECK(keys(json) == std::vector<std::string>{"date", "commit", "gpu", "driver", "toolkit", "runs"});
+  const std::vector<std::string> fields = {
+      "lesson",       "core",           "m",          "n",          "k",
+      "settings",     "time_us_median", "time_us_q1", "time_us_q3", "tflops",
+      "sm_clock_mhz", "verified",       "rel_error"};
+  CHECK(keys(json["runs"][0]) == fields);
+  CHECK(json["runs"][0]["m"] == 4096);
+  CHECK(json["runs"][0]["settings"] == Json({{"core", "auto"}, {"slots", "3"}}));
+  CHECK(json["runs"][0]["time_us_median"] == 200.5);
+  CHECK(json["runs"][0]["verified"] == true);
+}
+
+TEST_CASE("On the CPU device times are null and counters are added") {
+  const Json run = Json::parse(ladder::to_json(example()))["runs"][1];
+  for (const char* field : {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz"})
+    CHECK(run[field].is_null());
+  CHECK(run["counters"]["barrier_waits"] == 12);
+  CHECK(run["counters"]["overlap_cycles"] == 0.5);
+}
+
+TEST_CASE("A result file is read as it was written") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("2026-11-21-h200.json");
+  ladder::write_results("--json", path, example());
+  CHECK(ladder::to_json(ladder::read_results("--results", path)) == ladder::to_json(example()));
+}
+
+TEST_CASE("A file that is no result file is refused by name") {
+  const TemporaryDirectory directory;
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"date": 3})", R"({"date":"","commit":"","gpu":"","driver":"",
+                           "toolkit":"","runs":[{"lesson":"01"}]})"}) {
+    write_bytes(directory.file("x.json"), text);
+    CHECK_THROWS_MATCHES(
+        ladder::read_results("--results", directory.file("x.json")), std::invalid_argument,
+        MessageMatches(ContainsSubstring("--results '") && ContainsSubstring("not a result file")));
+  }
+  CHECK_THROWS_MATCHES(ladder::read_results("--results", directory.file("none.json")), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("cannot be read")));
+}
+
+TEST_CASE("The newest result file is the one with the last date in its name") {
+  const TemporaryDirectory directory;
+  CHECK_FALSE(ladder::newest_result_file(directory.file("missing")));
+  CHECK_FALSE(ladder::newest_result_file(directory.file("")));
+  for (const char* name : {"2026-11-21-h200.json", "2027-01-02-h200.json", "2026-12-31-h100.json", "zzz.txt"})
+    write_bytes(directory.file(name), "{}");
+  CHECK(ladder::newest_result_file(directory.file("")) == directory.file("2027-01-02-h200.json"));
+}
+
+TEST_CASE("A file appears whole: when writing fails, the old one stays and nothing else is left") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("out.json");
+  write_bytes(path, "old");
+  CHECK_THROWS_AS(ladder::write_file_atomically("--json", path,
+                                                [](std::ostream& file) {
+                                                  file << "half of it";
+                                                  throw std::runtime_error("interrupted");
+                                                }),
+                  std::runtime_error);
+  CHECK(read_bytes(path) == "old");
+  CHECK_THROWS_AS(ladder::write_file_atomically("--json", path,
+                                                [](std::ostream& file) { file.setstate(std::ios::badbit); }),
+                  std::invalid_argument);
+  CHECK(read_bytes(path) == "old");
+  CHECK(directory.names() == std::vector<std::string>{"out.json"});
+
+  ladder::write_file_atomically("--json", path, [](std::ostream& file) { file << "new"; });
+  CHECK(read_bytes(path) == "new");
+  CHECK(directory.names() == std::vector<std::string>{"out.json"});
+}
+
+TEST_CASE("A path that cannot be written is refused before any work is done") {
+  const TemporaryDirectory directory;
+  CHECK_THROWS_MATCHES(ladder::check_writable("--json", directory.file("no/such/x.json")),
+                       std::invalid_argument,
+                       MessageMatches(ContainsSubstring("--json '") && ContainsSubstring("does not exist")));
+  CHECK_THROWS_MATCHES(ladder::check_writable("--json", directory.file("")), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("must be the name of a file")));
+  CHECK_NOTHROW(ladder::check_writable("--json", directory.file("x.json")));
+}

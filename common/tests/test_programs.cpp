@@ -1,0 +1,294 @@
+/// @file
+/// Tests of the programs as a reader meets them: what they print, and their exit codes.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <sstream>
+
+#include "common/host/command_line.hpp"
+#include "common/host/device.hpp"
+#include "common/host/device_buffer.hpp"
+#include "common/host/npy.hpp"
+#include "common/host/program.hpp"
+#include "common/host/results.hpp"
+#include "common/host/run_lesson.hpp"
+#include "common/host/text.hpp"
+#include "common/ladder/climb.hpp"
+#include "common/testing/gemm_checks.hpp"
+#include "common/tests/fake_lesson.hpp"
+#include "common/tests/temporary_directory.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using ladder::NpyMatrix;
+using ladder::testing::TemporaryDirectory;
+
+namespace {
+
+/// Sends a stream to a string for as long as it lives.
+class Capture {
+ public:
+  explicit Capture(std::ostream& stream) : stream_(stream), old_(stream.rdbuf(text_.rdbuf())) {}
+  ~Capture() { stream_.rdbuf(old_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::ostream& stream_;
+  std::streambuf* old_;
+};
+
+struct Result {
+  int exit_code;
+  std::string out, err;
+};
+
+template <class Main>
+Result run(const Main& main, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "program");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const Capture out(std::cout), err(std::cerr);
+  const int exit_code = main(static_cast<int>(arguments.size()), argv.data());
+  return {exit_code, out.text(), err.text()};
+}
+
+Result run_fake(const std::vector<std::string>& arguments) {
+  return run([](int argc, char** argv) { return ladder::run_lesson(ladder::fake::lesson(), argc, argv); },
+             arguments);
+}
+
+Result run_climb(const std::vector<std::string>& arguments) {
+  return run([](int argc, char** argv) { return ladder::run_ladder({&ladder::fake::lesson()}, argc, argv); },
+             arguments);
+}
+
+/// Exit code 2, nothing on stdout, and one line on stderr that holds the words.
+void check_bad_input(const Result& result, const std::string& words) {
+  INFO("stderr: " << result.err);
+  CHECK(result.exit_code == ladder::kExitBadInput);
+  CHECK(result.out == "");
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  CHECK_THAT(result.err, ContainsSubstring("error: ") && ContainsSubstring(words));
+}
+
+void skip_without_device() { ladder::testing::skip_unless_runnable(ladder::fake::lesson()); }
+
+/// The tests that run the fake lesson need the CPU device: it cannot be timed.
+void skip_unless_cpu_device() {
+  if (!ladder::on_cpu_device())
+    SKIP("the fake lesson multiplies on the host, which cannot be timed on a GPU");
+}
+
+size_t lines_with(const std::string& text, const std::string& words) {
+  size_t count = 0;
+  for (const std::string& line : ladder::split(text, '\n')) count += line.find(words) != std::string::npos;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("Defaults fill in for knobs that were not chosen, and unknown ones are refused") {
+  const ladder::Lesson& lesson = ladder::fake::lesson();
+  CHECK(lesson.settings() == ladder::Settings{{"core", "auto"}, {"mistake", "no"}, {"slots", "2"}});
+  CHECK(lesson.settings({{"slots", "3"}}).at("slots") == "3");
+  CHECK_THROWS_AS(lesson.settings({{"slots", "4"}}), std::invalid_argument);
+  CHECK_THROWS_AS(lesson.settings({{"depth", "2"}}), std::invalid_argument);
+}
+
+TEST_CASE("Bad arguments of a lesson give one line and exit code 2") {
+  check_bad_input(run_fake({"--size", "0"}), "--size '0': must be a whole number from 1");
+  check_bad_input(run_fake({"--size", "99999999999"}), "--size '99999999999'");
+  check_bad_input(run_fake({"--size", "100000"}), "fewer than 2^31 elements");
+  check_bad_input(run_fake({"--size"}), "--size");
+  check_bad_input(run_fake({"--shape", "3x4"}), "--shape '3x4'");
+  check_bad_input(run_fake({"--slots", "9"}), "--slots 9: must be one of 2, 1, 3");
+  check_bad_input(run_fake({"--slots", "1,,2"}), "--slots");
+  check_bad_input(run_fake({"--nonsense", "1"}), "--nonsense");
+  check_bad_input(run_fake({"stray"}), "stray");
+  check_bad_input(run_fake({"--data-seed", "x"}), "--data-seed 'x'");
+  check_bad_input(run_fake({"--json", "/nonexistent/x.json"}), "--json '/nonexistent/x.json'");
+  check_bad_input(run_fake({"--a", "a.npy"}), "--b: is missing");
+  check_bad_input(run_fake({"--dtype", "f3"}), "--dtype f3: must be one of f4");
+}
+
+TEST_CASE("Bad arguments of ladder give one line and exit code 2") {
+  check_bad_input(run_climb({"--lessons", "98"}), "--lessons '98': no such lesson; there are 99");
+  check_bad_input(run_climb({"--lesson", "99"}), "--lesson 99");
+  check_bad_input(run_climb({"--lessons", "99", "--size", "-3"}), "--size '-3'");
+  check_bad_input(run([](int argc, char** argv) { return ladder::run_ladder({}, argc, argv); }, {}),
+                  "without lessons");
+}
+
+TEST_CASE("A shape that the lesson cannot run gives the lesson's own words and exit code 2") {
+  skip_without_device();
+  check_bad_input(run_fake({"--shape", "4x3x4"}),
+                  "99_fake cannot run 4x3x4: n is 3; must be a multiple of 2");
+  check_bad_input(run_climb({"--shape", "4x4x3"}),
+                  "99_fake cannot run 4x4x3: k is 3; must be a multiple of 2");
+}
+
+TEST_CASE("The choices of the CPU device are checked") {
+  skip_unless_cpu_device();
+  check_bad_input(run_fake({"--schedule", "nonsense"}), "nonsense");
+  check_bad_input(run_fake({"--seed", "1", "--schedule", "all"}), "--seed 1");
+  check_bad_input(run_fake({"--seed", "x"}), "--seed 'x'");
+  check_bad_input(run_fake({"--threads", "0"}), "--threads '0'");
+}
+
+TEST_CASE("Help and the list of knobs are no errors") {
+  const Result help = run_fake({"--help"});
+  CHECK(help.exit_code == 0);
+  CHECK_THAT(help.out, ContainsSubstring("--slots"));
+  CHECK(help.err == "");
+  const Result list = run_fake({"--list"});
+  CHECK(list.exit_code == 0);
+  CHECK_THAT(list.out, ContainsSubstring("--slots 2,1,3") && ContainsSubstring("llama3-70b-up"));
+}
+
+TEST_CASE("A list for a knob or a shape gives a row for every combination") {
+  skip_unless_cpu_device();
+  const Result result = run_fake({"--slots", "1,3", "--core", "fma,auto", "--size", "8,16"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "");
+  CHECK(lines_with(result.out, "yes") == 8);
+  CHECK(lines_with(result.out, "core=fma slots=3") == 2);
+  CHECK(lines_with(result.out, "16x16x16") == 4);
+}
+
+TEST_CASE("No line of a table is longer than 100 characters") {
+  skip_unless_cpu_device();
+  for (const Result& result : {run_fake({"--size", "8", "--slots", "1"}), run_climb({"--size", "8"})})
+    for (const std::string& line : ladder::split(result.out, '\n')) CHECK(line.size() <= 100);
+}
+
+TEST_CASE("A list of schedules gives a row for each") {
+  skip_unless_cpu_device();
+  CHECK(lines_with(run_fake({"--size", "8", "--schedule", "all"}).out, "yes") == 6);
+  CHECK(lines_with(run_fake({"--size", "8", "--seed", "17"}).out, "random:17") == 1);
+}
+
+TEST_CASE("A wrong result gives exit code 1 and says where") {
+  skip_unless_cpu_device();
+  const Result result = run_fake({"--size", "16", "--mistake", "no,yes"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK(lines_with(result.out, "mistake=no") == 1);
+  CHECK(lines_with(result.out, "NO") == 1);
+  CHECK_THAT(result.err, ContainsSubstring("wrong result of 99_fake (mistake=yes): row 15, column 15"));
+  const Result unverified = run_fake({"--size", "16", "--mistake", "yes", "--no-verify"});
+  CHECK(unverified.exit_code == 0);
+}
+
+TEST_CASE("The ladder runs every rung and writes what it found") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  const Result result = run_climb({"--size", "16", "--json", directory.file("r.json")});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out,
+             ContainsSubstring("99 fake, CUDA cores") && ContainsSubstring("99 fake, three slots"));
+  const ladder::ResultFile file = ladder::read_results("--results", directory.file("r.json"));
+  CHECK(file.gpu == "CPU device");
+  REQUIRE(file.runs.size() == 2);
+  CHECK(file.runs[0].core == "fma");
+  CHECK(file.runs[1].settings.at("slots") == "3");
+  CHECK(file.runs[1].verified == true);
+  CHECK_FALSE(file.runs[1].tflops);
+}
+
+TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  ladder::ResultFile recorded{"2026-11-21", "abc", "NVIDIA H200", "580", "CUDA 13.0", {}};
+  ladder::Run rung;
+  rung.lesson = "99_fake";
+  rung.core = "fma";
+  rung.shape = {4096, 4096, 4096};
+  rung.settings = {{"core", "fma"}};  // recorded before the other knobs came
+  rung.tflops = 123.4;
+  ladder::Run cublas = rung;
+  cublas.lesson = "cublas_gemmex";
+  cublas.tflops = 617;
+  recorded.runs = {rung, cublas};
+  ladder::write_results("--json", directory.file("r.json"), recorded);
+
+  const Result result = run_climb({"--size", "16", "--results", directory.file("r.json")});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("123.4      20.0"));
+  CHECK_THAT(result.out, ContainsSubstring(
+                             "recorded: TFLOP/s measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096"));
+  check_bad_input(run_climb({"--size", "16", "--results", "/nonexistent.json"}),
+                  "--results '/nonexistent.json'");
+}
+
+TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladder") {
+  skip_without_device();
+  const TemporaryDirectory directory;
+  const std::string a = directory.file("a.npy"), b = directory.file("b.npy"), c = directory.file("c.npy");
+  ladder::write_npy("", a, {2, 2, {1, 2, 3, 4}}, "f4");
+  ladder::write_npy("", b, {2, 4, {1, 0, 2, 0, 0, 1, 0, 2}}, "f2");
+  const auto check_product = [&](const Result& result) {
+    CHECK(result.err == "");
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.out, ContainsSubstring("2 x 4, f4; verified, relative error 0"));
+    CHECK(ladder::read_npy("", c).values == std::vector<float>{1, 2, 2, 4, 3, 4, 6, 8});
+    std::filesystem::remove(c);
+  };
+  check_product(run_fake({"--a", a, "--b", b, "-o", c, "--slots", "3"}));
+  check_product(run_climb({"--a", a, "--b", b, "-o", c, "--lesson", "99"}));
+}
+
+TEST_CASE("NaN in a reader's matrices is passed through, and the product is not called verified") {
+  skip_without_device();
+  const TemporaryDirectory directory;
+  const std::string a = directory.file("a.npy"), c = directory.file("c.npy");
+  ladder::write_npy("", a, {2, 2, {NAN, 0, 0, 1}}, "f4");
+  const Result result = run_fake({"--a", a, "--b", a, "-o", c});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("not verified: the inputs hold NaN or infinity"));
+  CHECK(std::isnan(ladder::read_npy("", c).values.at(0)));
+  CHECK(ladder::read_npy("", c).values.at(3) == 1);
+}
+
+TEST_CASE("A wrong product of a reader's matrices is not written") {
+  skip_without_device();
+  const TemporaryDirectory directory;
+  const std::string a = directory.file("a.npy"), c = directory.file("c.npy");
+  ladder::write_npy("", a, {2, 2, {1, 2, 3, 4}}, "f4");
+  const Result result = run_fake({"--a", a, "--b", a, "-o", c, "--mistake", "yes"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK_THAT(result.err, ContainsSubstring("nothing is written: row 1, column 1: expected 22, got 23"));
+  CHECK(directory.names() == std::vector<std::string>{"a.npy"});
+}
+
+TEST_CASE("Matrices that do not fit, or that the lesson cannot run, are refused and nothing is written") {
+  skip_without_device();
+  const TemporaryDirectory directory;
+  const std::string a = directory.file("a.npy"), odd = directory.file("odd.npy"),
+                    empty = directory.file("empty.npy"), c = directory.file("c.npy");
+  ladder::write_npy("", a, {2, 4, std::vector<float>(8)}, "f4");
+  ladder::write_npy("", odd, {4, 3, std::vector<float>(12)}, "f4");
+  ladder::write_npy("", empty, {0, 4, {}}, "f4");
+  check_bad_input(run_fake({"--a", a, "--b", a, "-o", c}),
+                  "is 2 x 4 and A is 2 x 4; B must have as many rows");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", c}), "n is 3; must be a multiple of 2");
+  check_bad_input(run_fake({"--a", empty, "--b", odd, "-o", c}), "A is 0 x 4; sizes must be at least 1");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", c, "--size", "4"}), "cannot be combined");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", c, "--slots", "1,2"}), "only one value");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", directory.file("")}), "--output");
+  CHECK_FALSE(std::filesystem::exists(c));
+}
+
+TEST_CASE("What a program throws decides its exit code") {
+  const auto exit_code = [](const std::function<int()>& body) {
+    return run([&](int, char**) { return ladder::run_program("p", body); }, {}).exit_code;
+  };
+  CHECK(exit_code([] { return 0; }) == 0);
+  CHECK(exit_code([]() -> int { throw std::invalid_argument("--x"); }) == ladder::kExitBadInput);
+  CHECK(exit_code([]() -> int { throw ladder::OutOfDeviceMemory(1); }) == ladder::kExitBadInput);
+  CHECK(exit_code([]() -> int { throw std::bad_alloc(); }) == ladder::kExitBadInput);
+  CHECK(exit_code([]() -> int { throw std::runtime_error("the device failed"); }) == ladder::kExitFailure);
+}

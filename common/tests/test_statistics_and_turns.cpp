@@ -1,0 +1,52 @@
+/// @file
+/// Tests of the part of timing that needs no device: statistics, and whose turn it is.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
+
+#include "common/host/statistics.hpp"
+#include "common/host/timing.hpp"
+
+using Catch::Approx;
+
+TEST_CASE("Quartiles are interpolated between neighbours, whatever the order of the samples") {
+  const ladder::Quartiles four = ladder::quartiles({4, 1, 3, 2});
+  CHECK(four.q1 == Approx(1.75));
+  CHECK(four.median == Approx(2.5));
+  CHECK(four.q3 == Approx(3.25));
+  const ladder::Quartiles one = ladder::quartiles({7});
+  CHECK(one.q1 == 7);
+  CHECK(one.median == 7);
+  CHECK(one.q3 == 7);
+  CHECK_THROWS_AS(ladder::quartiles({}), std::invalid_argument);
+}
+
+TEST_CASE("Contenders take turns round by round, and each begins a round in its turn") {
+  std::vector<size_t> turns;
+  double clock = 0;
+  const auto samples = ladder::interleave(3, 4, [&](size_t contender) {
+    turns.push_back(contender);
+    return ++clock;
+  });
+  CHECK(turns == std::vector<size_t>{0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2});
+  CHECK(samples == std::vector<std::vector<double>>{{1, 6, 8, 10}, {2, 4, 9, 11}, {3, 5, 7, 12}});
+}
+
+TEST_CASE("A GPU that slows down during a run slows all contenders alike") {
+  // The clock drops from 2 to 1 over the run; contender 1 does twice the work of contender 0.
+  double turn = 0;
+  const auto samples = ladder::interleave(2, 10, [&](size_t contender) {
+    const double clock = 2 - turn++ / 20;
+    return static_cast<double>(contender + 1) / clock;
+  });
+  const double ratio = ladder::quartiles(samples[1]).median / ladder::quartiles(samples[0]).median;
+  CHECK(ratio == Approx(2).epsilon(0.02));
+}
+
+TEST_CASE("Inputs rotate where a problem would stay in the L2 cache, and do not where it cannot") {
+  constexpr size_t kL2 = 50 << 20;
+  CHECK(ladder::input_sets({8192, 8192, 8192}, kL2) == 1);
+  const int sets = ladder::input_sets({1024, 1024, 1024}, kL2);
+  CHECK(sets * ladder::Shape{1024, 1024, 1024}.bytes() >= 2.0 * kL2);
+  CHECK(ladder::input_sets({8, 8, 8}, kL2) == 256);
+}

@@ -1,0 +1,77 @@
+/// @file
+/// Tests of parsing: numbers, lists, shapes and their names.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <stdexcept>
+
+#include "common/host/shape.hpp"
+#include "common/host/text.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using ladder::parse_shapes;
+using ladder::parse_sizes;
+using ladder::Shape;
+
+namespace {
+
+auto says(const std::string& words) { return MessageMatches(ContainsSubstring(words)); }
+
+}  // namespace
+
+TEST_CASE("Text is split at every separator, and empty parts are kept") {
+  CHECK(ladder::split("a,b", ',') == std::vector<std::string>{"a", "b"});
+  CHECK(ladder::split("a,,b", ',') == std::vector<std::string>{"a", "", "b"});
+  CHECK(ladder::split("", ',') == std::vector<std::string>{""});
+}
+
+TEST_CASE("A number outside its range, or with anything else around it, is refused") {
+  CHECK(ladder::parse_number("--rounds", "7", 1, 9) == 7);
+  for (const char* text :
+       {"0", "10", "-1", "+1", " 1", "1 ", "1.0", "1e1", "0x1", "", "99999999999999999999999"})
+    CHECK_THROWS_MATCHES(ladder::parse_number("--rounds", text, 1, 9), std::invalid_argument,
+                         says(std::string("--rounds '") + text + "': must be a whole number from 1 to 9"));
+}
+
+TEST_CASE("A size is a cube, and a list gives several") {
+  CHECK(parse_sizes("--size", "512") == std::vector<Shape>{{512, 512, 512}});
+  CHECK(parse_sizes("--size", "512,1") == std::vector<Shape>{{512, 512, 512}, {1, 1, 1}});
+}
+
+TEST_CASE("A shape is M x N x K or the name of one") {
+  CHECK(parse_shapes("--shape", "1x20x300") == std::vector<Shape>{{1, 20, 300}});
+  CHECK(parse_shapes("--shape", "llama3-70b-up,8x8x8") == std::vector<Shape>{{8192, 28672, 8192}, {8, 8, 8}});
+}
+
+TEST_CASE("Every named shape is one that can be multiplied, and no name occurs twice") {
+  for (const ladder::NamedShape& named : ladder::named_shapes()) {
+    INFO(named.name);
+    CHECK(parse_shapes("--shape", named.name) == std::vector<Shape>{named.shape});
+    CHECK(ladder::checked_shape("", named.shape.m, named.shape.n, named.shape.k) == named.shape);
+  }
+}
+
+TEST_CASE("Sizes of zero, negative sizes and missing ones are refused, naming the argument and the value") {
+  CHECK_THROWS_MATCHES(parse_sizes("--size", "0"), std::invalid_argument, says("--size '0'"));
+  CHECK_THROWS_MATCHES(parse_sizes("--size", "-4"), std::invalid_argument, says("--size '-4'"));
+  CHECK_THROWS_MATCHES(parse_sizes("--size", "4,,4"), std::invalid_argument, says("--size ''"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "4x0x4"), std::invalid_argument, says("--shape 4x0x4: '0'"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "4x4"), std::invalid_argument,
+                       says("--shape '4x4': must be MxNxK"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "4x4x4x4"), std::invalid_argument, says("must be MxNxK"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "llama9"), std::invalid_argument, says("llama3-70b-up"));
+}
+
+TEST_CASE("Sizes that overflow are refused, each alone and as a product") {
+  CHECK_THROWS_MATCHES(parse_sizes("--size", "2147483648"), std::invalid_argument, says("to 2147483647"));
+  CHECK_THROWS_MATCHES(parse_sizes("--size", "46341"), std::invalid_argument,
+                       says("fewer than 2^31 elements"));
+  CHECK(parse_sizes("--size", "46340").size() == 1);
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "2147483647x2147483647x2147483647"), std::invalid_argument,
+                       says("A is 2147483647 x 2147483647"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "8x65536x65536"), std::invalid_argument,
+                       says("B is 65536 x 65536"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "65536x65536x8"), std::invalid_argument,
+                       says("C is 65536 x 65536"));
+}

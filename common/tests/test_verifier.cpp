@@ -1,0 +1,208 @@
+/// @file
+/// Tests of the verifier: every mistake of a kernel must be seen, and named; a right result must pass.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <map>
+
+#include "common/host/bf16.hpp"
+#include "common/host/device.hpp"
+#include "common/host/fill.hpp"
+#include "common/host/verifier.hpp"
+#include "common/testing/gemm_checks.hpp"
+#include "common/tests/fake_lesson.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using ladder::Shape;
+using ladder::Verdict;
+using ladder::Verifier;
+using ladder::fake::Mistake;
+
+namespace {
+
+constexpr Shape kShape{37, 24, 40};
+
+ladder::Multiply with(Mistake mistake) {
+  return [mistake](const ladder::Gemm& gemm) { ladder::fake::multiply(gemm, mistake); };
+}
+
+/// What either half of the verifier says about a mistake.
+std::string exact_complaint(Mistake mistake) {
+  return Verifier(kShape, 7).check_exact(with(mistake)).complaint;
+}
+std::string normal_complaint(Mistake mistake) {
+  return Verifier(kShape, 7).check_normal(with(mistake)).complaint;
+}
+
+/// A reference of 512 rows of which every second is compared, all values 1, and the C that goes with it.
+struct Sampled {
+  ladder::Reference reference{{512, 2, 1}, {}, {}};
+  std::vector<__nv_bfloat16> c = std::vector<__nv_bfloat16>(1024, ladder::to_bf16(1));
+  Sampled() {
+    for (int row = 0; row < 512; row += 2) reference.rows.push_back(row);
+    reference.values.assign(512, 1.0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A right result passes, and its error is that of rounding to bf16") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const Verdict verdict = Verifier(kShape, 7).check(with(Mistake::none));
+  CHECK(verdict.complaint == "");
+  CHECK(verdict.rel_error > 1e-3);
+  CHECK(verdict.rel_error < 2.5e-3);
+  CHECK_FALSE(verdict.sampled);
+}
+
+TEST_CASE("A right result passes for one row, one column and one product") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{1, 300, 7}, Shape{300, 1, 7}, Shape{5, 3, 1}}) {
+    INFO(shape.name());
+    CHECK(Verifier(shape, 1).check(with(Mistake::none)).complaint == "");
+  }
+}
+
+TEST_CASE("A C that was never written fails, and is called so") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const std::string complaint = exact_complaint(Mistake::writes_nothing);
+  CHECK_THAT(complaint, ContainsSubstring("row 0, column 0"));
+  CHECK_THAT(complaint, ContainsSubstring("got nan (never written)"));
+  CHECK_THAT(complaint, ContainsSubstring("888 of 888"));
+  CHECK_THAT(normal_complaint(Mistake::writes_nothing), ContainsSubstring("never written"));
+}
+
+TEST_CASE("A C that is left from the run before fails") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  Verifier verifier(kShape, 7);
+  CHECK(verifier.check(with(Mistake::none)).passed());
+  CHECK_FALSE(verifier.check_exact(with(Mistake::writes_nothing)).passed());
+  CHECK_FALSE(verifier.check_normal(with(Mistake::writes_nothing)).passed());
+}
+
+TEST_CASE("One wrong element fails, with its place, the seed and the shape") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const std::string complaint = exact_complaint(Mistake::one_wrong_element);
+  CHECK_THAT(complaint, ContainsSubstring("row 36, column 23: expected"));
+  CHECK_THAT(complaint, ContainsSubstring("1 of 888 compared elements are wrong"));
+  CHECK_THAT(complaint, ContainsSubstring("37x24x40"));
+  CHECK_THAT(complaint, ContainsSubstring("seed 7"));
+  CHECK_THAT(normal_complaint(Mistake::one_wrong_element), ContainsSubstring("row 36, column 23: expected"));
+}
+
+TEST_CASE("One NaN fails, on integers and on normal data") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(exact_complaint(Mistake::one_nan), ContainsSubstring("got nan"));
+  CHECK_THAT(normal_complaint(Mistake::one_nan), ContainsSubstring("row 18, column 12"));
+}
+
+TEST_CASE("A tile that is one column off fails") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(exact_complaint(Mistake::shifted_tile), ContainsSubstring("column"));
+  CHECK_THAT(normal_complaint(Mistake::shifted_tile), ContainsSubstring("column"));
+}
+
+TEST_CASE("An operand taken from the wrong matrix fails") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK(exact_complaint(Mistake::a_in_place_of_b) != "");
+  CHECK(normal_complaint(Mistake::a_in_place_of_b) != "");
+}
+
+TEST_CASE("Products that are left out fail") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK(exact_complaint(Mistake::forgets_last_column) != "");
+  CHECK(normal_complaint(Mistake::forgets_last_column) != "");
+}
+
+TEST_CASE("Sums that are rounded too early pass with small integers and fail on normal data") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK(exact_complaint(Mistake::rounds_sums_early) == "");
+  CHECK(normal_complaint(Mistake::rounds_sums_early) != "");
+}
+
+TEST_CASE("Writing outside of C fails, before it and behind it") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(exact_complaint(Mistake::writes_behind),
+             ContainsSubstring("memory behind C was overwritten, 1 elements after its last"));
+  CHECK_THAT(exact_complaint(Mistake::writes_before),
+             ContainsSubstring("memory before C was overwritten, 1 elements ahead of its first"));
+}
+
+TEST_CASE("Where only some rows are compared, the others must still be finite") {
+  Sampled right;
+  const Verdict passed = ladder::compare_exact(right.reference, right.c, "test");
+  CHECK(passed.passed());
+  CHECK(passed.sampled);
+
+  Sampled nan;
+  nan.c[2 * 101 + 1] = ladder::to_bf16(NAN);
+  CHECK_THAT(ladder::compare_exact(nan.reference, nan.c, "test").complaint,
+             ContainsSubstring("row 101, column 1: expected a finite number, got nan"));
+  CHECK_THAT(ladder::compare_close(nan.reference, nan.c, "test").complaint,
+             ContainsSubstring("a finite number"));
+}
+
+TEST_CASE("The rows that are compared hit every band of 16, and the first and last") {
+  const Shape shape{8191, 8192, 8192};
+  const std::vector<int> rows = ladder::rows_to_compare(shape, 1);
+  CHECK(rows.front() == 0);
+  CHECK(rows.back() == shape.m - 1);
+  CHECK(rows.size() >= 256);
+  std::vector<bool> hit((shape.m + 15) / 16);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    hit[rows[i] / 16] = true;
+    if (i > 0) REQUIRE(rows[i] > rows[i - 1]);
+  }
+  for (size_t band = 0; band < hit.size(); ++band) {
+    INFO("band " << band);
+    CHECK(hit[band]);
+  }
+  CHECK(ladder::rows_to_compare({300, 8, 8}, 1e9).size() == 300);
+  CHECK(ladder::rows_to_compare({64, 8192, 8192}, 1).size() == 64);
+  CHECK(ladder::rows_to_compare({1024, 8, 8}, 1).size() >= 256);
+}
+
+TEST_CASE("The sum of small integers stays where bf16 holds every integer") {
+  for (int k : {1, 64, 512, 4096, 14336, 28672}) {
+    const double u = ladder::integer_magnitude(k);
+    INFO("k " << k << ", magnitude " << u);
+    CHECK(u >= 1);
+    if (k <= 8192) CHECK(3 * std::sqrt(k) * u * (u + 1) / 3 <= 256);
+  }
+}
+
+TEST_CASE("Fills depend on the seed and the position alone, and have the moments they promise") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  constexpr size_t kCount = 100000;
+  ladder::DeviceBuffer<__nv_bfloat16> buffer(kCount);
+  ladder::fill(buffer.data(), kCount, ladder::NormalValues{5});
+  const std::vector<__nv_bfloat16> values = ladder::download(buffer.data(), kCount);
+  double sum = 0, squares = 0;
+  size_t different = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    const double value = ladder::to_float(values[i]);
+    sum += value;
+    squares += value * value;
+    // What the host computes is what the device computed.
+    different += ladder::bf16_bits(values[i]) != ladder::bf16_bits(ladder::NormalValues{5}(i));
+  }
+  CHECK(different == 0);
+  CHECK(std::abs(sum / kCount) < 0.02);
+  CHECK(std::abs(squares / kCount - 1) < 0.02);
+
+  ladder::fill(buffer.data(), kCount, ladder::IntegerValues{5, 2});
+  std::map<float, int> counts;
+  for (__nv_bfloat16 value : ladder::download(buffer.data(), kCount)) ++counts[ladder::to_float(value)];
+  CHECK(counts.size() == 5);
+  for (const auto& [value, count] : counts) {
+    INFO(value << " occurs " << count << " times");
+    CHECK(std::abs(value) <= 2);
+    CHECK(std::abs(count - 20000) < 1000);
+  }
+}
+
+TEST_CASE("More memory than there is makes one line that names the bytes") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto too_much = [] { ladder::DeviceBuffer<char> buffer(size_t{1} << 50); };
+  CHECK_THROWS_AS(too_much(), ladder::OutOfDeviceMemory);
+}
