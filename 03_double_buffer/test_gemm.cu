@@ -1,0 +1,72 @@
+/// @file
+/// Lesson 03's kernel. A ring goes wrong where the number of steps meets the number of slots, so those are
+/// tried first.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <string>
+
+#include "03_double_buffer/gemm.cuh"
+#include "common/testing/gemm_checks.hpp"
+
+using ladder::Settings;
+using ladder::Shape;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::expect_refused;
+using ladder::testing::skip_unless_runnable;
+using ladder::testing::trip_counts;
+
+TEST_CASE("03: a ring of any depth survives any number of steps") {
+  skip_unless_runnable(lesson03::lesson());
+  const int slots = GENERATE(1, 2, 3, 4, 5);
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson03::lesson(), {128, 128, 64 * steps},
+                                {{"slots", std::to_string(slots)}}, 2);
+}
+
+TEST_CASE("03: every way to copy hands the slots over") {
+  skip_unless_runnable(lesson03::lesson());
+  const auto copy = GENERATE("block", "primitives", "cg", "registers");
+  const int slots = GENERATE(1, 2, 3);
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson03::lesson(), {64, 128, 64 * steps},
+                                {{"slots", std::to_string(slots)}, {"copy", copy}}, 1);
+}
+
+TEST_CASE("03: the deepest rings work with every way to copy") {
+  skip_unless_runnable(lesson03::lesson());
+  const auto copy = GENERATE("block", "primitives", "cg", "registers");
+  const auto slots = GENERATE("4", "5");
+  check_gemm(lesson03::lesson(), {136, 72, 64 * 11 + 8}, {{"slots", slots}, {"copy", copy}});
+}
+
+TEST_CASE("03: narrow copies bring the same tile") {
+  skip_unless_runnable(lesson03::lesson());
+  const auto bytes = GENERATE("8", "4");
+  check_gemm_on_all_schedules(lesson03::lesson(), {129, 136, 200}, {{"bytes", bytes}}, 1);
+}
+
+TEST_CASE("03: edges are cut, on every core") {
+  const auto core = GENERATE("wgmma", "mma_sync", "fma");
+  skip_unless_runnable(lesson03::lesson(), core);
+  const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
+                              Shape{1, 136, 72},      // one row
+                              Shape{130, 8, 64},      // the fewest columns
+                              Shape{129, 136, 72},    // one more than a tile
+                              Shape{257, 264, 200});  // nothing fits
+  check_gemm_on_all_schedules(lesson03::lesson(), shape, {{"core", core}}, 2);
+}
+
+TEST_CASE("03: what copies of 16 bytes cannot move is refused") {
+  skip_unless_runnable(lesson03::lesson());
+  expect_refused(lesson03::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
+  expect_refused(lesson03::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
+}
+
+TEST_CASE("03: combinations that do not exist are refused") {
+  skip_unless_runnable(lesson03::lesson());
+  expect_refused(lesson03::lesson(), {128, 128, 64}, {{"bytes", "4"}, {"copy", "cg"}},
+                 {"--bytes 4", "memcpy_async"});
+  expect_refused(lesson03::lesson(), {128, 128, 64}, {{"core", "fma"}, {"copy", "block"}}, {"--core fma"});
+}
