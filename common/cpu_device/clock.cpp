@@ -58,12 +58,13 @@ double VirtualClock::Resource::reserve(double earliest, double cycles) {
   for (size_t slot = static_cast<size_t>(earliest / kSlotCycles); cycles > 1e-9; ++slot) {
     slot = first_free(slot);
     const double slot_begin = static_cast<double>(slot) * kSlotCycles;
-    // A slot fills up from its begin. What it idled before a request is lost to requests that come later but
-    // are earlier in virtual time; that errs by less than a slot.
-    const double begin = std::max<double>(earliest - slot_begin, used_[slot]);
-    const double taken = std::min(cycles, kSlotCycles - begin);
-    used_[slot] = static_cast<float>(begin + taken);
-    end = slot_begin + begin + taken;
+    const double slot_end = slot_begin + kSlotCycles;
+    const double begin = std::max(earliest, slot_begin);
+    // Of a slot only the amount is known that is taken, not where: a lane that runs ahead leaves it full of
+    // holes, which others fill. That errs by less than a slot.
+    const double taken = std::min({cycles, kSlotCycles - used_[slot], slot_end - begin});
+    used_[slot] += static_cast<float>(taken);
+    end = std::max(begin + taken, slot_begin + used_[slot]);
     cycles -= taken;
     if (used_[slot] >= kFull) onwards_[slot] = static_cast<uint32_t>(slot + 1);
   }

@@ -27,8 +27,9 @@ struct ClockModel {
   /// Derived: 4 sub-cores with a quarter each, and mma.sync at about 5/8 of wgmma's rate (assumed).
   double mma_sync_flops_per_cycle = 640;  ///< of one sub-core
   double fma_flops_per_cycle = 64;        ///< published: 32 FMA lanes, of each of 4 sub-cores
-  /// Assumed: a thread of a CUDA-core kernel holds 8x8 sums, so 16 operands of 2 bytes feed 64 FMAs.
-  double fma_per_shared_byte = 2;
+  /// Derived: a thread of the `fma` core holds 2 rows x 32 columns of sums (wgmma's fragment), so 34 operands
+  /// of 2 bytes feed 64 FMAs.
+  double fma_per_shared_byte = 1;
   double shared_bytes_per_cycle = 128;  ///< published: 32 banks x 4 bytes
   double shared_latency = 30;           ///< assumed
   double issue_cycles = 1;              ///< assumed: of a load or store that nobody waits for
@@ -122,7 +123,7 @@ class VirtualClock {
 
    private:
     size_t first_free(size_t slot);
-    static constexpr double kSlotCycles = 8;
+    static constexpr double kSlotCycles = 4;
     std::vector<float> used_;        ///< of each slot of kSlotCycles
     std::vector<uint32_t> onwards_;  ///< a slot at or after this one that may be free; paths are compressed
   };

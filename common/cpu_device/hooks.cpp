@@ -15,14 +15,17 @@
 /// atomic operations, which neither race nor count.
 #include "common/cpu_device/hooks.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 
 #include "common/cpu_device/clock.hpp"
 #include "common/cpu_device/counters.hpp"
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/engine.hpp"
 #include "common/cpu_device/races.hpp"
 
-// The program's own image, as the linker lays it out: constants and statics are no device memory.
+// The program's own image, as the linker lays it out.
 extern "C" const char __executable_start[];
 extern "C" const char end[];
 
@@ -39,9 +42,55 @@ struct Access {
   const void* return_address;
 };
 
-bool is_in_program_image(const std::byte* address) {
-  return address >= reinterpret_cast<const std::byte*>(__executable_start) &&
-         address < reinterpret_cast<const std::byte*>(end);
+/// A piece of memory.
+struct Range {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool contains(const std::byte* address) const { return address >= begin && address < end; }
+};
+
+Range stack_of_this_os_thread() {
+  Range range;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return range;
+  void* begin = nullptr;
+  size_t bytes = 0;
+  if (pthread_attr_getstack(&attributes, &begin, &bytes) == 0) {
+    range = {static_cast<std::byte*>(begin), static_cast<std::byte*>(begin) + bytes};
+  }
+  pthread_attr_destroy(&attributes);
+  return range;
+}
+
+Range stack_of_main_thread;
+
+template <class T>
+Range range_of(const T* object) {
+  const auto* begin = reinterpret_cast<const std::byte*>(object);
+  return {begin, begin + sizeof(T)};
+}
+
+/// threadIdx, blockIdx and so on: special registers of a GPU.
+bool is_built_in_variable(const std::byte* address) {
+  const ThreadIds* ids = current_thread_ids;
+  return range_of(&current_thread_ids).contains(address) ||
+         (ids && (range_of(ids).contains(address) || range_of(ids->block).contains(address)));
+}
+
+/// Not device memory: constants and statics in the program's image; and the stacks of host threads, where the
+/// parameters of kernels lie. (Of a host thread that is neither the main one nor this one they are counted.)
+bool belongs_to_host(const std::byte* address) {
+  thread_local const Range own_stack = stack_of_this_os_thread();
+  const Range image{reinterpret_cast<const std::byte*>(__executable_start),
+                    reinterpret_cast<const std::byte*>(end)};
+  return image.contains(address) || stack_of_main_thread.contains(address) || own_stack.contains(address);
+}
+
+/// Called by the constructors of instrumented sources, before main.
+void initialise() {
+  if (has_instrumented_sources) return;
+  has_instrumented_sources = true;
+  stack_of_main_thread = stack_of_this_os_thread();
 }
 
 void observe_shared(const ObservedThread& thread, const Access& access, unsigned block, size_t offset) {
@@ -79,9 +128,9 @@ void observe(const ObservedThread& thread, const Access& access) {
     observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
     return;
   }
-  if ((observers().counter || observers().clock) && !is_in_program_image(access.address)) {
-    observe_global(thread, access);
-  }
+  if (!observers().counter && !observers().clock) return;
+  if (is_built_in_variable(access.address) || belongs_to_host(access.address)) return;
+  observe_global(thread, access);
 }
 
 /// (Takes its parameters in registers, so that the hooks need no stack frame.)
@@ -164,7 +213,7 @@ using cpu_device::on_access;
 
 extern "C" {
 
-void __tsan_init() { cpu_device::has_instrumented_sources = true; }
+void __tsan_init() { cpu_device::initialise(); }
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}

@@ -122,10 +122,11 @@ RaceChecker::RaceChecker(Report report, Describe describe)
 RaceChecker::~RaceChecker() = default;
 
 void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes) {
-  const unsigned warpgroups = (blocks * threads_per_block + kWarpgroupThreads - 1) / kWarpgroupThreads;
+  const unsigned warpgroups = (threads_per_block + kWarpgroupThreads - 1) / kWarpgroupThreads;
   threads_per_block_ = threads_per_block;
+  warpgroups_per_block_ = warpgroups;
   thread_count_ = blocks * threads_per_block;
-  first_pool_agent_ = thread_count_ + warpgroups;
+  first_pool_agent_ = thread_count_ + blocks * warpgroups;
   first_thread_queue_ = first_pool_agent_ + kPoolAgents;
   next_pool_agent_ = 0;
   reported_ = false;
@@ -210,7 +211,8 @@ unsigned RaceChecker::agent_of_queue(unsigned thread, Queue queue) {
     case Queue::thread:
       return first_thread_queue_ + thread;
     case Queue::warpgroup:
-      return thread_count_ + thread / kWarpgroupThreads;
+      return thread_count_ + thread / threads_per_block_ * warpgroups_per_block_ +
+             thread % threads_per_block_ / kWarpgroupThreads;
     default:
       return first_pool_agent_ + next_pool_agent_++ % kPoolAgents;
   }
@@ -312,7 +314,10 @@ void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_
   const char* why = nullptr;
   if (!who.knows(cell.writer, cell.write_epoch)) {
     why = write ? "two writes that no barrier or wait orders"
-                : "a read of what may still be being written: no barrier or wait orders the two";
+          : who.proxy == Proxy::async
+              ? "a write, and an asynchronous read that may happen at any time until it "
+                "is waited for: no barrier or wait orders the two"
+              : "a write and a read that no barrier or wait orders";
   } else if (who.proxy == Proxy::async && cell.write_proxy == Proxy::generic &&
              !who.sees(cell.writer, cell.write_epoch)) {
     why = "the async proxy may not see an ordinary write: no fence.proxy.async is ordered between the two";
@@ -448,7 +453,9 @@ std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool wri
   if (agent < thread_count_) return text + " by " + describe_(agent);
   // An agent of the pool may have been used again since.
   const unsigned queue = agent - thread_count_;
-  return agent_epochs_[queue] == epoch || agent < first_pool_agent_ || agent >= first_thread_queue_
+  if (agent < first_pool_agent_)
+    return text + " issued by the warpgroup of " + describe_(issuer_of_agent_[queue]);
+  return agent_epochs_[queue] == epoch || agent >= first_thread_queue_
              ? text + " issued by " + describe_(issuer_of_agent_[queue])
              : text;
 }

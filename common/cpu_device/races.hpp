@@ -178,7 +178,7 @@ class RaceChecker {
   Describe describe_;
   bool reported_ = false;
 
-  unsigned threads_per_block_ = 0, thread_count_ = 0;
+  unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
   unsigned first_pool_agent_ = 0, first_thread_queue_ = 0;
   unsigned next_pool_agent_ = 0;
   std::unique_ptr<ClockPool> clocks_;

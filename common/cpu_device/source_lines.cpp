@@ -78,8 +78,10 @@ std::vector<std::string> lines_of_command(const std::string& command) {
 }
 
 /// "void lesson02::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles".
-std::string bare_name(const std::string& function) {
-  std::string name = function.substr(0, function.find_first_of("<("));
+std::string bare_name(std::string function) {
+  const std::string anonymous = "(anonymous namespace)::";
+  for (size_t at; (at = function.find(anonymous)) != std::string::npos;) function.erase(at, anonymous.size());
+  const std::string name = function.substr(0, function.find_first_of("<("));
   const size_t qualifiers = name.find_last_of(": ");
   return qualifiers == std::string::npos ? name : name.substr(qualifiers + 1);
 }

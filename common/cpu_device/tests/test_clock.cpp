@@ -110,7 +110,7 @@ TEST_CASE("math cannot exceed the rate of the tensor cores, nor copies the rate 
   const ClockModel model;
   const int k_tiles = 64;
   const BlockTime time = ring(k_tiles, 4);
-  CHECK(time.math >= k_tiles * kTileFlops / model.tensor_flops_per_cycle - 1);
+  CHECK(time.math >= 0.98 * k_tiles * kTileFlops / model.tensor_flops_per_cycle);
   CHECK(time.length >= k_tiles * kTileBytes / model.memory_bytes_per_cycle);
   CHECK(time.overlap <= std::min(time.copy, time.math));
   CHECK(time.length >= std::max(time.copy, time.math));
@@ -154,6 +154,22 @@ TEST_CASE("fused multiply-adds of a full block run at the rate of the CUDA cores
   for (unsigned t = 0; t < kThreads; ++t) clock.fma(t, flops_per_thread);
   const double flops_per_cycle = 4 * ClockModel().fma_flops_per_cycle;
   CHECK_THAT(clock.block_time(0).length, WithinRel(kThreads * flops_per_thread / flops_per_cycle, 0.01));
+}
+
+TEST_CASE("lanes that are simulated one after the other still share the cores like a warp") {
+  VirtualClock clock;
+  clock.begin(1, kThreads, false);
+  const int loads = 500;
+  for (unsigned t = 0; t < kThreads; ++t) {
+    for (int i = 0; i < loads; ++i) clock.load_shared(t, 4);
+  }
+  // As long as the busiest resource works, give or take what each lane waits for itself.
+  const ClockModel& model = clock.model();
+  const double through_banks = kThreads * loads * 4 / model.shared_bytes_per_cycle;
+  const double flops = kThreads * loads * 4 * model.fma_per_shared_byte * 2;
+  const double through_cores = flops / (4 * model.fma_flops_per_cycle);
+  CHECK(clock.block_time(0).length >= 0.98 * std::max(through_banks, through_cores));
+  CHECK(clock.block_time(0).length <= 1.5 * (through_banks + through_cores));
 }
 
 TEST_CASE("the constants can be replaced") {

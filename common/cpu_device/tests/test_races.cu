@@ -534,7 +534,7 @@ TEST_CASE("a missing __syncthreads is reported with the lines of both sides on e
     CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0"));
     CHECK_THAT(report, ContainsSubstring("store by"));
     CHECK_THAT(report, ContainsSubstring("load by"));
-    CHECK_THAT(report, ContainsSubstring(place_of("the store")));
+    CHECK_THAT(report, ContainsSubstring(place_of("the store") + " in exchange"));
     CHECK_THAT(report, ContainsSubstring(place_of("the load")));
   }
 }
@@ -591,7 +591,7 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, 128, sizeof(WgmmaOperands),
                                           multiply_zeros<Fence::before_barrier, false>, out.data());
-    CHECK_THAT(report, ContainsSubstring("wgmma (a read) issued by"));
+    CHECK_THAT(report, ContainsSubstring("wgmma (a read) issued by the warpgroup of"));
     CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
   }
 }
