@@ -64,6 +64,8 @@ void fence_proxy_async(Location where);
 
 /// `__syncthreads`.
 void block_barrier(Location where);
+/// `cluster.sync`: all threads of the cluster.
+void cluster_barrier(Location where);
 /// `bar.sync id, threads` / `bar.arrive`: a named barrier of some warps of the block.
 void named_barrier_sync(unsigned id, unsigned threads, Location where);
 void named_barrier_arrive(unsigned id, unsigned threads, Location where);

@@ -1,5 +1,5 @@
 /// @file
-/// __syncthreads and the named barriers of a block.
+/// __syncthreads, the named barriers of a block, and cluster.sync.
 #include <algorithm>
 
 #include "common/cpu_device/engine_state.hpp"
@@ -97,6 +97,37 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
   barrier.arrived = 0;
   barrier.arrivals.clear();
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
+  barrier.waiting.clear();
+}
+
+void cluster_barrier(Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  unsigned live = 0, threads = 0;
+  for (const auto& block : cluster.blocks()) {
+    live += block->live;
+    threads += block->ids.threads;
+  }
+  if (live < threads) {
+    cluster.fail(thread, print("cluster.sync after %u threads of the cluster have exited", threads - live),
+                 where);
+  }
+  barrier.expected = threads;
+  thread.synchronised = true;
+  if (++barrier.arrived < threads) {
+    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "cluster.sync", where});
+    return;
+  }
+  cluster.count_progress();
+  if (RaceChecker* races = cluster.races()) races->barrier_range(0, threads);
+  if (VirtualClock* clock = cluster.clock()) clock->barrier(0, threads, "cluster.sync");
+  for (auto& block : cluster.blocks()) cluster.converged(*block);
+  barrier.arrived = 0;
+  for (Thread* waiting : barrier.waiting) cluster.wake(*waiting);
   barrier.waiting.clear();
 }
 

@@ -28,6 +28,15 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
 
 bool phase_ended(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != (parity & 1); }
 
+/// Whoever uses a barrier must know that it was initialised: for the race checker, uses read the object.
+void observe_access(Thread& thread, uint32_t offset, bool write, const char* what, Location where) {
+  if (RaceChecker* races = thread.cluster.races()) {
+    races->access(thread.number, thread.block->ids.rank_in_cluster, offset, sizeof(uint64_t), write, what,
+                  thread.cluster.site(where));
+    thread.cluster.leave_if_failed();
+  }
+}
+
 /// The thread has seen that a phase ended.
 void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
   Cluster& cluster = thread.cluster;
@@ -54,6 +63,7 @@ Mbarrier& find_mbarrier(Thread& thread, const uint64_t* object, Location where) 
         print("the mbarrier at shared memory + 0x%x was never initialised, or was overwritten", offset),
         where);
   }
+  observe_access(thread, offset, /*write=*/false, "mbarrier", where);
   return *block.mbarriers[static_cast<uint32_t>(word)];
 }
 
@@ -71,6 +81,7 @@ void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
   const uint64_t word = kTag << 32 | block.mbarriers.size();
   std::memcpy(block.shared.generic() + offset, &word, sizeof word);
   block.mbarriers.push_back(std::move(barrier));
+  observe_access(thread, offset, /*write=*/true, "mbarrier.init", where);
 }
 
 void mbarrier_invalidate(uint64_t* object, Location where) {

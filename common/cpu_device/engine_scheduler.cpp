@@ -65,6 +65,7 @@ void Cluster::prepare(uint64_t index) {
   last_picked_ = live_ - 1;
   progress_ = progress_seen_ = switches_since_work_ = 0;
   idle_sweeps_ = 0;
+  cluster_barrier_ = {};
 
   const auto threads_per_block = static_cast<unsigned>(kernel_.block.count());
   for (unsigned rank = 0; rank < blocks_.size(); ++rank) {

@@ -328,6 +328,7 @@ class Cluster {
   void flush_copy_instructions(Warp&);
   Site site(Location where);
 
+  NamedBarrier& cluster_barrier() { return cluster_barrier_; }
   const KernelLaunch& kernel() const { return kernel_; }
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
 
@@ -361,6 +362,7 @@ class Cluster {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<std::unique_ptr<Block>> blocks_;
   unsigned live_ = 0;
+  NamedBarrier cluster_barrier_;
   std::vector<uint64_t> ready_;  ///< a bit for each thread
   unsigned last_picked_ = 0;
   std::vector<Thread*> polling_;

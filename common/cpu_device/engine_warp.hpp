@@ -31,7 +31,8 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   }
 
   size_t position = 0;
-  while (position < warp.collectives.size() && !(warp.collectives[position].mask & mask)) ++position;
+  // Other lanes may have gone on to a meeting of another mask; that is no divergence yet.
+  while (position < warp.collectives.size() && warp.collectives[position].mask != mask) ++position;
   if (position == warp.collectives.size()) {
     if (mask == self) return operation(warp, mask);
     warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where, {&thread}});
@@ -40,8 +41,7 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   }
 
   Collective& open = warp.collectives[position];
-  const bool same_operation = open.mask == mask && std::strcmp(open.what, what) == 0;
-  if (!same_operation || (meeting == Meeting::aligned && !(open.where == where))) {
+  if (std::strcmp(open.what, what) != 0 || (meeting == Meeting::aligned && !(open.where == where))) {
     cluster.fail(
         thread,
         print("warp divergence: this lane executes %s (mask 0x%08x), others wait in %s (mask 0x%08x) at ",

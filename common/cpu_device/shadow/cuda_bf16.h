@@ -3,6 +3,8 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "common/cpu_device/bfloat16.hpp"
 
 struct __nv_bfloat16_raw {
@@ -14,9 +16,8 @@ struct __nv_bfloat16 {
 
   __nv_bfloat16() = default;
   __nv_bfloat16(__nv_bfloat16_raw raw) : bits(raw.x) {}
-  __nv_bfloat16(float value) : bits(cpu_device::float_to_bfloat16(value)) {}
-  __nv_bfloat16(double value) : __nv_bfloat16(static_cast<float>(value)) {}
-  __nv_bfloat16(int value) : __nv_bfloat16(static_cast<float>(value)) {}
+  template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, int> = 0>
+  __nv_bfloat16(Number value) : bits(cpu_device::float_to_bfloat16(static_cast<float>(value))) {}
   operator float() const { return cpu_device::bfloat16_to_float(bits); }
   operator __nv_bfloat16_raw() const { return {bits}; }
 };

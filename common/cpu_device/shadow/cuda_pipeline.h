@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <cuda_pipeline.h>.
+#pragma once
+#include <cuda_pipeline_primitives.h>

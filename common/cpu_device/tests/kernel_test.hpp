@@ -1,0 +1,50 @@
+/// @file
+/// What the tests of the CPU device share: kernels as lambdas, run on chosen schedules.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/engine.hpp"
+
+namespace cpu_device::test {
+
+/// One block of `threads` threads unless said otherwise.
+struct Shape {
+  Dim3 block = 32;
+  size_t shared_bytes = 0;
+  Dim3 grid = 1;
+  Dim3 cluster = 1;
+};
+
+/// Runs `body` as every thread of a kernel called "test".
+inline void run(const Shape& shape, const Schedule& schedule, const std::function<void()>& body,
+                int os_threads = 0) {
+  Options options;
+  options.schedule = schedule;
+  options.os_threads = os_threads;
+  set_options(options);
+  launch({"test", shape.grid, shape.block, shape.cluster, shape.shared_bytes}, body);
+}
+
+/// What the kernel is blamed for on this schedule; empty if for nothing.
+inline std::string failure(const Shape& shape, const Schedule& schedule, const std::function<void()>& body) {
+  try {
+    run(shape, schedule, body);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+/// {round robin, lowest first, highest first} x {late, eager}, and 100 seeds.
+inline std::vector<Schedule> all_schedules() {
+  std::vector<Schedule> schedules = fixed_schedules();
+  for (uint64_t seed = 1; seed <= 100; ++seed) schedules.push_back(Schedule::random(seed));
+  return schedules;
+}
+
+}  // namespace cpu_device::test

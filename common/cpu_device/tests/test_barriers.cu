@@ -1,0 +1,157 @@
+/// @file
+/// __syncthreads and named barriers: what they order, and the mistakes made with them.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Storage {
+  float values[128];
+};
+const Shape kShape{.block = 128, .shared_bytes = sizeof(Storage)};
+
+/// Each thread reads what its mirror image wrote. @return how many read something else.
+template <bool kSynchronise>
+int reverse(const Schedule& schedule) {
+  std::vector<float> result(128);
+  run(kShape, schedule, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    shared.values[threadIdx.x] = static_cast<float>(threadIdx.x);
+    if constexpr (kSynchronise) __syncthreads();
+    result[threadIdx.x] = shared.values[127 - threadIdx.x];
+  });
+  int wrong = 0;
+  for (int i = 0; i < 128; ++i) wrong += result[i] != static_cast<float>(127 - i);
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("__syncthreads orders shared memory on every schedule") {
+  for (const Schedule& schedule : all_schedules()) REQUIRE(reverse<true>(schedule) == 0);
+}
+
+TEST_CASE("a missing __syncthreads shows on every fixed schedule") {
+  for (const Schedule& schedule : fixed_schedules()) CHECK(reverse<false>(schedule) > 0);
+}
+
+TEST_CASE("fresh shared memory is NaN, for every block anew") {
+  std::vector<int> not_nan(4);
+  run(
+      {.block = 128, .shared_bytes = sizeof(Storage), .grid = 4}, {},
+      [&] {
+        auto& shared = ladder::shared_storage<Storage>();
+        if (!std::isnan(shared.values[threadIdx.x])) ++not_nan[blockIdx.x];
+        __syncthreads();
+        shared.values[threadIdx.x] = 1;
+      },
+      1);
+  CHECK(not_nan == std::vector<int>(4, 0));
+}
+
+TEST_CASE("threads of a block that meet in different __syncthreads are named") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(kShape, schedule, [] {
+      if (threadIdx.x < 16) {
+        __syncthreads();
+      } else {
+        __syncthreads();
+      }
+    });
+    CHECK_THAT(text, ContainsSubstring("divergent __syncthreads"));
+    CHECK_THAT(text, ContainsSubstring("test_barriers.cu:"));
+  }
+}
+
+TEST_CASE("a deadlock says who waits where and who never arrived") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure(kShape, schedule, [] {
+      if (threadIdx.x / 32 == 2) {
+        named_barrier_sync(3, 64, Location::current());  // one warp of the two
+      } else {
+        __syncthreads();
+      }
+    });
+    REQUIRE_THAT(text, ContainsSubstring("deadlock: no thread can run and nothing is in flight; 128 of 128"));
+    REQUIRE_THAT(text, ContainsSubstring("block (0,0,0) warps 0-1 waits at test_barriers.cu:"));
+    REQUIRE_THAT(text, ContainsSubstring("in __syncthreads: 96 of 128 threads arrived"));
+    REQUIRE_THAT(text, ContainsSubstring("warp 2 waits at test_barriers.cu:"));
+    REQUIRE_THAT(text, ContainsSubstring("in named barrier 3: 32 of 64 threads arrived"));
+    REQUIRE_THAT(
+        text, ContainsSubstring("never arrived at the __syncthreads of block (0,0,0): warp 2 (32 threads)"));
+    REQUIRE_THAT(text, ContainsSubstring("schedule " + schedule.name()));
+  }
+}
+
+TEST_CASE("a thread that exits while others wait for it is named") {
+  const std::string early = failure(kShape, {Order::highest_first, Landing::late}, [] {
+    if (threadIdx.x == 0) return;
+    __syncthreads();
+  });
+  CHECK_THAT(early,
+             ContainsSubstring("exits while others of its block wait in __syncthreads at test_barriers.cu:"));
+  const std::string late = failure(kShape, {Order::lowest_first, Landing::late}, [] {
+    if (threadIdx.x == 0) return;
+    __syncthreads();
+  });
+  CHECK_THAT(late, ContainsSubstring("__syncthreads after 1 threads of the block have exited"));
+}
+
+TEST_CASE("warps meet in named barriers, and some only arrive") {
+  for (const Schedule& schedule : all_schedules()) {
+    int produced = 0, wrong = 0;
+    run(kShape, schedule, [&] {
+      if (threadIdx.x < 32) {
+        if (threadIdx.x == 0) produced = 1;
+        named_barrier_arrive(1, 64, Location::current());
+      } else if (threadIdx.x < 64) {
+        named_barrier_sync(1, 64, Location::current());
+        if (produced != 1) ++wrong;
+      }
+    });
+    REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("named barriers are checked for whole warps, one count and a valid number") {
+  CHECK_THAT(failure(kShape, {}, [] { named_barrier_sync(1, 100, Location::current()); }),
+             ContainsSubstring("named barrier 1 for 100 threads, which are not whole warps"));
+  CHECK_THAT(failure(kShape, {}, [] { named_barrier_sync(16, 128, Location::current()); }),
+             ContainsSubstring("named barrier 16; a block has 16"));
+  CHECK_THAT(
+      failure(kShape, {}, [] { named_barrier_sync(1, threadIdx.x < 64 ? 128 : 64, Location::current()); }),
+      ContainsSubstring("named barrier 1 for 64 threads, while others wait in it for 128"));
+}
+
+TEST_CASE("a kernel that polls for ever is reported") {
+  const std::string text = failure(kShape, {}, [] {
+    for (;;) __nanosleep(100);
+  });
+  CHECK_THAT(text, ContainsSubstring("every running thread polls and nothing changes"));
+  CHECK_THAT(text, ContainsSubstring("in __nanosleep"));
+}
+
+TEST_CASE("a kernel that only meets at barriers for ever is reported") {
+  const std::string text = failure({.block = 32}, {}, [] {
+    for (;;) __syncthreads();
+  });
+  CHECK_THAT(text, ContainsSubstring("the kernel runs for ever"));
+}
+
+TEST_CASE("barriers and waits are counted") {
+  run({.block = 128, .grid = 3}, {}, [] {
+    __syncthreads();
+    __syncthreads();
+  });
+  CHECK(last_launch().block_barriers == 6);
+  CHECK(last_launch().barrier_waits == 3 * 2 * 4);
+}

@@ -1,0 +1,275 @@
+/// @file
+/// wgmma: numbers against a plain triple loop, and every rule of its asynchronous life broken once.
+#include <cuda_bf16.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/fence.cuh"
+#include "common/ptx/wgmma.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr int kM = 64, kK = 64, kTiles = 3;
+
+/// What is left out, or done at the wrong time, in the tile in the middle.
+enum class Mistake {
+  none,
+  no_proxy_fence,
+  proxy_fence_before_store,
+  no_wgmma_fence,
+  no_commit,
+  no_wait,
+  write_in_flight,
+  overwrite_in_flight,
+  warps_disagree
+};
+
+/// A K-slice of both operands in the 128-byte swizzle. B has k contiguous, or panels of 64 columns.
+template <int kN>
+struct Storage {
+  alignas(1024) __nv_bfloat16 a[kM * kK];
+  alignas(1024) __nv_bfloat16 b[kN * kK];
+};
+
+/// Where element (row, column) of a panel with rows of 64 elements lies.
+int swizzled(int row, int column) { return row * 64 + (column ^ row % 8 * 8); }
+
+template <int kN, bool kBRowMajor>
+int b_index(int k, int n) {
+  return kBRowMajor ? n / 64 * 64 * kK + swizzled(k, n % 64) : swizzled(n, k);
+}
+
+template <int kN, bool kBRowMajor>
+void multiply(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate) {
+  if constexpr (kN == 64) ptx::wgmma_m64n64k16<kBRowMajor>(d, a, b, accumulate);
+  if constexpr (kN == 128) ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, accumulate);
+  if constexpr (kN == 256) ptx::wgmma_m64n256k16<kBRowMajor>(d, a, b, accumulate);
+}
+
+template <int kN>
+struct Problem {
+  std::vector<float> a, b, result, expected;  // [m, k * tiles], [k * tiles, n], [m, n]
+  Problem() : a(kM * kK * kTiles), b(kK * kTiles * kN), result(kM * kN), expected(kM * kN) {
+    std::mt19937 random(11);
+    for (float& x : a) x = static_cast<float>(static_cast<int>(random() % 7) - 3);
+    for (float& x : b) x = static_cast<float>(static_cast<int>(random() % 7) - 3);
+    for (int m = 0; m < kM; ++m) {
+      for (int k = 0; k < kK * kTiles; ++k) {
+        for (int n = 0; n < kN; ++n)
+          expected[at(m, n)] += a[static_cast<size_t>(m * kK * kTiles + k)] * b[at(k, n)];
+      }
+    }
+  }
+  static size_t at(int row, int n) { return static_cast<size_t>(row * kN + n); }
+  int wrong() const {
+    int count = 0;
+    for (size_t i = 0; i < result.size(); ++i) count += !(result[i] == expected[i]);
+    return count;
+  }
+};
+
+/// One warpgroup multiplies [64, 192] by [192, kN], a K-slice of 64 at a time. @return wrong elements.
+template <int kN, bool kBRowMajor>
+int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
+  static const Problem<kN> problem_template;
+  Problem<kN> problem = problem_template;
+  run({.block = 128, .shared_bytes = sizeof(Storage<kN>)}, schedule, [&] {
+    auto& shared = ladder::shared_storage<Storage<kN>>();
+    const int t = static_cast<int>(threadIdx.x);
+    float d[kN / 2];
+    for (float& x : d) x = 0;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const bool makes = tile == 1 && mistake != Mistake::none;
+      const auto makes_this = [&](Mistake which) { return makes && mistake == which; };
+      if (makes_this(Mistake::proxy_fence_before_store)) ptx::fence_proxy_async();
+      for (int i = t; i < kM * kK; i += 128) {
+        shared.a[swizzled(i / kK, i % kK)] =
+            problem.a[static_cast<size_t>(i / kK * kK * kTiles + tile * kK + i % kK)];
+      }
+      for (int i = t; i < kN * kK; i += 128) {
+        shared.b[b_index<kN, kBRowMajor>(i / kN, i % kN)] =
+            problem.b[static_cast<size_t>(tile * kN * kK + i)];
+      }
+      const bool fences =
+          !makes_this(Mistake::no_proxy_fence) && !makes_this(Mistake::proxy_fence_before_store);
+      if (fences) ptx::fence_proxy_async();
+      __syncthreads();
+
+      const uint64_t a = ptx::matrix_descriptor(shared.a, 16, 1024);
+      const uint64_t b = ptx::matrix_descriptor(shared.b, kBRowMajor ? 128 * kK : 16, 1024);
+      if (makes_this(Mistake::no_wgmma_fence)) d[5] += 1;
+      if (!makes_this(Mistake::no_wgmma_fence)) ptx::wgmma_fence();
+      for (int k = 0; k < kK; k += 16) {
+        const int b_step = kBRowMajor ? 2048 : 32;
+        const bool odd = makes_this(Mistake::warps_disagree) && t / 32 == 2;
+        multiply<kN, kBRowMajor>(d, a + static_cast<uint64_t>(2 * k / 16 + (odd ? 64 : 0)),
+                                 b + static_cast<uint64_t>(k / 16 * b_step / 16), tile > 0 || k > 0);
+      }
+      if (!makes_this(Mistake::no_commit)) ptx::wgmma_commit_group();
+      if (makes_this(Mistake::write_in_flight)) d[3] = 0;
+      if (makes_this(Mistake::overwrite_in_flight)) {
+        __syncthreads();
+        shared.b[t] = 99.f;
+        ptx::fence_proxy_async();
+        __syncthreads();
+      }
+      if (!makes_this(Mistake::no_wait)) ptx::wgmma_wait_group<0>();
+      __syncthreads();
+    }
+    for (int j = 0; j < kN / 8; ++j) {
+      for (int q = 0; q < 4; ++q) {
+        const int row = t / 32 * 16 + t % 32 / 4 + q / 2 * 8, column = 8 * j + t % 4 * 2 + q % 2;
+        problem.result[Problem<kN>::at(row, column)] = d[4 * j + q];
+      }
+    }
+  });
+  return problem.wrong();
+}
+
+std::string blame(const Schedule& schedule, Mistake mistake) {
+  try {
+    return gemm<64, true>(schedule, mistake) ? "wrong result" : "";
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B, on every fixed schedule") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(gemm<64, false>(schedule) == 0);
+    CHECK(gemm<64, true>(schedule) == 0);
+    CHECK(gemm<128, false>(schedule) == 0);
+    CHECK(gemm<128, true>(schedule) == 0);
+    CHECK(gemm<256, false>(schedule) == 0);
+    CHECK(gemm<256, true>(schedule) == 0);
+  }
+  CHECK(last_launch().mma_flops == 2ull * kM * 256 * kK * kTiles);
+}
+
+TEST_CASE("wgmma is right on a hundred seeds") {
+  for (uint64_t seed = 1; seed <= 100; ++seed) REQUIRE(gemm<64, true>(Schedule::random(seed)) == 0);
+}
+
+TEST_CASE("stores without a fence.proxy.async are not seen") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(blame(schedule, Mistake::no_proxy_fence) == "wrong result");
+    CHECK(blame(schedule, Mistake::proxy_fence_before_store) == "wrong result");
+  }
+}
+
+TEST_CASE("registers that are written without a wgmma.fence are named") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK_THAT(blame(schedule, Mistake::no_wgmma_fence),
+               ContainsSubstring("accumulator registers were written, or first used, without a wgmma.fence"));
+  }
+}
+
+TEST_CASE("a missing commit leaves the accumulators in flight") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    // The next tile's group covers it, but its slice of shared memory is overwritten before that.
+    if (schedule.landing == Landing::late) CHECK(blame(schedule, Mistake::no_commit) == "wrong result");
+  }
+  CHECK_THAT(failure({.block = 128, .shared_bytes = 32768}, {},
+                     [] {
+                       float d[32] = {};
+                       const uint64_t tile =
+                           ptx::matrix_descriptor(&ladder::shared_storage<char[32768]>(), 16, 1024);
+                       ptx::wgmma_fence();
+                       ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+                       ptx::wgmma_wait_group<0>();
+                     }),
+             ContainsSubstring("exits with wgmma operations that it never waited for"));
+}
+
+TEST_CASE("a missing wait shows where wgmma lands late") {
+  int shown = 0;
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing == Landing::late) shown += !blame(schedule, Mistake::no_wait).empty();
+  }
+  CHECK(shown == 3);
+}
+
+TEST_CASE("accumulators in flight are NaN, however early the product lands") {
+  for (const Schedule& schedule : all_schedules()) {
+    static float seen;
+    seen = 0;
+    run({.block = 128, .shared_bytes = 32768}, schedule, [&] {
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[32768]>(), 16, 1024);
+      ptx::wgmma_fence();
+      ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+      ptx::wgmma_commit_group();
+      if (threadIdx.x == 17) seen = d[9];
+      ptx::wgmma_wait_group<0>();
+    });
+    REQUIRE(std::isnan(seen));
+  }
+}
+
+TEST_CASE("writing an accumulator in flight is named") {
+  for (const Schedule& schedule : all_schedules()) {
+    REQUIRE_THAT(blame(schedule, Mistake::write_in_flight),
+                 ContainsSubstring("accumulator register 3 was written while a wgmma on it was in flight"));
+  }
+}
+
+TEST_CASE("overwriting an operand in flight shows where wgmma lands late") {
+  int shown = 0;
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing == Landing::late)
+      shown += blame(schedule, Mistake::overwrite_in_flight) == "wrong result";
+  }
+  CHECK(shown == 3);
+}
+
+TEST_CASE("warps that pass different descriptors are named") {
+  for (const Schedule& schedule : all_schedules()) {
+    REQUIRE_THAT(blame(schedule, Mistake::warps_disagree),
+                 ContainsSubstring("threads of one warpgroup pass different descriptors or flags"));
+  }
+}
+
+TEST_CASE("descriptors that point outside, have no swizzle, or belong to an incomplete warpgroup are named") {
+  const auto issue = [](uint64_t descriptor) {
+    float d[32] = {};
+    ptx::wgmma_fence();
+    ptx::wgmma_m64n64k16<false>(d, descriptor, descriptor, false);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+  };
+  const auto start = [] { return ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024); };
+  CHECK_THAT(failure({.block = 128, .shared_bytes = 8191 + 1}, {}, [&] { issue(start() + 64); }),
+             ContainsSubstring("wgmma: a descriptor reaches outside of the block's shared memory"));
+  CHECK_THAT(
+      failure({.block = 128, .shared_bytes = 8192}, {}, [&] { issue(start() & ~(uint64_t{3} << 62)); }),
+      ContainsSubstring("wgmma: a descriptor without the 128-byte swizzle"));
+  CHECK_THAT(failure({.block = 96, .shared_bytes = 8192}, {}, [&] { issue(start()); }),
+             ContainsSubstring("the warpgroup of this thread has fewer than 128 threads"));
+}
+
+TEST_CASE("a warp that never commits is what the others wait for") {
+  const std::string text = failure({.block = 128, .shared_bytes = 8192}, {}, [] {
+    float d[32] = {};
+    const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024);
+    ptx::wgmma_fence();
+    ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+    if (threadIdx.x / 32 == 1) __syncthreads();
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+  });
+  CHECK_THAT(text, ContainsSubstring("warp 0 waits at test_wgmma.cu:"));
+  CHECK_THAT(text, ContainsSubstring("wgmma.wait_group: not all four warps have committed the group"));
+  CHECK_THAT(text, ContainsSubstring("warp 1 waits at test_wgmma.cu:"));
+}
