@@ -26,15 +26,13 @@ if(LADDER_CPU_DEVICE)
   FetchContent_MakeAvailable(Boost)
 endif()
 
-if(BUILD_TESTING)
-  FetchContent_Declare(
-    Catch2
-    GIT_REPOSITORY https://github.com/catchorg/Catch2.git
-    GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14 # v3.7.1
-    SYSTEM FIND_PACKAGE_ARGS 3.3 CONFIG)
-  FetchContent_MakeAvailable(Catch2)
-  if(catch2_SOURCE_DIR)
-    list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
-  endif()
-  include(Catch) # catch_discover_tests()
+FetchContent_Declare(
+  Catch2
+  GIT_REPOSITORY https://github.com/catchorg/Catch2.git
+  GIT_TAG fa43b77429ba76c462b1898d6cd2f2d7a9416b14 # v3.7.1
+  SYSTEM FIND_PACKAGE_ARGS 3.3 CONFIG)
+FetchContent_MakeAvailable(Catch2)
+if(catch2_SOURCE_DIR)
+  list(APPEND CMAKE_MODULE_PATH "${catch2_SOURCE_DIR}/extras")
 endif()
+include(Catch) # catch_discover_tests()

@@ -10,15 +10,13 @@
 include(CheckCXXSourceCompiles)
 
 if(LADDER_CPU_DEVICE)
-  include("${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation.cmake" OPTIONAL) # ladder_instrument()
+  include("${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation.cmake") # ladder_instrument()
 
   # What an instrumented program's accesses report to, and its absence. Objects, so that no linker leaves them out.
-  if(EXISTS "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
-    add_library(access_hooks OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
-    target_link_libraries(access_hooks PUBLIC ladder_build_settings cpu_device)
-    add_library(access_hooks_off OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks_off.cpp")
-    target_link_libraries(access_hooks_off PUBLIC ladder_build_settings)
-  endif()
+  add_library(access_hooks OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
+  target_link_libraries(access_hooks PUBLIC ladder_build_settings cpu_device)
+  add_library(access_hooks_off OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks_off.cpp")
+  target_link_libraries(access_hooks_off PUBLIC ladder_build_settings)
 
   # A compiler without the runtime library of AddressSanitizer (clang's is a package of its own) leaves out asan.
   set(CMAKE_REQUIRED_FLAGS -fsanitize=address)
@@ -54,8 +52,10 @@ function(ladder_add_program name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   ladder_build_as(${name} ${arg_FLAVOUR} LINK ${arg_LINK})
-  if(TARGET access_hooks)
-    target_link_libraries(${name} PRIVATE $<IF:$<STREQUAL:${arg_FLAVOUR},instrumented>,access_hooks,access_hooks_off>)
+  if(arg_FLAVOUR STREQUAL "instrumented")
+    target_link_libraries(${name} PRIVATE access_hooks)
+  elseif(LADDER_CPU_DEVICE)
+    target_link_libraries(${name} PRIVATE access_hooks_off)
   endif()
 endfunction()
 
