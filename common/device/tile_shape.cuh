@@ -1,6 +1,7 @@
 /// @file
 /// The extent of a block's tile.
 #pragma once
+#include <cuda_runtime.h>
 
 namespace ladder {
 
