@@ -39,7 +39,27 @@ std::string describe_clocks(const std::vector<Run>& runs) {
   return "SM clock while running: " + fixed(*low, 0) + " to " + fixed(*high, 0) + " MHz";
 }
 
+/// The largest of length(item).
+template <class Items, class Length>
+int widest(const Items& items, const Length& length) {
+  size_t result = 0;
+  for (const auto& item : items) result = std::max(result, length(item));
+  return static_cast<int>(result);
+}
+
 }  // namespace
+
+int widest_label(const std::vector<Contender>& contenders) {
+  return widest(contenders, [](const Contender& contender) { return contender.label.size(); });
+}
+
+int widest_shape(const std::vector<Shape>& shapes) {
+  return widest(shapes, [](const Shape& shape) { return shape.name().size(); });
+}
+
+int widest_schedule(const Execution& execution) {
+  return widest(execution.schedules, [](const std::string& schedule) { return schedule.size(); });
+}
 
 std::string time_cell(const Run& run) { return cell(run.time_us_median, 1); }
 std::string tflops_cell(const Run& run) { return cell(run.tflops, 1); }

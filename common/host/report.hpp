@@ -12,6 +12,13 @@
 
 namespace ladder {
 
+/// The widest label among the contenders, and the longest name among the shapes and the schedules: what the
+/// columns of words must hold, so that the table is aligned.
+int widest_label(const std::vector<Contender>& contenders);
+int widest_shape(const std::vector<Shape>& shapes);
+/// 0 if the device's default schedule is the only one: then there is nothing to say.
+int widest_schedule(const Execution& execution);
+
 /// One cell each. A figure that was not measured is "-".
 std::string time_cell(const Run& run);
 std::string spread_cell(const Run& run);  ///< half the distance of the quartiles, in percent of the median

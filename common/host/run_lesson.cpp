@@ -2,6 +2,7 @@
 /// The program of a lesson.
 #include "common/host/run_lesson.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "common/host/command_line.hpp"
@@ -25,29 +26,73 @@ void print_choices(const Lesson& lesson) {
     std::cout << "  --shape " << named.name << "  " << named.shape.name() << "\n";
 }
 
-std::vector<Column> columns() {
-  if (on_cpu_device())
-    return {{"shape", 14, false}, {"settings", 25, false}, {"B/output", 8}, {"flops/B", 7},
-            {"waits", 8},         {"conflicts", 9},        {"overlap", 7},  {"verified", 8, false}};
-  return {{"shape", 15, false}, {"settings", 32, false}, {"time us", 10},       {"+- %", 5},
-          {"TFLOP/s", 7},       {"% cuBLAS", 8},         {"verified", 8, false}};
+/// Columns and cells on the CPU device. A column for the schedule takes the place of others.
+Report cpu_report(const Lesson& lesson, const std::vector<Contender>& contenders,
+                  const CommonOptions& options) {
+  const int shape_width = widest_shape(options.shapes), settings_width = widest_label(contenders);
+  if (const int schedule_width = widest_schedule(options.comparison.execution))
+    return {lesson.name,
+            lesson.idea,
+            {{"shape", shape_width, false},
+             {"settings", settings_width, false},
+             {"schedule", schedule_width, false},
+             {"B/output", 8},
+             {"waits", 8},
+             {"conflicts", 9},
+             {"verified", 8, false}},
+            [](const Outcome& outcome) {
+              const Run& run = outcome.run;
+              return std::vector<std::string>{run.shape.name(),
+                                              outcome.contender->label,
+                                              outcome.schedule,
+                                              bytes_per_output_cell(run),
+                                              count_cell(run.counters->barrier_waits),
+                                              count_cell(run.counters->bank_conflicts),
+                                              verified_cell(outcome)};
+            }};
+  return {lesson.name,
+          lesson.idea,
+          {{"shape", shape_width, false},
+           {"settings", settings_width, false},
+           {"B/output", 8},
+           {"flops/B", 7},
+           {"waits", 8},
+           {"conflicts", 9},
+           {"overlap", 7},
+           {"verified", 8, false}},
+          [](const Outcome& outcome) {
+            const Run& run = outcome.run;
+            return std::vector<std::string>{run.shape.name(),
+                                            outcome.contender->label,
+                                            bytes_per_output_cell(run),
+                                            flops_per_byte_cell(run),
+                                            count_cell(run.counters->barrier_waits),
+                                            count_cell(run.counters->bank_conflicts),
+                                            overlap_cell(run),
+                                            verified_cell(outcome)};
+          }};
 }
 
-std::vector<std::string> cells(const Outcome& outcome) {
-  const Run& run = outcome.run;
-  const std::string schedule = outcome.schedule.empty() ? "" : " " + outcome.schedule;
-  if (on_cpu_device())
-    return {run.shape.name(),
-            outcome.contender->label + schedule,
-            bytes_per_output_cell(run),
-            flops_per_byte_cell(run),
-            count_cell(run.counters->barrier_waits),
-            count_cell(run.counters->bank_conflicts),
-            overlap_cell(run),
-            verified_cell(outcome)};
-  return {run.shape.name(),      outcome.contender->label, time_cell(run),
-          spread_cell(run),      tflops_cell(run),         percent_cell(outcome.percent_of_cublas),
-          verified_cell(outcome)};
+/// Columns and cells on the GPU. The last rows are those of the libraries.
+Report gpu_report(const Lesson& lesson, const std::vector<Contender>& contenders,
+                  const CommonOptions& options) {
+  constexpr int kWidestLibrary = 32;
+  return {lesson.name,
+          lesson.idea,
+          {{"shape", widest_shape(options.shapes), false},
+           {"settings", std::max(widest_label(contenders), kWidestLibrary), false},
+           {"time us", 10},
+           {"+- %", 5},
+           {"TFLOP/s", 7},
+           {"% cuBLAS", 8},
+           {"verified", 8, false}},
+          [](const Outcome& outcome) {
+            const Run& run = outcome.run;
+            return std::vector<std::string>{run.shape.name(),      outcome.contender->label,
+                                            time_cell(run),        spread_cell(run),
+                                            tflops_cell(run),      percent_cell(outcome.percent_of_cublas),
+                                            verified_cell(outcome)};
+          }};
 }
 
 int run(const Lesson& lesson, int argc, char** argv) {
@@ -84,7 +129,9 @@ int run(const Lesson& lesson, int argc, char** argv) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));
     for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
   }
-  return report_comparisons(Report{lesson.name, lesson.idea, columns(), cells}, contenders, options);
+  const Report report =
+      on_cpu_device() ? cpu_report(lesson, contenders, options) : gpu_report(lesson, contenders, options);
+  return report_comparisons(report, contenders, options);
 }
 
 }  // namespace

@@ -2,7 +2,14 @@
 /// A table that is printed row by row.
 #include "common/host/table.hpp"
 
+#include <algorithm>
+
 namespace ladder {
+
+Table::Table(std::ostream& out, std::vector<Column> columns) : out_(out), columns_(std::move(columns)) {
+  for (Column& column : columns_)
+    column.width = std::max(column.width, static_cast<int>(column.title.size()));
+}
 
 void Table::header() {
   std::vector<std::string> titles, lines;

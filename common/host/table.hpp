@@ -15,8 +15,9 @@ struct Column {
 
 class Table {
  public:
-  /// All columns and the two blanks between them should fit into 100 characters.
-  Table(std::ostream& out, std::vector<Column> columns) : out_(out), columns_(std::move(columns)) {}
+  /// A column is at least as wide as its title. All columns and the two blanks between them should fit into
+  /// 100 characters.
+  Table(std::ostream& out, std::vector<Column> columns);
 
   void header();
   /// Flushes, so that a row is seen when it is known. A cell that is too wide pushes the others to the right.

@@ -44,12 +44,27 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
   return chosen;
 }
 
-std::vector<Column> columns() {
-  if (on_cpu_device())
-    return {{"rung", 30, false}, {"verified", 8, false}, {"B/output", 8}, {"flops/B", 7},
-            {"waits", 9},        {"overlap", 7},         {"recorded", 8}, {"% cuBLAS", 8}};
-  return {{"rung", 38, false}, {"time us", 10}, {"TFLOP/s", 7},        {"x last", 6},
-          {"% cuBLAS", 8},     {"MHz", 5},      {"verified", 8, false}};
+std::vector<Column> columns(const std::vector<Contender>& contenders, const Execution& execution) {
+  constexpr int kNumberWidth = 3, kWidestLibrary = 32;
+  const int rung_width = kNumberWidth + widest_label(contenders);
+  if (on_cpu_device()) {
+    const int schedule_width = widest_schedule(execution);
+    return {{"rung", rung_width + (schedule_width ? 1 + schedule_width : 0), false},
+            {"verified", 8, false},
+            {"B/output", 8},
+            {"flops/B", 7},
+            {"waits", 9},
+            {"overlap", 7},
+            {"recorded", 8},
+            {"% cuBLAS", 8}};
+  }
+  return {{"rung", std::max(rung_width, kWidestLibrary), false},
+          {"time us", 10},
+          {"TFLOP/s", 7},
+          {"x last", 6},
+          {"% cuBLAS", 8},
+          {"MHz", 5},
+          {"verified", 8, false}};
 }
 
 /// Makes the rows: a rung's row depends on the one before.
@@ -166,7 +181,8 @@ int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
   const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
   const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
   Rows rows(lessons, recorded);
-  const Report report{"ladder", "C = A B, bf16, summed in fp32", columns(), std::ref(rows), true};
+  const Report report{"ladder", "C = A B, bf16, summed in fp32",
+                      columns(contenders, options.comparison.execution), std::ref(rows), true};
   const int exit_code = report_comparisons(report, contenders, options);
   if (on_cpu_device()) std::cout << "\n" << recorded.description() << std::endl;
   return exit_code;
