@@ -71,12 +71,13 @@ class Allocations {
   size_t used_ = 0;
 };
 
+// Never destroyed: static objects of a program may free their buffers after this file's would be gone.
 Allocations& device_memory() {
-  static Allocations allocations;
+  static auto& allocations = *new Allocations;
   return allocations;
 }
 Allocations& host_memory() {
-  static Allocations allocations;
+  static auto& allocations = *new Allocations;
   return allocations;
 }
 
