@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
   const auto load = [&](int kt) {
+    if (Pipe::kBlockWide && kt >= k_tiles) return;
     pipe.producer_acquire();  // every thread is through with the tile that the slot held
     if (kt < k_tiles) {
       pipe.copy(a_share, smem.a[load_slot]);
