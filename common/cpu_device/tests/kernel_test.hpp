@@ -20,12 +20,20 @@ struct Shape {
   Dim3 cluster = 1;
 };
 
+/// While one lives, instrumented tests also check for races: for kernels that are right.
+struct CheckRaces {
+  static inline bool wanted = false;
+  CheckRaces() { wanted = true; }
+  ~CheckRaces() { wanted = false; }
+};
+
 /// Runs `body` as every thread of a kernel called "test".
 inline void run(const Shape& shape, const Schedule& schedule, const std::function<void()>& body,
                 int os_threads = 0) {
   Options options;
   options.schedule = schedule;
   options.os_threads = os_threads;
+  options.check_races = CheckRaces::wanted && instrumented();
   set_options(options);
   launch({"test", shape.grid, shape.block, shape.cluster, shape.shared_bytes}, body);
 }

@@ -91,6 +91,7 @@ int wrong_on_any(int (*kernel)(const Schedule&), Landing landing) {
 }  // namespace
 
 TEST_CASE("a double buffer of cp.async is right on every schedule") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) REQUIRE(double_buffer<Without::nothing>(schedule) == 0);
 }
 
@@ -224,6 +225,7 @@ TEST_CASE("consumer_wait waits for the oldest batch only") {
 }
 
 TEST_CASE("a group copies together, and cooperative_groups waits for all of it") {
+  const CheckRaces checked;
   const std::vector<float> input = numbers(100);
   for (const Schedule& schedule : all_schedules()) {
     int wrong = 0;
@@ -259,6 +261,7 @@ TEST_CASE("a group copies together, and cooperative_groups waits for all of it")
 }
 
 TEST_CASE("cooperative_groups copies what has no common alignment plainly") {
+  const CheckRaces checked;
   static const char input[101] =
       "Neither end of this text is aligned to anything, but its middle can be copied asynchronously";
   for (int offset = 0; offset < 5; ++offset) {

@@ -37,6 +37,7 @@ int reverse(const Schedule& schedule) {
 }  // namespace
 
 TEST_CASE("__syncthreads orders shared memory on every schedule") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) REQUIRE(reverse<true>(schedule) == 0);
 }
 
@@ -107,6 +108,7 @@ TEST_CASE("a thread that exits while others wait for it is named") {
 }
 
 TEST_CASE("warps meet in named barriers, and some only arrive") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {
     int produced = 0, wrong = 0;
     run(kShape, schedule, [&] {

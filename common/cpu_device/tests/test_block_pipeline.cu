@@ -127,10 +127,12 @@ constexpr auto kByCount = [](const auto& block, auto* state, bool) {
 }  // namespace
 
 TEST_CASE("a unified block pipeline is right on every schedule") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) REQUIRE(unified(schedule) == 0);
 }
 
 TEST_CASE("a block pipeline with roles is right on every schedule") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {
     roles(schedule, kByRole);
     roles(schedule, kByCount);
@@ -184,6 +186,7 @@ TEST_CASE("a consumer warp that stops releasing stops the producer") {
 }
 
 TEST_CASE("the last thread that quits a pipeline ends it") {
+  const CheckRaces checked;
   int last = 0;
   run(kShape, {}, [&] {
     auto pipe = cuda::make_pipeline(cg::this_thread_block(), &ladder::shared_storage<Storage>().state);
@@ -193,6 +196,7 @@ TEST_CASE("the last thread that quits a pipeline ends it") {
 }
 
 TEST_CASE("cuda::barrier separates phases on every schedule") {
+  const CheckRaces checked;
   struct Shared {
     cuda::barrier<cuda::thread_scope_block> barrier;
     int values[kThreads];
@@ -216,6 +220,7 @@ TEST_CASE("cuda::barrier separates phases on every schedule") {
 }
 
 TEST_CASE("copies arrive on a cuda::barrier when they have landed") {
+  const CheckRaces checked;
   alignas(16) static const float input[4 * kThreads] = {1, 2, 3};
   struct Shared {
     alignas(16) float values[4 * kThreads];

@@ -26,6 +26,7 @@ const Shape kWarp{.block = 32, .shared_bytes = sizeof(Tiles)};
 }  // namespace
 
 TEST_CASE("mma.sync multiplies what ldmatrix loaded, exactly for small integers, on every schedule") {
+  const CheckRaces checked;
   std::mt19937 random(7);
   float a[16][16], b[16][16], c[16][16], expected[16][16];
   for (int i = 0; i < 16; ++i) {

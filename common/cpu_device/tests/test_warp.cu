@@ -99,6 +99,7 @@ TEST_CASE("a lane that forgets its warp shows as a deadlock of the others") {
 }
 
 TEST_CASE("__syncwarp orders shared memory within a warp") {
+  const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {
     int wrong = 0;
     run({.block = 32, .shared_bytes = 128}, schedule, [&] {

@@ -147,6 +147,7 @@ std::string blame(const Schedule& schedule, Mistake mistake) {
 }  // namespace
 
 TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B, on every fixed schedule") {
+  const CheckRaces checked;
   for (const Schedule& schedule : fixed_schedules()) {
     CHECK(gemm<64, false>(schedule) == 0);
     CHECK(gemm<64, true>(schedule) == 0);
@@ -159,6 +160,7 @@ TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B,
 }
 
 TEST_CASE("wgmma is right on a hundred seeds") {
+  const CheckRaces checked;
   for (uint64_t seed = 1; seed <= 100; ++seed) REQUIRE(gemm<64, true>(Schedule::random(seed)) == 0);
 }
 
