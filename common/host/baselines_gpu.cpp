@@ -54,9 +54,13 @@ class OperandB {
   std::map<const __nv_bfloat16*, DeviceBuffer<__nv_bfloat16>> copies_;  // by the B that they are copies of
 };
 
+/// What cuBLAS recommends for Hopper, and gets by default.
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+
 class CublasGemmEx {
  public:
-  CublasGemmEx(const Shape& shape, bool transposed) : b(transposed), shape_(shape) {
+  CublasGemmEx(const Shape& shape, bool transposed)
+      : b(transposed), shape_(shape), workspace_(kWorkspaceBytes) {
     cublasHandle_t handle = nullptr;
     CUBLAS_CHECK(cublasCreate(&handle));
     handle_.reset(handle);
@@ -65,6 +69,9 @@ class CublasGemmEx {
   void launch(const Gemm& gemm, cudaStream_t stream) {
     const float one = 1, zero = 0;
     CUBLAS_CHECK(cublasSetStream(handle_.get(), stream));
+    // Setting the stream forgets the workspace. Without one of ours, cuBLAS would allocate inside a captured
+    // graph.
+    CUBLAS_CHECK(cublasSetWorkspace(handle_.get(), workspace_.data(), kWorkspaceBytes));
     CUBLAS_CHECK(cublasGemmEx(handle_.get(), b.operation(), CUBLAS_OP_N, shape_.n, shape_.m, shape_.k, &one,
                               b.data(gemm), CUDA_R_16BF, b.rows(shape_), gemm.a, CUDA_R_16BF, shape_.k, &zero,
                               gemm.c, CUDA_R_16BF, shape_.n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
@@ -74,6 +81,7 @@ class CublasGemmEx {
 
  private:
   Shape shape_;
+  DeviceBuffer<char> workspace_;
   std::unique_ptr<cublasContext, CudaDeleter<cublasDestroy>> handle_;
 };
 
@@ -105,7 +113,6 @@ class CublasLt {
   OperandB b;
 
  private:
-  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
   static constexpr int kCandidates = 8;
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, CudaDeleter<cublasLtMatrixLayoutDestroy>>;
 

@@ -132,6 +132,17 @@ TEST_CASE("A shape that the lesson cannot run gives the lesson's own words and e
                   "99_fake cannot run 4x4x3: k is 3; must be a multiple of 2");
 }
 
+TEST_CASE("A GPU build without a GPU says what to do") {
+  if (ladder::on_cpu_device()) SKIP("the CPU device is always there");
+  try {
+    ladder::require_device();
+    SKIP("there is a GPU");
+  } catch (const ladder::BadInput&) {
+    check_bad_input(run_fake({"--size", "8"}), "configure with -DLADDER_DEVICE=cpu");
+    check_bad_input(run_climb({"--size", "8"}), "configure with -DLADDER_DEVICE=cpu");
+  }
+}
+
 TEST_CASE("The choices of the CPU device are checked") {
   skip_unless_cpu_device();
   check_bad_input(run_fake({"--schedule", "nonsense"}), "nonsense");
