@@ -355,6 +355,25 @@ TEST_CASE("wgmma needs all threads of its warpgroup to know of each other's writ
   CHECK_FALSE(run(false));
 }
 
+TEST_CASE("wgmma on what one of its own threads wrote needs all others to know of it") {
+  for (const unsigned writer : {128u, 129u, 200u, 255u}) {
+    for (const unsigned knowing : {127u, 126u, 1u}) {  // of the 127 others, in the order of their numbers
+      CAPTURE(writer, knowing);
+      Scene scene;
+      SyncObject sync;
+      scene.write(writer, 0, 64);
+      scene.races.fence_proxy_async(writer);
+      scene.races.release(writer, sync);
+      unsigned told = 0;
+      for (unsigned t = 128; t < 256; ++t) {
+        if (t != writer && told++ < knowing) scene.races.acquire(t, sync);
+      }
+      scene.races.access(scene.wgmma(), 0, 0, 64, false);
+      CHECK(scene.silent() == (knowing == 127));
+    }
+  }
+}
+
 TEST_CASE("a warpgroup whose warps fence after the barrier one by one is accepted") {
   Scene scene;
   scene.write(0, 0, 64);

@@ -155,8 +155,7 @@ class Program {
     operation.proxy = proxy;
     std::vector<unsigned> issuers{any_thread()};
     if (queue == Queue::warpgroup) {
-      issuers.clear();
-      for (unsigned t = 128; t < 256; ++t) issuers.push_back(t);
+      issuers = {128, 129, 200, 255};  // four stand for all 128, or hardly any operation would know anything
       std::shuffle(issuers.begin(), issuers.end(), random_);
     }
     operation.queue = queue == Queue::none     ? -1
@@ -241,7 +240,7 @@ class Program {
 
 TEST_CASE("the race checker agrees with a slow one on random programs") {
   unsigned with_race = 0, long_ones = 0;
-  const unsigned programs = 3000;
+  const unsigned programs = 2000;
   for (unsigned seed = 1; seed <= programs; ++seed) {
     CAPTURE(seed);
     const unsigned steps = Program(seed).run();
