@@ -9,6 +9,16 @@ namespace {
 
 constexpr const char* kSyncthreads = "__syncthreads";
 
+/// Warps of which every lane had to wait: where one lane came last, its warp did not wait.
+unsigned count_waiting_warps(const std::vector<Thread*>& waiting) {
+  unsigned lanes[kMaxWarps] = {}, warps = 0;
+  for (const Thread* thread : waiting) {
+    const auto all = static_cast<unsigned>(__builtin_popcount(thread->warp->live));
+    warps += ++lanes[thread->warp->index] == all;
+  }
+  return warps;
+}
+
 void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   Cluster& cluster = thread.cluster;
   Block& block = *thread.block;
@@ -58,7 +68,6 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where) {
   if (barrier.arrived >= expected) {
     complete_if_all_arrived(cluster, *thread.block, id);
   } else {
-    if (thread.lane == 0) ++cluster.totals().barrier_waits;
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::block_barrier, &barrier, id, id ? "named barrier" : kSyncthreads, where});
   }
@@ -77,6 +86,7 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
   if (!barrier.arrived || barrier.arrived < expected) return;
   cluster.count_progress();
   if (id == 0) ++cluster.totals().block_barriers;
+  cluster.totals().barrier_waits += count_waiting_warps(barrier.waiting);
 
   const unsigned first = block.ids.rank_in_cluster * block.ids.threads;
   if (barrier.arrived == block.ids.threads) {

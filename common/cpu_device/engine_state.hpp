@@ -30,6 +30,7 @@ struct Warp;
 struct Mbarrier;
 
 constexpr unsigned kWarpLanes = 32;
+constexpr unsigned kMaxWarps = 32;  ///< of a block
 constexpr unsigned kWarpgroupThreads = 128;
 constexpr unsigned kWarpgroupWarps = 4;
 constexpr unsigned kNamedBarriers = 16;

@@ -155,5 +155,5 @@ TEST_CASE("barriers and waits are counted") {
     __syncthreads();
   });
   CHECK(last_launch().block_barriers == 6);
-  CHECK(last_launch().barrier_waits == 3 * 2 * 4);
+  CHECK(last_launch().barrier_waits == 3 * 2 * 3);
 }

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/cpu_device/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/host/launch.cuh"
@@ -139,6 +140,28 @@ TEST_CASE("the failure of the first block is reported on any number of OS thread
     }
   }
 }
+
+#ifdef CPU_DEVICE_ASAN
+TEST_CASE("AddressSanitizer guards both ends of shared memory and of device memory") {
+  set_options({});
+  char* memory = nullptr;
+  REQUIRE(cudaMalloc(&memory, 100) == cudaSuccess);
+  int guarded = 0;
+  run({.block = 1, .shared_bytes = 100}, {}, [&] {
+    char* shared = ladder::shared_storage<char[100]>();
+    for (char* begin : {shared, memory}) {
+      guarded += __asan_address_is_poisoned(begin - 1) && __asan_address_is_poisoned(begin + 100) &&
+                 !__asan_region_is_poisoned(begin, 100);
+    }
+  });
+  CHECK(guarded == 2);
+  const std::string text = failure({.block = 1, .shared_bytes = 128}, {}, [&] {
+    copy_async(ladder::shared_storage<char[128]>(), memory + 96, 16, 16, Location::current());
+  });
+  CHECK_THAT(text, ContainsSubstring("cp.async reads 16 bytes outside of an allocation in global memory"));
+  REQUIRE(cudaFree(memory) == cudaSuccess);
+}
+#endif
 
 TEST_CASE("device operations outside of a kernel are refused") {
   CHECK_THROWS_AS(__syncthreads(), std::logic_error);
