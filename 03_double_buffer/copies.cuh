@@ -13,6 +13,8 @@
 
 #include <cuda/pipeline>
 
+#include <cstdint>
+
 #include "common/device/tile_share.cuh"
 
 namespace lesson03 {

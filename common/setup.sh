@@ -50,7 +50,13 @@ has_cmake() {
 
 has_ninja() { command -v ninja >/dev/null || command -v ninja-build >/dev/null; }
 has_addr2line() { command -v addr2line >/dev/null; }
-has_boost_context() { has_header boost/context/fiber.hpp && has_library boost_context; }
+# The line that says which device will be used, and why.
+device() { cmake -P "$repository/common/cmake/Device.cmake" 2>&1 | sed 's/^-- //'; }
+# Only the CPU device needs Boost.Context: its threads are fibers.
+has_boost_context() {
+  { has_cmake && [[ $(device) == 'the lessons will run on the GPU'* ]]; } ||
+    { has_header boost/context/fiber.hpp && has_library boost_context; }
+}
 has_cli11() { has_header CLI/CLI.hpp; }
 has_json() { has_header nlohmann/json.hpp; }
 
@@ -162,4 +168,4 @@ else
   say "everything needed is here"
 fi
 
-cmake -P "$repository/common/cmake/Device.cmake" 2>&1 | sed 's/^-- /setup: /'
+say "$(device)"

@@ -1,6 +1,7 @@
 /// @file
 /// Operations that the lanes of a warp execute together.
 #pragma once
+#include <cstdint>
 #include <cstring>
 #include <utility>
 

@@ -1,7 +1,9 @@
 /// @file
 /// Runs contenders on one shape: verifies each, times all of them against each other.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,8 @@
 /// @file
 /// Fills matrices of the CPU device, whose memory is the host's.
 #include "common/host/fill.hpp"
+
+#include <cstdint>
 #include "common/host/parallel.hpp"
 
 namespace ladder {

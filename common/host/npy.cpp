@@ -2,6 +2,7 @@
 /// Reads and writes matrices in NumPy's file format.
 #include "common/host/npy.hpp"
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <limits>

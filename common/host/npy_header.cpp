@@ -2,6 +2,7 @@
 /// Parses the header of an .npy file.
 #include "common/host/npy_header.hpp"
 
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 

@@ -1,6 +1,7 @@
 /// @file
 /// A matrix C that shows what a kernel did to it, and around it.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 

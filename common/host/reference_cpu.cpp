@@ -1,6 +1,8 @@
 /// @file
 /// The reference of the CPU device: a plain loop on the host, spread over its cores.
 #include "common/host/bf16.hpp"
+
+#include <cstdint>
 #include "common/host/parallel.hpp"
 #include "common/host/reference.hpp"
 

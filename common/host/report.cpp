@@ -3,6 +3,7 @@
 #include "common/host/report.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
 
 #include "common/host/device.hpp"

@@ -1,6 +1,7 @@
 /// @file
 /// Prints comparisons as a table: the cells, the lines around them, and the exit code that follows from them.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

@@ -2,6 +2,7 @@
 /// Result files.
 #include "common/host/results.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>

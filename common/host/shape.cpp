@@ -2,6 +2,7 @@
 /// The sizes of a problem, and the names of sizes that matter in practice.
 #include "common/host/shape.hpp"
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "common/host/text.hpp"

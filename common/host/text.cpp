@@ -3,6 +3,7 @@
 #include "common/host/text.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 

@@ -2,6 +2,7 @@
 /// Times contenders against each other. What settles a comparison is the ratio within one run: a GPU at its
 /// power limit slows down over a run, so contenders take turns, and no one is always first.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>

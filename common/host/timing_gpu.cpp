@@ -2,6 +2,7 @@
 /// Times launches with CUDA events; short ones through CUDA graphs.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "common/host/cuda_handles.hpp"
 #include "common/host/device.hpp"

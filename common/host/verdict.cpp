@@ -3,6 +3,7 @@
 #include "common/host/verdict.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
 

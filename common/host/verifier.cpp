@@ -2,6 +2,8 @@
 /// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
 #include "common/host/verifier.hpp"
 
+#include <cstdint>
+
 #include "common/host/fill.hpp"
 
 namespace ladder {

@@ -1,8 +1,10 @@
 /// @file
 /// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "common/host/device_buffer.hpp"
 #include "common/host/output_matrix.hpp"

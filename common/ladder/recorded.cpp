@@ -2,6 +2,7 @@
 /// Figures that were measured on a GPU before.
 #include "common/ladder/recorded.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <stdexcept>

@@ -3,6 +3,7 @@
 #include "common/testing/gemm_checks.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <set>

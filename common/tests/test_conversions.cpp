@@ -2,6 +2,7 @@
 /// Tests of the number formats of files and devices.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstdint>
 
 #include "common/host/bf16.hpp"
 #include "common/host/half.hpp"
