@@ -8,14 +8,23 @@
 #include "common/host/text.hpp"
 
 namespace ladder {
+namespace {
+
+/// nullptr if there is none of that name.
+const Knob* find_knob(const std::vector<Knob>& knobs, const std::string& name) {
+  for (const Knob& knob : knobs)
+    if (knob.name == name) return &knob;
+  return nullptr;
+}
+
+}  // namespace
 
 Settings Lesson::settings(const Settings& chosen) const {
   Settings result;
   for (const Knob& knob : knobs) result[knob.name] = knob.choices.front();
   for (const auto& [name, value] : chosen) {
-    const auto knob = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == name; });
-    if (knob == knobs.end())
-      throw std::invalid_argument("--" + name + ": " + this->name + " has no such knob");
+    const Knob* knob = find_knob(knobs, name);
+    if (!knob) throw std::invalid_argument("--" + name + ": " + this->name + " has no such knob");
     if (std::find(knob->choices.begin(), knob->choices.end(), value) == knob->choices.end())
       throw std::invalid_argument("--" + name + " " + value + ": must be one of " +
                                   join(knob->choices, ", "));
