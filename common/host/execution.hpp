@@ -31,7 +31,8 @@ struct Execution {
 class ExecutionOptions {
  public:
   void add_to(CLI::App& app);
-  /// What they mean, once they are parsed. @throws std::invalid_argument naming the option, its value and the rule
+  /// What they mean, once they are parsed.
+  /// @throws std::invalid_argument naming the option, its value and the rule
   Execution parsed() const;
 
  private:
