@@ -197,13 +197,11 @@ void Cluster::finish() {
 void Cluster::abandon_threads() {
   abandoning_ = true;
   for (auto& thread : threads_) {
-    if (thread->started && !thread->done) thread->fiber.resume();
+    if (thread->started && !thread->done) resume(*thread);
   }
   abandoning_ = false;
   pending_.clear();
   polling_.clear();
-  current_thread = nullptr;
-  current_thread_ids = nullptr;
 }
 
 // --- which thread runs ------------------------------------------------------------------------------------

@@ -244,7 +244,6 @@ class SharedMemory {
   /// The async view, up to date with the fences. For those who read it: wgmma, TMA stores.
   const std::byte* read_async_view();
   std::byte* generic() { return generic_; }
-  std::byte* async() { return async_; }
   size_t bytes() const { return bytes_; }
   bool contains(const void* pointer) const { return pointer >= generic_ && pointer < generic_ + bytes_; }
 
@@ -330,7 +329,6 @@ class Cluster {
   Site site(Location where);
 
   NamedBarrier& cluster_barrier() { return cluster_barrier_; }
-  const KernelLaunch& kernel() const { return kernel_; }
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
 
  private:

@@ -34,7 +34,9 @@ __global__ void fill_shared(int) { ladder::shared_storage<Thousand>().values[thr
 struct CountsInstances {
   static inline int alive = 0;
   CountsInstances() { ++alive; }
-  ~CountsInstances() { --alive; }
+  ~CountsInstances() {
+    if (threadIdx.x < blockDim.x) --alive;  // built-in variables still work while a thread is unwound
+  }
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -27,7 +28,10 @@ template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
                                                config.shared_bytes};
-  if (cpu_device::refused(kernel_launch)) CUDA_CHECK(cudaErrorInvalidConfiguration);
+  if (const char* limit = cpu_device::refused(kernel_launch)) {
+    const std::string call = std::string("launch of kernel '") + config.name + "' (" + limit + ")";
+    throw CudaError(cudaErrorInvalidConfiguration, call.c_str(), __FILE__, __LINE__);
+  }
   const std::tuple<Params...> params(static_cast<Params>(std::forward<Args>(args))...);
   cpu_device::launch(kernel_launch, [&] { std::apply(kernel, params); });
 }
