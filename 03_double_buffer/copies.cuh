@@ -171,8 +171,9 @@ struct ThroughRegisters {
   template <class Share>
   __device__ __forceinline__ void copy(const Share& share, TileB& tile) {
     b.load(share, tile);
+    pending = true;
   }
-  __device__ __forceinline__ void producer_commit() { pending = true; }
+  __device__ __forceinline__ void producer_commit() {}
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
     store();
