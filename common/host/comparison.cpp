@@ -42,6 +42,7 @@ void add_timing(Run& run, const Timing& timing) {
   run.time_us_q3 = timing.time_us.q3;
   run.tflops = run.shape.flops() / timing.time_us.median * 1e-6;
   run.sm_clock_mhz = timing.sm_clock_mhz;
+  run.power_watts = timing.power_watts;
 }
 
 /// The time of the faster cublasGemmEx among the outcomes; nothing if none was timed.

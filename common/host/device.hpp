@@ -26,12 +26,9 @@ void require_device();
 /// @throws what require_device throws.
 DeviceInfo device_info();
 
-/// What the GPU is doing at this moment, as its driver says; nothing where it does not say.
-struct Vitals {
-  std::optional<double> sm_clock_mhz;
-  std::optional<double> power_watts;
-};
-Vitals read_vitals();
+/// The power that the board draws, as its driver says, averaged over the last moments; nothing where it does
+/// not say.
+std::optional<double> read_power_watts();
 
 /// The core behind the choice "auto": the best that the device has ("wgmma" or "mma_sync"). Other choices are
 /// returned as they are.

@@ -6,7 +6,7 @@ namespace ladder {
 
 bool on_cpu_device() { return true; }
 void require_device() {}
-Vitals read_vitals() { return {}; }
+std::optional<double> read_power_watts() { return std::nullopt; }
 std::string resolve_core(const std::string& choice) { return choice == "auto" ? "wgmma" : choice; }
 
 DeviceInfo device_info() {

@@ -63,7 +63,7 @@ DeviceInfo device_info() {
   return info;
 }
 
-Vitals read_vitals() { return {nvml::sm_clock_mhz(pci_address()), nvml::power_watts(pci_address())}; }
+std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }
 
 std::string resolve_core(const std::string& choice) {
   if (choice != "auto") return choice;

@@ -9,7 +9,6 @@ namespace ladder::nvml {
 
 /// Of the GPU at this PCI address, for example "0000:1b:00.0"; nothing if the library or the figure is
 /// missing.
-std::optional<double> sm_clock_mhz(const std::string& pci_address);
 std::optional<double> power_watts(const std::string& pci_address);
 std::optional<std::string> driver_version();
 

@@ -7,17 +7,15 @@
 namespace ladder::nvml {
 namespace {
 
-// From nvml.h, whose interface is stable: NVML_SUCCESS is 0, NVML_CLOCK_SM is 1.
+// From nvml.h, whose interface is stable: NVML_SUCCESS is 0.
 using Device = struct nvmlDevice_st*;
 constexpr int kSuccess = 0;
-constexpr int kClockSm = 1;
 
 /// The library, initialised. All functions are null if it cannot be loaded or started.
 struct Library {
   int (*init)() = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*device_by_pci_address)(const char*, Device*) = nullptr;
-  int (*clock)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
 
   Library() {
@@ -27,7 +25,6 @@ struct Library {
     if (!init || init() != kSuccess) return;
     load(handle, "nvmlSystemGetDriverVersion", driver_version);
     load(handle, "nvmlDeviceGetHandleByPciBusId_v2", device_by_pci_address);
-    load(handle, "nvmlDeviceGetClockInfo", clock);
     load(handle, "nvmlDeviceGetPowerUsage", power);
   }
 
@@ -50,13 +47,6 @@ const Library& library() {
 }
 
 }  // namespace
-
-std::optional<double> sm_clock_mhz(const std::string& pci_address) {
-  const Device device = library().device(pci_address);
-  unsigned mhz = 0;
-  if (!device || !library().clock || library().clock(device, kClockSm, &mhz) != kSuccess) return std::nullopt;
-  return mhz;
-}
 
 std::optional<double> power_watts(const std::string& pci_address) {
   const Device device = library().device(pci_address);

@@ -30,14 +30,19 @@ std::string describe_device(const DeviceInfo& device) {
          ", " + device.toolkit;
 }
 
-/// The clocks of all runs, as a range.
+/// "SM clock 1410 to 1980 MHz, power 512 to 690 W": the ranges over all runs; empty if nothing was measured.
 std::string describe_clocks(const std::vector<Run>& runs) {
-  std::vector<double> clocks;
-  for (const Run& run : runs)
-    if (run.sm_clock_mhz) clocks.push_back(*run.sm_clock_mhz);
-  if (clocks.empty()) return "";
-  const auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
-  return "SM clock while running: " + fixed(*low, 0) + " to " + fixed(*high, 0) + " MHz";
+  const auto range = [&](const char* name, std::optional<double> Run::*figure, const char* unit) {
+    std::vector<double> values;
+    for (const Run& run : runs)
+      if (run.*figure) values.push_back(*(run.*figure));
+    if (values.empty()) return std::string();
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return name + fixed(*low, 0) + " to " + fixed(*high, 0) + unit;
+  };
+  const std::string clock = range("SM clock ", &Run::sm_clock_mhz, " MHz");
+  const std::string power = range("power ", &Run::power_watts, " W");
+  return clock + (clock.empty() || power.empty() ? "" : ", ") + power;
 }
 
 /// The largest of length(item).

@@ -60,6 +60,7 @@ Json json_of(const Run& run) {
   json["time_us_q3"] = or_null(run.time_us_q3);
   json["tflops"] = or_null(run.tflops);
   json["sm_clock_mhz"] = or_null(run.sm_clock_mhz);
+  json["power_watts"] = or_null(run.power_watts);
   json["verified"] = or_null(run.verified);
   json["rel_error"] = or_null(run.rel_error);
   if (run.counters) {
@@ -81,6 +82,7 @@ Run run_of(const Json& json) {
   run.time_us_q3 = from_null<double>(json.at("time_us_q3"));
   run.tflops = from_null<double>(json.at("tflops"));
   run.sm_clock_mhz = from_null<double>(json.at("sm_clock_mhz"));
+  run.power_watts = from_null<double>(json.at("power_watts"));
   run.verified = from_null<bool>(json.at("verified"));
   run.rel_error = from_null<double>(json.at("rel_error"));
   if (json.contains("counters")) {

@@ -20,7 +20,7 @@ struct Run {
   Settings settings;
   std::optional<double> time_us_median, time_us_q1, time_us_q3;
   std::optional<double> tflops;
-  std::optional<double> sm_clock_mhz;
+  std::optional<double> sm_clock_mhz, power_watts;
   std::optional<bool> verified;
   std::optional<double> rel_error;         ///< Frobenius norm, on normal data
   std::optional<LaunchCounters> counters;  ///< only on the CPU device

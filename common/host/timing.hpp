@@ -24,7 +24,7 @@ struct TimingOptions {
 /// Microseconds of one launch.
 struct Timing {
   Quartiles time_us;
-  std::optional<double> sm_clock_mhz;  ///< median over the samples, read while the kernels ran
+  std::optional<double> sm_clock_mhz;  ///< median over the samples, measured by ClockProbe at their ends
   std::optional<double> power_watts;
 };
 

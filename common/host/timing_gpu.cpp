@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "common/host/clock_probe.hpp"
 #include "common/host/cuda_handles.hpp"
 #include "common/host/device.hpp"
 #include "common/host/device_buffer.hpp"
@@ -42,6 +43,11 @@ class InputSets {
   std::vector<Buffers> sets_;
 };
 
+/// What the GPU did during the samples of one contender.
+struct Vitals {
+  std::vector<double> mhz, watts;
+};
+
 /// One contender, ready to be sampled.
 class Stopwatch {
  public:
@@ -55,9 +61,16 @@ class Stopwatch {
     if (launch_us < options.graph_below_us) capture();
   }
 
-  /// Microseconds of one launch, on average over a sample. Appends what the GPU said while it ran.
-  double sample(std::vector<Vitals>& vitals) {
-    return time_us(launches_, [&vitals] { vitals.push_back(read_vitals()); });
+  /// Microseconds of one launch, on average over a sample. Appends what the GPU did while it ran.
+  double sample(Vitals& vitals) {
+    std::optional<double> watts;
+    const double us = time_us(launches_, [&] {
+      clock_.start(stream_);
+      watts = read_power_watts();
+    });
+    vitals.mhz.push_back(clock_.mhz());
+    if (watts) vitals.watts.push_back(*watts);
+    return us;
   }
 
  private:
@@ -102,13 +115,11 @@ class Stopwatch {
   cudaStream_t stream_;
   Event begin_, end_;
   GraphExec graph_;
+  ClockProbe clock_;
   int launches_ = 1, nodes_ = 1, next_set_ = 0;
 };
 
-std::optional<double> median_of(const std::vector<Vitals>& vitals, std::optional<double> Vitals::*figure) {
-  std::vector<double> values;
-  for (const Vitals& v : vitals)
-    if (v.*figure) values.push_back(*(v.*figure));
+std::optional<double> median_of(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   return quartiles(values).median;
 }
@@ -124,7 +135,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, c
   for (const Contender& contender : contenders)
     stopwatches.emplace_back(contender, inputs, stream.get(), options);
 
-  std::vector<std::vector<Vitals>> vitals(contenders.size());
+  std::vector<Vitals> vitals(contenders.size());
   size_t turns = 0;
   const auto samples = interleave(contenders.size(), options.rounds, [&](size_t i) {
     if (turns++ % contenders.size() == 0 && options.on_round)
@@ -134,8 +145,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, c
 
   std::vector<Timing> timings;
   for (size_t i = 0; i < contenders.size(); ++i)
-    timings.push_back({quartiles(samples[i]), median_of(vitals[i], &Vitals::sm_clock_mhz),
-                       median_of(vitals[i], &Vitals::power_watts)});
+    timings.push_back({quartiles(samples[i]), median_of(vitals[i].mhz), median_of(vitals[i].watts)});
   return timings;
 }
 

@@ -30,11 +30,12 @@ ladder::ResultFile example() {
   timed.time_us_q3 = 202;
   timed.tflops = 342.7;
   timed.sm_clock_mhz = 1450;
+  timed.power_watts = 690;
   timed.verified = true;
   timed.rel_error = 1.7e-3;
   ladder::Run counted = timed;
-  counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops =
-      counted.sm_clock_mhz = {};
+  counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops = counted.sm_clock_mhz =
+      counted.power_watts = {};
   counted.counters = ladder::LaunchCounters{};
   counted.counters->barrier_waits = 12;
   counted.counters->overlap_cycles = 0.5;
@@ -55,7 +56,7 @@ TEST_CASE("A result file has exactly the fields that were promised") {
   const std::vector<std::string> fields = {
       "lesson",       "core",           "m",          "n",          "k",
       "settings",     "time_us_median", "time_us_q1", "time_us_q3", "tflops",
-      "sm_clock_mhz", "verified",       "rel_error"};
+      "sm_clock_mhz", "power_watts",    "verified",   "rel_error"};
   CHECK(keys(json["runs"][0]) == fields);
   CHECK(json["runs"][0]["m"] == 4096);
   CHECK(json["runs"][0]["settings"] == Json({{"core", "auto"}, {"slots", "3"}}));
@@ -65,7 +66,8 @@ TEST_CASE("A result file has exactly the fields that were promised") {
 
 TEST_CASE("On the CPU device times are null and counters are added") {
   const Json run = Json::parse(ladder::to_json(example()))["runs"][1];
-  for (const char* field : {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz"})
+  for (const char* field :
+       {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz", "power_watts"})
     CHECK(run[field].is_null());
   CHECK(run["counters"]["barrier_waits"] == 12);
   CHECK(run["counters"]["overlap_cycles"] == 0.5);
