@@ -20,7 +20,7 @@ enum class Landing { late, eager, random };
 struct Schedule {
   Order order = Order::round_robin;
   Landing landing = Landing::late;
-  uint64_t seed = 1; ///< used where order or landing is random
+  uint64_t seed = 1;  ///< used where order or landing is random
 
   /// "round-robin/late", "lowest-first/eager", ..., "random:17" (order and landing random, seed 17).
   std::string name() const;
@@ -34,10 +34,10 @@ std::vector<Schedule> fixed_schedules();
 
 struct Options {
   Schedule schedule;
-  int os_threads = 0;       ///< 0: one for each core; a cluster always stays on one OS thread
-  bool check_races = false; ///< happens-before checking; needs lessons compiled with instrumentation
-  bool count = false;       ///< counters of plain accesses; needs the same
-  bool trace = false;       ///< keep the virtual-time spans of the first cluster
+  int os_threads = 0;        ///< 0: one for each core; a cluster always stays on one OS thread
+  bool check_races = false;  ///< happens-before checking; needs lessons compiled with instrumentation
+  bool count = false;        ///< counters of plain accesses; needs the same
+  bool trace = false;        ///< keep the virtual-time spans of the first cluster
 };
 void set_options(const Options&);
 const Options& options();
@@ -49,23 +49,23 @@ bool instrumented();
 /// an instrumented program.
 struct Counters {
   uint64_t blocks = 0, threads = 0;
-  uint64_t global_bytes_read = 0; ///< bytes that asynchronous copies, TMA and (i) plain loads asked for
+  uint64_t global_bytes_read = 0;  ///< bytes that asynchronous copies, TMA and (i) plain loads asked for
   uint64_t global_bytes_written = 0;
-  uint64_t global_read_sectors = 0; ///< 32-byte sectors after coalescing each warp's access
+  uint64_t global_read_sectors = 0;  ///< 32-byte sectors after coalescing each warp's access
   uint64_t global_write_sectors = 0;
-  uint64_t shared_bytes_read = 0; ///< by threads, ldmatrix and wgmma
+  uint64_t shared_bytes_read = 0;  ///< by threads, ldmatrix and wgmma
   uint64_t shared_bytes_written = 0;
-  uint64_t shared_wavefronts = 0; ///< 128-byte passes through the banks that shared accesses took
-  uint64_t bank_conflicts = 0;    ///< passes beyond the fewest possible, as a profiler counts them
-  uint64_t block_barriers = 0;    ///< __syncthreads, counted once for a block
-  uint64_t barrier_waits = 0;     ///< warps that really had to wait, at any kind of barrier or pipeline
-  uint64_t async_copies = 0;      ///< cp.async and TMA operations
-  uint64_t mma_flops = 0;         ///< done by mma.sync and wgmma
+  uint64_t shared_wavefronts = 0;  ///< 128-byte passes through the banks that shared accesses took
+  uint64_t bank_conflicts = 0;     ///< passes beyond the fewest possible, as a profiler counts them
+  uint64_t block_barriers = 0;     ///< __syncthreads, counted once for a block
+  uint64_t barrier_waits = 0;      ///< warps that really had to wait, at any kind of barrier or pipeline
+  uint64_t async_copies = 0;       ///< cp.async and TMA operations
+  uint64_t mma_flops = 0;          ///< done by mma.sync and wgmma
   // Virtual time, in cycles of one SM that runs one block (cluster) at a time; the first block only.
-  double cycles = 0;         ///< length of the block
-  double copy_cycles = 0;    ///< union of the spans in which a copy from global memory was in flight
-  double math_cycles = 0;    ///< union of the spans in which the tensor or CUDA cores computed
-  double overlap_cycles = 0; ///< length of the intersection of the two
+  double cycles = 0;          ///< length of the block
+  double copy_cycles = 0;     ///< union of the spans in which a copy from global memory was in flight
+  double math_cycles = 0;     ///< union of the spans in which the tensor or CUDA cores computed
+  double overlap_cycles = 0;  ///< length of the intersection of the two
 };
 /// Of the launch that ended last on this host thread.
 const Counters& last_launch();
@@ -73,7 +73,7 @@ const Counters& last_launch();
 /// A span of the virtual timeline. Cycles; warp is the first warp of the group that it belongs to.
 struct Span {
   unsigned block = 0, warp = 0;
-  std::string what; ///< "copy", "mma", "wait full[1]", ...
+  std::string what;  ///< "copy", "mma", "wait full[1]", ...
   double begin = 0, end = 0;
 };
 const std::vector<Span>& last_trace();
@@ -85,4 +85,4 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-} // namespace cpu_device
+}  // namespace cpu_device
