@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
 
 namespace ladder {
 
 std::vector<std::vector<double>> interleave(size_t count, int rounds,
                                             const std::function<double(size_t)>& sample) {
   std::vector<std::vector<double>> samples(count);
-  for (int round = 0; round < rounds; ++round)
-    for (size_t turn = 0; turn < count; ++turn) {
-      const size_t contender = (static_cast<size_t>(round) + turn) % count;
-      samples[contender].push_back(sample(contender));
-    }
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(1);  // the same orders in every run
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    for (const size_t contender : order) samples[contender].push_back(sample(contender));
+  }
   return samples;
 }
 

@@ -1,6 +1,7 @@
 /// @file
 /// Times contenders against each other. What settles a comparison is the ratio within one run: a GPU at its
-/// power limit slows down over a run, so contenders take turns, and no one is always first.
+/// power limit slows down over a run, so contenders take turns, in changing order, each after a warm-up of
+/// its own.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,8 +14,9 @@
 namespace ladder {
 
 struct TimingOptions {
-  int rounds = 11;        ///< samples of each contender
-  double sample_ms = 12;  ///< aimed at; a sample is as many launches as fill it
+  int rounds = 11;         ///< samples of each contender
+  double sample_ms = 12;   ///< aimed at; a sample is as many launches as fill it
+  double warm_up_ms = 40;  ///< untimed launches before each sample
   double graph_below_us =
       150;  ///< shorter launches are timed through a CUDA graph, or we would time the host
   uint64_t data_seed = 1;
@@ -28,7 +30,8 @@ struct Timing {
   std::optional<double> power_watts;
 };
 
-/// Takes `rounds` samples of each of `count` contenders. Round r begins with contender r modulo `count`.
+/// Takes `rounds` samples of each of `count` contenders. Every round has an order of its own, so that nobody
+/// always follows a contender that leaves the GPU cool, or hot. The orders are the same in every run.
 /// @returns samples by contender
 std::vector<std::vector<double>> interleave(size_t count, int rounds,
                                             const std::function<double(size_t)>& sample);
