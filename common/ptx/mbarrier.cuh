@@ -1,0 +1,67 @@
+/// @file
+/// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_90 for all that counts
+/// bytes).
+///
+/// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
+/// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
+/// has completed, so on a fresh barrier a wait for parity 1 returns at once.
+#pragma once
+#include <cstdint>
+
+#include "common/ptx/shared_address.cuh"
+
+namespace ptx {
+
+/// One mbarrier object: 8 bytes of shared memory.
+using Mbarrier = uint64_t;
+
+/// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then a
+/// fence_mbarrier_init, then a barrier of all that will use it.
+__device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
+}
+
+/// Gives a barrier the name that reports of the CPU device use, for example "full[1]". Nothing on the GPU.
+__device__ __forceinline__ void mbarrier_name(Mbarrier*, const char*, int) {}
+
+/// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the async proxy and to the
+/// cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+/// `mbarrier.arrive.shared::cta.b64`: one arrival, with release semantics.
+__device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+/// `mbarrier.arrive.expect_tx.shared::cta.b64`: one arrival; the phase waits for `bytes` more.
+__device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, uint32_t bytes) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+#endif
+}
+
+/// `mbarrier.try_wait.parity.shared::cta.b64` until the phase of that parity has completed. Acquire
+/// semantics.
+__device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  uint32_t done = 0;
+  while (!done) {
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}\n"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  }
+#endif
+}
+
+}  // namespace ptx
