@@ -10,15 +10,16 @@ struct TileIndex {
   int row, column;
 };
 
-/// Tiles in an order that keeps the tiles at work at one time close together: kGroup tiles down, then one to
+constexpr int kTileGroup = 16;  ///< measured in lesson 02: 8 and 16 are equal, 1 is 2 to 4 % slower
+
+/// Tiles in an order that keeps the tiles at work at one time close together: `group` tiles down, then one to
 /// the right. A wave of blocks then covers a nearly square part of C, whose rows of A and columns of B stay
 /// in the L2 cache.
-template <int kGroup = 16>
-__device__ __forceinline__ TileIndex grouped_tile(int index, int tile_rows, int tile_columns) {
-  const int group = index / (kGroup * tile_columns);
-  const int first_row = group * kGroup;
+__device__ __forceinline__ TileIndex grouped_tile(int index, int tile_rows, int tile_columns,
+                                                  int group = kTileGroup) {
+  const int first_row = index / (group * tile_columns) * group;
   const int rows =
-      tile_rows - first_row < kGroup ? tile_rows - first_row : kGroup;  // the last group may be lower
+      tile_rows - first_row < group ? tile_rows - first_row : group;  // the last group may be lower
   const int in_group = index - first_row * tile_columns;
   return {first_row + in_group % rows, in_group / rows};
 }

@@ -26,7 +26,23 @@ inline std::string usable_core(const Settings& settings) {
   return core;
 }
 
-/// The knob of lessons 02 to 06.
+/// What lessons 04 to 06 need: rows that TMA can copy, and wgmma.
+/// @throws std::invalid_argument
+inline void require_tma(const Gemm& p, const Settings& settings) {
+  if (usable_core(settings) != "wgmma")
+    throw std::invalid_argument("--core " + settings.at("core") + ": needs a Hopper GPU, not " +
+                                device_info().name);
+  require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+  require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+}
+
+/// The only core of lessons 04 to 06, so that results name it.
+inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
+
+/// The knob of persistent lessons.
+inline Knob group_knob() { return {"group", "tile rows that are walked together", {"16", "1", "4", "8"}}; }
+
+/// The knob of lessons 02 and 03.
 inline Knob core_knob() {
   return {"core",
           "what multiplies a tile; auto is the best that the device has",

@@ -1,0 +1,48 @@
+/// @file
+/// Lesson 04's kernel: roles over one slot, more tiles than blocks and fewer, edges that TMA cuts.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "04_warp_specialized/gemm.cuh"
+#include "common/testing/gemm_checks.hpp"
+
+using ladder::Shape;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::expect_refused;
+using ladder::testing::skip_unless_runnable;
+
+TEST_CASE("04: one slot is handed over any number of times") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const auto slot_k = GENERATE("64", "128");
+  const int panels = GENERATE(1, 2, 3, 4, 7);
+  check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels}, {{"slot_k", slot_k}}, 2);
+}
+
+TEST_CASE("04: a block that walks over several tiles hands each to the storer") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const auto shape = GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 7, 128 * 3, 64}, Shape{128, 128, 64});
+  check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 1);
+}
+
+TEST_CASE("04: edges are cut by TMA") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
+                              Shape{1, 136, 72},      // one row
+                              Shape{130, 8, 64},      // the fewest columns
+                              Shape{129, 136, 200},   // one more than a tile
+                              Shape{257, 264, 136});  // nothing fits
+  check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 2);
+}
+
+TEST_CASE("04: every order of tiles covers C") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const auto group = GENERATE("1", "4", "8", "16");
+  check_gemm(lesson04::lesson(), {128 * 9 + 8, 128 * 3, 64}, {{"group", group}});
+}
+
+TEST_CASE("04: rows that TMA cannot copy are refused") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  expect_refused(lesson04::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
+  expect_refused(lesson04::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
+}

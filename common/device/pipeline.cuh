@@ -1,0 +1,100 @@
+/// @file
+/// The four verbs over a ring of slots, for roles that run apart and for copies by TMA.
+#pragma once
+#include <cstdint>
+
+#include "common/ptx/mbarrier.cuh"
+
+namespace ladder {
+
+/// What a pipeline keeps in shared memory: for each slot a barrier that says "full" and one that says
+/// "empty".
+template <int kSlots>
+struct Pipeline {
+  ptx::Mbarrier full[kSlots], empty[kSlots];
+
+  /// One thread of the block prepares the barriers; then a fence_mbarrier_init, then a __syncthreads.
+  /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
+  /// @param consumers arrivals that empty it
+  __device__ __forceinline__ void init(const char* full_name, const char* empty_name, int producers,
+                                       int consumers) {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      ptx::mbarrier_init(&full[slot], producers);
+      ptx::mbarrier_init(&empty[slot], consumers);
+      ptx::mbarrier_name(&full[slot], full_name, slot);
+      ptx::mbarrier_name(&empty[slot], empty_name, slot);
+    }
+  }
+};
+
+/// A place in the ring: the slot, and the parity of the phase that its barriers are in on this lap.
+template <int kSlots>
+struct RingPosition {
+  int slot = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++slot == kSlots) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+/// The producer's end of a pipeline; every thread that produces has its own.
+template <int kSlots>
+class Producer {
+ public:
+  __device__ __forceinline__ explicit Producer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
+
+  /// Waits until the next slot is empty, and says which it is. On the first lap all are: a wait for the other
+  /// parity returns at once.
+  __device__ __forceinline__ int producer_acquire() {
+    ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
+    return position_.slot;
+  }
+  /// The slot is full when this many bytes have landed, and counted themselves at barrier().
+  __device__ __forceinline__ void expect_bytes(uint32_t bytes) {
+    ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
+  }
+  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
+  /// Goes on to the next slot; the bytes that were expected complete this one.
+  __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
+  /// Says that this thread has filled its part of the slot, and goes on.
+  __device__ __forceinline__ void producer_commit() {
+    ptx::mbarrier_arrive(barrier());
+    position_.advance();
+  }
+
+ private:
+  Pipeline<kSlots>& pipeline_;
+  RingPosition<kSlots> position_;
+};
+
+/// The consumer's end. A slot may be released later than the next one is waited for: wait and release keep
+/// their own places.
+template <int kSlots>
+class Consumer {
+ public:
+  __device__ __forceinline__ explicit Consumer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
+
+  /// Waits until the next slot is full, and says which it is.
+  __device__ __forceinline__ int consumer_wait() {
+    const int slot = waited_.slot;
+    ptx::mbarrier_wait(&pipeline_.full[slot], waited_.parity);
+    waited_.advance();
+    return slot;
+  }
+  /// Says that the oldest slot that was waited for has been read. Only threads with `arrives` say so: one of
+  /// a warpgroup is enough after wgmma_wait_group, and every arrival costs.
+  __device__ __forceinline__ void consumer_release(bool arrives = true) {
+    if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
+    released_.advance();
+  }
+
+ private:
+  Pipeline<kSlots>& pipeline_;
+  RingPosition<kSlots> waited_, released_;
+};
+
+}  // namespace ladder
