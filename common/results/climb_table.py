@@ -117,17 +117,20 @@ def make_table(results):
     return "\n".join(lines)
 
 
-def replaced(path, table):
-    """The text of a page with the table between its markers, and the text as it is."""
+def read_page(path):
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read()
+            return file.read()
     except OSError as error:
         raise BadInput(f"--into {path}: {error.strerror}") from error
+
+
+def replaced(path, table, text):
+    """The text of the page at `path` with the table between its markers."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise BadInput(f"--into {path}: needs the lines {BEGIN} and {END}, once each")
+        raise BadInput(f"{path}: needs the lines {BEGIN} and {END}, once each")
     head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    return f"{head}{BEGIN}\n{table}\n{END}{tail}", text
+    return f"{head}{BEGIN}\n{table}\n{END}{tail}"
 
 
 def write(path, text):
@@ -152,7 +155,8 @@ def main():
     if not arguments.into:
         print(table)
         return 0
-    new, old = replaced(arguments.into, table)
+    old = read_page(arguments.into)
+    new = replaced(arguments.into, table, old)
     if arguments.check and new != old:
         print(f"{arguments.into}: the table is not that of {arguments.results}; run this without --check", file=sys.stderr)
         return 1

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Fills the tables of the pages with the figures of the committed result files.
+
+    page_tables.py             brings every page of the repository up to date
+    page_tables.py --check     changes nothing; exit code 1 if a page is not up to date
+
+A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
+
+    <!-- table: experiments/2026-11-21-h200-slots.json rows=slots -->
+    <!-- end -->
+
+The file is looked for in docs/results. The words after it:
+
+    rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder
+    columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
+    only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
+
+README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU device.
+Exit code 2: bad input, one line.
+"""
+import argparse
+import sys
+from pathlib import Path
+
+from climb_table import (BEGIN, BadInput, cublas_tflops, is_library, make_table, read_results, replaced, row_title,
+                         shape, shape_title, write)
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results"
+OPEN, CLOSE = "<!-- table: ", "<!-- end -->"
+
+
+def value(run, key):
+    """A run's lesson, core or size, or one of its settings."""
+    if key in ("lesson", "core"):
+        return run[key]
+    return str(run["m"]) if key == "size" else run["settings"].get(key, "")
+
+
+class Request:
+    """What a line `<!-- table: FILE WORDS -->` asks for."""
+
+    def __init__(self, line):
+        self.line = line
+        name, *words = line.removeprefix(OPEN).removesuffix("-->").split()
+        self.path, self.rows, self.columns, self.only = RESULTS / name, "rung", None, {}
+        for word in words:
+            key, _, text = word.partition("=")
+            if key == "rows":
+                self.rows = text
+            elif key == "columns":
+                self.columns = text
+            elif key == "only" and ":" in text:
+                for condition in text.split(","):
+                    name, _, wanted = condition.partition(":")
+                    self.only.setdefault(name, set()).add(wanted)
+            else:
+                raise BadInput(f"{line}: '{word}' is neither rows=, columns= nor only=KEY:VALUE")
+
+    def wants(self, run):
+        return not is_library(run) and all(value(run, key) in wanted for key, wanted in self.only.items())
+
+    def table(self):
+        results = read_results(self.path)
+        runs = [run for run in results["runs"] if self.wants(run)]
+        if not runs:
+            raise BadInput(f"{self.line}: no run of the file is like that")
+        lines = pivot(runs, self.rows, self.columns) if self.columns else details(runs, results["runs"], self.rows)
+        return "\n".join(lines + ["", origin(results)])
+
+
+def markdown(header, rows):
+    """Lines of a table; all columns but the first are numbers."""
+    lines = [header, ["---"] + ["--:"] * (len(header) - 1)] + rows
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
+
+
+def title(run, key, runs):
+    """What a row is called. Pages with tables of rungs lie one folder below the lessons."""
+    return row_title(run, runs).replace("](", "](../") if key == "rung" else f"`{value(run, key)}`"
+
+
+def details(runs, all_runs, key):
+    """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size."""
+    sizes = sorted({shape(run) for run in runs})
+    header, rows = [key, "µs", "TFLOP/s", "% cuBLAS", "SM clock, MHz"], []
+    if len(runs) > len(sizes):
+        header += ["× first", "× first, per clock"]
+    for size in sizes:
+        here = [run for run in runs if shape(run) == size]
+        cublas = cublas_tflops(all_runs, size)
+        for run in here:
+            name = title(run, key, all_runs) + (f", {shape_title(size)}" if len(sizes) > 1 else "")
+            row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, cublas), clock(run)]
+            rows.append((row + gains(run, here[0]))[:len(header)])
+    return markdown(header, rows)
+
+
+def percent(run, cublas):
+    if not cublas:
+        return ""
+    value = 100 * run["tflops"] / cublas
+    return f"{value:.{1 if value < 10 else 0}f} %"
+
+
+def clock(run):
+    return f"{run['sm_clock_mhz']:.0f}" if run["sm_clock_mhz"] else ""
+
+
+def gains(run, first):
+    """The gain in time, and what it would be if both had run at the same clock."""
+    gain = run["tflops"] / first["tflops"]
+    known = run["sm_clock_mhz"] and first["sm_clock_mhz"]
+    return [f"{gain:.2f}", f"{gain * first['sm_clock_mhz'] / run['sm_clock_mhz']:.2f}" if known else ""]
+
+
+def pivot(runs, row_key, column_key):
+    """TFLOP/s by two settings."""
+    row_values = list(dict.fromkeys(value(run, row_key) for run in runs))
+    column_values = list(dict.fromkeys(value(run, column_key) for run in runs))
+    by_place = {(value(run, row_key), value(run, column_key)): run for run in runs}
+    if len(by_place) != len(runs):
+        raise BadInput(f"rows={row_key} columns={column_key}: several runs share a place; narrow them down with only=")
+    rows = []
+    for name in row_values:
+        places = [by_place.get((name, column)) for column in column_values]
+        rows.append([f"`{name}`"] + [tflops(run) if run else "" for run in places])
+    return markdown([f"TFLOP/s by {row_key}"] + [f"{column_key} {column}" for column in column_values], rows)
+
+
+def tflops(run):
+    return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}"
+
+
+def origin(results):
+    sizes = sorted({shape(run) for run in results["runs"]})
+    verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
+    return (f"{results['gpu']}, {results['date']}, commit `{results['commit']}`, one interleaved run at "
+            f"{', '.join(shape_title(size) for size in sizes)}{verified}.")
+
+
+def filled(page):
+    """The page's text as it should be, and as it is."""
+    old = page.read_text(encoding="utf-8")
+    new, rest = "", old
+    while OPEN in rest:
+        head, rest = rest.split(OPEN, 1)
+        line, _, rest = rest.partition("\n")
+        if CLOSE not in rest:
+            raise BadInput(f"{page}: the table '{line}' has no {CLOSE}")
+        rest = rest.split(CLOSE, 1)[1]
+        new += f"{head}{OPEN}{line}\n{Request(OPEN + line).table()}\n{CLOSE}"
+    new += rest
+    if BEGIN in old:
+        newest = max(RESULTS.glob("*.json"), default=None)
+        if newest is None:
+            raise BadInput(f"{page}: {BEGIN} needs a result file in {RESULTS}")
+        new = replaced(page, make_table(read_results(newest)), new)
+    return new, old
+
+
+def pages():
+    folders = ["", "[0-9][0-9]_*/", "common/", "docs/**/"]
+    return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a page is out of date")
+    check = parser.parse_args().check
+    stale = []
+    for page in pages():
+        new, old = filled(page)
+        if new == old:
+            continue
+        stale.append(page.relative_to(ROOT))
+        if not check:
+            write(page, new)
+    for page in stale:
+        print(f"{page}: {'not what the result files say; run common/results/page_tables.py' if check else 'updated'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"page_tables.py: error: {error}", file=sys.stderr)
+        sys.exit(2)
