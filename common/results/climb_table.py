@@ -122,7 +122,7 @@ def read_page(path):
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:
-        raise BadInput(f"--into {path}: {error.strerror}") from error
+        raise BadInput(f"{path}: {error.strerror}") from error
 
 
 def replaced(path, table, text):

@@ -3,6 +3,7 @@
 
     page_tables.py             brings every page of the repository up to date
     page_tables.py --check     changes nothing; exit code 1 if a page is not up to date
+    page_tables.py PAGE...     only these pages
 
 A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
 
@@ -22,8 +23,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from climb_table import (BEGIN, BadInput, cublas_tflops, is_library, make_table, read_results, replaced, row_title,
-                         shape, shape_title, write)
+from climb_table import (BEGIN, BadInput, cublas_tflops, is_library, make_table, read_page, read_results, replaced,
+                         row_title, shape, shape_title, write)
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -135,13 +136,13 @@ def tflops(run):
 def origin(results):
     sizes = sorted({shape(run) for run in results["runs"]})
     verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
-    return (f"{results['gpu']}, {results['date']}, commit `{results['commit']}`, one interleaved run at "
+    return (f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; interleaved with cuBLAS at "
             f"{', '.join(shape_title(size) for size in sizes)}{verified}.")
 
 
 def filled(page):
     """The page's text as it should be, and as it is."""
-    old = page.read_text(encoding="utf-8")
+    old = read_page(page)
     new, rest = "", old
     while OPEN in rest:
         head, rest = rest.split(OPEN, 1)
@@ -167,18 +168,20 @@ def pages():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a page is out of date")
-    check = parser.parse_args().check
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="only these (default: every page)")
+    arguments = parser.parse_args()
     stale = []
-    for page in pages():
+    for page in arguments.pages or pages():
         new, old = filled(page)
         if new == old:
             continue
-        stale.append(page.relative_to(ROOT))
-        if not check:
+        stale.append(page)
+        if not arguments.check:
             write(page, new)
+    verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
     for page in stale:
-        print(f"{page}: {'not what the result files say; run common/results/page_tables.py' if check else 'updated'}")
-    return 1 if check and stale else 0
+        print(f"{page}: {verdict}")
+    return 1 if arguments.check and stale else 0
 
 
 if __name__ == "__main__":
