@@ -118,6 +118,15 @@ double VirtualClock::copy_async(unsigned thread, double bytes) {
   return end;
 }
 
+StoreTime VirtualClock::store_async(unsigned thread, double bytes) {
+  Thread& t = threads_[thread];
+  const double read = sm_of(thread).memory.reserve(t.now, bytes / model_.memory_bytes_per_cycle);
+  const StoreTime time{read, read + model_.memory_latency};
+  if (trace_) add(track_of(thread).store, t.now, time.written);
+  t.now += model_.issue_cycles;
+  return time;
+}
+
 // --- waiting -------------------------------------------------------------------------------------------
 
 void VirtualClock::barrier(unsigned first, unsigned count, const char* what) {
@@ -266,6 +275,9 @@ std::vector<Span> VirtualClock::spans() const {
     }
     for (const Interval& math : merged(tracks_[i].math)) {
       spans.push_back({block, warp, "mma", math.begin, math.end});
+    }
+    for (const Interval& store : merged(tracks_[i].store)) {
+      spans.push_back({block, warp, "store", store.begin, store.end});
     }
     for (const NamedInterval& wait : tracks_[i].waits) {
       spans.push_back({block, warp, "wait " + wait.what, wait.begin, wait.end});

@@ -44,6 +44,11 @@ struct BlockTime {
   double overlap = 0;  ///< intersection of the two
 };
 
+/// When an asynchronous store is done with shared memory, and when its bytes are in global memory.
+struct StoreTime {
+  double read = 0, written = 0;
+};
+
 /// The timeline of one cluster; each block has an SM of its own. Threads are numbered through the cluster.
 class VirtualClock {
  public:
@@ -64,6 +69,8 @@ class VirtualClock {
   void use_loads(unsigned thread);
   /// An asynchronous copy (cp.async, TMA) joins the same queue. @return when its bytes are there.
   double copy_async(unsigned thread, double bytes);
+  /// A TMA store does, too.
+  StoreTime store_async(unsigned thread, double bytes);
 
   // --- waiting -----------------------------------------------------------------------------------------
 
@@ -106,7 +113,7 @@ class VirtualClock {
   };
   /// What the threads of one warp had in flight.
   struct Track {
-    std::vector<Interval> copy, math;
+    std::vector<Interval> copy, math, store;
     std::vector<NamedInterval> waits;
   };
   struct Thread {

@@ -73,7 +73,7 @@ const Counters& last_launch();
 /// A span of the virtual timeline. Cycles; warp is the first warp of the group that it belongs to.
 struct Span {
   unsigned block = 0, warp = 0;
-  std::string what;  ///< "copy", "mma", "wait full[1]", ...
+  std::string what;  ///< "copy", "store", "mma", "wait full[1]", ...
   double begin = 0, end = 0;
 };
 const std::vector<Span>& last_trace();

@@ -103,6 +103,9 @@ void mbarrier_arrive_and_drop(uint64_t* barrier, Location where);
 void mbarrier_wait(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// True if the phase with this parity has ended; lets others run if it has not.
 bool mbarrier_test(uint64_t* barrier, uint32_t parity, const char* what, Location where);
+/// `fence.mbarrier_init`: the async proxy may use what this thread has initialised. (fence.proxy.async does
+/// the same.)
+void fence_mbarrier_init(Location where);
 
 // --- cp.async -------------------------------------------------------------------------------------------
 
@@ -115,10 +118,32 @@ void copy_wait(unsigned in_flight, const char* what, Location where);
 /// `cp.async.mbarrier.arrive`: an extra arrival once all earlier cp.async of this thread have landed.
 void copy_arrive(uint64_t* barrier, Location where);
 
+// --- TMA ------------------------------------------------------------------------------------------------
+
+/// `map` points to a CUtensorMap, here and below.
+void tma_prefetch(const void* map, Location where);
+/// `cp.async.bulk.tensor.2d` from global to shared memory: the box that starts at (row, column), with zeros
+/// outside the tensor. It writes through the async proxy, and counts its bytes at the barrier.
+void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where);
+/// The same from shared to global memory; what lies outside the tensor is left out.
+void tma_store(const void* map, const void* shared, int column, int row, Location where);
+/// `cp.async.bulk.commit_group`.
+void tma_store_commit(Location where);
+/// `cp.async.bulk.wait_group`, or `.read` of it: until at most `in_flight` groups of this thread have not
+/// been written (read).
+void tma_store_wait(unsigned in_flight, bool only_read, Location where);
+
+// --- registers ------------------------------------------------------------------------------------------
+
+/// `setmaxnreg.inc` or `.dec`, executed by all warps of a warpgroup.
+void set_max_registers(unsigned count, bool increase, Location where);
+
 // --- tensor cores ---------------------------------------------------------------------------------------
 
 /// `ldmatrix.x4`, optionally `.trans`.
 void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location where);
+/// `stmatrix.x4`.
+void stmatrix_x4(void* row, const uint32_t* registers, Location where);
 /// `mma.sync.m16n8k16`, bf16 to fp32.
 void mma_m16n8k16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Location where);
 void wgmma_fence(Location where);

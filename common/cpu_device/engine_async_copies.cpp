@@ -95,6 +95,7 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
   copy.source_bytes = source_bytes;
   copy.race_operation =
       group.race_operations.empty() ? 0 : static_cast<uint32_t>(group.race_operations.size() - 1);
+  copy.lane = thread.lane;
   copy.where = where;
   group.copies.push_back(copy);
 
@@ -164,7 +165,10 @@ void copy_arrive(uint64_t* barrier, Location where) {
 void Cluster::flush_copy_instructions(Warp& warp) {
   if (warp.copy_instructions.empty()) return;
   LaneAccess from[kWarpLanes], to[kWarpLanes];
-  for (const std::vector<Copy>& instruction : warp.copy_instructions) {
+  for (std::vector<Copy>& instruction : warp.copy_instructions) {
+    // Lanes come in the order of the schedule; the banks serve groups of neighbours.
+    std::sort(instruction.begin(), instruction.end(),
+              [](const Copy& one, const Copy& other) { return one.lane < other.lane; });
     unsigned readers = 0, writers = 0;
     for (const Copy& copy : instruction) {
       if (copy.source_bytes) from[readers++] = {reinterpret_cast<uintptr_t>(copy.global), copy.source_bytes};

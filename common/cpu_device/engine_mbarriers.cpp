@@ -11,6 +11,7 @@ namespace {
 /// The eight bytes of an initialised object: this tag and an index into Block::mbarriers.
 constexpr uint64_t kTag = 0x7ba55e11;
 constexpr uint64_t kNoTag = ~uint64_t{0};
+constexpr uint32_t kMostBytes = (1u << 20) - 1;  ///< that a phase can expect
 
 void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   cluster.count_progress();
@@ -24,6 +25,7 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   barrier.completed_at = barrier.latest_arrival;
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
   barrier.waiting.clear();
+  barrier.waiting_warps = 0;
 }
 
 bool phase_ended(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != (parity & 1); }
@@ -78,10 +80,19 @@ void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
   barrier->offset = offset;
   barrier->expected = barrier->pending = count;
   barrier->initialised_at = where;
+  barrier->initialised_by = &thread;
   const uint64_t word = kTag << 32 | block.mbarriers.size();
   std::memcpy(block.shared.generic() + offset, &word, sizeof word);
   block.mbarriers.push_back(std::move(barrier));
   observe_access(thread, offset, /*write=*/true, "mbarrier.init", where);
+}
+
+void fence_mbarrier_init(Location where) { publish_initialised_mbarriers(this_thread(where)); }
+
+void publish_initialised_mbarriers(const Thread& thread) {
+  for (auto& barrier : thread.block->mbarriers) {
+    if (barrier->initialised_by == &thread) barrier->fenced = true;
+  }
 }
 
 void mbarrier_invalidate(uint64_t* object, Location where) {
@@ -102,6 +113,11 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   if (barrier.pending < count) {
     cluster.fail(thread, std::string(what) + ": more arrivals than expected at " + describe(barrier), where);
+  }
+  if (expect_bytes > kMostBytes) {
+    cluster.fail(thread,
+                 print("%s: a barrier counts at most %u bytes, not %u", what, kMostBytes, expect_bytes),
+                 where);
   }
   const uint64_t phase = barrier.phase;
   barrier.pending -= count;
@@ -143,13 +159,48 @@ void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& 
   complete_if_all_arrived(cluster, barrier);
 }
 
+void count_bytes_of(Cluster& cluster, Mbarrier& barrier, const TmaLoad& load) {
+  if (barrier.phase != load.phase) {
+    cluster.record_failure(
+        load.issuer,
+        "TMA load: the phase in which it was issued has ended before its bytes came: too few "
+        "bytes were expected at " +
+            describe(barrier),
+        load.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) races->complete(load.race_operation, barrier.released);
+  barrier.latest_arrival = std::max(barrier.latest_arrival, load.lands_at);
+  barrier.missing_bytes -= load.box.bytes();
+  barrier.arrivals.push_back({"bytes of a TMA load", load.issuer, load.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+void check_bytes_at_exit(Thread& last, const Block& block) {
+  for (const auto& barrier : block.mbarriers) {
+    const int64_t missing = barrier->missing_bytes;
+    if (!missing) continue;
+    last.cluster.fail(last,
+                      missing > 0
+                          ? print("the block exits while %lld bytes that were expected have not come at ",
+                                  static_cast<long long>(missing)) +
+                                describe(*barrier)
+                          : print("the block exits after %lld bytes more than were expected came at ",
+                                  static_cast<long long>(-missing)) +
+                                describe(*barrier),
+                      {});
+  }
+}
+
 void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   cluster.jitter(thread);
   if (!phase_ended(barrier, parity)) {
-    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    const uint32_t warp = 1u << thread.warp->index;
+    if (!(barrier.waiting_warps & warp)) ++cluster.totals().barrier_waits;
+    barrier.waiting_warps |= warp;
     const uint64_t phase = barrier.phase;
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});

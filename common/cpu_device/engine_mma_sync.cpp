@@ -1,32 +1,42 @@
 /// @file
-/// The tensor-core instructions of a warp: ldmatrix and mma.sync.
+/// The tensor-core instructions of a warp: ldmatrix, stmatrix and mma.sync.
 #include "common/cpu_device/bfloat16.hpp"
 #include "common/cpu_device/engine_warp.hpp"
 
 namespace cpu_device {
 namespace {
 
-constexpr int kMatrices = 4;    ///< of ldmatrix.x4
+constexpr int kMatrices = 4;    ///< of ldmatrix.x4 and stmatrix.x4
 constexpr int kMatrixSize = 8;  ///< rows, and columns of 16 bits
 constexpr uint32_t kRowBytes = 16;
 constexpr uint64_t kMmaFlops = 2 * 16 * 8 * 16;
 
 const std::byte* row_address(const Thread& lane) { return reinterpret_cast<const std::byte*>(lane.slots[0]); }
-uint32_t* result_registers(const Thread& lane) { return reinterpret_cast<uint32_t*>(lane.slots[1]); }
+uint32_t* registers_of(const Thread& lane) { return reinterpret_cast<uint32_t*>(lane.slots[1]); }
 
-/// Counts and checks the read of one 8x8 matrix, whose rows eight lanes point to.
-void observe_matrix_read(Cluster& cluster, Warp& warp, int matrix, Location where) {
+/// The lane's row, and its four registers, for ldmatrix and stmatrix.
+void pass_row(Thread& thread, const void* row, const uint32_t* registers, const char* what, Location where) {
+  shared_offset(thread, row, kRowBytes, what, where);
+  if (reinterpret_cast<uintptr_t>(row) % kRowBytes) {
+    thread.cluster.fail(thread, std::string(what) + " of a row that is not 16-byte aligned", where);
+  }
+  thread.slots[0] = reinterpret_cast<uintptr_t>(row);
+  thread.slots[1] = reinterpret_cast<uintptr_t>(registers);
+}
+
+/// Counts and checks the access to one 8x8 matrix, whose rows eight lanes point to.
+void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Location where) {
   LaneAccess rows[kMatrixSize];
   for (int i = 0; i < kMatrixSize; ++i) {
     const Thread& lane = *warp.lanes[matrix * kMatrixSize + i];
     const auto offset = static_cast<uint64_t>(row_address(lane) - warp.block->shared.generic());
     rows[i] = {offset, kRowBytes};
     if (RaceChecker* races = cluster.races()) {
-      races->access(lane.number, warp.block->ids.rank_in_cluster, offset, kRowBytes, /*write=*/false,
-                    "ldmatrix", cluster.site(where));
+      races->access(lane.number, warp.block->ids.rank_in_cluster, offset, kRowBytes, write,
+                    write ? "stmatrix" : "ldmatrix", cluster.site(where));
     }
   }
-  cluster.accesses().warp_access(Space::shared, rows, kMatrixSize, /*write=*/false);
+  cluster.accesses().warp_access(Space::shared, rows, kMatrixSize, write);
 }
 
 }  // namespace
@@ -34,12 +44,7 @@ void observe_matrix_read(Cluster& cluster, Warp& warp, int matrix, Location wher
 void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  shared_offset(thread, row, kRowBytes, "ldmatrix", where);
-  if (reinterpret_cast<uintptr_t>(row) % kRowBytes) {
-    cluster.fail(thread, "ldmatrix of a row that is not 16-byte aligned", where);
-  }
-  thread.slots[0] = reinterpret_cast<uintptr_t>(row);
-  thread.slots[1] = reinterpret_cast<uintptr_t>(registers);
+  pass_row(thread, row, registers, "ldmatrix", where);
   execute_together(thread, ~0u, Meeting::aligned, "ldmatrix", where, [&](Warp& warp, uint32_t) {
     for (int matrix = 0; matrix < kMatrices; ++matrix) {
       uint16_t m[kMatrixSize][kMatrixSize];
@@ -50,9 +55,28 @@ void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location
         const int i = lane / 4, j = lane % 4 * 2;
         const uint32_t low = transposed ? m[j][i] : m[i][j];
         const uint32_t high = transposed ? m[j + 1][i] : m[i][j + 1];
-        result_registers(*warp.lanes[lane])[matrix] = low | high << 16;
+        registers_of(*warp.lanes[lane])[matrix] = low | high << 16;
       }
-      observe_matrix_read(cluster, warp, matrix, where);
+      observe_matrix(cluster, warp, matrix, /*write=*/false, where);
+    }
+  });
+}
+
+void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  pass_row(thread, row, registers, "stmatrix", where);
+  execute_together(thread, ~0u, Meeting::aligned, "stmatrix", where, [&](Warp& warp, uint32_t) {
+    for (int matrix = 0; matrix < kMatrices; ++matrix) {
+      uint32_t m[kMatrixSize][kMatrixSize / 2];  // pairs of elements
+      for (int lane = 0; lane < 32; ++lane) {
+        m[lane / 4][lane % 4] = registers_of(*warp.lanes[lane])[matrix];
+      }
+      for (int i = 0; i < kMatrixSize; ++i) {
+        const auto offset = row_address(*warp.lanes[matrix * kMatrixSize + i]) - warp.block->shared.generic();
+        std::memcpy(warp.block->shared.generic() + offset, m[i], kRowBytes);
+      }
+      observe_matrix(cluster, warp, matrix, /*write=*/true, where);
     }
   });
 }

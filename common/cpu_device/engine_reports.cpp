@@ -162,8 +162,13 @@ class DeadlockReport {
       case WaitKind::warp:
         text_ += print(" for lanes of mask 0x%08x", static_cast<unsigned>(wait.argument));
         break;
+      case WaitKind::registers:
+        text_ += print(" for %u registers: its threads have %u, and %u are free",
+                       static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
+        break;
       case WaitKind::none:
       case WaitKind::copies:
+      case WaitKind::stores:
       case WaitKind::wgmma:
         break;
     }
@@ -179,8 +184,10 @@ class DeadlockReport {
              print(": in phase %llu (parity %u), %u of %u arrivals missing",
                    static_cast<unsigned long long>(barrier.phase), static_cast<unsigned>(barrier.phase & 1),
                    barrier.pending, barrier.expected);
-    if (barrier.missing_bytes)
+    if (barrier.missing_bytes > 0)
       text_ += print(", %lld bytes missing", static_cast<long long>(barrier.missing_bytes));
+    if (barrier.missing_bytes < 0)
+      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes));
     text_ +=
         barrier.arrivals.empty() ? "; nobody arrived in this phase" : "; arrived:" + list(barrier.arrivals);
     std::vector<Mbarrier::Arrival> absent;

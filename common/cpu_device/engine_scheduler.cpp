@@ -113,7 +113,11 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
     warp.present = warp.live = 0;
     warp.collectives.clear();
     warp.copy_instructions.clear();
+    warp.registers = registers_at_launch(threads);
+    warp.wanted_registers = warp.register_changes = 0;
   }
+  block.free_registers = 0;
+  block.waiting_for_registers.clear();
   // Warpgroups refer to accumulators of threads: forget them before the threads forget those.
   block.warpgroups.clear();
   block.warpgroups.resize((threads + kWarpgroupThreads - 1) / kWarpgroupThreads);
@@ -143,6 +147,8 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.waited_copy_groups = thread.last_copy_group = 0;
   thread.landed_groups.clear();
   thread.copies_since_convergence = 0;
+  thread.store_groups.clear();
+  thread.forgotten_store_groups = thread.read_store_groups_known = 0;
   thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
   thread.accumulators.clear();
   thread.wgmma_not_waited_for.clear();
@@ -360,11 +366,13 @@ void Cluster::block_exits(Block& block) {
   for (Warp& warp : block.warps) flush_copy_instructions(warp);
   for (auto& operation : pending_) {
     if (operation->issuer->block == &block && operation->needs_block()) {
-      record_failure(operation->issuer, "the block exits while this copy into its shared memory is in flight",
+      record_failure(operation->issuer,
+                     "the block exits while this copy from or to its shared memory is in flight",
                      operation->where);
       leave_if_failed();
     }
   }
+  check_bytes_at_exit(*current_thread, block);
   block.shared.poison();
   block.mbarriers.clear();
 }
@@ -380,6 +388,8 @@ void check_nothing_left_in_flight(Thread& thread) {
   if (!thread.wgmma_not_waited_for.empty()) {
     thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
   }
+  check_stores_at_exit(thread);
+  check_register_changes(thread);
 }
 
 }  // namespace cpu_device

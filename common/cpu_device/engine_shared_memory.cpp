@@ -60,6 +60,11 @@ const std::byte* SharedMemory::read_async_view() {
   return async_;
 }
 
+void SharedMemory::write_both_views(size_t offset, const std::byte* data, size_t bytes) {
+  std::memcpy(generic_ + offset, data, bytes);
+  std::memcpy(async_ + offset, data, bytes);
+}
+
 void SharedMemory::publish() {
   if (bytes_) std::memcpy(async_, generic_, bytes_);
   publish_due_ = false;
@@ -70,6 +75,7 @@ void SharedMemory::publish() {
 void fence_proxy_async(Location where) {
   Thread& thread = this_thread(where);
   thread.block->shared.fence();
+  publish_initialised_mbarriers(thread);
   if (RaceChecker* races = thread.cluster.races()) races->fence_proxy_async(thread.number);
 }
 

@@ -20,6 +20,7 @@
 #include "common/cpu_device/hooks.hpp"
 #include "common/cpu_device/races.hpp"
 #include "common/cpu_device/random.hpp"
+#include "common/cpu_device/tensor_map.hpp"
 
 namespace cpu_device {
 
@@ -42,7 +43,7 @@ struct Abandoned {};
 
 // --- waiting --------------------------------------------------------------------------------------------
 
-enum class WaitKind : uint8_t { none, block_barrier, warp, mbarrier, copies, wgmma, poll };
+enum class WaitKind : uint8_t { none, block_barrier, warp, mbarrier, copies, stores, wgmma, registers, poll };
 
 /// Why a thread does not run, in the words of the deadlock report.
 struct Wait {
@@ -55,7 +56,7 @@ struct Wait {
 
 // --- asynchronous operations ----------------------------------------------------------------------------
 
-/// An operation in flight. Who knows how to land derives from it: groups of cp.async now, TMA later.
+/// An operation in flight. Who knows how to land derives from it.
 struct PendingOperation {
   Thread* issuer = nullptr;
   Location where;
@@ -74,6 +75,7 @@ struct Copy {
   const std::byte* global = nullptr;
   uint32_t bytes = 0, source_bytes = 0;
   uint32_t race_operation = 0;  ///< index in CopyGroup::race_operations
+  unsigned lane = 0;            ///< that issued it
   Location where;
   bool landed = false;
 };
@@ -94,6 +96,46 @@ struct CopyGroup : PendingOperation {
 struct LandedGroup {
   uint64_t number = 0;
   double landed_at = 0;
+  std::vector<AsyncOperation> race_operations;
+};
+
+/// One TMA load.
+struct TmaLoad : PendingOperation {
+  TmaBox box;
+  Mbarrier* barrier = nullptr;
+  uint64_t phase = 0;   ///< that the barrier was in when the load was issued
+  double lands_at = 0;  ///< virtual time
+  AsyncOperation race_operation;
+
+  void land(Cluster&) override;
+  bool needs_block() const override { return true; }
+};
+
+/// One TMA store, until it has read shared memory.
+struct TmaStoreRead : PendingOperation {
+  TmaBox box;
+  uint64_t group = 0;  ///< of the issuer, counted from 0
+  AsyncOperation race_operation;
+
+  void land(Cluster&) override;
+  bool needs_block() const override { return true; }
+};
+
+/// The rest of its life.
+struct TmaStoreWrite : PendingOperation {
+  TmaBox box;
+  uint64_t group = 0;
+  std::vector<std::byte> data;  ///< row after row, not swizzled
+
+  void land(Cluster&) override;
+  bool needs_block() const override { return false; }
+};
+
+/// The TMA stores that one thread closed with one commit, or will close with the next.
+struct TmaStoreGroup {
+  unsigned reading = 0, writing = 0;   ///< stores that have not done that yet
+  double read_at = 0, written_at = 0;  ///< virtual time
+  Location where;                      ///< of its last store
   std::vector<AsyncOperation> race_operations;
 };
 
@@ -129,6 +171,12 @@ struct WgmmaGroup {
   double done_at = 0;             ///< virtual time
 };
 
+/// One setmaxnreg of a warpgroup.
+struct RegisterChange {
+  unsigned count = 0;
+  Location where;
+};
+
 /// wgmma is an operation of four warps: it can complete only after all 128 threads issued it, and a
 /// completion that one warp has seen covers the reads of all four.
 struct Warpgroup {
@@ -137,6 +185,7 @@ struct Warpgroup {
   std::vector<WgmmaGroup> groups;
   uint64_t committed_groups = 0;  ///< by all threads
   std::vector<Thread*> waiting;
+  std::vector<RegisterChange> register_changes;
   // Of the operation that was issued by all threads last:
   AsyncOperation last_race_operation;
   double last_done_at = 0;
@@ -163,6 +212,11 @@ struct Thread {
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
+
+  /// The last one is open; those in front that were waited for are gone.
+  std::deque<TmaStoreGroup> store_groups;
+  uint64_t forgotten_store_groups = 0;   ///< that are gone
+  uint64_t read_store_groups_known = 0;  ///< groups before this number were waited for, at least to be read
 
   uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
@@ -192,6 +246,10 @@ struct Warp {
   std::vector<Collective> collectives;
   /// The k-th cp.async of each lane since the warp last converged: one instruction of the warp.
   std::vector<std::vector<Copy>> copy_instructions;
+
+  unsigned registers = 0;         ///< that each of its threads may use
+  unsigned wanted_registers = 0;  ///< more than that while a setmaxnreg.inc waits
+  unsigned register_changes = 0;  ///< how many setmaxnreg it has executed
 };
 
 // --- barriers -------------------------------------------------------------------------------------------
@@ -214,7 +272,10 @@ struct Mbarrier {
   const char* name = nullptr;
   int name_index = -1;
   Location initialised_at;
+  const Thread* initialised_by = nullptr;
+  bool fenced = false;  ///< after its initialisation: the async proxy may use it
   std::vector<Thread*> waiting;
+  uint32_t waiting_warps = 0;  ///< a bit for each that waits, or has waited, in this phase
 
   struct Arrival {
     const char* what;
@@ -243,6 +304,8 @@ class SharedMemory {
   void fence();
   /// The async view, up to date with the fences. For those who read it: wgmma, TMA stores.
   const std::byte* read_async_view();
+  /// A write through the async proxy, which threads see once they have waited for it.
+  void write_both_views(size_t offset, const std::byte* data, size_t bytes);
   std::byte* generic() { return generic_; }
   size_t bytes() const { return bytes_; }
   bool contains(const void* pointer) const { return pointer >= generic_ && pointer < generic_ + bytes_; }
@@ -268,6 +331,9 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   std::vector<std::unique_ptr<Mbarrier>> mbarriers;
+
+  unsigned free_registers = 0;  ///< given back by setmaxnreg.dec, counted per thread of one warp
+  std::vector<Thread*> waiting_for_registers;
 };
 
 // --- cluster --------------------------------------------------------------------------------------------
@@ -405,6 +471,18 @@ void complete_if_all_arrived(Cluster&, Block&, unsigned barrier);
 Mbarrier& find_mbarrier(Thread&, const uint64_t* object, Location where);
 /// An arrival on an mbarrier by an asynchronous operation.
 void arrive_for_operation(Cluster&, Mbarrier&, const CopyGroup&);
+/// The bytes of a TMA load have landed.
+void count_bytes_of(Cluster&, Mbarrier&, const TmaLoad&);
+/// Records a failure if bytes were expected that never came, or came and were never expected.
+void check_bytes_at_exit(Thread& last, const Block&);
+/// The mbarriers that this thread has initialised may be used by the async proxy.
+void publish_initialised_mbarriers(const Thread&);
+/// Throws for TMA stores that the exiting thread has left unfinished.
+void check_stores_at_exit(Thread&);
+/// Registers of a thread at the start of a kernel with blocks of this size.
+unsigned registers_at_launch(unsigned threads);
+/// Throws if the exiting thread's warp has missed a setmaxnreg of its warpgroup.
+void check_register_changes(Thread&);
 /// An exit may complete what the remaining lanes wait for.
 void complete_collectives_without(Cluster&, Thread& exited);
 /// Throws for work that the exiting thread has left unfinished.
