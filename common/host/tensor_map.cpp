@@ -1,35 +1,17 @@
 /// @file
-/// Asks the driver to encode a tensor map. The function is looked up at run time: a program that is linked to
-/// the driver does not start where there is none.
-#include <cudaTypedefs.h>
-#include <cuda_runtime.h>
+/// Describes matrices to TMA.
+#include "common/host/tensor_map.hpp"
 
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 
-#include "common/host/error.hpp"
-#include "common/host/tensor_map.hpp"
+#include "common/host/tensor_map_encoder.hpp"
 
 namespace ladder {
-namespace {
-
-PFN_cuTensorMapEncodeTiled_v12000 find_encoder() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                              &found));
-  if (found != cudaDriverEntryPointSuccess || !function)
-    throw std::runtime_error(
-        "the driver does not know cuTensorMapEncodeTiled: it must be of CUDA 12 or later");
-  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-}
-
-}  // namespace
 
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns) {
-  static const auto encode = find_encoder();
+  static const TensorMapEncoder encode = tensor_map_encoder();
   // The innermost dimension comes first; strides are in bytes and leave it out.
   const cuuint64_t extent[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t stride[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
