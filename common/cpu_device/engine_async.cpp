@@ -23,6 +23,14 @@ void Cluster::submit(std::unique_ptr<PendingOperation> operation) {
   if (options_.schedule.landing == Landing::eager) land(pending_.size() - 1);
 }
 
+/// Which of the operations in flight lands when nothing else can happen.
+size_t Cluster::next_to_land() {
+  if (options_.schedule.landing == Landing::random) return random_.below(pending_.size());
+  const auto first = std::find_if(pending_.begin(), pending_.end(),
+                                  [](const auto& operation) { return !operation->lands_last(); });
+  return first == pending_.end() ? 0 : static_cast<size_t>(first - pending_.begin());
+}
+
 void Cluster::land(size_t position) {
   if (const void* queue = pending_[position]->queue) {
     const auto first = std::find_if(pending_.begin(), pending_.end(),

@@ -19,6 +19,14 @@ unsigned count_waiting_warps(const std::vector<Thread*>& waiting) {
   return warps;
 }
 
+/// What a thread learns that has waited in a barrier of some warps.
+void observe(Thread& thread, const NamedBarrier& barrier) {
+  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.released);
+  if (VirtualClock* clock = thread.cluster.clock()) {
+    clock->wait_until(thread.number, barrier.latest_arrival, "named barrier");
+  }
+}
+
 void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   Cluster& cluster = thread.cluster;
   Block& block = *thread.block;
@@ -51,6 +59,12 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   barrier.expected = threads;
   ++barrier.arrived;
   barrier.arrivals.push_back(&thread);
+  if (!threads) return;
+  // Who only arrives goes on at once: what it does later is not ordered, and it learns nothing.
+  if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
+  if (VirtualClock* clock = cluster.clock()) {
+    barrier.latest_arrival = std::max(barrier.latest_arrival, clock->now(thread.number));
+  }
 }
 
 }  // namespace
@@ -66,6 +80,7 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where) {
   const unsigned expected = barrier.expected ? barrier.expected : thread.block->live;
   thread.synchronised = true;
   if (barrier.arrived >= expected) {
+    if (threads) observe(thread, barrier);
     complete_if_all_arrived(cluster, *thread.block, id);
   } else {
     barrier.waiting.push_back(&thread);
@@ -88,22 +103,16 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
   if (id == 0) ++cluster.totals().block_barriers;
   cluster.totals().barrier_waits += count_waiting_warps(barrier.waiting);
 
-  const unsigned first = block.ids.rank_in_cluster * block.ids.threads;
-  if (barrier.arrived == block.ids.threads) {
+  if (barrier.expected) {
+    for (Thread* thread : barrier.waiting) observe(*thread, barrier);
+    barrier.released.clear();
+    barrier.latest_arrival = 0;
+  } else {
+    const unsigned first = block.ids.rank_in_cluster * block.ids.threads;
     if (RaceChecker* races = cluster.races()) races->barrier_range(first, block.ids.threads);
     if (VirtualClock* clock = cluster.clock()) clock->barrier(first, block.ids.threads, kSyncthreads);
-    cluster.converged(block);
-  } else {
-    std::vector<unsigned> numbers;
-    for (const Thread* thread : barrier.arrivals) numbers.push_back(thread->number);
-    if (RaceChecker* races = cluster.races())
-      races->barrier(numbers.data(), static_cast<unsigned>(numbers.size()));
-    if (VirtualClock* clock = cluster.clock()) {
-      double latest = 0;
-      for (unsigned number : numbers) latest = std::max(latest, clock->now(number));
-      for (unsigned number : numbers) clock->wait_until(number, latest, "named barrier");
-    }
   }
+  if (barrier.arrived == block.ids.threads) cluster.converged(block);
   barrier.arrived = 0;
   barrier.arrivals.clear();
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);

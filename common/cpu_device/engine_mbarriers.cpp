@@ -45,10 +45,7 @@ void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
   if (VirtualClock* clock = cluster.clock()) {
-    std::string name = what;
-    if (barrier.name)
-      name = barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
-    clock->wait_until(thread.number, barrier.completed_at, name);
+    clock->wait_until(thread.number, barrier.completed_at, barrier.name ? name_of(barrier) : what);
   }
 }
 

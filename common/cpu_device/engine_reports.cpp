@@ -37,12 +37,12 @@ std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
 
+}  // namespace
+
 std::string name_of(const Mbarrier& barrier) {
   if (!barrier.name) return print("mbarrier at shared memory + 0x%x", barrier.offset);
   return barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
 }
-
-}  // namespace
 
 std::string describe(const Thread& thread) {
   return describe(*thread.block) + print(" warp %u lane %u", thread.warp->index, thread.lane);

@@ -271,8 +271,7 @@ bool Cluster::let_time_pass() {
   const bool nothing_changed = progress_ == progress_seen_;
   if (polling_.empty() || nothing_changed) {
     if (!pending_.empty()) {
-      const bool any = options_.schedule.landing == Landing::random;
-      land(any ? random_.below(pending_.size()) : 0);
+      land(next_to_land());
       if (polling_.empty()) return true;
     } else if (polling_.empty()) {
       record_failure(nullptr, describe_deadlock(*this, "no thread can run and nothing is in flight"), {});

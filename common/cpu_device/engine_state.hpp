@@ -67,6 +67,9 @@ struct PendingOperation {
   virtual void land(Cluster&) = 0;
   /// Would it touch shared memory or a barrier of the issuer's block when it lands?
   virtual bool needs_block() const = 0;
+  /// Where landing is late, does it let all others go first? Who stores from a tile must wait for that store,
+  /// and a load may not help.
+  virtual bool lands_last() const { return false; }
 };
 
 /// One cp.async.
@@ -119,6 +122,7 @@ struct TmaStoreRead : PendingOperation {
 
   void land(Cluster&) override;
   bool needs_block() const override { return true; }
+  bool lands_last() const override { return true; }
 };
 
 /// The rest of its life.
@@ -129,6 +133,7 @@ struct TmaStoreWrite : PendingOperation {
 
   void land(Cluster&) override;
   bool needs_block() const override { return false; }
+  bool lands_last() const override { return true; }
 };
 
 /// The TMA stores that one thread closed with one commit, or will close with the next.
@@ -261,6 +266,9 @@ struct NamedBarrier {
   Location where;  ///< of the first arrival
   std::vector<Thread*> arrivals;
   std::vector<Thread*> waiting;
+  // Of a barrier of some warps: what those who arrive make known.
+  SyncObject released;
+  double latest_arrival = 0;  ///< virtual time
 };
 
 struct Mbarrier {
@@ -410,6 +418,7 @@ class Cluster {
   int last_ready() const;
   bool let_time_pass();
   void land(size_t position);
+  size_t next_to_land();
   void abandon_threads();
   void thread_main(Thread&);
   void thread_exits(Thread&);
@@ -463,6 +472,8 @@ std::string to_string(Location);
 /// "block (1,0,0) warp 2 lane 5".
 std::string describe(const Thread&);
 std::string describe(const Mbarrier&);
+/// "full[1]".
+std::string name_of(const Mbarrier&);
 /// The report for a cluster in which nobody can go on.
 std::string describe_deadlock(const Cluster&, const char* why);
 /// Ends the barrier's phase if everybody has arrived.

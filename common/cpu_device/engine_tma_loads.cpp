@@ -29,6 +29,7 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
   if (RaceChecker* races = cluster.races()) {
     races->issue(load->race_operation, thread.number, RaceChecker::Queue::none, Proxy::async, "TMA load",
                  cluster.site(where));
+    races->annotate(load->race_operation, " for " + name_of(*load->barrier));
   }
   cluster.submit(std::move(load));
   cluster.leave_if_failed();

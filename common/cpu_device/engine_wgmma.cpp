@@ -275,6 +275,12 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
                      to_string(operation.where),
                  where);
   }
+  if (!(operation.where == where)) {
+    cluster.fail(thread,
+                 "wgmma: the threads of one warpgroup are at different instructions; others were at " +
+                     to_string(operation.where),
+                 where);
+  }
   operation.accumulators[thread.ids.rank % kWarpgroupThreads] = &accumulator;
   if (RaceChecker* races = cluster.races()) {
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,

@@ -137,6 +137,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
   agent_epochs_.assign(components - thread_count_, 0);
   issuer_of_agent_.assign(components - thread_count_, kNobody);
+  note_of_agent_.assign(components - thread_count_, {});
 
   shared_bytes_ = shared_bytes;
   cells_.resize(blocks);
@@ -252,11 +253,16 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
     op.site_ = site;
     name_site(site, what);
     issuer_of_agent_[op.agent_ - thread_count_] = thread;
+    note_of_agent_[op.agent_ - thread_count_].clear();
   }
   Thread& t = threads_[thread];
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
+}
+
+void RaceChecker::annotate(const AsyncOperation& op, std::string note) {
+  note_of_agent_[op.agent_ - thread_count_] = std::move(note);
 }
 
 void RaceChecker::acquire(unsigned thread, const AsyncOperation& op) {
@@ -456,7 +462,7 @@ std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool wri
   if (agent < first_pool_agent_)
     return text + " issued by the warpgroup of " + describe_(issuer_of_agent_[queue]);
   return agent_epochs_[queue] == epoch || agent >= first_thread_queue_
-             ? text + " issued by " + describe_(issuer_of_agent_[queue])
+             ? text + " issued by " + describe_(issuer_of_agent_[queue]) + note_of_agent_[queue]
              : text;
 }
 

@@ -111,6 +111,8 @@ class RaceChecker {
   /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
   /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".
   void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what, Site site);
+  /// What reports add to who issued the operation: " for full[1]".
+  void annotate(const AsyncOperation& op, std::string note);
   /// `thread` waited for the operation: wgmma.wait_group, cp.async.wait_group, bulk.wait_group.
   void acquire(unsigned thread, const AsyncOperation& op);
   /// The operation completes on a barrier: who acquires `sync` has waited for it. (This says nothing about
@@ -186,6 +188,7 @@ class RaceChecker {
   std::vector<Thread> threads_;
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
+  std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;
   std::vector<std::vector<Cell>> cells_;  ///< of each block

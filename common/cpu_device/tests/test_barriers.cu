@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
+#include "common/ptx/named_barrier.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -121,6 +122,35 @@ TEST_CASE("warps meet in named barriers, and some only arrive") {
       }
     });
     REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("who only arrives at a named barrier makes known what came before, and learns nothing") {
+  enum Access { before_arrival, after_arrival, overwritten_by_who_arrived };
+  const auto kernel = [](Access access) {
+    return [=] {
+      auto& shared = ladder::shared_storage<Storage>();
+      volatile float seen = 0;
+      static_cast<void>(seen);
+      if (threadIdx.x < 32) {
+        if (access == before_arrival && threadIdx.x == 0) shared.values[0] = 1;
+        ptx::named_barrier_arrive(1, 64);
+        if (access != before_arrival && threadIdx.x == 0) shared.values[0] = 1;
+      } else if (threadIdx.x < 64) {
+        if (access == overwritten_by_who_arrived && threadIdx.x == 32) seen = shared.values[0];
+        ptx::named_barrier_sync(1, 64);
+        if (access != overwritten_by_who_arrived && threadIdx.x == 32) seen = shared.values[0];
+      }
+    };
+  };
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    REQUIRE(failure(kShape, schedule, kernel(before_arrival)) == "");
+    REQUIRE_THAT(failure(kShape, schedule, kernel(after_arrival)),
+                 ContainsSubstring("race in shared memory"));
+    REQUIRE_THAT(failure(kShape, schedule, kernel(overwritten_by_who_arrived)),
+                 ContainsSubstring("race in shared memory"));
   }
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// ldmatrix and mma.sync against a plain triple loop, and the bank conflicts of ldmatrix.
+/// ldmatrix, stmatrix and mma.sync against a plain triple loop, and the bank conflicts of ldmatrix.
 #include <cuda_bf16.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,6 +10,7 @@
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mma_sync.cuh"
+#include "common/ptx/stmatrix.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -131,4 +132,58 @@ TEST_CASE("a misaligned row, and a warp that is not whole, are named") {
     }
   });
   CHECK_THAT(divergent, ContainsSubstring("warp divergence: this lane executes mma.sync"));
+}
+
+TEST_CASE("stmatrix puts back what ldmatrix took, on every schedule") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    int wrong = 0;
+    run({.block = 32, .shared_bytes = 1024}, schedule, [&] {
+      auto& matrices = ladder::shared_storage<uint16_t[8][8][8]>();
+      for (unsigned i = threadIdx.x; i < 256; i += 32)
+        matrices[i / 64][i / 8 % 8][i % 8] = static_cast<uint16_t>(i);
+      __syncwarp();
+      uint32_t r[4];
+      ptx::ldmatrix_x4(r, matrices[threadIdx.x / 8][threadIdx.x % 8]);
+      ptx::stmatrix_x4(matrices[4 + threadIdx.x / 8][threadIdx.x % 8], r);
+      __syncwarp();
+      for (unsigned i = threadIdx.x; i < 256; i += 32) wrong += matrices[4 + i / 64][i / 8 % 8][i % 8] != i;
+    });
+    REQUIRE(wrong == 0);
+  }
+  CHECK(last_launch().shared_bytes_written == 512);
+}
+
+TEST_CASE("stmatrix names misaligned rows and lanes that do not take part") {
+  CHECK_THAT(failure(kWarp, {},
+                     [] {
+                       const uint32_t r[4] = {};
+                       ptx::stmatrix_x4(&ladder::shared_storage<Tiles>().a[threadIdx.x % 16][1], r);
+                     }),
+             ContainsSubstring("stmatrix of a row that is not 16-byte aligned"));
+  CHECK_THAT(failure(kWarp, {},
+                     [] {
+                       const uint32_t r[4] = {};
+                       if (threadIdx.x > 3) ptx::stmatrix_x4(ladder::shared_storage<Tiles>().a, r);
+                     }),
+             ContainsSubstring("stmatrix"));
+}
+
+TEST_CASE("reading what stmatrix of another warp stores needs a barrier") {
+  const auto kernel = [](bool synchronise) {
+    return [=] {
+      auto& matrices = ladder::shared_storage<uint16_t[4][8][8]>();
+      const uint32_t r[4] = {};
+      if (threadIdx.x < 32) ptx::stmatrix_x4(matrices[threadIdx.x / 8][threadIdx.x % 8], r);
+      if (synchronise) __syncthreads();
+      volatile uint16_t seen = 0;
+      static_cast<void>(seen);
+      if (threadIdx.x == 40) seen = matrices[1][2][3];
+    };
+  };
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  const Shape shape{.block = 64, .shared_bytes = 512};
+  CHECK(failure(shape, {}, kernel(true)) == "");
+  CHECK_THAT(failure(shape, {}, kernel(false)), ContainsSubstring("stmatrix (a write)"));
 }

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -138,4 +139,219 @@ TEST_CASE("a TMA store takes a tile back, clipped at the edges") {
     }
     REQUIRE(wrong == 0);
   }
+}
+
+namespace {
+
+/// What a kernel is blamed for whose thread 0 runs `body` after the barriers are prepared.
+template <class Body>
+std::string blame(const Schedule& schedule, Body&& body) {
+  return failure(kShape, schedule, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    prepare(shared.full[0]);
+    if (threadIdx.x == 0) body(shared);
+  });
+}
+
+template <class Body>
+void check_named_always(const std::string& words, Body&& body) {
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame(schedule, body), ContainsSubstring(words));
+}
+
+}  // namespace
+
+TEST_CASE("the driver's rules for tensor maps are kept") {
+  alignas(16) __nv_bfloat16 matrix[64];
+  const auto encode = [&](uint32_t rank, const void* base, cuuint64_t columns, cuuint64_t stride,
+                          cuuint32_t box_columns, cuuint32_t box_rows,
+                          CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {
+    const cuuint64_t extents[] = {columns, 8}, strides[] = {stride};
+    const cuuint32_t box[] = {box_columns, box_rows}, steps[] = {1, 1};
+    CUtensorMap map;
+    return cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank, const_cast<void*>(base),
+                                  extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CHECK(encode(2, matrix, 8, 16, 64, 256) == CUDA_SUCCESS);
+  CHECK(encode(2, matrix, 8, 16, 256, 8, CU_TENSOR_MAP_SWIZZLE_NONE) == CUDA_SUCCESS);
+  CHECK(encode(3, matrix, 8, 16, 64, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix + 4, 8, 16, 64, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, nullptr, 8, 16, 64, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 0, 16, 64, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 7, 14, 64, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 8, 16, 72, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 8, 16, 4, 8) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 8, 16, 64, 257) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(encode(2, matrix, 8, 16, 64, 8, CU_TENSOR_MAP_SWIZZLE_64B) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("without a swizzle the rows of a box follow each other") {
+  Matrix matrix(20, 72);
+  const CUtensorMap map = matrix.map(CU_TENSOR_MAP_SWIZZLE_NONE);
+  int wrong = -1;
+  run(kShape, {}, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    prepare(shared.full[0]);
+    if (threadIdx.x) return;
+    auto* flat = reinterpret_cast<__nv_bfloat16*>(&shared.tile[0]) + 64;  // 128 bytes on are aligned enough
+    ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+    ptx::tma_load(flat, &map, 5, 2, &shared.full[0]);
+    ptx::mbarrier_wait(&shared.full[0], 0);
+    wrong = 0;
+    for (int i = 0; i < kRows * kColumns; ++i)
+      wrong += float(flat[i]) != matrix.at(2 + i / kColumns, 5 + i % kColumns);
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a load is not there before its barrier says so") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    Matrix matrix(16, 64);
+    const CUtensorMap map = matrix.map();
+    float early = 0;
+    run(kShape, schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      prepare(shared.full[0]);
+      if (threadIdx.x) return;
+      ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+      ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]);
+      early = shared.tile[0].at(3, 3);
+      ptx::mbarrier_wait(&shared.full[0], 0);
+    });
+    CHECK(std::isnan(early));
+  }
+}
+
+TEST_CASE("places and maps that TMA cannot use are named") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map(), flat = matrix.map(CU_TENSOR_MAP_SWIZZLE_NONE), none = {};
+  check_named_always(
+      "TMA load: shared memory + 0x80 is not aligned to 1024 bytes, as boxes with the 128-byte swizzle",
+      [&](Storage& shared) { ptx::tma_load(shared.tile[0].panels[0][1], &map, 0, 0, &shared.full[0]); });
+  check_named_always("TMA store: shared memory + 0x10 is not aligned to 128 bytes",
+                     [&](Storage& shared) { ptx::tma_store(&flat, &shared.tile[0].panels[0][0][8], 0, 0); });
+  check_named_always("TMA load reaches over the end of the block's", [&](Storage& shared) {
+    ptx::tma_load(&shared.tile[1].panels[0][9], &flat, 0, 0, &shared.full[0]);
+  });
+  check_named_always("TMA load: the address is not in the shared memory of the block", [&](Storage& shared) {
+    ptx::tma_load(matrix.elements.data(), &map, 0, 0, &shared.full[0]);
+  });
+  check_named_always("the tensor map was not made by cuTensorMapEncodeTiled",
+                     [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &none, 0, 0, &shared.full[0]); });
+  check_named_always("prefetch.tensormap: the tensor map was not made by cuTensorMapEncodeTiled",
+                     [&](Storage&) { ptx::tma_prefetch(&none); });
+  check_named_always("the mbarrier at shared memory + 0x1008 was never initialised",
+                     [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[1]); });
+}
+
+TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody expected, is named") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map();
+  for (const Schedule& schedule : fixed_schedules()) {
+    const bool late = schedule.landing == Landing::late;
+    CHECK_THAT(
+        blame(schedule,
+              [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]); }),
+        ContainsSubstring(late ? "the block exits while this copy from or to its shared memory is in flight"
+                               : "the block exits after 2048 bytes more than were expected came at full"));
+  }
+  check_named_always("the block exits while 64 bytes that were expected have not come at full",
+                     [&](Storage& shared) { ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 64); });
+}
+
+TEST_CASE("a store reads its tile late, so what was overwritten meanwhile is what is stored") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    Matrix matrix(16, 64);
+    const CUtensorMap map = matrix.map();
+    run(kShape, schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x) return;
+      for (int i = 0; i < kRows * kColumns; ++i) shared.tile[0].at(i / kColumns, i % kColumns) = 1.f;
+      ptx::fence_proxy_async();
+      ptx::tma_store(&map, &shared.tile[0], 0, 0);
+      ptx::tma_store_commit();
+      shared.tile[0].at(7, 9) = 2.f;
+      ptx::fence_proxy_async();
+      ptx::tma_store_wait<0>();
+    });
+    CHECK(matrix.at(7, 9) == (schedule.landing == Landing::late ? 2.f : 1.f));
+  }
+}
+
+TEST_CASE("waiting for reads frees the tile, waiting for groups counts them from the newest") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    Matrix matrix(64, 64);
+    const CUtensorMap map = matrix.map();
+    run(kShape, schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x) return;
+      for (int box = 0; box < 4; ++box) {
+        Tile& tile = shared.tile[box % 2];
+        if (box >= 2) ptx::tma_store_wait_read<1>();
+        for (int i = 0; i < kRows * kColumns; ++i) {
+          tile.at(i / kColumns, i % kColumns) = static_cast<float>(box + 10);
+        }
+        ptx::fence_proxy_async();
+        ptx::tma_store(&map, &tile, 0, box * kRows);
+        ptx::tma_store_commit();
+      }
+      ptx::tma_store_wait_read<0>();
+    });
+    int wrong = 0;
+    for (int i = 0; i < 64 * 64; ++i)
+      wrong += matrix.at(i / 64, i % 64) != static_cast<float>(i / 64 / kRows + 10);
+    REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("stores that were not committed, or not waited for, are named when the thread exits") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map();
+  check_named_always("the thread exits with TMA stores that were never committed",
+                     [&](Storage& shared) { ptx::tma_store(&map, &shared.tile[0], 0, 0); });
+  check_named_always("the thread exits with TMA stores that it never waited for", [&](Storage& shared) {
+    ptx::tma_store(&map, &shared.tile[0], 0, 0);
+    ptx::tma_store_commit();
+    ptx::tma_store_wait_read<1>();
+  });
+}
+
+TEST_CASE("TMA copies are counted, and have their spans on the virtual timeline") {
+  Matrix matrix(20, 72);
+  const CUtensorMap map = matrix.map();
+  Options options;
+  options.trace = true;
+  set_options(options);
+  launch({"test", 1, 64, 1, sizeof(Storage)}, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    prepare(shared.full[0], "loaded");
+    if (threadIdx.x == 32) {
+      ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+      ptx::tma_load(&shared.tile[0], &map, 64, 10, &shared.full[0]);
+    }
+    if (threadIdx.x < 32) ptx::mbarrier_wait(&shared.full[0], 0);
+    if (threadIdx.x == 0) {
+      ptx::tma_store(&map, &shared.tile[0], 0, 0);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    }
+  });
+  const Counters& counted = last_launch();
+  CHECK(counted.async_copies == 2);
+  CHECK(counted.global_bytes_read == 10 * 8 * 2);
+  CHECK(counted.global_bytes_written == kTileBytes);
+  CHECK(counted.global_write_sectors == 8 * 4 + 8 * 5);  // every other row begins inside a sector
+  CHECK(counted.shared_bytes_read == kTileBytes);
+  CHECK(counted.shared_bytes_written == kTileBytes);
+  CHECK(counted.barrier_waits == 3);  // for the load, for the store, and of one warp in __syncthreads
+  const auto count = [](unsigned warp, const std::string& what) {
+    return std::count_if(last_trace().begin(), last_trace().end(),
+                         [&](const Span& span) { return span.warp == warp && span.what == what; });
+  };
+  CHECK(count(1, "copy") == 1);
+  CHECK(count(0, "wait loaded") == 1);
+  CHECK(count(0, "store") == 1);
 }

@@ -1,0 +1,157 @@
+/// @file
+/// mbarriers as the wrappers of common/ptx use them: phases, parities and arrivals, and each rule broken
+/// once. (Bytes are in test_tma.cu, whole pipelines in test_ring.cu.)
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/mbarrier.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Storage {
+  ptx::Mbarrier full[2], empty[2];
+  int values[2];
+};
+const Shape kShape{.block = 64, .shared_bytes = sizeof(Storage)};
+
+void prepare(Storage& shared) {
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < 2; ++slot) {
+      ptx::mbarrier_init(&shared.full[slot], 1);
+      ptx::mbarrier_init(&shared.empty[slot], 32);
+      ptx::mbarrier_name(&shared.full[slot], "full", slot);
+      ptx::mbarrier_name(&shared.empty[slot], "empty", slot);
+    }
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+}
+
+/// Thread 32 hands numbers to warp 0 through two slots. @return the sums that the lanes of warp 0 saw.
+std::vector<int> hand_over(const Schedule& schedule, int count) {
+  std::vector<int> sums(32);
+  run(kShape, schedule, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    prepare(shared);
+    for (int i = 0; i < count; ++i) {
+      const int slot = i % 2;
+      const uint32_t parity = i / 2 % 2;
+      if (threadIdx.x == 32) {
+        ptx::mbarrier_wait(&shared.empty[slot], parity ^ 1);
+        shared.values[slot] = i;
+        ptx::mbarrier_arrive(&shared.full[slot]);
+      }
+      if (threadIdx.x < 32) {
+        ptx::mbarrier_wait(&shared.full[slot], parity);
+        sums[threadIdx.x] += shared.values[slot];
+        ptx::mbarrier_arrive(&shared.empty[slot]);
+      }
+    }
+  });
+  return sums;
+}
+
+/// What a kernel is blamed for that runs `body` with prepared barriers.
+template <class Body>
+std::string blame(const Schedule& schedule, Body&& body) {
+  return failure(kShape, schedule, [&] {
+    auto& shared = ladder::shared_storage<Storage>();
+    prepare(shared);
+    body(shared);
+  });
+}
+
+template <class Body>
+void check_named_always(const std::string& words, Body&& body) {
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame(schedule, body), ContainsSubstring(words));
+}
+
+}  // namespace
+
+TEST_CASE("values go through two slots in order, on every schedule") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    for (const int count : {1, 2, 3, 7})
+      REQUIRE(hand_over(schedule, count) == std::vector<int>(32, count * (count - 1) / 2));
+  }
+}
+
+TEST_CASE("a wait for the parity before the first phase returns at once, one for the first phase does not") {
+  for (const Schedule& schedule : all_schedules())
+    REQUIRE(blame(schedule, [](Storage& shared) { ptx::mbarrier_wait(&shared.full[0], 1); }) == "");
+  check_named_always("in mbarrier_wait for full[1], phase of parity 0",
+                     [](Storage& shared) { ptx::mbarrier_wait(&shared.full[1], 0); });
+}
+
+TEST_CASE("who arrived and who did not is said") {
+  const std::string text = blame({}, [](Storage& shared) {
+    if (threadIdx.x < 31) ptx::mbarrier_arrive(&shared.empty[1]);
+    if (threadIdx.x == 40) ptx::mbarrier_wait(&shared.empty[1], 0);
+  });
+  CHECK_THAT(text, ContainsSubstring("warp 1 lane 8 waits at test_mbarriers.cu:"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "1 of 32 arrivals missing; arrived: warp 0 (mbarrier_arrive at test_mbarriers.cu:"));
+  CHECK_THAT(text, ContainsSubstring("x31"));
+}
+
+TEST_CASE("an arrival too many is named") {
+  check_named_always("mbarrier_arrive: more arrivals than expected at full[0]", [](Storage& shared) {
+    // The bytes keep the phase open.
+    if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+    __syncthreads();
+    if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.full[0]);
+  });
+}
+
+TEST_CASE("a waiting thread that two phases overtake is named") {
+  check_named_always("the barrier went on by two phases before the thread looked again", [](Storage& shared) {
+    if (threadIdx.x == 5) {
+      ptx::mbarrier_wait(&shared.full[0], 0);
+    } else if (threadIdx.x == 40) {
+      // Long after thread 5 has begun to wait.
+      for (int i = 0; i < 100; ++i) ptx::mbarrier_wait(&shared.empty[0], 1);
+      ptx::mbarrier_wait(&shared.empty[1], 0);
+      ptx::mbarrier_arrive(&shared.full[0]);
+      ptx::mbarrier_arrive(&shared.full[0]);
+    } else if (threadIdx.x < 33 && threadIdx.x != 5) {
+      ptx::mbarrier_arrive(&shared.empty[1]);
+    }
+  });
+}
+
+TEST_CASE("counts and bytes that a barrier cannot hold are named") {
+  check_named_always("mbarrier.init with a count of 0", [](Storage& shared) {
+    if (threadIdx.x == 0) ptx::mbarrier_init(&shared.full[0], 0);
+  });
+  check_named_always("a barrier counts at most 1048575 bytes, not 1048576", [](Storage& shared) {
+    if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 1 << 20);
+  });
+}
+
+TEST_CASE("using a barrier without a __syncthreads after its initialisation is a race") {
+  const auto kernel = [] {
+    auto& shared = ladder::shared_storage<Storage>();
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&shared.full[0], 1);
+      ptx::mbarrier_name(&shared.full[0], "full", 0);
+      ptx::fence_mbarrier_init();
+    }
+    if (threadIdx.x == 32) ptx::mbarrier_arrive(&shared.full[0]);
+    if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.full[0], 0);
+  };
+  CHECK_THAT(failure(kShape, Schedule::parse("highest-first/late"), kernel),
+             ContainsSubstring("was never initialised"));
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  CHECK_THAT(failure(kShape, Schedule::parse("lowest-first/late"), kernel),
+             ContainsSubstring("mbarrier.init (a write)"));
+}

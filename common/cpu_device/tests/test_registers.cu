@@ -1,0 +1,100 @@
+/// @file
+/// setmaxnreg: warpgroups pass registers to each other, and ask for more than there are.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/ptx/registers.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Three warpgroups, so 65536 / 384 = 170 registers for a thread, in multiples of 8: 168.
+const Shape kShape{.block = 384};
+
+template <class Body>
+void check_named_always(const std::string& words, Body&& body) {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK_THAT(failure(kShape, schedule, body), ContainsSubstring(words));
+  }
+}
+
+unsigned warpgroup() { return threadIdx.x / 128; }
+
+}  // namespace
+
+TEST_CASE("a loader gives its registers to two compute warpgroups") {
+  for (const Schedule& schedule : all_schedules()) {
+    REQUIRE(failure(kShape, schedule, [] {
+              if (warpgroup() == 0) ptx::setmaxnreg_dec<40>();
+              if (warpgroup() > 0) ptx::setmaxnreg_inc<232>();
+            }) == "");
+  }
+}
+
+TEST_CASE("an increase that nobody makes room for is a deadlock, and says what is missing") {
+  check_named_always("in setmaxnreg.inc for 240 registers: its threads have 168, and 64 are free", [] {
+    if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
+    if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
+  });
+  // 40 + 2 x 240 is more than 3 x 168: one of the two waits for ever.
+  check_named_always("in setmaxnreg.inc for 240 registers", [] {
+    if (warpgroup() == 0) ptx::setmaxnreg_dec<40>();
+    if (warpgroup() > 0) ptx::setmaxnreg_inc<240>();
+  });
+}
+
+TEST_CASE("an increase that could never be granted is named at once") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK_THAT(failure({.block = 256}, schedule, [] { ptx::setmaxnreg_inc<256>(); }),
+               ContainsSubstring("deadlock"));
+    CHECK_THAT(failure({.block = 512}, schedule,
+                       [] {
+                         if (warpgroup() == 0) ptx::setmaxnreg_inc<256>();
+                       }),
+               ContainsSubstring("deadlock"));
+    CHECK_THAT(
+        failure({.block = 128}, schedule, [] { ptx::setmaxnreg_inc<256>(); }),
+        ContainsSubstring("setmaxnreg.inc 256 can never be granted: the launch gave 255 registers to each of "
+                          "128 threads"));
+  }
+}
+
+TEST_CASE("counts that are no multiple of 8, too small or too large are named") {
+  check_named_always("setmaxnreg.dec 100: it takes multiples of 8 from 24 to 256",
+                     [] { ptx::setmaxnreg_dec<100>(); });
+  check_named_always("setmaxnreg.dec 16: it takes multiples of 8 from 24 to 256",
+                     [] { ptx::setmaxnreg_dec<16>(); });
+  check_named_always("setmaxnreg.inc 264: it takes multiples of 8 from 24 to 256",
+                     [] { ptx::setmaxnreg_inc<264>(); });
+}
+
+TEST_CASE("an increase to fewer and a decrease to more registers are named") {
+  check_named_always("setmaxnreg.inc 160: the thread has 168 registers", [] { ptx::setmaxnreg_inc<160>(); });
+  check_named_always("setmaxnreg.dec 176: the thread has 168 registers", [] { ptx::setmaxnreg_dec<176>(); });
+}
+
+TEST_CASE("a warpgroup whose warps do not all execute it is named") {
+  check_named_always("setmaxnreg", [] {
+    if (threadIdx.x < 96) ptx::setmaxnreg_dec<40>();
+  });
+  check_named_always("ask for", [] {
+    if (threadIdx.x < 96) {
+      ptx::setmaxnreg_dec<40>();
+    } else if (threadIdx.x < 128) {
+      ptx::setmaxnreg_dec<48>();
+    }
+  });
+  CHECK_THAT(failure({.block = 96}, {}, [] { ptx::setmaxnreg_dec<40>(); }),
+             ContainsSubstring("the warpgroup of this thread has fewer than 128 threads"));
+}
+
+TEST_CASE("a warp whose lanes do not all execute it is named") {
+  check_named_always("setmaxnreg.dec", [] {
+    if (threadIdx.x % 32 < 16) ptx::setmaxnreg_dec<40>();
+  });
+}

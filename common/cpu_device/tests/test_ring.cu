@@ -1,0 +1,344 @@
+/// @file
+/// A small warp-specialised GEMM: one thread loads slots of a ring by TMA, a warpgroup multiplies them with
+/// wgmma, one thread stores finished tiles by TMA. Every rule of their handshake is broken once and named;
+/// the right kernel raises no alarm.
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/device/swizzled_tile.cuh"
+#include "common/ptx/fence.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/ptx/wgmma.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr int kTile = 64;                                    // of M, N and K
+constexpr int kLoader = 128, kStorer = 160, kThreads = 192;  // threads 0 to 127 compute
+using Tile = ladder::SwizzledTile<kTile, kTile>;
+
+template <int kSlots>
+struct Storage {
+  Tile a[kSlots], b[kSlots], c;
+  ptx::Mbarrier full[kSlots], empty[kSlots], finished, stored;
+};
+
+/// What one role leaves out, or does at the wrong time.
+enum class Mistake {
+  none,
+  loader_does_not_wait,
+  loader_starts_with_wrong_parity,
+  loader_expects_nothing,
+  loader_expects_too_few_bytes,
+  loader_expects_too_many_bytes,
+  compute_does_not_wait,
+  compute_forgets_to_flip_parity,
+  compute_does_not_release,
+  compute_releases_before_wgmma_has_read,
+  compute_does_not_fence_its_tile,
+  compute_does_not_wait_for_storer,
+  storer_does_not_wait,
+  storer_does_not_wait_for_its_read,
+  storer_does_not_commit,
+  storer_exits_early,
+  no_fence_after_initialisation,
+  no_initialisation,
+  misaligned_slot,
+};
+
+/// C [rows, columns] = A [rows, depth] B [depth, columns], in small integers: one row of tiles, of which the
+/// last is ragged on every side.
+struct Problem {
+  int rows = 56, columns, depth;
+  std::vector<__nv_bfloat16> a, b, c;
+  std::vector<float> expected;
+
+  Problem(int tiles, int k_steps) : columns(tiles * kTile - 24), depth(k_steps * kTile - 8) {
+    const auto value = [](int i, int factor) { return static_cast<float>((i * factor + i / 7) % 5 - 2); };
+    for (int i = 0; i < rows * depth; ++i) a.emplace_back(value(i, 3));
+    for (int i = 0; i < depth * columns; ++i) b.emplace_back(value(i, 7));
+    expected.resize(static_cast<size_t>(rows * columns));
+    for (int m = 0; m < rows; ++m) {
+      for (int k = 0; k < depth; ++k) {
+        for (int n = 0; n < columns; ++n) {
+          expected[static_cast<size_t>(m * columns + n)] +=
+              float(a[static_cast<size_t>(m * depth + k)]) * float(b[static_cast<size_t>(k * columns + n)]);
+        }
+      }
+    }
+  }
+
+  static CUtensorMap map(std::vector<__nv_bfloat16>& matrix, int rows, int columns) {
+    const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+    const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
+    const cuuint32_t box[] = {kTile, kTile}, steps[] = {1, 1};
+    CUtensorMap map;
+    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, matrix.data(), extents, strides,
+                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    return map;
+  }
+};
+
+struct Maps {
+  CUtensorMap a, b, c;
+};
+
+/// The roles of one block; the mistake is made in every round.
+template <int kSlots>
+class Roles {
+ public:
+  Roles(const Maps& maps, int tiles, int k_steps, Mistake mistake)
+      : smem_(ladder::shared_storage<Storage<kSlots>>()),
+        maps_(maps),
+        tiles_(tiles),
+        k_steps_(k_steps),
+        mistake_(mistake) {}
+
+  void initialise() {
+    if (makes(Mistake::no_initialisation)) return;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      ptx::mbarrier_init(&smem_.full[slot], 1);
+      ptx::mbarrier_init(&smem_.empty[slot], 1);
+      ptx::mbarrier_name(&smem_.full[slot], "full", slot);
+      ptx::mbarrier_name(&smem_.empty[slot], "empty", slot);
+    }
+    ptx::mbarrier_init(&smem_.finished, 128);
+    ptx::mbarrier_init(&smem_.stored, 1);
+    ptx::mbarrier_name(&smem_.finished, "finished", -1);
+    ptx::mbarrier_name(&smem_.stored, "stored", -1);
+    if (!makes(Mistake::no_fence_after_initialisation)) ptx::fence_mbarrier_init();
+  }
+
+  void load() {
+    uint32_t bytes = 2 * sizeof(Tile);
+    if (makes(Mistake::loader_expects_too_few_bytes)) bytes = sizeof(Tile);
+    if (makes(Mistake::loader_expects_too_many_bytes)) bytes += 128;
+    const uint32_t first_parity = makes(Mistake::loader_starts_with_wrong_parity) ? 0 : 1;
+    for (int step = 0; step < tiles_ * k_steps_; ++step) {
+      const int slot = step % kSlots, k = step % k_steps_ * kTile;
+      const uint32_t lap = static_cast<uint32_t>(step / kSlots);
+      if (!makes(Mistake::loader_does_not_wait))
+        ptx::mbarrier_wait(&smem_.empty[slot], (lap + first_parity) & 1);
+      if (makes(Mistake::loader_expects_nothing)) {
+        ptx::mbarrier_arrive(&smem_.full[slot]);
+      } else {
+        ptx::mbarrier_arrive_expect_bytes(&smem_.full[slot], bytes);
+      }
+      auto* a = reinterpret_cast<char*>(&smem_.a[slot]);
+      if (makes(Mistake::misaligned_slot)) a += 128;
+      ptx::tma_load(a, &maps_.a, k, 0, &smem_.full[slot]);
+      ptx::tma_load(&smem_.b[slot], &maps_.b, step / k_steps_ * kTile, k, &smem_.full[slot]);
+    }
+  }
+
+  void compute() {
+    float d[kTile / 2];
+    for (int step = 0; step < tiles_ * k_steps_; ++step) {
+      const int slot = step % kSlots, k_step = step % k_steps_;
+      const uint32_t lap = static_cast<uint32_t>(step / kSlots);
+      const uint32_t parity = makes(Mistake::compute_forgets_to_flip_parity) ? 0 : lap & 1;
+      if (!makes(Mistake::compute_does_not_wait)) ptx::mbarrier_wait(&smem_.full[slot], parity);
+      multiply(d, slot, k_step == 0);
+      const bool releases = threadIdx.x == 0 && !makes(Mistake::compute_does_not_release);
+      const bool too_early = makes(Mistake::compute_releases_before_wgmma_has_read);
+      if (releases && too_early) ptx::mbarrier_arrive(&smem_.empty[slot]);
+      ptx::wgmma_wait_group<0>();
+      if (releases && !too_early) ptx::mbarrier_arrive(&smem_.empty[slot]);
+      if (k_step == k_steps_ - 1) hand_over(d, step / k_steps_);
+    }
+  }
+
+  void store() {
+    for (int tile = 0; tile < tiles_; ++tile) {
+      if (!makes(Mistake::storer_does_not_wait)) ptx::mbarrier_wait(&smem_.finished, tile & 1);
+      ptx::tma_store(&maps_.c, &smem_.c, tile * kTile, 0);
+      if (makes(Mistake::storer_does_not_commit)) continue;
+      ptx::tma_store_commit();
+      if (!makes(Mistake::storer_does_not_wait_for_its_read) && !makes(Mistake::storer_exits_early))
+        ptx::tma_store_wait_read<0>();
+      ptx::mbarrier_arrive(&smem_.stored);
+    }
+    if (!makes(Mistake::storer_exits_early)) ptx::tma_store_wait<0>();
+  }
+
+ private:
+  bool makes(Mistake mistake) const { return mistake_ == mistake; }
+
+  void multiply(float (&d)[kTile / 2], int slot, bool first) {
+    const uint64_t a = ptx::matrix_descriptor(&smem_.a[slot], 16, 1024);
+    const uint64_t b = ptx::matrix_descriptor(&smem_.b[slot], 8192, 1024);
+    ptx::wgmma_fence();
+    for (int k = 0; k < kTile; k += 16) {
+      ptx::wgmma_m64n64k16<true>(d, a + static_cast<uint64_t>(k / 8), b + static_cast<uint64_t>(k * 8),
+                                 !first || k > 0);
+    }
+    ptx::wgmma_commit_group();
+  }
+
+  void hand_over(const float (&d)[kTile / 2], int tile) {
+    if (!makes(Mistake::compute_does_not_wait_for_storer)) ptx::mbarrier_wait(&smem_.stored, (tile & 1) ^ 1);
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = 0; i < kTile / 2; ++i) {
+      smem_.c.at(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, i / 4 * 8 + t % 4 * 2 + i % 2) = d[i];
+    }
+    if (!makes(Mistake::compute_does_not_fence_its_tile)) ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&smem_.finished);
+  }
+
+  Storage<kSlots>& smem_;
+  const Maps& maps_;
+  const int tiles_, k_steps_;
+  const Mistake mistake_;
+};
+
+/// @return the failure, "wrong result", or "".
+template <int kSlots>
+std::string gemm(Problem& problem, int k_steps, const Schedule& schedule, Mistake mistake = Mistake::none) {
+  const int tiles = (problem.columns + kTile - 1) / kTile;
+  problem.c.assign(problem.expected.size(), __nv_bfloat16(1e9f));
+  const Maps maps = {Problem::map(problem.a, problem.rows, problem.depth),
+                     Problem::map(problem.b, problem.depth, problem.columns),
+                     Problem::map(problem.c, problem.rows, problem.columns)};
+  const Shape shape{.block = kThreads, .shared_bytes = sizeof(Storage<kSlots>)};
+  const std::string text = failure(shape, schedule, [&] {
+    Roles<kSlots> roles(maps, tiles, k_steps, mistake);
+    if (threadIdx.x == 0) roles.initialise();
+    __syncthreads();
+    if (threadIdx.x < kLoader) roles.compute();
+    if (threadIdx.x == kLoader) roles.load();
+    if (threadIdx.x == kStorer) roles.store();
+  });
+  if (!text.empty()) return text;
+  int wrong = 0;
+  for (size_t i = 0; i < problem.c.size(); ++i)
+    wrong += !(float(problem.c[i]) == float(__nv_bfloat16(problem.expected[i])));
+  return wrong ? "wrong result" : "";
+}
+
+/// The right kernel, with as many steps along K as slots, one fewer, one more, three rounds and one, and one.
+template <int kSlots>
+void check_silent(const std::vector<Schedule>& schedules) {
+  const CheckRaces checked;
+  for (const int k_steps : {1, kSlots - 1, kSlots, kSlots + 1, 3 * kSlots + 1}) {
+    if (k_steps < 1) continue;
+    Problem problem(3, k_steps);
+    for (const Schedule& schedule : schedules) {
+      CAPTURE(kSlots, k_steps, schedule.name());
+      REQUIRE(gemm<kSlots>(problem, k_steps, schedule) == "");
+    }
+  }
+}
+
+std::vector<Schedule> seeds(uint64_t first, uint64_t count) {
+  std::vector<Schedule> schedules;
+  for (uint64_t seed = first; seed < first + count; ++seed) schedules.push_back(Schedule::random(seed));
+  return schedules;
+}
+
+constexpr int kStepsOfMistakes = 4;
+
+/// What two slots and three tiles are blamed for, on each fixed schedule.
+std::vector<std::string> blames(Mistake mistake, bool check_races) {
+  static Problem problem(3, kStepsOfMistakes);
+  CheckRaces::wanted = check_races;
+  std::vector<std::string> texts;
+  for (const Schedule& schedule : fixed_schedules())
+    texts.push_back(gemm<2>(problem, kStepsOfMistakes, schedule, mistake));
+  CheckRaces::wanted = false;
+  return texts;
+}
+
+void check_named_always(Mistake mistake, const std::string& words) {
+  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
+/// all.
+void check_race(Mistake mistake, const std::string& words) {
+  const std::vector<std::string> texts = blames(mistake, false);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
+  if (!instrumented()) return;
+  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+}  // namespace
+
+TEST_CASE("the right ring raises no alarm on any fixed schedule") {
+  check_silent<1>(fixed_schedules());
+  check_silent<2>(fixed_schedules());
+  check_silent<3>(fixed_schedules());
+}
+
+TEST_CASE("the right ring of one slot raises no alarm on a hundred seeds") { check_silent<1>(seeds(1, 100)); }
+TEST_CASE("the right ring of two slots raises no alarm on a hundred seeds") {
+  check_silent<2>(seeds(1, 100));
+}
+TEST_CASE("the right ring of three slots raises no alarm on a hundred seeds") {
+  check_silent<3>(seeds(1, 100));
+}
+
+TEST_CASE("a loader that does not wait overwrites what wgmma still reads") {
+  check_race(Mistake::loader_does_not_wait, "full[0]");
+}
+TEST_CASE("a loader that starts with the wrong parity waits for ever") {
+  check_named_always(Mistake::loader_starts_with_wrong_parity, "for empty[0], phase of parity 0");
+}
+TEST_CASE("bytes that nobody expects are named") {
+  check_named_always(Mistake::loader_expects_nothing, "bytes");
+}
+TEST_CASE("a barrier that expects too few bytes is named") {
+  check_named_always(Mistake::loader_expects_too_few_bytes, "bytes");
+}
+TEST_CASE("a barrier that expects too many bytes never completes its phase, and the rest is said") {
+  check_named_always(Mistake::loader_expects_too_many_bytes, "128 bytes missing");
+}
+TEST_CASE("a consumer that does not wait reads what has not landed") {
+  check_race(Mistake::compute_does_not_wait, "test_ring.cu:");
+}
+TEST_CASE("a consumer that forgets to flip its parity is found") {
+  check_race(Mistake::compute_forgets_to_flip_parity, "test_ring.cu:");
+}
+TEST_CASE("a dropped release is a deadlock at the slot that was not released") {
+  check_named_always(Mistake::compute_does_not_release, "for empty[0], phase of parity 0");
+}
+TEST_CASE("a slot that is released before wgmma has read it is a race") {
+  check_race(Mistake::compute_releases_before_wgmma_has_read, "race in shared memory");
+}
+TEST_CASE("a tile that is stored by TMA without a proxy fence before is a race") {
+  check_race(Mistake::compute_does_not_fence_its_tile, "no fence.proxy.async is ordered between the two");
+}
+TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") {
+  check_race(Mistake::compute_does_not_wait_for_storer, "test_ring.cu:");
+  check_race(Mistake::storer_does_not_wait_for_its_read, "race in shared memory");
+}
+TEST_CASE("a storer that does not wait stores what is not there") {
+  check_race(Mistake::storer_does_not_wait, "test_ring.cu:");
+}
+TEST_CASE("stores that are never committed are named") { check_race(Mistake::storer_does_not_commit, ""); }
+TEST_CASE("a storer that exits without having waited is named") {
+  check_named_always(Mistake::storer_exits_early, "test_ring.cu:");
+}
+TEST_CASE("a barrier that the async proxy may not see yet is named") {
+  check_named_always(Mistake::no_fence_after_initialisation,
+                     "no fence.mbarrier_init after the initialisation of full[0]");
+}
+TEST_CASE("a barrier that was never initialised is named") {
+  check_named_always(Mistake::no_initialisation, "was never initialised");
+}
+TEST_CASE("a slot that is not aligned to the swizzle is named") {
+  check_named_always(Mistake::misaligned_slot, "is not aligned to 1024 bytes");
+}
