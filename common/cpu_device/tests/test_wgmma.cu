@@ -243,6 +243,24 @@ TEST_CASE("warps that pass different descriptors are named") {
   }
 }
 
+TEST_CASE("threads of a warpgroup that are at different wgmma instructions are named") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure({.block = 128, .shared_bytes = 8192}, schedule, [] {
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024);
+      ptx::wgmma_fence();
+      if (threadIdx.x % 2) {
+        ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+      } else {
+        ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+      }
+      ptx::wgmma_commit_group();
+      ptx::wgmma_wait_group<0>();
+    });
+    CHECK_THAT(text, ContainsSubstring("the threads of one warpgroup are at different instructions"));
+  }
+}
+
 TEST_CASE("descriptors that point outside, have no swizzle, or belong to an incomplete warpgroup are named") {
   const auto issue = [](uint64_t descriptor) {
     float d[32] = {};

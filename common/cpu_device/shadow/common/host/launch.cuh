@@ -9,17 +9,9 @@
 
 #include "common/cpu_device/engine.hpp"
 #include "common/host/error.hpp"
+#include "common/host/launch_config.hpp"
 
 namespace ladder {
-
-/// How a kernel is launched. `name` is what reports and traces call it.
-struct LaunchConfig {
-  const char* name = "kernel";
-  dim3 grid, block;
-  size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
-  dim3 cluster = dim3(1, 1, 1);
-  cudaStream_t stream = nullptr;
-};
 
 /// Runs `kernel` with `args`, converted once to the kernel's own parameter types, as every thread of the
 /// grid. Streams need no order of their own here: work is done when the call returns.
