@@ -20,6 +20,12 @@
 
 namespace ladder {
 
+template <int kCount>
+__device__ __forceinline__ void clear(float (&d)[kCount]) {
+#pragma unroll
+  for (float& x : d) x = 0;
+}
+
 /// Tensor cores of Hopper (sm_90a). They read both tiles from shared memory, in the background.
 template <int kN>
 struct WgmmaCore {
@@ -69,10 +75,7 @@ struct MmaSyncCore {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    if (first) {
-#pragma unroll
-      for (float& x : d) x = 0;
-    }
+    if (first) clear(d);
     const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
 #pragma unroll
     for (int k = 0; k < kK; k += 16) {
@@ -104,10 +107,7 @@ struct FmaCore {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    if (first) {
-#pragma unroll
-      for (float& x : d) x = 0;
-    }
+    if (first) clear(d);
     const int lane = lane_index(), upper = row + 16 * warp_in_warpgroup() + lane / 4, column = lane % 4 * 2;
     for (int k = 0; k < kK; k += 8) {
       alignas(16) __nv_bfloat16 a_upper[8], a_lower[8];  // eight k of the two rows, each in one 16-byte load

@@ -6,17 +6,9 @@
 #include <utility>
 
 #include "common/host/error.hpp"
+#include "common/host/launch_config.hpp"
 
 namespace ladder {
-
-/// How a kernel is launched. `name` is what reports and traces call it.
-struct LaunchConfig {
-  const char* name = "kernel";
-  dim3 grid, block;
-  size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
-  dim3 cluster = dim3(1, 1, 1);
-  cudaStream_t stream = nullptr;
-};
 
 /// Launches `kernel` with `args`, converted to the kernel's own parameter types.
 /// @throws CudaError if the launch is refused.

@@ -1,0 +1,19 @@
+/// @file
+/// How a kernel is launched, on either device.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace ladder {
+
+/// `name` is what reports and traces call the kernel.
+struct LaunchConfig {
+  const char* name = "kernel";
+  dim3 grid, block;
+  size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
+  dim3 cluster = dim3(1, 1, 1);
+  cudaStream_t stream = nullptr;
+};
+
+}  // namespace ladder
