@@ -39,7 +39,7 @@ void Recorded::choose_shape() {
 std::string Recorded::description() const {
   if (!file_) return missing_;
   return "recorded: TFLOP/s measured on an " + file_->gpu + ", " + file_->date + ", at " + shape_.name() +
-         "; the rest is counted here";
+         ";\nthe rest is counted here";
 }
 
 const Run* Recorded::find(const Lesson& lesson, const Settings& settings) const {
