@@ -6,8 +6,8 @@
 #   main.cu       the program
 #   test_gemm.cu  its tests
 # It makes the library <name>_lesson, the program <name>, the test programs <name>_test and, on the CPU device,
-# <name>_test_races and <name>_test_asan, and the target diff_MM_NN, which prints what this gemm.cuh changes in
-# that of the lesson before.
+# <name>_test_races and <name>_test_asan, on the GPU the tests under compute-sanitizer, and the target diff_MM_NN, which
+# prints what this gemm.cuh changes in that of the lesson before.
 function(add_lesson name)
   string(SUBSTRING ${name} 0 2 number)
   ladder_add_library(${name}_lesson SOURCES lesson.cu FLAVOURS plain instrumented asan LINK ladder_host)
@@ -15,6 +15,7 @@ function(add_lesson name)
 
   set(test SOURCES test_gemm.cu LINK ${name}_lesson ladder_testing LABEL ${number})
   ladder_add_test(${name}_test ${test})
+  ladder_sanitize(${name}_test LABEL ${number})
   if(LADDER_CPU_DEVICE)
     ladder_add_test(${name}_test_races ${test} FLAVOUR instrumented)
     ladder_add_test(${name}_test_asan ${test} FLAVOUR asan)

@@ -1,0 +1,61 @@
+# Tests under NVIDIA's compute-sanitizer, in the GPU build: `ctest --preset sanitize`. What each tool can judge here
+# and what it cannot is in docs/sanitizers.md.
+
+set(LADDER_SANITIZERS memcheck racecheck synccheck initcheck)
+
+# Where a tool reports errors of kernels that are right. Such a run must go on reporting them: the day it comes out
+# clean, it fails, and its line can be taken out.
+set(LADDER_FALSE_ALARMS
+    # cuda::pipeline for a whole block: over 1,900 errors with CUDA 13.0.
+    03_double_buffer_test:synccheck # --copy block
+    04_portable_test:synccheck)
+
+if(NOT LADDER_CPU_DEVICE)
+  find_program(
+    LADDER_COMPUTE_SANITIZER compute-sanitizer HINTS "${CUDAToolkit_BIN_DIR}" "${CUDAToolkit_BIN_DIR}/../compute-sanitizer")
+  mark_as_advanced(LADDER_COMPUTE_SANITIZER)
+  if(LADDER_COMPUTE_SANITIZER)
+    message(STATUS "Sanitizers: ${LADDER_COMPUTE_SANITIZER}")
+  else()
+    message(STATUS "Sanitizers: none, because there is no compute-sanitizer")
+  endif()
+endif()
+
+# ladder_sanitize(<test> LABEL <label>)
+# Runs the whole program of a ladder_add_test() once under each tool, with the label <label>-sanitize. It takes
+# minutes, so only ctest's configuration Sanitize (`ctest -C Sanitize`) has these tests. Without compute-sanitizer and
+# on the CPU device there are none.
+#
+# What counts is what the run prints, not its exit status: that status cannot tell a tool that checked nothing from
+# one that found nothing, nor a false alarm from a wrong result. So Catch2 must have counted test cases that passed and
+# none that failed, and the tool must have counted its errors.
+function(ladder_sanitize test)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  if(NOT LADDER_COMPUTE_SANITIZER)
+    return()
+  endif()
+  foreach(tool IN LISTS LADDER_SANITIZERS)
+    set(summary "ERROR SUMMARY: ")
+    if(tool STREQUAL "racecheck")
+      set(summary "RACECHECK SUMMARY: ")
+    endif()
+    set(count "0 ")
+    if("${test}:${tool}" IN_LIST LADDER_FALSE_ALARMS)
+      set(count "[1-9]")
+    endif()
+    add_test(
+      NAME "${test}: ${tool}"
+      COMMAND "${LADDER_COMPUTE_SANITIZER}" --tool ${tool} --print-limit 20 $<TARGET_FILE:${test}>
+      CONFIGURATIONS Sanitize)
+    set_tests_properties(
+      "${test}: ${tool}"
+      PROPERTIES LABELS ${arg_LABEL}-sanitize
+                 TIMEOUT 300
+                 # The two lines may come in either order.
+                 PASS_REGULAR_EXPRESSION "passed.*${summary}${count};${summary}${count}.*passed"
+                 FAIL_REGULAR_EXPRESSION "FAILED:"
+                 # What the tests say without a GPU (require_device), and Catch2's status when it skipped all.
+                 SKIP_REGULAR_EXPRESSION "CUDA found none"
+                 SKIP_RETURN_CODE 4)
+  endforeach()
+endfunction()
