@@ -12,7 +12,8 @@ set(LADDER_FALSE_ALARMS
 
 if(NOT LADDER_CPU_DEVICE)
   find_program(
-    LADDER_COMPUTE_SANITIZER compute-sanitizer HINTS "${CUDAToolkit_BIN_DIR}" "${CUDAToolkit_BIN_DIR}/../compute-sanitizer")
+    LADDER_COMPUTE_SANITIZER compute-sanitizer
+    HINTS "${CUDAToolkit_BIN_DIR}" "${CUDAToolkit_BIN_DIR}/../compute-sanitizer")
   mark_as_advanced(LADDER_COMPUTE_SANITIZER)
   if(LADDER_COMPUTE_SANITIZER)
     message(STATUS "Sanitizers: ${LADDER_COMPUTE_SANITIZER}")
