@@ -20,11 +20,14 @@ Outcome run_once(const Contender& contender, const Shape& shape, const Compariso
   outcome.run.core = contender.core;
   outcome.run.shape = shape;
   outcome.run.settings = contender.settings;
+  if (contender.resources) outcome.run.resources = contender.resources();
+  if (contender.global_bytes)
+    outcome.run.global_bytes = contender.global_bytes({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k});
 
   use_schedule(options.execution, schedule);
   const Multiply multiply = [&](const Gemm& gemm) { multiply_and_wait(contender, gemm); };
   if (options.verify) {
-    const Verdict verdict = verifier.check(multiply);
+    const Verdict verdict = verifier.check(multiply, contender.epilogue);
     outcome.run.verified = verdict.passed();
     if (verdict.passed()) outcome.run.rel_error = verdict.rel_error;
     outcome.sampled = verdict.sampled;

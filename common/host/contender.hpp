@@ -18,10 +18,19 @@ struct Contender {
   /// Called once for each set of inputs, before any launch with them. May be empty.
   std::function<void(const Gemm&)> prepare;
   std::function<void(const Gemm&, cudaStream_t)> launch;
+
+  // Of lessons that say so.
+  ReferenceEpilogue epilogue = {};
+  std::function<Resources()> resources = {};
+  std::function<double(const Gemm&)> global_bytes = {};
 };
 
 /// A lesson with every knob set. @throws std::invalid_argument for settings that it does not have.
 Contender contender_of(const Lesson& lesson, const std::string& label, const Settings& chosen);
+
+/// The other ways to the same result that the lesson names for these settings; none for most.
+std::vector<Contender> alternatives_to(const Lesson& lesson, const std::string& label,
+                                       const Settings& chosen);
 
 /// Prepares, launches and waits. @throws CudaError
 void multiply_and_wait(const Contender& contender, const Gemm& gemm);

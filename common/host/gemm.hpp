@@ -12,6 +12,8 @@ struct Gemm {
   const __nv_bfloat16* b = nullptr;
   __nv_bfloat16* c = nullptr;
   int m = 0, n = 0, k = 0;
+  /// A vector of n elements, for kernels that add it to every row of C before they round.
+  const __nv_bfloat16* bias = nullptr;
 
   /// Floating-point operations: a multiply and an add for each of m · n · k products.
   double flops() const { return 2.0 * m * n * k; }

@@ -32,6 +32,29 @@ struct Rung {
   Settings settings;  ///< what differs from the defaults
 };
 
+/// What a block of a kernel takes from the GPU. 0 is unknown: the CPU device has no registers.
+struct Resources {
+  std::string tile;  ///< of C, for example "128x256"
+  size_t shared_bytes = 0;
+  int registers = 0;  ///< of each thread, at launch
+  int blocks_per_sm = 0;
+};
+
+/// What a lesson makes of each sum of products before it rounds, for the verifier.
+struct ReferenceEpilogue {
+  std::function<double(double sum, double bias)> apply;  ///< empty: C is the sum, and there is no bias
+  /// The result for small integers is known bit for bit. If not, only the error on normal data is judged.
+  bool exact = true;
+};
+
+/// Another way to what a lesson computes, timed beside it.
+struct Alternative {
+  std::string label;  ///< for example "separate kernels"
+  std::function<void(const Gemm&, cudaStream_t)> launch;
+  ReferenceEpilogue epilogue;
+  std::function<double(const Gemm&)> global_bytes;  ///< see Lesson::global_bytes
+};
+
 /// A lesson as the programs see it; `lesson.cu` of each directory defines one.
 struct Lesson {
   std::string name;  ///< its directory, for example "03_double_buffer"
@@ -45,6 +68,13 @@ struct Lesson {
   std::function<void(const Gemm&, const Settings&)> check;
   /// Launches the kernel on the stream and returns; throws what `check` throws, and ladder::CudaError.
   std::function<void(const Gemm&, const Settings&, cudaStream_t)> launch;
+
+  // What follows is empty where a lesson has nothing to say.
+  std::function<Resources(const Settings&)> resources = {};
+  std::function<ReferenceEpilogue(const Settings&)> epilogue = {};
+  /// Bytes between global memory and the GPU, if every operand is read once and every result written once.
+  std::function<double(const Gemm&, const Settings&)> global_bytes = {};
+  std::function<std::vector<Alternative>(const Settings&)> alternatives = {};
 
   /// Every knob at its default, overridden by `chosen`.
   /// @throws std::invalid_argument for an unknown knob or value.

@@ -98,6 +98,16 @@ std::string overlap_cell(const Run& run) {
   return fixed(run.counters->overlap_cycles / run.counters->copy_cycles * 100, 0) + " %";
 }
 
+std::string shared_kb_cell(const Run& run) {
+  return run.resources ? fixed(double(run.resources->shared_bytes) / 1024, 1) : kUnknown;
+}
+std::string registers_cell(const Run& run) {
+  return run.resources && run.resources->registers ? count_cell(run.resources->registers) : kUnknown;
+}
+std::string blocks_cell(const Run& run) {
+  return run.resources && run.resources->blocks_per_sm ? count_cell(run.resources->blocks_per_sm) : kUnknown;
+}
+
 int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
                        const CommonOptions& options) {
   ResultFile results = new_result_file();
@@ -106,7 +116,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   if (!report.table_for_each_shape) table.header();
 
   Progress progress;
-  std::vector<std::string> complaints;
+  std::vector<std::string> complaints, traffic;
   bool sampled = false;
   for (const Shape& shape : options.shapes) {
     if (report.table_for_each_shape) {
@@ -118,6 +128,10 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
     compare(all, shape, options.comparison, progress, [&](const Outcome& outcome) {
       table.row(report.cells(outcome));
       results.runs.push_back(outcome.run);
+      // On the CPU device bytes are counted.
+      if (!on_cpu_device() && outcome.run.global_bytes && outcome.contender->epilogue.apply)
+        traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
+                          fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
       sampled |= outcome.sampled;
       if (!outcome.complaint.empty())
         complaints.push_back(outcome.contender->lesson + " (" + outcome.contender->label +
@@ -130,6 +144,8 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   if (!clocks.empty() || sampled) std::cout << "\n";
   if (!clocks.empty()) std::cout << clocks << "\n";
   if (sampled) std::cout << "sampled: one row in 16 compared with fp64, all elements checked to be finite\n";
+  if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
+  for (const std::string& line : traffic) std::cout << "  " << line << "\n";
   std::cout.flush();
   for (const std::string& complaint : complaints)
     std::cerr << report.program << ": error: wrong result of " << complaint << std::endl;

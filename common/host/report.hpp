@@ -34,6 +34,11 @@ std::string flops_per_byte_cell(const Run& run);
 /// The share of the copies' virtual time in which something was computed.
 std::string overlap_cell(const Run& run);
 
+/// What a block takes. Unknown figures are "-".
+std::string shared_kb_cell(const Run& run);
+std::string registers_cell(const Run& run);
+std::string blocks_cell(const Run& run);
+
 /// What a program's table looks like.
 struct Report {
   std::string program;  ///< begins the lines on stderr

@@ -67,6 +67,12 @@ Json json_of(const Run& run) {
     Json& counters = json["counters"];
     for_each_counter(*run.counters, [&](const char* name, auto value) { counters[name] = value; });
   }
+  if (run.resources)
+    json["resources"] = {{"tile", run.resources->tile},
+                         {"shared_bytes", run.resources->shared_bytes},
+                         {"registers", run.resources->registers},
+                         {"blocks_per_sm", run.resources->blocks_per_sm}};
+  if (run.global_bytes) json["global_bytes"] = *run.global_bytes;
   return json;
 }
 
@@ -91,6 +97,13 @@ Run run_of(const Json& json) {
                      [&](const char* name, auto& value) { json.at("counters").at(name).get_to(value); });
     run.counters = counters;
   }
+  if (json.contains("resources")) {
+    const Json& resources = json.at("resources");
+    run.resources =
+        Resources{resources.at("tile").get<std::string>(), resources.at("shared_bytes").get<size_t>(),
+                  resources.at("registers").get<int>(), resources.at("blocks_per_sm").get<int>()};
+  }
+  if (json.contains("global_bytes")) run.global_bytes = json.at("global_bytes").get<double>();
   return run;
 }
 

@@ -24,6 +24,8 @@ struct Run {
   std::optional<bool> verified;
   std::optional<double> rel_error;         ///< Frobenius norm, on normal data
   std::optional<LaunchCounters> counters;  ///< only on the CPU device
+  std::optional<Resources> resources;      ///< of lessons that say so
+  std::optional<double> global_bytes;      ///< likewise; see Lesson::global_bytes
 };
 
 struct ResultFile {

@@ -3,6 +3,7 @@
 #include "common/host/run_lesson.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 
 #include "common/host/command_line.hpp"
@@ -26,73 +27,75 @@ void print_choices(const Lesson& lesson) {
     std::cout << "  --shape " << named.name << "  " << named.shape.name() << "\n";
 }
 
-/// Columns and cells on the CPU device. A column for the schedule takes the place of others.
-Report cpu_report(const Lesson& lesson, const std::vector<Contender>& contenders,
-                  const CommonOptions& options) {
-  const int shape_width = widest_shape(options.shapes), settings_width = widest_label(contenders);
-  if (const int schedule_width = widest_schedule(options.comparison.execution))
-    return {lesson.name,
-            lesson.idea,
-            {{"shape", shape_width, false},
-             {"settings", settings_width, false},
-             {"schedule", schedule_width, false},
-             {"B/output", 8},
-             {"waits", 8},
-             {"conflicts", 9},
-             {"verified", 8, false}},
-            [](const Outcome& outcome) {
-              const Run& run = outcome.run;
-              return std::vector<std::string>{run.shape.name(),
-                                              outcome.contender->label,
-                                              outcome.schedule,
-                                              bytes_per_output_cell(run),
-                                              count_cell(run.counters->barrier_waits),
-                                              count_cell(run.counters->bank_conflicts),
-                                              verified_cell(outcome)};
-            }};
-  return {lesson.name,
-          lesson.idea,
-          {{"shape", shape_width, false},
-           {"settings", settings_width, false},
-           {"B/output", 8},
-           {"flops/B", 7},
-           {"waits", 8},
-           {"conflicts", 9},
-           {"overlap", 7},
-           {"verified", 8, false}},
-          [](const Outcome& outcome) {
-            const Run& run = outcome.run;
-            return std::vector<std::string>{run.shape.name(),
-                                            outcome.contender->label,
-                                            bytes_per_output_cell(run),
-                                            flops_per_byte_cell(run),
-                                            count_cell(run.counters->barrier_waits),
-                                            count_cell(run.counters->bank_conflicts),
-                                            overlap_cell(run),
-                                            verified_cell(outcome)};
-          }};
+/// A column of the table, and what stands in it.
+struct Figure {
+  Column column;
+  std::function<std::string(const Outcome&)> cell;
+};
+
+/// A cell that is made from the outcome's run alone.
+std::function<std::string(const Outcome&)> of_run(std::string (*cell)(const Run&)) {
+  return [cell](const Outcome& outcome) { return cell(outcome.run); };
 }
 
-/// Columns and cells on the GPU. The last rows are those of the libraries.
-Report gpu_report(const Lesson& lesson, const std::vector<Contender>& contenders,
-                  const CommonOptions& options) {
+std::vector<Figure> cpu_figures(const Execution& execution) {
+  std::vector<Figure> figures;
+  // A column for the schedule takes the place of others.
+  const int schedule_width = widest_schedule(execution);
+  if (schedule_width)
+    figures.push_back(
+        {{"schedule", schedule_width, false}, [](const Outcome& outcome) { return outcome.schedule; }});
+  figures.push_back({{"B/output", 8}, of_run(bytes_per_output_cell)});
+  if (!schedule_width) figures.push_back({{"flops/B", 7}, of_run(flops_per_byte_cell)});
+  figures.push_back(
+      {{"waits", 8}, [](const Outcome& outcome) { return count_cell(outcome.run.counters->barrier_waits); }});
+  figures.push_back({{"conflicts", 9}, [](const Outcome& outcome) {
+                       return count_cell(outcome.run.counters->bank_conflicts);
+                     }});
+  if (!schedule_width) figures.push_back({{"overlap", 7}, of_run(overlap_cell)});
+  return figures;
+}
+
+std::vector<Figure> gpu_figures(int time_width) {
+  return {{{"time us", time_width}, of_run(time_cell)},
+          {{"+- %", 5}, of_run(spread_cell)},
+          {{"TFLOP/s", 7}, of_run(tflops_cell)},
+          {{"% cuBLAS", 8}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_cublas); }}};
+}
+
+/// The table of a lesson. Where it says what its blocks take, three columns more are too wide, so that every
+/// shape gets a table of its own. On the GPU the last rows are those of the libraries.
+Report make_report(const Lesson& lesson, const std::vector<Contender>& contenders,
+                   const CommonOptions& options) {
   constexpr int kWidestLibrary = 32;
-  return {lesson.name,
-          lesson.idea,
-          {{"shape", widest_shape(options.shapes), false},
-           {"settings", std::max(widest_label(contenders), kWidestLibrary), false},
-           {"time us", 10},
-           {"+- %", 5},
-           {"TFLOP/s", 7},
-           {"% cuBLAS", 8},
-           {"verified", 8, false}},
-          [](const Outcome& outcome) {
-            const Run& run = outcome.run;
-            return std::vector<std::string>{run.shape.name(),      outcome.contender->label,
-                                            time_cell(run),        spread_cell(run),
-                                            tflops_cell(run),      percent_cell(outcome.percent_of_cublas),
-                                            verified_cell(outcome)};
-          }};
+  const bool with_resources = lesson.resources != nullptr;
+  std::vector<Figure> figures;
+  if (!with_resources)
+    figures.push_back({{"shape", widest_shape(options.shapes), false},
+                       [](const Outcome& outcome) { return outcome.run.shape.name(); }});
+  figures.push_back(
+      {{"settings", std::max(widest_label(contenders), on_cpu_device() ? 0 : kWidestLibrary), false},
+       [](const Outcome& outcome) { return outcome.contender->label; }});
+  const std::vector<Figure> measured =
+      on_cpu_device() ? cpu_figures(options.comparison.execution) : gpu_figures(with_resources ? 7 : 10);
+  figures.insert(figures.end(), measured.begin(), measured.end());
+  if (with_resources) {
+    figures.push_back({{"smem KB", 7}, of_run(shared_kb_cell)});
+    if (!on_cpu_device()) {
+      figures.push_back({{"regs", 4}, of_run(registers_cell)});
+      figures.push_back({{"blk/SM", 6}, of_run(blocks_cell)});
+    }
+  }
+  figures.push_back({{"verified", 8, false}, verified_cell});
+
+  Report report{lesson.name, lesson.idea, {}, {}, with_resources};
+  for (const Figure& figure : figures) report.columns.push_back(figure.column);
+  report.cells = [figures](const Outcome& outcome) {
+    std::vector<std::string> cells;
+    for (const Figure& figure : figures) cells.push_back(figure.cell(outcome));
+    return cells;
+  };
+  return report;
 }
 
 int run(const Lesson& lesson, int argc, char** argv) {
@@ -127,11 +130,12 @@ int run(const Lesson& lesson, int argc, char** argv) {
   std::vector<Contender> contenders;
   for (const Settings& settings : combinations) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));
+    if (!on_cpu_device())  // they are for the clock
+      for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
+        contenders.push_back(other);
     for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
   }
-  const Report report =
-      on_cpu_device() ? cpu_report(lesson, contenders, options) : gpu_report(lesson, contenders, options);
-  return report_comparisons(report, contenders, options);
+  return report_comparisons(make_report(lesson, contenders, options), contenders, options);
 }
 
 }  // namespace

@@ -21,9 +21,11 @@ class InputSets {
     for (int i = 0; i < count; ++i) {
       Buffers set{DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.k),
                   DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n),
-                  DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.n)};
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.n),
+                  DeviceBuffer<__nv_bfloat16>(shape.n)};
       fill(set.a.data(), set.a.size(), NormalValues{2 * (seed + i)});
       fill(set.b.data(), set.b.size(), NormalValues{2 * (seed + i) + 1});
+      fill(set.bias.data(), set.bias.size(), NormalValues{~(seed + i)});
       sets_.push_back(std::move(set));
     }
   }
@@ -32,12 +34,12 @@ class InputSets {
 
   Gemm operator[](int i) {
     Buffers& set = sets_[i % sets_.size()];
-    return {set.a.data(), set.b.data(), set.c.data(), shape_.m, shape_.n, shape_.k};
+    return {set.a.data(), set.b.data(), set.c.data(), shape_.m, shape_.n, shape_.k, set.bias.data()};
   }
 
  private:
   struct Buffers {
-    DeviceBuffer<__nv_bfloat16> a, b, c;
+    DeviceBuffer<__nv_bfloat16> a, b, c, bias;
   };
   Shape shape_;
   std::vector<Buffers> sets_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/host/bf16.hpp"
 #include "common/host/fill.hpp"
 
 namespace ladder {
@@ -22,18 +23,29 @@ template <class MakeValues>
 Verifier::Problem Verifier::make_problem(const MakeValues& values_of_seed) const {
   Problem problem{DeviceBuffer<__nv_bfloat16>(size_t(shape_.m) * shape_.k),
                   DeviceBuffer<__nv_bfloat16>(size_t(shape_.k) * shape_.n),
+                  DeviceBuffer<__nv_bfloat16>(shape_.n),
                   {}};
   fill(problem.a.data(), problem.a.size(), values_of_seed(2 * seed_));
   fill(problem.b.data(), problem.b.size(), values_of_seed(2 * seed_ + 1));
+  fill(problem.bias.data(), problem.bias.size(), values_of_seed(~seed_));
   problem.reference =
       reference_product({problem.a.data(), problem.b.data(), nullptr, shape_.m, shape_.n, shape_.k},
                         rows_to_compare(shape_, affordable_products()));
   return problem;
 }
 
+Reference Verifier::finished(const Problem& problem, const ReferenceEpilogue& epilogue) {
+  Reference reference = problem.reference;
+  const std::vector<__nv_bfloat16> bias = download(problem.bias.data(), problem.bias.size());
+  for (size_t i = 0; i < reference.values.size(); ++i)
+    reference.values[i] = epilogue.apply(reference.values[i], to_float(bias[i % bias.size()]));
+  return reference;
+}
+
 std::string Verifier::run(const Problem& problem, const Multiply& multiply, const std::string& context) {
   c_.poison();
-  multiply({problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k});
+  multiply(
+      {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
   const std::string complaint = c_.canary_complaint();
   return complaint.empty() ? "" : complaint + " (" + shape_.name() + ", " + context + ")";
 }
@@ -44,27 +56,36 @@ Verifier::Problem& Verifier::integers() {
   return *integers_;
 }
 
-Verdict Verifier::check_exact(const Multiply& multiply) {
+Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
   const Problem& problem = integers();
   const std::string context = "small integers, data seed " + std::to_string(seed_);
   const std::string complaint = run(problem, multiply, context);
   if (!complaint.empty()) return {complaint, problem.reference.sampled(), 0};
-  return compare_exact(problem.reference, c_.download(), context);
+  const auto judge = [&](const Reference& reference) {
+    return compare_exact(reference, c_.download(), context);
+  };
+  return epilogue.apply ? judge(finished(problem, epilogue)) : judge(problem.reference);
 }
 
-Verdict Verifier::check_normal(const Multiply& multiply) {
+Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
   if (!normal_) normal_ = make_problem([](uint64_t seed) { return NormalValues{seed}; });
   const std::string context = "normal data, data seed " + std::to_string(seed_);
   const std::string complaint = run(*normal_, multiply, context);
   if (!complaint.empty()) return {complaint, normal_->reference.sampled(), 0};
-  return compare_close(normal_->reference, c_.download(), context);
+  const auto judge = [&](const Reference& reference) {
+    return compare_close(reference, c_.download(), context);
+  };
+  return epilogue.apply ? judge(finished(*normal_, epilogue)) : judge(normal_->reference);
 }
 
 void Verifier::run_unverified(const Multiply& multiply) { run(integers(), multiply, ""); }
 
-Verdict Verifier::check(const Multiply& multiply) {
-  const Verdict exact = check_exact(multiply);
-  return exact.passed() ? check_normal(multiply) : exact;
+Verdict Verifier::check(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
+  if (epilogue.exact) {
+    const Verdict exact = check_exact(multiply, epilogue);
+    if (!exact.passed()) return exact;
+  }
+  return check_normal(multiply, epilogue);
 }
 
 }  // namespace ladder

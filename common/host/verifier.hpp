@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/host/device_buffer.hpp"
+#include "common/host/lesson.hpp"
 #include "common/host/output_matrix.hpp"
 #include "common/host/shape.hpp"
 #include "common/host/verdict.hpp"
@@ -23,22 +24,25 @@ class Verifier {
   Verifier(const Shape& shape, uint64_t seed);
 
   /// Small integers: any order of summation gives the same bits.
-  Verdict check_exact(const Multiply& multiply);
+  Verdict check_exact(const Multiply& multiply, const ReferenceEpilogue& epilogue = {});
   /// Normal data: catches what integers hide, such as sums that are rounded too early.
-  Verdict check_normal(const Multiply& multiply);
-  /// Both; stops at the first that fails. rel_error is that of the normal data.
-  Verdict check(const Multiply& multiply);
+  Verdict check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue = {});
+  /// Both, or the second alone where the epilogue is not exact; stops at the first that fails. rel_error is
+  /// that of the normal data.
+  Verdict check(const Multiply& multiply, const ReferenceEpilogue& epilogue = {});
   /// Only multiplies, the small integers.
   void run_unverified(const Multiply& multiply);
 
  private:
   struct Problem {
-    DeviceBuffer<__nv_bfloat16> a, b;
-    Reference reference;
+    DeviceBuffer<__nv_bfloat16> a, b, bias;
+    Reference reference;  // A · B
   };
   template <class MakeValues>
   Problem make_problem(const MakeValues& values_of_seed) const;
   Problem& integers();
+  /// The product after an epilogue.
+  static Reference finished(const Problem& problem, const ReferenceEpilogue& epilogue);
   std::string run(const Problem& problem, const Multiply& multiply, const std::string& context);
 
   Shape shape_;

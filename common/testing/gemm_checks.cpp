@@ -84,11 +84,14 @@ void for_each_schedule(const std::function<void()>& test, int random_seeds) {
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
   const std::string command = replay_command(lesson, shape, settings);
   try {
-    const Contender contender = contender_of(lesson, lesson.name, settings);
-    const Verdict verdict =
-        verifier_of(shape).check([&](const Gemm& gemm) { multiply_and_wait(contender, gemm); });
-    INFO(verdict.complaint << "\nrepeat it with: " << command);
-    CHECK(verdict.passed());
+    std::vector<Contender> contenders = alternatives_to(lesson, lesson.name, settings);
+    contenders.push_back(contender_of(lesson, lesson.name, settings));
+    for (const Contender& contender : contenders) {
+      const Verdict verdict = verifier_of(shape).check(
+          [&](const Gemm& gemm) { multiply_and_wait(contender, gemm); }, contender.epilogue);
+      INFO(contender.label << ": " << verdict.complaint << "\nrepeat it with: " << command);
+      CHECK(verdict.passed());
+    }
   } catch (const std::exception& error) {
     FAIL_CHECK(message_of(error, command));
   }

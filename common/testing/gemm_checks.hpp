@@ -23,7 +23,8 @@ void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
 
 /// Runs the lesson and fails the test unless the result is right twice (see Verifier: small integers bit for
 /// bit, normal data against fp64, C poisoned before, canaries around it). The message ends with a command
-/// line that repeats the run. A rule of the CPU device that is broken fails the test too.
+/// line that repeats the run. The lesson's alternatives for these settings must be right, too. A rule of the
+/// CPU device that is broken fails the test too.
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// check_gemm by every schedule.

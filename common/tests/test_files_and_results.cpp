@@ -39,6 +39,8 @@ ladder::ResultFile example() {
   counted.counters = ladder::LaunchCounters{};
   counted.counters->barrier_waits = 12;
   counted.counters->overlap_cycles = 0.5;
+  counted.resources = ladder::Resources{"128x256", 230400, 168, 1};
+  counted.global_bytes = 4e6;
   return {"2026-11-21", "abc123", "NVIDIA H200", "580.159", "CUDA 13.0", {timed, counted}};
 }
 
@@ -71,6 +73,16 @@ TEST_CASE("On the CPU device times are null and counters are added") {
     CHECK(run[field].is_null());
   CHECK(run["counters"]["barrier_waits"] == 12);
   CHECK(run["counters"]["overlap_cycles"] == 0.5);
+}
+
+TEST_CASE("What a block takes is in the result file of lessons that say so") {
+  const ladder::Run run = ladder::from_json(ladder::to_json(example())).runs[1];
+  CHECK(run.resources->tile == "128x256");
+  CHECK(run.resources->shared_bytes == 230400);
+  CHECK(run.resources->registers == 168);
+  CHECK(run.resources->blocks_per_sm == 1);
+  CHECK(run.global_bytes == 4e6);
+  CHECK_FALSE(ladder::from_json(ladder::to_json(example())).runs[0].resources);
 }
 
 TEST_CASE("A result file is read as it was written") {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "common/host/command_line.hpp"
+#include "common/host/contender.hpp"
 #include "common/host/device.hpp"
 #include "common/host/device_buffer.hpp"
 #include "common/host/npy.hpp"
@@ -175,6 +176,36 @@ TEST_CASE("No line of a table is longer than 100 characters") {
   skip_unless_cpu_device();
   for (const Result& result : {run_fake({"--size", "8", "--slots", "1"}), run_climb({"--size", "8"})})
     for (const std::string& line : ladder::split(result.out, '\n')) CHECK(line.size() <= 100);
+}
+
+TEST_CASE("A lesson that says what its blocks take gets a column for it and a table for each shape") {
+  skip_unless_cpu_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.resources = [](const ladder::Settings& settings) {
+    return ladder::Resources{"8x8", 1024 * std::stoul(settings.at("slots"))};
+  };
+  const Result result = run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); },
+                            {"--slots", "1,3", "--size", "8,16"});
+  CHECK(result.exit_code == 0);
+  CHECK(lines_with(result.out, "smem KB") == 2);
+  CHECK(lines_with(result.out, "16x16x16 (M x N x K)") == 1);
+  CHECK(lines_with(result.out, " 3.0  yes") == 2);
+  for (const std::string& line : ladder::split(result.out, '\n')) CHECK(line.size() <= 100);
+}
+
+TEST_CASE("Alternatives to a lesson have their own launch, and results tell them from the lesson") {
+  ladder::Lesson lesson = ladder::fake::lesson();
+  CHECK(ladder::alternatives_to(lesson, "slots=3", {{"slots", "3"}}).empty());
+  lesson.alternatives = [](const ladder::Settings& settings) {
+    ladder::Alternative alternative;
+    alternative.label = "on " + settings.at("slots") + " slots elsewhere";
+    return std::vector<ladder::Alternative>{alternative};
+  };
+  const auto others = ladder::alternatives_to(lesson, "slots=3", {{"slots", "3"}, {"core", "fma"}});
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].label == "slots=3, on 3 slots elsewhere");
+  CHECK(others[0].settings.at("instead") == "on 3 slots elsewhere");
+  CHECK_FALSE(others[0].launch);
 }
 
 TEST_CASE("A list of schedules gives a row for each") {

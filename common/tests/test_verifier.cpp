@@ -1,5 +1,6 @@
 /// @file
 /// Tests of the verifier: every mistake of a kernel must be seen, and named; a right result must pass.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -7,6 +8,7 @@
 
 #include "common/host/bf16.hpp"
 #include "common/host/device.hpp"
+#include "common/host/device_buffer.hpp"
 #include "common/host/fill.hpp"
 #include "common/host/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
@@ -61,6 +63,25 @@ TEST_CASE("A right result passes for one row, one column and one product") {
     INFO(shape.name());
     CHECK(Verifier(shape, 1).check(with(Mistake::none)).complaint == "");
   }
+}
+
+TEST_CASE("An epilogue is part of what is right, bit for bit where it is exact") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto add_bias_and_keep_positive = [](const ladder::Gemm& gemm) {
+    ladder::fake::multiply(gemm);
+    std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+    const std::vector<__nv_bfloat16> bias = ladder::download(gemm.bias, gemm.n);
+    for (size_t i = 0; i < c.size(); ++i)
+      c[i] = ladder::to_bf16(std::max(0.0f, ladder::to_float(c[i]) + ladder::to_float(bias[i % gemm.n])));
+    CUDA_CHECK(cudaMemcpy(gemm.c, c.data(), c.size() * sizeof c[0], cudaMemcpyHostToDevice));
+  };
+  const ladder::ReferenceEpilogue epilogue = {
+      [](double sum, double bias) { return std::max(0.0, sum + bias); }, true};
+  Verifier verifier({5, 8, 2}, 7);  // sums of two products fit into bf16
+  CHECK(verifier.check(add_bias_and_keep_positive, epilogue).complaint == "");
+  CHECK_FALSE(verifier.check_exact(add_bias_and_keep_positive).passed());
+  CHECK_FALSE(verifier.check_exact(with(Mistake::none), epilogue).passed());
+  CHECK_FALSE(verifier.check_normal(with(Mistake::none), epilogue).passed());
 }
 
 TEST_CASE("A C that was never written fails, and is called so") {
