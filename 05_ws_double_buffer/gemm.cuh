@@ -2,7 +2,8 @@
 /// Lesson 05: the same roles with a ring of slots, so that the loader runs ahead of compute.
 ///
 /// Added since 04: kSlots slots, a tile twice as wide, which each warpgroup can hold because the loader gives
-/// it its registers (setmaxnreg), and wgmma that is never drained: a slot is released one step late.
+/// it its registers (setmaxnreg), wgmma that is never drained (a slot is released one step late), and an
+/// epilogue that finishes C while it is still in registers.
 #pragma once
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
@@ -20,26 +21,36 @@
 namespace lesson05 {
 using ladder::Gemm;
 
-constexpr ladder::TileShape kTile{128, 256, 64};
-constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64 rows of A
-constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
-constexpr int kLoaderWarp = kWarpgroups * 4, kStorerWarp = kLoaderWarp + 1;  ///< a storer for each warpgroup
-constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kStagedColumns = 128;  ///< half a tile at a time is staged: that leaves room for a fourth slot
+/// What is chosen at compile time: how many warpgroups compute for one that moves tiles, and slots.
+template <int kComputeWarpgroups, int kRingSlots>
+struct Shape {
+  static constexpr int kWarpgroups = kComputeWarpgroups;  ///< each multiplies 64 rows of A
+  static constexpr int kSlots = kRingSlots;
+  static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
+  /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
+  static constexpr int kLoaderWarp = kWarpgroups * 4, kStorerWarp = kLoaderWarp + 1;
+  /// The 64 K registers of an SM are 255 for each of 256 threads, 168 for each of 384, 128 for each of 512:
+  /// too few for the 128 accumulators of 64 x 256, so three warpgroups compute a narrower tile.
+  static constexpr ladder::TileShape kTile{64 * kWarpgroups, kWarpgroups < 3 ? 256 : 128, 64};
+  static constexpr bool kMovesRegisters = kWarpgroups == 2;
+  static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+  /// Half a tile at a time is staged: that leaves room for one more slot.
+  static constexpr int kStagedColumns = kTile.n / 2;
 
-using Core = ladder::WgmmaCore<kTile.n>;
-using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
-using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
-using HalfC = ladder::SwizzledTile<64, kStagedColumns>;
+  using Core = ladder::WgmmaCore<kTile.n>;
+  using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
+  using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
+  using HalfC = ladder::SwizzledTile<64, kStagedColumns>;
+};
 
 /// The ring, and a staging tile with its pipeline for each compute warpgroup.
-template <int kSlots>
+template <class Shape>
 struct SharedStorage {
-  TileA a[kSlots];
-  TileB b[kSlots];
-  HalfC c[kWarpgroups];
-  ladder::Pipeline<kSlots> pipe_lc;
-  ladder::Pipeline<1> pipe_cs[kWarpgroups];
+  typename Shape::TileA a[Shape::kSlots];
+  typename Shape::TileB b[Shape::kSlots];
+  typename Shape::HalfC c[Shape::kWarpgroups];
+  ladder::Pipeline<Shape::kSlots> pipe_lc;
+  ladder::Pipeline<1> pipe_cs[Shape::kWarpgroups];
 };
 
 struct TensorMaps {
@@ -47,15 +58,16 @@ struct TensorMaps {
 };
 
 /// One thread keeps the ring full: it runs up to kSlots tiles ahead of the tensor cores.
-template <int kSlots>
-__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+template <class Shape>
+__device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
                                            const ladder::TileWalk& walk, int k_steps) {
-  ladder::Producer<kSlots> pipe(smem.pipe_lc);
+  constexpr ladder::TileShape kTile = Shape::kTile;
+  ladder::Producer<Shape::kSlots> pipe(smem.pipe_lc);
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
     const auto tile = walk.at(index);
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = pipe.producer_acquire();  // waits until both compute warpgroups have released the slot
-      pipe.expect_bytes(sizeof(TileA) + sizeof(TileB));
+      const int slot = pipe.producer_acquire();  // waits until all compute warpgroups have released it
+      pipe.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe.barrier());
 #pragma unroll
       for (int column = 0; column < kTile.n; column += 64)
@@ -67,15 +79,15 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
 }
 
 /// Each warpgroup multiplies its 64 rows and hands finished tiles to its storer, half by half.
-template <int kSlots>
-__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ladder::TileWalk& walk,
-                                              int k_steps) {
+template <class Shape, class Epilogue>
+__device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const ladder::TileWalk& walk,
+                                              int k_steps, const Epilogue& epilogue) {
   const int me = ladder::warpgroup_index(), my_rows = 64 * me;
-  ladder::Consumer<kSlots> loaded(smem.pipe_lc);
+  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
   ladder::Producer<1> finished(smem.pipe_cs[me]);
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    Core core;
+    typename Shape::Core core;
     for (int step = 0; step < k_steps; ++step) {
       const int slot = loaded.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
@@ -85,28 +97,30 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const
     core.template finish<0>();
     loaded.consumer_release(elected);
 
+    const int first_column = walk.at(index).column * Shape::kTile.n;
     finished.producer_acquire();  // waits until the storer has read what was staged before
-    ladder::stage_fragment<0>(core.d, smem.c[me], 0);
+    ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
     finished.producer_commit();
     finished.producer_acquire();
-    ladder::stage_fragment<kStagedColumns>(core.d, smem.c[me], 0);
+    ladder::stage_fragment<Shape::kStagedColumns>(core.d, smem.c[me], 0, epilogue, first_column);
     ptx::fence_proxy_async();
     finished.producer_commit();
   }
 }
 
 /// One thread sends what warpgroup `whose` has staged to global memory.
-template <int kSlots>
-__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+template <class Shape>
+__device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
                                             const ladder::TileWalk& walk, int whose) {
+  constexpr ladder::TileShape kTile = Shape::kTile;
   ladder::Consumer<1> pipe(smem.pipe_cs[whose]);
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
     const auto tile = walk.at(index);
-    for (int half = 0; half < kTile.n; half += kStagedColumns) {
+    for (int half = 0; half < kTile.n; half += Shape::kStagedColumns) {
       pipe.consumer_wait();
 #pragma unroll
-      for (int column = 0; column < kStagedColumns; column += 64)
+      for (int column = 0; column < Shape::kStagedColumns; column += 64)
         ptx::tma_store(&maps.c, &smem.c[whose].panels[column / 64], tile.column * kTile.n + half + column,
                        tile.row * kTile.m + 64 * whose);
       ptx::tma_store_commit();
@@ -118,47 +132,50 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
-template <int kSlots>
-__global__ void __launch_bounds__(kThreads, 1)
-    gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps) {
-  auto& smem = ladder::shared_storage<SharedStorage<kSlots>>();
+template <class Shape, class Epilogue>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps,
+         const Epilogue epilogue) {
+  auto& smem = ladder::shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, kWarpgroups);
+    smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups);
     for (auto& pipe_cs : smem.pipe_cs) pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
 
   const int warp = threadIdx.x / ladder::kWarp;
-  if (warp < kLoaderWarp) {
-    ptx::setmaxnreg_inc<kComputeRegisters>();
-    compute_tiles(smem, walk, k_steps);
+  if (warp < Shape::kLoaderWarp) {
+    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_inc<Shape::kComputeRegisters>();
+    compute_tiles(smem, walk, k_steps, epilogue);
   } else {
-    ptx::setmaxnreg_dec<kMoverRegisters>();
+    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
     if (ladder::lane_index() == 0) {
-      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
-      if (warp >= kStorerWarp && warp < kStorerWarp + kWarpgroups)
-        store_tiles(smem, maps, walk, warp - kStorerWarp);
+      if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
+      if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
+        store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);
     }
   }
 }
 
 /// As many blocks as the GPU holds at one time, or as there are tiles.
-template <int kSlots>
-void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
+template <class Shape, class Epilogue>
+void launch_gemm(const Gemm& p, int group, const Epilogue& epilogue, cudaStream_t stream) {
+  constexpr ladder::TileShape kTile = Shape::kTile;
   const TensorMaps maps = {ladder::make_tensor_map(p.a, p.m, p.k, kTile.m, kTile.k),
                            ladder::make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
                            ladder::make_tensor_map(p.c, p.m, p.n, 64, 64)};
   const ladder::TileWalk walk{ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n), group};
   const int tiles = walk.tile_rows * walk.tile_columns;
-  const int resident = ladder::resident_blocks(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>));
-  ladder::launch(gemm<kSlots>,
+  const auto kernel = gemm<Shape, Epilogue>;
+  const int resident = ladder::resident_blocks(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>));
+  ladder::launch(kernel,
                  {.name = "05_ws_double_buffer",
                   .grid = dim3(tiles < resident ? tiles : resident),
-                  .block = dim3(kThreads),
-                  .shared_bytes = sizeof(SharedStorage<kSlots>),
+                  .block = dim3(Shape::kThreads),
+                  .shared_bytes = sizeof(SharedStorage<Shape>),
                   .stream = stream},
-                 maps, walk, ladder::tiles_over(p.k, kTile.k));
+                 maps, walk, ladder::tiles_over(p.k, kTile.k), epilogue);
 }
 
 /// The lesson, its knobs and its rungs.

@@ -1,19 +1,33 @@
 /// @file
-/// Lesson 05's kernel: a ring of slots between roles, at the trip counts where parities go wrong.
+/// Lesson 05's kernel: a ring of slots between roles, at the trip counts where parities go wrong; ratios of
+/// roles; epilogues.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
+#include <utility>
 
 #include "05_ws_double_buffer/gemm.cuh"
+#include "common/host/contender.hpp"
+#include "common/host/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
+using Catch::Matchers::ContainsSubstring;
 using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
+
+namespace {
+/// A ring, and the extent of its tile.
+struct Choice {
+  std::string ratio;
+  int slots, rows, columns;
+};
+}  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
@@ -46,6 +60,77 @@ TEST_CASE("05: every order of tiles covers C") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto group = GENERATE("1", "4", "8", "16");
   check_gemm(lesson05::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"group", group}});
+}
+
+TEST_CASE("05: every ratio of roles survives any number of steps") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto [ratio, slots, rows, columns] = GENERATE(Choice{"1:1", 2, 64, 256}, Choice{"1:1", 5, 64, 256},
+                                                      Choice{"1:3", 2, 192, 128}, Choice{"1:3", 5, 192, 128});
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson05::lesson(), {rows, columns, 64 * steps},
+                                {{"slots", std::to_string(slots)}, {"ratio", ratio}}, 1);
+}
+
+TEST_CASE("05: every ratio of roles covers C, tile after tile, and its edges") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto ratio = GENERATE("1:1", "1:3");
+  const auto shape = GENERATE(Shape{192 * 2 + 65, 256 * 2 + 72, 200}, Shape{1, 8, 8}, Shape{130, 136, 64});
+  check_gemm_on_all_schedules(lesson05::lesson(), shape, {{"ratio", ratio}, {"slots", "3"}}, 1);
+}
+
+TEST_CASE("05: an epilogue finishes every element, as separate kernels do") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto epilogue = GENERATE("bias_relu", "bias_gelu");
+  const auto ratio = GENERATE("1:1", "1:2", "1:3");
+  const auto shape =
+      GENERATE(Shape{192, 256, 128},  // GELU is far from ReLU where sums are small: few products
+               Shape{65, 136, 200}, Shape{1, 8, 8}, Shape{257, 520, 16});
+  check_gemm_on_all_schedules(lesson05::lesson(), shape, {{"ratio", ratio}, {"epilogue", epilogue}}, 1);
+}
+
+TEST_CASE("05: the verifier sees an epilogue that is missing, or another") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto contender = [](const std::string& epilogue) {
+    return ladder::contender_of(lesson05::lesson(), "05", {{"epilogue", epilogue}});
+  };
+  ladder::Verifier verifier({65, 136, 64}, 1);
+  for (const char* wanted : {"none", "bias_relu", "bias_gelu"})
+    for (const char* applied : {"none", "bias_relu", "bias_gelu"}) {
+      const ladder::Contender lesson = contender(applied);
+      INFO(applied << " instead of " << wanted);
+      CHECK(verifier
+                .check([&](const ladder::Gemm& gemm) { multiply_and_wait(lesson, gemm); },
+                       contender(wanted).epilogue)
+                .passed() == (std::string(wanted) == applied));
+    }
+}
+
+TEST_CASE("05: an epilogue without a bias is refused") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const ladder::Gemm no_bias{nullptr, nullptr, nullptr, 128, 256, 64};
+  CHECK_THROWS_WITH(
+      lesson05::lesson().launch(no_bias, lesson05::lesson().settings({{"epilogue", "bias_relu"}}), nullptr),
+      ContainsSubstring("--epilogue bias_relu") && ContainsSubstring("needs a bias"));
+}
+
+TEST_CASE("05: a ring that does not fit is refused with its sizes") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  expect_refused(lesson05::lesson(), {128, 256, 64}, {{"slots", "5"}},
+                 {"--slots 5", "48 KB", "32 KB", "227 KB"});
+}
+
+TEST_CASE("05: shared memory grows by one tile of A and one of B for each slot") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const ladder::Lesson& lesson = lesson05::lesson();
+  const auto bytes = [&](const std::string& slots, const std::string& ratio) {
+    return lesson.resources(lesson.settings({{"slots", slots}, {"ratio", ratio}})).shared_bytes;
+  };
+  for (const auto& [ratio, slot_bytes] : {std::pair("1:1", 40), std::pair("1:2", 48), std::pair("1:3", 40)}) {
+    const size_t growth = bytes("3", ratio) - bytes("2", ratio);
+    CHECK(growth / 1024 == static_cast<size_t>(slot_bytes));  // and the barriers, which hide in the padding
+  }
+  CHECK(bytes("4", "1:2") > 224 * 1024);
+  CHECK(lesson.resources(lesson.settings()).tile == "128x256");
 }
 
 TEST_CASE("05: rows that TMA cannot copy are refused") {
