@@ -46,8 +46,9 @@ else()
   message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
   target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart_static)
-  # Warnings are errors, a register spill among them.
-  set(cuda_options -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror -Xptxas=--warn-on-spills)
+  # Warnings are errors, a register spill among them unless the target's property LADDER_MAY_SPILL is on.
+  set(cuda_options -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror
+      "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LADDER_MAY_SPILL>>>:-Xptxas=--warn-on-spills>")
   target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
 endif()
 target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}")

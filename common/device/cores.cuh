@@ -14,6 +14,7 @@
 
 #include "common/device/swizzled_tile.cuh"
 #include "common/device/thread_ids.cuh"
+#include "common/device/trace.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mma_sync.cuh"
 #include "common/ptx/wgmma.cuh"
@@ -31,6 +32,7 @@ template <int kN>
 struct WgmmaCore {
   static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
   float d[kN / 2];
+  [[no_unique_address]] trace::Stopwatch products;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
   /// barrier.
@@ -39,6 +41,7 @@ struct WgmmaCore {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
+    products.start(first);
     static_assert(kK == 64, "one panel of A");
     // A has k contiguous: 16 columns are 32 bytes within the swizzled row. B has n contiguous: 16 rows are
     // 2048 bytes.
@@ -57,8 +60,10 @@ struct WgmmaCore {
 
   template <int kInFlight>
   __device__ __forceinline__ void finish() {
+    products.start();  // if none was started since: the wait is what is measured
     ptx::wgmma_wait_group<kInFlight>();
     if constexpr (kInFlight == 0) ptx::keep_in_registers(d);
+    products.stop(trace::Event::compute);
   }
 };
 
@@ -69,12 +74,14 @@ template <int kN>
 struct MmaSyncCore {
   static constexpr int kBlocksPerSm = 1;
   float d[kN / 2];
+  [[no_unique_address]] trace::Stopwatch products;
 
   __device__ __forceinline__ void publish() {}
 
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
+    products.start(first);
     if (first) clear(d);
     const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
 #pragma unroll
@@ -93,7 +100,9 @@ struct MmaSyncCore {
   }
 
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {}
+  __device__ __forceinline__ void finish() {
+    products.stop(trace::Event::compute);
+  }
 };
 
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
@@ -101,12 +110,14 @@ template <int kN>
 struct FmaCore {
   static constexpr int kBlocksPerSm = 2;
   float d[kN / 2];
+  [[no_unique_address]] trace::Stopwatch products;
 
   __device__ __forceinline__ void publish() {}
 
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
+    products.start(first);
     if (first) clear(d);
     const int lane = lane_index(), upper = row + 16 * warp_in_warpgroup() + lane / 4, column = lane % 4 * 2;
     for (int k = 0; k < kK; k += 8) {
@@ -132,7 +143,9 @@ struct FmaCore {
   }
 
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {}
+  __device__ __forceinline__ void finish() {
+    products.stop(trace::Event::compute);
+  }
 };
 
 }  // namespace ladder

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "common/device/trace.cuh"
 #include "common/ptx/mbarrier.cuh"
 
 namespace ladder {
@@ -23,6 +24,8 @@ struct Pipeline {
       ptx::mbarrier_init(&empty[slot], consumers);
       ptx::mbarrier_name(&full[slot], full_name, slot);
       ptx::mbarrier_name(&empty[slot], empty_name, slot);
+      trace::name_barrier(&full[slot], full_name, slot);
+      trace::name_barrier(&empty[slot], empty_name, slot);
     }
   }
 };
@@ -50,7 +53,11 @@ class Producer {
   /// Waits until the next slot is empty, and says which it is. On the first lap all are: a wait for the other
   /// parity returns at once.
   __device__ __forceinline__ int producer_acquire() {
-    ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
+    {
+      const trace::Span span(&pipeline_.empty[position_.slot]);
+      ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
+    }
+    filling_.start();
     return position_.slot;
   }
   /// The slot is full when this many bytes have landed, and counted themselves at barrier().
@@ -59,16 +66,21 @@ class Producer {
   }
   __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
-  __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
+  __device__ __forceinline__ void producer_commit_bytes() {
+    filling_.stop(trace::Event::load);
+    position_.advance();
+  }
   /// Says that this thread has filled its part of the slot, and goes on.
   __device__ __forceinline__ void producer_commit() {
     ptx::mbarrier_arrive(barrier());
+    filling_.stop(trace::Event::stage);
     position_.advance();
   }
 
  private:
   Pipeline<kSlots>& pipeline_;
   RingPosition<kSlots> position_;
+  [[no_unique_address]] trace::Stopwatch filling_;
 };
 
 /// The consumer's end. A slot may be released later than the next one is waited for: wait and release keep
@@ -81,6 +93,7 @@ class Consumer {
   /// Waits until the next slot is full, and says which it is.
   __device__ __forceinline__ int consumer_wait() {
     const int slot = waited_.slot;
+    const trace::Span span(&pipeline_.full[slot]);
     ptx::mbarrier_wait(&pipeline_.full[slot], waited_.parity);
     waited_.advance();
     return slot;

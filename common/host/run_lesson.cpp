@@ -6,11 +6,13 @@
 #include <functional>
 #include <iostream>
 
+#include "common/host/atomic_file.hpp"
 #include "common/host/command_line.hpp"
 #include "common/host/device.hpp"
 #include "common/host/program.hpp"
 #include "common/host/report.hpp"
 #include "common/host/text.hpp"
+#include "common/host/trace.hpp"
 
 namespace ladder {
 namespace {
@@ -98,13 +100,28 @@ Report make_report(const Lesson& lesson, const std::vector<Contender>& contender
   return report;
 }
 
+/// @throws std::invalid_argument for what cannot be combined with --trace
+void check_trace(const TraceRequest& request, const CommonOptions& options, size_t combinations) {
+  const std::string argument = "--trace " + request.path;
+  check_writable("--trace", request.path);
+  if (options.files.given() || !options.json_path.empty())
+    throw std::invalid_argument(argument + ": cannot be combined with --a or --json");
+  if (combinations > 1 || options.shapes.size() > 1 || options.comparison.execution.schedules.size() > 1)
+    throw std::invalid_argument(argument + ": is of one launch; give one value for each option");
+}
+
 int run(const Lesson& lesson, int argc, char** argv) {
   CLI::App app(lesson.idea, lesson.name);
   CommonOptions options;
   KnobOptions knobs;
+  TraceRequest trace;
   bool list = false;
   options.add_to(app);
   knobs.add_to(app, lesson);
+  app.add_option("--trace", trace.path, "Write a timeline of one launch to this file, for ui.perfetto.dev")
+      ->type_name("PATH");
+  app.add_option("--untraced-us", trace.untraced_us)
+      ->group("");  // passed on by the plain program; not in --help
   app.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
   if (list) {
@@ -113,6 +130,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
   }
   options.check();
   const std::vector<Settings> combinations = knobs.combinations(lesson);
+  if (!trace.path.empty()) check_trace(trace, options, combinations.size());
   require_device();
   if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
 
@@ -135,6 +153,8 @@ int run(const Lesson& lesson, int argc, char** argv) {
         contenders.push_back(other);
     for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
   }
+  if (!trace.path.empty())
+    return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);
   return report_comparisons(make_report(lesson, contenders, options), contenders, options);
 }
 

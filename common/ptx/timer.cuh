@@ -13,4 +13,18 @@ __device__ __forceinline__ uint64_t globaltimer_ns() {
   return now;
 }
 
+/// `mov.u64 %clock64` (PTX ISA, "Special Registers"): cycles of this multiprocessor.
+__device__ __forceinline__ uint64_t clock_cycles() {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
+  return now;
+}
+
+/// `mov.u32 %clock`: the lower half of the same counter.
+__device__ __forceinline__ uint32_t clock_cycles_low() {
+  uint32_t now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now;
+}
+
 }  // namespace ptx

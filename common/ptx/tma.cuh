@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "common/device/trace.cuh"
 #include "common/ptx/mbarrier.cuh"
 
 namespace ptx {
@@ -54,6 +55,7 @@ __device__ __forceinline__ void tma_store_commit() {
 template <int kInFlight>
 __device__ __forceinline__ void tma_store_wait_read() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  const ladder::trace::Span span(ladder::trace::Event::store);
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kInFlight) : "memory");
 #endif
 }
@@ -63,6 +65,7 @@ __device__ __forceinline__ void tma_store_wait_read() {
 template <int kInFlight>
 __device__ __forceinline__ void tma_store_wait() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  const ladder::trace::Span span(ladder::trace::Event::store);
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kInFlight) : "memory");
 #endif
 }
