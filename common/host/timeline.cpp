@@ -65,12 +65,12 @@ bool computes(const WarpSpans& warp) {
   return !warp.products.empty() || holds(warp.threads, SpanKind::compute);
 }
 
+/// Empty for warps that only pass the barriers of the whole block.
 std::string role_of(const WarpSpans& spans) {
   const bool loads = !spans.copies.empty() || holds(spans.threads, SpanKind::load);
   const bool stores = !spans.stores.empty() || holds(spans.threads, SpanKind::store);
   if (computes(spans)) return loads ? "warpgroup" : "compute";
-  if (loads) return "loader";
-  return stores ? "storer" : "warp";
+  return loads ? "loader" : stores ? "storer" : "";
 }
 
 /// The warps of one block.
@@ -94,8 +94,12 @@ std::vector<Group> group_warps(std::vector<WarpSpans> warps) {
     append(group.stores, warp.stores);
   }
 
+  for (Group& group : groups) group.role = role_of(group.spans);
+  groups.erase(
+      std::remove_if(groups.begin(), groups.end(), [](const Group& group) { return group.role.empty(); }),
+      groups.end());
   std::map<std::string, int> count, number;
-  for (Group& group : groups) ++count[group.role = role_of(group.spans)];
+  for (const Group& group : groups) ++count[group.role];
   for (Group& group : groups)
     if (count[group.role] > 1) {
       const std::string role = group.role;
@@ -111,11 +115,7 @@ std::vector<TimelineLane> lanes_of_roles(std::vector<WarpSpans> warps) {
   std::sort(warps.begin(), warps.end(), [](const WarpSpans& a, const WarpSpans& b) {
     return std::pair(a.block, a.warp) < std::pair(b.block, b.warp);
   });
-  for (WarpSpans& warp : warps) {
-    const bool idle =
-        warp.threads.empty() && warp.copies.empty() && warp.products.empty() && warp.stores.empty();
-    if (!idle) blocks[warp.block].push_back(std::move(warp));
-  }
+  for (WarpSpans& warp : warps) blocks[warp.block].push_back(std::move(warp));
 
   std::vector<TimelineLane> lanes;
   for (auto& [block, of_block] : blocks)

@@ -55,7 +55,8 @@ struct WarpSpans {
 };
 
 /// Turns spans of warps into lanes of roles. A warpgroup that computes is one role, for which its first warp
-/// speaks; of the others every warp is one. Roles are named after what they do.
+/// speaks; of the others every warp is one. Roles are named after what they do;
+/// a warp that does nothing has no lane.
 std::vector<TimelineLane> lanes_of_roles(std::vector<WarpSpans> warps);
 
 /// In the order of the lanes.

@@ -31,7 +31,7 @@ Timeline made_up() {
        warp_with(1, {{SpanKind::compute, "compute", 21, 99}}),
        warp_with(4, {{SpanKind::compute, "compute", 30, 90}}),
        warp_with(9, {{SpanKind::wait, "wait finished[0]", 0, 80}, {SpanKind::store, "store", 80, 90}}),
-       warp_with(10, {})});
+       warp_with(10, {{SpanKind::wait, "wait __syncthreads", 0, 1}}), warp_with(11, {})});
   timeline.tiles[0] = 2;
   return timeline;
 }
@@ -44,7 +44,8 @@ std::vector<std::string> names(const std::vector<TimelineLane>& lanes) {
 
 }  // namespace
 
-TEST_CASE("Roles are named after what they do, and a warpgroup that computes is one") {
+TEST_CASE(
+    "Roles are named after what they do, and a warpgroup that computes is one, and idle warps have none") {
   CHECK(names(made_up().lanes) == std::vector<std::string>{"compute 0", "compute 1", "loader", "storer"});
 }
 
@@ -62,7 +63,7 @@ TEST_CASE("Warps that copy and compute are one role, with lanes for what runs in
 
 TEST_CASE("Spans of a lane are cut where they overlap") {
   const auto lanes = ladder::lanes_of_roles({warp_with(
-      0, {{SpanKind::wait, "b", 5, 20}, {SpanKind::wait, "a", 0, 10}, {SpanKind::wait, "c", 12, 15}})});
+      0, {{SpanKind::load, "b", 5, 20}, {SpanKind::wait, "a", 0, 10}, {SpanKind::wait, "c", 12, 15}})});
   REQUIRE(lanes.at(0).spans.size() == 2);
   CHECK(lanes[0].spans[0].name == "a");
   CHECK(lanes[0].spans[1].begin == 10);
