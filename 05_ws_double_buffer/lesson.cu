@@ -122,7 +122,7 @@ std::vector<ladder::Alternative> alternatives(const Settings& settings) {
              launch(p, plain, stream);
              visit_epilogue(p, settings, [&](const auto& epilogue) { launch_epilogue(p, epilogue, stream); });
            },
-           {reference_epilogue(settings).apply, /*exact=*/false},
+           {reference_epilogue(settings).apply, /*exact=*/false, /*roundings=*/2},
            [settings](const Gemm& p) {
              return global_bytes(p, settings) + 2.0 * p.m * p.n * sizeof(__nv_bfloat16);
            }}};

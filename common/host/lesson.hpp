@@ -45,6 +45,7 @@ struct ReferenceEpilogue {
   std::function<double(double sum, double bias)> apply;  ///< empty: C is the sum, and there is no bias
   /// The result for small integers is known bit for bit. If not, only the error on normal data is judged.
   bool exact = true;
+  int roundings = 1;  ///< to bf16, on the way to a result
 };
 
 /// Another way to what a lesson computes, timed beside it.

@@ -104,7 +104,7 @@ Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat1
 }
 
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
-                      const std::string& context, double slack) {
+                      const std::string& context, double slack, int roundings) {
   double reference_squares = 0, error_squares = 0;
   for_each_compared(reference, c, [&](int64_t, int64_t, double expected, __nv_bfloat16 got) {
     const double error = double{to_float(got)} - expected;
@@ -114,14 +114,15 @@ Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat1
   const double elements = static_cast<double>(reference.values.size());
   const double allowed = kLargestRelError * std::sqrt(reference_squares) + slack;
 
-  // One element: rounding to bf16 errs by at most 1/256 of it, the sum in fp32 by far less than a typical
-  // element's share of what is allowed.
+  // One element: each rounding to bf16 errs by at most 1/256 of it, the sum in fp32 by far less than a
+  // typical element's share of what is allowed.
   const double allowed_each = 4 * allowed / std::sqrt(elements);
   Mismatches mismatches(reference);
   for_each_compared(reference, c, [&](int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
     const double error = std::abs(double{to_float(got)} - expected);
     // Written so that a NaN is wrong.
-    if (!(error <= allowed_each + std::abs(expected) / 256)) mismatches.add(row, column, expected, got);
+    if (!(error <= allowed_each + roundings * std::abs(expected) / 256))
+      mismatches.add(row, column, expected, got);
   });
 
   Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0};

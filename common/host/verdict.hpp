@@ -30,7 +30,8 @@ constexpr double kLargestRelError = 4e-3;
 /// rounding explains. NaN and infinity never pass.
 /// @param slack added to the norm of the error that is allowed; for inputs that cancel, where fp32 itself
 /// errs
+/// @param roundings how often an element was rounded to bf16 on its way
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
-                      const std::string& context, double slack = 0);
+                      const std::string& context, double slack = 0, int roundings = 1);
 
 }  // namespace ladder

@@ -73,7 +73,7 @@ Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue
   const std::string complaint = run(*normal_, multiply, context);
   if (!complaint.empty()) return {complaint, normal_->reference.sampled(), 0};
   const auto judge = [&](const Reference& reference) {
-    return compare_close(reference, c_.download(), context);
+    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings);
   };
   return epilogue.apply ? judge(finished(*normal_, epilogue)) : judge(normal_->reference);
 }

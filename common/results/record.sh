@@ -31,3 +31,5 @@ experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128
 experiment small ladder --size 256,512,1024,2048 --lessons 03,04,05
 experiment ring 05_ws_double_buffer --size 4096,8192 --slots 2,3,4
 experiment group 05_ws_double_buffer --size 8192 --group 1,4,8,16
+experiment epilogue 05_ws_double_buffer --size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu
+experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
