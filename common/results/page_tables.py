@@ -32,10 +32,10 @@ OPEN, CLOSE = "<!-- table: ", "<!-- end -->"
 
 
 def value(run, key):
-    """A run's lesson, core or size, or one of its settings."""
+    """A run's lesson, core or size, or one of its settings, with _ for blanks: the words of a request have none."""
     if key in ("lesson", "core"):
         return run[key]
-    return str(run["m"]) if key == "size" else run["settings"].get(key, "")
+    return str(run["m"]) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
 
 
 class Request:
