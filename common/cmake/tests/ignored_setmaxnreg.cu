@@ -1,5 +1,6 @@
 /// @file
 /// A kernel that must not compile: without __launch_bounds__, ptxas ignores setmaxnreg and only remarks on
 /// it.
+#include "common/ptx/registers.cuh"
 
-__global__ void ignored_setmaxnreg() { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+__global__ void ignored_setmaxnreg() { ptx::setmaxnreg_dec<40>(); }
