@@ -1,0 +1,80 @@
+/// @file
+/// Blocks of a cluster (sm_90): who they are, how they meet, and how one reaches the shared memory of
+/// another.
+///
+/// A pointer into a block's own shared memory names a place; together with the rank of a block it names the
+/// same place in that block (PTX ISA, "mapa"). A block must not leave while another can still reach it.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/shared_address.cuh"
+
+namespace ptx {
+
+/// `%cluster_ctarank`: which block of its cluster this is.
+__device__ __forceinline__ uint32_t cluster_block_rank() {
+  uint32_t rank = 0;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+
+/// `barrier.cluster.arrive.release` and `barrier.cluster.wait.acquire`: all threads of all blocks of the
+/// cluster; threads that have left do not count.
+__device__ __forceinline__ void cluster_sync() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+
+/// `mapa.shared::cluster.u32`: the address, in the shared window of the cluster, of `pointer` in block
+/// `rank`.
+__device__ __forceinline__ uint32_t cluster_address(const void* pointer, uint32_t rank) {
+  uint32_t address = 0;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(pointer)), "r"(rank));
+#endif
+  return address;
+}
+
+/// `mapa` to a generic pointer, for ordinary loads and stores: the place of `pointer` in block `rank`.
+template <class T>
+__device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
+  uint64_t address = 0;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(pointer), "r"(rank));
+#endif
+  return reinterpret_cast<T*>(address);
+}
+
+/// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
+///
+/// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
+/// in its registers, so there is nothing to make visible. `.release` at cluster scope would wait for all the
+/// thread has in flight, wgmma too.
+__device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
+      : "memory");
+#endif
+}
+
+/// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
+/// block `rank`, without waiting, and counts them at the barrier of that block when they have landed. Who
+/// waits for the barrier sees them.
+__device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+          cluster_address(to, rank)),
+      "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(cluster_address(full, rank))
+      : "memory");
+#endif
+}
+
+}  // namespace ptx
