@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/device/trace.cuh"
+#include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
 
 namespace ladder {
@@ -102,6 +103,12 @@ class Consumer {
   /// a warpgroup is enough after wgmma_wait_group, and every arrival costs.
   __device__ __forceinline__ void consumer_release(bool arrives = true) {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
+    released_.advance();
+  }
+  /// Says so to the producer in block `rank` of the cluster, which fills this slot too. Threads with `arrives`
+  /// may name different blocks.
+  __device__ __forceinline__ void consumer_release_in(uint32_t rank, bool arrives) {
+    if (arrives) ptx::mbarrier_arrive_remote(&pipeline_.empty[released_.slot], rank);
     released_.advance();
   }
 

@@ -51,6 +51,11 @@ void CommonOptions::add_to(CLI::App& app) {
       "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
   app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
   if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
+  if (!on_cpu_device())
+    app.add_option("--inputs", inputs_,
+                   "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
+                   "cache if they fit")
+        ->type_name("CHOICE");
   app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
   app.add_option("--a", files.a, "Multiply matrices of your own: A, an .npy file")->type_name("A.npy");
   app.add_option("--b", files.b, "B, likewise")->type_name("B.npy");
@@ -67,6 +72,9 @@ void CommonOptions::check() {
     for (const Shape& shape : parse_shapes("--shape", text)) shapes.push_back(shape);
   if (!rounds_.empty()) comparison.rounds = static_cast<int>(parse_number("--rounds", rounds_, 1, 10000));
   if (!data_seed_.empty()) comparison.data_seed = parse_number("--data-seed", data_seed_, 0, UINT32_MAX);
+  if (!inputs_.empty() && inputs_ != "cold" && inputs_ != "hot")
+    throw std::invalid_argument("--inputs " + inputs_ + ": must be cold or hot");
+  comparison.hot_inputs = inputs_ == "hot";
   comparison.execution = execution_.parsed();
   if (!json_path.empty()) check_writable("--json", json_path);
   files.check();

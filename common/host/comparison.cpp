@@ -81,6 +81,7 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   TimingOptions timing;
   timing.rounds = options.rounds;
   timing.data_seed = options.data_seed;
+  timing.hot_inputs = options.hot_inputs;
   timing.on_round = [&](int round) {
     progress.show(shape.name() + ": timing, round " + std::to_string(round + 1) + " of " +
                   std::to_string(options.rounds));
@@ -88,7 +89,10 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   progress.show(shape.name() + ": warming up");
   const std::vector<Timing> timings = time_interleaved(contenders, shape, timing);
   progress.clear();
-  for (size_t i = 0; i < outcomes.size(); ++i) add_timing(outcomes[i].run, timings[i]);
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    add_timing(outcomes[i].run, timings[i]);
+    outcomes[i].run.inputs = options.hot_inputs ? "hot" : "cold";
+  }
   const std::optional<double> cublas_us = fastest_cublas_us(outcomes);
   for (Outcome& outcome : outcomes) {
     if (cublas_us) outcome.percent_of_cublas = *cublas_us / *outcome.run.time_us_median * 100;

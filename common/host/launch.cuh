@@ -16,17 +16,24 @@ template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(config.shared_bytes)));
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {config.cluster.x, config.cluster.y, config.cluster.z};
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  // A cluster of one block is a plain launch, which also GPUs without clusters accept.
+  if (config.cluster.x * config.cluster.y * config.cluster.z > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {config.cluster.x, config.cluster.y, config.cluster.z};
+  }
+  if (config.begins_early) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
   cudaLaunchConfig_t cuda{};
   cuda.gridDim = config.grid;
   cuda.blockDim = config.block;
   cuda.dynamicSmemBytes = config.shared_bytes;
   cuda.stream = config.stream;
-  cuda.attrs = &cluster;
-  // A cluster of one block is a plain launch, which also GPUs without clusters accept.
-  cuda.numAttrs = config.cluster.x * config.cluster.y * config.cluster.z > 1 ? 1 : 0;
+  cuda.attrs = attributes;
+  cuda.numAttrs = count;
   CUDA_CHECK(cudaLaunchKernelEx(&cuda, kernel, static_cast<Params>(std::forward<Args>(args))...));
 }
 

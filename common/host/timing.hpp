@@ -20,6 +20,7 @@ struct TimingOptions {
   double graph_below_us =
       150;  ///< shorter launches are timed through a CUDA graph, or we would time the host
   uint64_t data_seed = 1;
+  bool hot_inputs = false;  ///< one set of inputs: the L2 cache may keep it from launch to launch
   std::function<void(int round)> on_round;  ///< progress; may be empty
 };
 

@@ -136,7 +136,8 @@ std::optional<double> median_of(const std::vector<double>& values) {
 std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,
                                      const TimingOptions& options) {
   const Stream stream = make_stream();
-  InputSets inputs(shape, input_sets(shape, device_info().l2_bytes), options.data_seed);
+  const int sets = options.hot_inputs ? 1 : input_sets(shape, device_info().l2_bytes);
+  InputSets inputs(shape, sets, options.data_seed);
   std::vector<Stopwatch> stopwatches;
   stopwatches.reserve(contenders.size());
   for (const Contender& contender : contenders)

@@ -64,6 +64,34 @@ __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32
 #endif
 }
 
+/// `mbarrier.arrive.release.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`, after
+/// all that this thread has read and written before.
+__device__ __forceinline__ void mbarrier_arrive_remote_release(Mbarrier* barrier, uint32_t rank) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
+      : "memory");
+#endif
+}
+
+/// `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64` until the phase of that parity has completed:
+/// sees what threads of other blocks did before they arrived, which mbarrier_wait, of the block's scope, need
+/// not.
+__device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  uint32_t done = 0;
+  while (!done) {
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}\n"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  }
+#endif
+}
+
 /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
 /// block `rank`, without waiting, and counts them at the barrier of that block when they have landed. Who
 /// waits for the barrier sees them.

@@ -1,0 +1,82 @@
+/// @file
+/// Lesson 06's kernel: every tile and cluster at the trip counts where parities go wrong, and at edges where
+/// a block of a cluster has nothing to do.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <string>
+
+#include "06_clusters_dsmem/gemm.cuh"
+#include "common/testing/gemm_checks.hpp"
+
+using ladder::Shape;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::expect_refused;
+using ladder::testing::skip_unless_runnable;
+using ladder::testing::trip_counts;
+
+namespace {
+
+/// A kernel, and how many slots its ring has.
+struct Choice {
+  int rows, columns;
+  std::string cluster_m, cluster_k;
+  int slots;
+
+  ladder::Settings settings() const {
+    return {{"tile", std::to_string(rows) + "x" + std::to_string(columns)},
+            {"cluster_m", cluster_m},
+            {"cluster_k", cluster_k}};
+  }
+};
+
+template <int kTileM, int kTileN, int kClusterM, int kClusterK>
+Choice choice() {
+  return {kTileM, kTileN, std::to_string(kClusterM), std::to_string(kClusterK),
+          lesson06::Shape<kTileM, kTileN, kClusterM, kClusterK>::kSlots};
+}
+
+/// All that are compiled.
+Choice any_choice() {
+  return GENERATE(
+      choice<64, 128, 1, 1>(), choice<64, 128, 2, 1>(), choice<64, 128, 1, 2>(), choice<64, 128, 2, 2>(),
+      choice<128, 128, 1, 1>(), choice<128, 128, 2, 1>(), choice<128, 128, 1, 2>(), choice<128, 128, 2, 2>(),
+      choice<128, 256, 1, 1>(), choice<128, 256, 2, 1>(), choice<128, 256, 1, 2>(), choice<128, 256, 2, 2>(),
+      choice<128, 256, 4, 1>(), choice<128, 256, 1, 4>(), choice<256, 128, 1, 1>(), choice<256, 128, 2, 1>());
+}
+
+}  // namespace
+
+TEST_CASE("06: a ring that blocks share survives any number of steps") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const Choice choice = any_choice();
+  const int splits = std::stoi(choice.cluster_k);
+  for (const int steps : trip_counts(choice.slots))
+    check_gemm_on_all_schedules(
+        lesson06::lesson(), {choice.rows * std::stoi(choice.cluster_m), choice.columns, 64 * steps * splits},
+        choice.settings(), 1);
+}
+
+TEST_CASE("06: the ring turns on from tile to tile, and partial sums meet for each") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const Choice choice = any_choice();
+  const auto [tile_rows, tile_columns, steps] = GENERATE(std::tuple(1, 9, 5), std::tuple(5, 2, 7));
+  check_gemm_on_all_schedules(lesson06::lesson(),
+                              {choice.rows * tile_rows, choice.columns * tile_columns, 64 * steps},
+                              choice.settings(), 1);
+}
+
+TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const Choice choice = any_choice();
+  const auto shape = GENERATE(Shape{1, 8, 256},       // one row, and one chunk of columns
+                              Shape{130, 264, 328},   // nothing fits
+                              Shape{65, 136, 1000});  // uneven parts of K
+  check_gemm_on_all_schedules(lesson06::lesson(), shape, choice.settings(), 1);
+}
+
+TEST_CASE("06: every order of tiles covers C") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const auto group = GENERATE("1", "4", "8", "16");
+  check_gemm(lesson06::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"group", group}});
+}
