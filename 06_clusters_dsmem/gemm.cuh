@@ -12,6 +12,7 @@
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
+#include "common/device/unrolled.cuh"
 #include "common/host/launch.cuh"
 #include "common/host/lesson.hpp"
 #include "common/host/residency.hpp"
@@ -37,8 +38,8 @@ struct Shape {
   static constexpr bool kMovesRegisters = kWarpgroups == 2;
   static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 
-  /// The columns of C that this block sums up and stores; they are staged 128 at a time.
-  static constexpr int kShare = kTileN / kClusterK, kStaged = kShare < 128 ? kShare : 128;
+  /// The columns of C that this block sums up and stores, 64 at a time.
+  static constexpr int kShare = kTileN / kClusterK;
   static_assert(kShare % 64 == 0 && kTileN / 64 % kClusterM == 0, "TMA moves panels of 64 columns");
   /// 16-byte pieces of a share that a thread holds.
   static constexpr int kPieces = kFragments * kShare / 8;
@@ -46,15 +47,14 @@ struct Shape {
   using Core = ladder::WgmmaCore<kTile.n>;
   using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
   using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
-  using StagedC = ladder::SwizzledTile<64, kStaged>;
+  using StagedC = ladder::SwizzledTile<64, 64>;
+  static constexpr int kStagedSlots = 2;  ///< one is filled while TMA reads the other
 
   /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
   static constexpr int kInboxBytes = (kClusterK - 1) * kRows * kShare * int(sizeof(float));
-  /// Small tiles leave room for a second block: the next kernel's, or one with another tile.
-  static constexpr int kBlocksPerSm = kTileM < 128 ? 2 : 1;
-  static constexpr int kSharedBytes = (kBlocksPerSm == 2 ? 113 : 227) * 1024, kBarrierBytes = 1024;
+  static constexpr int kSharedBytes = 227 * 1024, kBarrierBytes = 1024;
   static constexpr int kFreeBytes =
-      kSharedBytes - kBarrierBytes - kWarpgroups * (int(sizeof(StagedC)) + kInboxBytes);
+      kSharedBytes - kBarrierBytes - kWarpgroups * (kStagedSlots * int(sizeof(StagedC)) + kInboxBytes);
   static constexpr int kSlotsThatFit = kFreeBytes / int(sizeof(TileA) + sizeof(TileB));
   static constexpr int kSlots = kSlotsThatFit < 8 ? kSlotsThatFit : 8;
 };
@@ -77,9 +77,9 @@ template <class Shape>
 struct SharedStorage {
   typename Shape::TileA a[Shape::kSlots];
   typename Shape::TileB b[Shape::kSlots];
-  typename Shape::StagedC c[Shape::kWarpgroups];
+  typename Shape::StagedC c[Shape::kWarpgroups][Shape::kStagedSlots];
   ladder::Pipeline<Shape::kSlots> pipe_lc;
-  ladder::Pipeline<1> pipe_cs[Shape::kWarpgroups];
+  ladder::Pipeline<Shape::kStagedSlots> pipe_cs[Shape::kWarpgroups];
   Inbox<Shape> inbox[Shape::kWarpgroups];
 };
 
@@ -111,17 +111,20 @@ struct Part {
 /// it expects what all of them send here.
 template <class Shape>
 __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
-                                           const ladder::TileWalk& walk, const Part<Shape>& part) {
+                                           const ladder::TileWalk& walk, const Part<Shape>& part,
+                                           bool turns) {
   constexpr int kPanels = Shape::kTile.n / 64 / Shape::kClusterM;
   constexpr uint32_t kSharers = (1u << Shape::kClusterM) - 1;
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
   ptx::wait_for_grid_before();  // which may have written A and B, and may be reading what C will be
   ladder::Producer<Shape::kSlots> pipe(smem.pipe_lc);
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
+  bool backwards = false;
+  for (int index = walk.first(); index < walk.end(); index += walk.step(), backwards ^= turns) {
     const auto tile = walk.at(index);
     for (int step = part.first_step; step < part.after_step; ++step) {
-      const int slot = pipe.producer_acquire(), k = step * Shape::kTile.k;
+      const int slot = pipe.producer_acquire();
+      const int k = (backwards ? part.first_step + part.after_step - 1 - step : step) * Shape::kTile.k;
       pipe.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
       ptx::tma_load(&smem.a[slot], &maps.a, k, part.row(tile), pipe.barrier());
 #pragma unroll
@@ -201,7 +204,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
                                               const Part<Shape>& part) {
   const int me = ladder::warpgroup_index();
   ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
-  ladder::Producer<1> finished(smem.pipe_cs[me]);
+  ladder::Producer<Shape::kStagedSlots> finished(smem.pipe_cs[me]);
   uint32_t parity = 0;
   for (int index = walk.first(); index < walk.end(); index += walk.step(), parity ^= 1) {
     typename Shape::Core core[Shape::kFragments];
@@ -219,18 +222,13 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
 
     if constexpr (Shape::kClusterK > 1) sum_shares<Shape>(smem.inbox[me], core, part, parity);
 #pragma unroll
-    for (int f = 0; f < Shape::kFragments; ++f) {
-      finished.producer_acquire();  // waits until the storer has read what was staged before
-      ladder::stage_fragment<0>(core[f].d, smem.c[me], 0);
-      ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      finished.producer_commit();
-      if constexpr (Shape::kStaged < Shape::kShare) {
-        finished.producer_acquire();
-        ladder::stage_fragment<Shape::kStaged>(core[f].d, smem.c[me], 0);
-        ptx::fence_proxy_async();
+    for (int f = 0; f < Shape::kFragments; ++f)
+      ladder::unrolled<Shape::kShare / 64>([&](auto panel) {
+        const int slot = finished.producer_acquire();  // waits until the storer has read what was there
+        ladder::stage_fragment<64 * decltype(panel)::value>(core[f].d, smem.c[me][slot], 0);
+        ptx::fence_proxy_async();  // TMA reads what these threads have stored
         finished.producer_commit();
-      }
-    }
+      });
   }
 }
 
@@ -239,18 +237,15 @@ template <class Shape>
 __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
                                             const ladder::TileWalk& walk, const Part<Shape>& part,
                                             int whose) {
-  ladder::Consumer<1> pipe(smem.pipe_cs[whose]);
+  ladder::Consumer<Shape::kStagedSlots> pipe(smem.pipe_cs[whose]);
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
     const auto tile = walk.at(index);
     const int first_row = part.row(tile) + Shape::kRows * whose;
     const int first_column = part.column(tile) + Shape::kShare * part.k;
     for (int row = 0; row < Shape::kRows; row += 64) {
-      for (int staged = 0; staged < Shape::kShare; staged += Shape::kStaged) {
-        pipe.consumer_wait();
-#pragma unroll
-        for (int column = 0; column < Shape::kStaged; column += 64)
-          ptx::tma_store(&maps.c, &smem.c[whose].panels[column / 64], first_column + staged + column,
-                         first_row + row);
+      for (int column = 0; column < Shape::kShare; column += 64) {
+        const int slot = pipe.consumer_wait();
+        ptx::tma_store(&maps.c, &smem.c[whose][slot], first_column + column, first_row + row);
         ptx::tma_store_commit();
         ptx::tma_store_wait_read<0>();
         pipe.consumer_release();
@@ -263,8 +258,9 @@ __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Te
 /// Persistent clusters: each walks over its share of the tiles of C. n and k are multiples of 8, and there
 /// are at least kClusterK K steps.
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)
-    gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps) {
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps,
+         const bool turns) {
   auto& smem = ladder::shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
     smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups * Shape::kClusterM);
@@ -293,7 +289,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)
   } else {
     if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
     if (ladder::lane_index() == 0) {
-      if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, part);
+      if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, part, turns);
       if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
         store_tiles(smem, maps, walk, part, warp - Shape::kStorerWarp);
     }
@@ -304,7 +300,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksPerSm)
 
 /// As many clusters as the GPU holds at one time, or as there are tiles for.
 template <class Shape>
-void launch_gemm(const Gemm& p, int group, bool begins_early, cudaStream_t stream) {
+void launch_gemm(const Gemm& p, int group, bool begins_early, bool turns, cudaStream_t stream) {
   constexpr ladder::TileShape kTile = Shape::kTile;
   const TensorMaps maps = {ladder::make_tensor_map(p.a, p.m, p.k, kTile.m, kTile.k),
                            ladder::make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
@@ -323,7 +319,7 @@ void launch_gemm(const Gemm& p, int group, bool begins_early, cudaStream_t strea
                   .cluster = dim3(Shape::kBlocks),
                   .stream = stream,
                   .begins_early = begins_early},
-                 maps, walk, ladder::tiles_over(p.k, kTile.k));
+                 maps, walk, ladder::tiles_over(p.k, kTile.k), turns);
 }
 
 /// The lesson, its knobs and its rungs.

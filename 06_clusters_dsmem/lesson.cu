@@ -27,9 +27,12 @@ bool visit_shape(const Settings& settings, const Visit& visit) {
     offer(Shape<kM, kN, 1, 2>());
     offer(Shape<kM, kN, 2, 2>());
   };
+  offer(Shape<64, 64, 1, 1>());
   offer_tile(std::integer_sequence<int, 64, 128>());
   offer_tile(std::integer_sequence<int, 128, 128>());
-  offer_tile(std::integer_sequence<int, 128, 256>());
+  offer(Shape<128, 256, 1, 1>());
+  offer(Shape<128, 256, 2, 1>());
+  offer(Shape<128, 256, 1, 2>());
   offer(Shape<256, 128, 1, 1>());  // K is split where there are few tiles, not where they are large
   offer(Shape<256, 128, 2, 1>());
   offer(Shape<128, 256, 4, 1>());
@@ -45,7 +48,8 @@ void check(const Gemm& p, const Settings& settings) {
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   visit_shape(settings, [&]<class S>(S) {
-    launch_gemm<S>(p, std::stoi(settings.at("group")), settings.at("begins") == "early", stream);
+    launch_gemm<S>(p, std::stoi(settings.at("group")), settings.at("begins") == "early",
+                   settings.at("k_order") == "turns", stream);
   });
 }
 
@@ -58,12 +62,18 @@ const ladder::Lesson& lesson() {
           "Blocks of a cluster share: tiles of B by multicast, partial sums through each other's shared "
           "memory.",
       .knobs = {ladder::wgmma_knob(),
-                {"tile", "of C", {"128x256", "64x128", "128x128", "256x128"}},
+                {"tile", "of C", {"128x256", "64x64", "64x128", "128x128", "256x128"}},
                 {"cluster_m", "blocks that share tiles of B", {"2", "1", "4"}},
                 {"cluster_k", "blocks that split K", {"1", "2", "4"}},
+                {"k_order",
+                 "turns: every other tile from the last K step to the first, which is still in the L2 cache",
+                 {"turns", "forward"}},
                 {"begins", "when the launch before it has ended, or earlier", {"early", "after"}},
                 ladder::group_knob()},
-      .rungs = {{"clusters of 2", {}}},
+      .rungs = {{"c1 early", {{"cluster_m", "1"}}},
+                {"c1 after", {{"cluster_m", "1"}, {"begins", "after"}}},
+                {"c2 g8", {{"group", "8"}}},
+                {"c2 g8 after", {{"group", "8"}, {"begins", "after"}}}},
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch};

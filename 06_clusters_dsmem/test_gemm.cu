@@ -38,11 +38,11 @@ Choice choice() {
 
 /// All that are compiled.
 Choice any_choice() {
-  return GENERATE(
-      choice<64, 128, 1, 1>(), choice<64, 128, 2, 1>(), choice<64, 128, 1, 2>(), choice<64, 128, 2, 2>(),
-      choice<128, 128, 1, 1>(), choice<128, 128, 2, 1>(), choice<128, 128, 1, 2>(), choice<128, 128, 2, 2>(),
-      choice<128, 256, 1, 1>(), choice<128, 256, 2, 1>(), choice<128, 256, 1, 2>(), choice<128, 256, 2, 2>(),
-      choice<128, 256, 4, 1>(), choice<128, 256, 1, 4>(), choice<256, 128, 1, 1>(), choice<256, 128, 2, 1>());
+  return GENERATE(choice<64, 128, 1, 1>(), choice<64, 128, 2, 1>(), choice<64, 128, 1, 2>(),
+                  choice<64, 128, 2, 2>(), choice<128, 128, 1, 1>(), choice<128, 128, 2, 1>(),
+                  choice<128, 128, 1, 2>(), choice<128, 128, 2, 2>(), choice<128, 256, 1, 1>(),
+                  choice<128, 256, 2, 1>(), choice<128, 256, 1, 2>(), choice<128, 256, 4, 1>(),
+                  choice<128, 256, 1, 4>(), choice<256, 128, 1, 1>(), choice<256, 128, 2, 1>());
 }
 
 }  // namespace

@@ -52,6 +52,10 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
   if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
   if (!on_cpu_device())
+    app.add_option("--sample-ms", sample_ms_,
+                   "How long a sample is, and how long the GPU runs the same untimed before it")
+        ->type_name("MS");
+  if (!on_cpu_device())
     app.add_option("--inputs", inputs_,
                    "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
                    "cache if they fit")
@@ -72,6 +76,8 @@ void CommonOptions::check() {
     for (const Shape& shape : parse_shapes("--shape", text)) shapes.push_back(shape);
   if (!rounds_.empty()) comparison.rounds = static_cast<int>(parse_number("--rounds", rounds_, 1, 10000));
   if (!data_seed_.empty()) comparison.data_seed = parse_number("--data-seed", data_seed_, 0, UINT32_MAX);
+  if (!sample_ms_.empty())
+    comparison.sample_ms = static_cast<int>(parse_number("--sample-ms", sample_ms_, 1, 10000));
   if (!inputs_.empty() && inputs_ != "cold" && inputs_ != "hot")
     throw std::invalid_argument("--inputs " + inputs_ + ": must be cold or hot");
   comparison.hot_inputs = inputs_ == "hot";

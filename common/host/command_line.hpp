@@ -31,7 +31,7 @@ class CommonOptions {
 
  private:
   std::vector<std::string> size_texts_, shape_texts_;
-  std::string rounds_, data_seed_, inputs_;
+  std::string rounds_, sample_ms_, data_seed_, inputs_;
   ExecutionOptions execution_;
 };
 

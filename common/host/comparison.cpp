@@ -81,6 +81,7 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   TimingOptions timing;
   timing.rounds = options.rounds;
   timing.data_seed = options.data_seed;
+  if (options.sample_ms > 0) timing.sample_ms = timing.warm_up_ms = options.sample_ms;
   timing.hot_inputs = options.hot_inputs;
   timing.on_round = [&](int round) {
     progress.show(shape.name() + ": timing, round " + std::to_string(round + 1) + " of " +

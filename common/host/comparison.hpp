@@ -17,6 +17,7 @@ struct ComparisonOptions {
   bool verify = true;
   uint64_t data_seed = 1;
   int rounds = 11;
+  int sample_ms = 0;  ///< 0: as TimingOptions says
   bool hot_inputs = false;
   Execution execution;
 };
