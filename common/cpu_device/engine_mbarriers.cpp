@@ -197,6 +197,8 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   complete_if_all_arrived(cluster, barrier);
 }
 
+std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
+
 void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   Mbarrier& barrier = *copy.barrier;
   if (barrier.phase != copy.phase) {

@@ -370,14 +370,13 @@ void Cluster::block_exits(Block& block) {
   for (auto& operation : pending_) {
     if (operation->touched_block() != &block) continue;
     const Block& from = *operation->issuer->block;
-    record_failure(
-        operation->issuer,
-        &from == &block
-            ? "the block exits while this copy from or to its shared memory is in flight"
-            : print("block %u of the cluster left while this %s of block %u was in flight to it: a "
-                    "cluster_sync is missing at the end",
-                    block.ids.rank_in_cluster, operation->what(), from.ids.rank_in_cluster),
-        operation->where);
+    std::string rule = "the block exits while this copy from or to its shared memory is in flight";
+    if (&from != &block) {
+      rule = print("block %u of the cluster left while this %s of block %u was in flight to it: ",
+                   block.ids.rank_in_cluster, operation->what(), from.ids.rank_in_cluster) +
+             operation->missing();
+    }
+    record_failure(operation->issuer, rule, operation->where);
     leave_if_failed();
   }
   check_mappings_at_exit(block);

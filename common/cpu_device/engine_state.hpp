@@ -67,8 +67,10 @@ struct PendingOperation {
   virtual void land(Cluster&) = 0;
   /// The block whose shared memory or barrier it touches when it lands; null if it touches none.
   virtual const Block* touched_block() const = 0;
-  /// How reports call it when it is in flight to another block.
-  virtual const char* what() const { return "a copy"; }
+  /// How reports call it.
+  virtual const char* what() const { return "copy"; }
+  /// What a block must do before it leaves that another one sends it to.
+  virtual std::string missing() const { return "a cluster_sync is missing at the end"; }
   /// Does a cluster.sync of the issuer wait for it?
   virtual bool lands_before_cluster_sync() const { return false; }
   /// Where landing is late, does it let all others go first? Who stores from a tile must wait for that store,
@@ -117,6 +119,7 @@ struct CountedCopy : PendingOperation {
   virtual uint32_t bytes() const = 0;
   virtual const char* arrival() const = 0;  ///< how reports call its completion
   const Block* touched_block() const override { return target; }
+  std::string missing() const override;
 };
 
 /// One TMA load, or what one block receives of a multicast.
