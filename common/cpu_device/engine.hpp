@@ -103,11 +103,16 @@ uint64_t mbarrier_arrive(uint64_t* barrier, uint32_t count, uint32_t expect_byte
 void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes, Location where);
 /// Arrives and lowers the count of all later phases by one: `arrive_and_drop`.
 void mbarrier_arrive_and_drop(uint64_t* barrier, Location where);
+enum class ArrivalOrder { relaxed, release };
 /// `mapa` and `mbarrier.arrive.shared::cluster`: one arrival at the same place in block `rank`. It may take
-/// effect later, but not after the next cluster.sync.
-void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, Location where);
+/// effect later, but not after the next cluster.sync. A relaxed one orders nothing but the asynchronous
+/// operations that the thread has waited for.
+void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder order, const char* what,
+                            Location where);
 /// Waits for the end of the phase with this parity. `what` is the verb that reports show.
 void mbarrier_wait(uint64_t* barrier, uint32_t parity, const char* what, Location where);
+/// The same, and what threads of other blocks released with their arrivals is visible, too.
+void mbarrier_wait_cluster(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// True if the phase with this parity has ended; lets others run if it has not.
 bool mbarrier_test(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// `fence.mbarrier_init`: the async proxy may use what this thread has initialised. (fence.proxy.async does

@@ -9,7 +9,7 @@
 namespace cpu_device {
 namespace {
 
-constexpr const char *kArrive = "mbarrier_arrive_remote", *kStore = "store_async", *kMap = "map_shared";
+constexpr const char *kStore = "store_async", *kMap = "map_shared";
 
 }  // namespace
 
@@ -63,21 +63,30 @@ void report_access_to_block_that_left(unsigned block, bool write, const void* re
 
 // --- arrivals ---------------------------------------------------------------------------------------------
 
-void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, Location where) {
+void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder order, const char* what,
+                            Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  Block& target = find_block(thread, rank, kArrive, where);
+  Block& target = find_block(thread, rank, what, where);
   auto arrival = std::make_unique<RemoteArrival>();
   arrival->issuer = &thread;
   arrival->where = where;
-  arrival->barrier = &find_mbarrier(thread, target, barrier, kArrive, where);
+  arrival->name = what;
+  arrival->order = order;
+  arrival->barrier = &find_mbarrier(thread, target, barrier, what, where);
   forget_mapping(thread, target);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) {
-    // It touches the barrier: the block must not leave before it knows of that.
-    races->access(thread.number, rank, arrival->barrier->offset, sizeof(uint64_t), /*write=*/false, kArrive,
-                  cluster.site(where));
-    races->release(thread.number, arrival->released);
+    if (order == ArrivalOrder::release) {
+      races->release(thread.number, arrival->released);
+    } else {
+      races->release_operations(thread.number, arrival->released);
+    }
+    // It touches the barrier: the block must not leave before it knows of that, from this thread or a wait.
+    races->issue(arrival->race_operation, thread.number, RaceChecker::Queue::thread, Proxy::generic, what,
+                 cluster.site(where));
+    races->access(arrival->race_operation, rank, arrival->barrier->offset, sizeof(uint64_t), /*write=*/false);
+    races->acquire(thread.number, arrival->race_operation);
   }
   const bool is_own = &target == thread.block;
   if (VirtualClock* clock = cluster.clock()) {

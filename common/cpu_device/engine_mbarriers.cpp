@@ -22,6 +22,8 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   barrier.arrivals.clear();
   barrier.completed = barrier.released;
   barrier.released.clear();
+  barrier.completed_afar = barrier.released_afar;
+  barrier.released_afar.clear();
   barrier.completed_at = barrier.latest_arrival;
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
   barrier.waiting.clear();
@@ -190,7 +192,11 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
         arrival.where);
     return;
   }
-  if (RaceChecker* races = cluster.races()) races->pass_on(arrival.released, barrier.released);
+  if (RaceChecker* races = cluster.races()) {
+    const bool is_afar = arrival.order == ArrivalOrder::release && arrival.issuer->block != barrier.block;
+    races->pass_on(arrival.released, is_afar ? barrier.released_afar : barrier.released);
+    races->complete(arrival.race_operation, barrier.released);
+  }
   barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
   --barrier.pending;
   barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where});
@@ -233,7 +239,9 @@ void check_bytes_at_exit(Thread& last, const Block& block) {
   }
 }
 
-void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+namespace {
+
+Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
@@ -254,6 +262,19 @@ void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location
     }
   }
   observe(thread, barrier, what);
+  return barrier;
+}
+
+}  // namespace
+
+void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  wait_for_phase(object, parity, what, where);
+}
+
+void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  const Mbarrier& barrier = wait_for_phase(object, parity, what, where);
+  const Thread& thread = this_thread(where);
+  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.completed_afar);
 }
 
 bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {

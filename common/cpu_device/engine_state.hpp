@@ -151,12 +151,15 @@ struct AsyncStore : CountedCopy {
 /// An arrival at the barrier of another block.
 struct RemoteArrival : PendingOperation {
   Mbarrier* barrier = nullptr;
-  double lands_at = 0;  ///< virtual time
-  SyncObject released;  ///< what the issuer knew
+  ArrivalOrder order = ArrivalOrder::relaxed;
+  const char* name = "";
+  double lands_at = 0;            ///< virtual time
+  SyncObject released;            ///< what the issuer made known
+  AsyncOperation race_operation;  ///< the arrival itself, which touches the barrier
 
   void land(Cluster&) override;
   const Block* touched_block() const override;
-  const char* what() const override { return "mbarrier_arrive_remote"; }
+  const char* what() const override { return name; }
   bool lands_before_cluster_sync() const override { return true; }
 };
 
@@ -339,6 +342,7 @@ struct Mbarrier {
   std::vector<Arrival> arrivals, last_arrivals;  ///< of this phase and of the one before
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
+  SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope
   double latest_arrival = 0, completed_at = 0;
 };
 

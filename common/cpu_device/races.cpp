@@ -188,6 +188,12 @@ void RaceChecker::acquire(unsigned thread, const SyncObject& sync) {
   learn(threads_[thread].visible, sync.visible_);
 }
 
+void RaceChecker::release_operations(unsigned thread, SyncObject& sync) {
+  VectorClock operations = threads_[thread].known;
+  clocks_->forget_first(operations, thread_count_);
+  clocks_->join(sync.known_.clock, operations);
+}
+
 void RaceChecker::pass_on(const SyncObject& from, SyncObject& to) {
   clocks_->join(to.known_.clock, from.known_.clock);
   clocks_->join(to.visible_.clock, from.visible_.clock);

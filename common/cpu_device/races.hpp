@@ -95,6 +95,9 @@ class RaceChecker {
   void barrier_range(unsigned first, unsigned count);
   /// `thread` makes what it did so far known to those who acquire `sync`.
   void release(unsigned thread, SyncObject& sync);
+  /// A relaxed arrival: only the asynchronous operations that `thread` has waited for become known, such as
+  /// the wgmma that has read a slot. Loads and stores, of any thread, do not.
+  void release_operations(unsigned thread, SyncObject& sync);
   void acquire(unsigned thread, const SyncObject& sync);
   /// What was released to `from` is released to `to`, too: an arrival that takes effect later.
   void pass_on(const SyncObject& from, SyncObject& to);

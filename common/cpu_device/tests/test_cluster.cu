@@ -426,11 +426,30 @@ TEST_CASE("a pointer may be dropped with an arrival instead of a cluster.sync") 
   for (const Schedule& schedule : all_schedules()) {
     CAPTURE(schedule.name());
     REQUIRE(blame(schedule, [](Storage& shared) {
-              if (is_thread(1)) ptx::mbarrier_wait(&shared.free, 0);
+              if (is_thread(1)) ptx::mbarrier_wait_cluster(&shared.free, 0);
               if (!is_thread(0)) return;
               shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[0];
-              ptx::mbarrier_arrive_remote(&shared.free, 1);
+              ptx::mbarrier_arrive_remote_release(&shared.free, 1);
             }) == "");
+  }
+}
+
+TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at the block's scope, is a race") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  for (const bool is_released : {false, true}) {
+    check_named_always("race in shared memory of block 1", [&](Storage& shared) {
+      if (is_thread(0)) {
+        ptx::map_shared(shared.inbox, 1)[0] = 1.f;
+        is_released ? ptx::mbarrier_arrive_remote_release(&shared.free, 1)
+                    : ptx::mbarrier_arrive_remote(&shared.free, 1);
+      }
+      if (is_thread(1)) {
+        is_released ? ptx::mbarrier_wait(&shared.free, 0) : ptx::mbarrier_wait_cluster(&shared.free, 0);
+        shared.inbox[1] = shared.inbox[0];
+      }
+      ptx::cluster_sync();
+    });
   }
 }
 

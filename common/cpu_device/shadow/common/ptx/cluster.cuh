@@ -18,7 +18,15 @@ T* map_shared(T* pointer, uint32_t rank, CPU_DEVICE_WHERE) {
   return static_cast<T*>(cpu_device::map_shared(pointer, rank, where));
 }
 inline void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank, CPU_DEVICE_WHERE) {
-  cpu_device::mbarrier_arrive_remote(barrier, rank, where);
+  cpu_device::mbarrier_arrive_remote(barrier, rank, cpu_device::ArrivalOrder::relaxed,
+                                     "mbarrier_arrive_remote", where);
+}
+inline void mbarrier_arrive_remote_release(Mbarrier* barrier, uint32_t rank, CPU_DEVICE_WHERE) {
+  cpu_device::mbarrier_arrive_remote(barrier, rank, cpu_device::ArrivalOrder::release,
+                                     "mbarrier_arrive_remote_release", where);
+}
+inline void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity, CPU_DEVICE_WHERE) {
+  cpu_device::mbarrier_wait_cluster(barrier, parity, "mbarrier_wait_cluster", where);
 }
 inline void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full, CPU_DEVICE_WHERE) {
   cpu_device::store_async(to, rank, &value, full, where);
