@@ -341,7 +341,7 @@ void RaceChecker::leave(unsigned block) {
     reported_ = true;
     report_("block " + std::to_string(block) + " of the cluster leaves while its shared memory (byte " +
             std::to_string(cell * kCellBytes) +
-            ") may still be reached from another block: no cluster_sync or wait orders the two\n  by " +
+            ") may still be reached from another block: no cluster_sync or wait orders the two\n  " +
             describe_agent(agent, epoch, write, site) + " at " + describe_site(site));
   };
   for (std::size_t i = 0; i < cells_[block].size() && !reported_; ++i) {
