@@ -127,20 +127,46 @@ StoreTime VirtualClock::store_async(unsigned thread, double bytes) {
   return time;
 }
 
+// --- other blocks of the cluster ----------------------------------------------------------------------
+
+double VirtualClock::send_to_block(unsigned thread, double bytes) {
+  use_loads(thread);
+  Thread& t = threads_[thread];
+  const double sent = sm_of(thread).network.reserve(t.now, bytes / model_.cluster_bytes_per_cycle);
+  t.now += model_.issue_cycles;
+  return sent + model_.cluster_latency;
+}
+
+void VirtualClock::load_from_block(unsigned thread, double bytes) {
+  Thread& t = threads_[thread];
+  const double served = sm_of(thread).network.reserve(t.now, bytes / model_.cluster_bytes_per_cycle);
+  t.loaded = std::max(t.loaded, served + model_.cluster_latency);
+  t.now += model_.issue_cycles;
+}
+
 // --- waiting -------------------------------------------------------------------------------------------
 
 void VirtualClock::barrier(unsigned first, unsigned count, const char* what) {
+  meet([first](unsigned i) { return first + i; }, count, what);
+}
+
+void VirtualClock::barrier_of(const unsigned* threads, unsigned count, const char* what) {
+  meet([threads](unsigned i) { return threads[i]; }, count, what);
+}
+
+template <class ThreadAt>
+void VirtualClock::meet(ThreadAt thread_at, unsigned count, const char* what) {
   double latest = 0;
-  for (unsigned i = first; i < first + count; ++i) {
-    use_loads(i);
-    latest = std::max(latest, threads_[i].now);
+  for (unsigned i = 0; i < count; ++i) {
+    use_loads(thread_at(i));
+    latest = std::max(latest, threads_[thread_at(i)].now);
   }
   if (what) latest += model_.barrier_cycles;
-  for (unsigned i = first; i < first + count; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     if (what) {
-      wait_until(i, latest, what);
+      wait_until(thread_at(i), latest, what);
     } else {
-      threads_[i].now = latest;
+      threads_[thread_at(i)].now = latest;
     }
   }
 }

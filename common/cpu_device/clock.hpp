@@ -34,6 +34,10 @@ struct ClockModel {
   double shared_latency = 30;           ///< assumed
   double issue_cycles = 1;              ///< assumed: of a load or store that nobody waits for
   double barrier_cycles = 20;           ///< assumed
+  /// Of a byte or an arrival from SM to SM. Assumed, after published measurements of about 180 on an H100.
+  double cluster_latency = 180;
+  /// That one SM sends to others. Assumed, after the same: about 3.3 TB/s of 132 SMs.
+  double cluster_bytes_per_cycle = 14;
 };
 
 /// What one block's timeline says, in cycles.
@@ -72,11 +76,21 @@ class VirtualClock {
   /// A TMA store does, too.
   StoreTime store_async(unsigned thread, double bytes);
 
+  // --- other blocks of the cluster ---------------------------------------------------------------------
+
+  /// The thread sends bytes to the shared memory of another block and does not wait: st.async, a store.
+  /// @return when they are there.
+  double send_to_block(unsigned thread, double bytes);
+  /// A plain load from there. Pipelined like loads from global memory.
+  void load_from_block(unsigned thread, double bytes);
+
   // --- waiting -----------------------------------------------------------------------------------------
 
   /// Threads first .. first + count - 1 leave a barrier (of a warp: count 32) together, when the last of them
   /// has come. `what` names the wait in the trace; null for warp collectives, which are not shown.
   void barrier(unsigned first, unsigned count, const char* what);
+  /// The same for any `count` threads.
+  void barrier_of(const unsigned* threads, unsigned count, const char* what);
   /// The thread waits for something that happens at `time`: a copy, a phase of an mbarrier (the largest
   /// now() of those who arrived and the ends of its copies), wgmma.
   void wait_until(unsigned thread, double time, const std::string& what);
@@ -136,7 +150,7 @@ class VirtualClock {
   };
 
   struct Sm {
-    Resource memory, shared;
+    Resource memory, shared, network;
     Resource tensor[4], cuda[4];  ///< of each sub-core
   };
 
@@ -145,6 +159,8 @@ class VirtualClock {
   Sm& sm_of(unsigned thread) { return sms_[block_of(thread)]; }
   Track& track_of(unsigned thread) { return tracks_[block_of(thread) * warps_per_block_ + warp_of(thread)]; }
   double transfer(unsigned thread, double bytes);
+  template <class ThreadAt>
+  void meet(ThreadAt thread_at, unsigned count, const char* what);
   static void add(std::vector<Interval>& intervals, double begin, double end);
   static std::vector<Interval> merged(std::vector<Interval> intervals);
 

@@ -21,12 +21,13 @@ constexpr uint64_t AccessTotals::*kFields[] = {
     &AccessTotals::global_bytes_read,   &AccessTotals::global_bytes_written,
     &AccessTotals::global_read_sectors, &AccessTotals::global_write_sectors,
     &AccessTotals::shared_bytes_read,   &AccessTotals::shared_bytes_written,
-    &AccessTotals::shared_wavefronts,   &AccessTotals::bank_conflicts};
+    &AccessTotals::shared_wavefronts,   &AccessTotals::bank_conflicts,
+    &AccessTotals::cluster_bytes};
 
 constexpr uint64_t Counters::*kCounterFields[] = {
     &Counters::global_bytes_read,    &Counters::global_bytes_written, &Counters::global_read_sectors,
     &Counters::global_write_sectors, &Counters::shared_bytes_read,    &Counters::shared_bytes_written,
-    &Counters::shared_wavefronts,    &Counters::bank_conflicts};
+    &Counters::shared_wavefronts,    &Counters::bank_conflicts,       &Counters::cluster_bytes};
 
 uint64_t scaled(uint64_t value, double factor) {
   return static_cast<uint64_t>(std::llround(static_cast<double>(value) * factor));
@@ -293,6 +294,7 @@ void AccessCounter::bulk_access(Space space, uint64_t address, uint64_t bytes, b
 
 AccessTotals AccessCounter::sampled() const {
   AccessTotals totals;
+  totals.cluster_bytes = sampled_cluster_bytes_;
   for (const Instruction& instruction : instructions_) {
     const bool writes = instruction.writes();
     if (instruction.space() == Space::global) {

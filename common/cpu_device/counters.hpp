@@ -31,6 +31,7 @@ struct AccessTotals {
   uint64_t global_read_sectors = 0, global_write_sectors = 0;
   uint64_t shared_bytes_read = 0, shared_bytes_written = 0;
   uint64_t shared_wavefronts = 0, bank_conflicts = 0;
+  uint64_t cluster_bytes = 0;
 
   AccessTotals& operator+=(const AccessTotals& other);
 };
@@ -80,6 +81,8 @@ class AccessCounter {
   /// One lane's plain access; `instruction` identifies the instruction. Reached from the hooks.
   void lane_access(unsigned warp, unsigned lane, const void* instruction, Space space, uint64_t address,
                    uint32_t bytes, bool write);
+  /// That access was one to the shared memory of another block. Sampled as it is.
+  void lane_access_of_other_block(uint32_t bytes) { sampled_cluster_bytes_ += bytes; }
   /// A convergence point of a warp. Call it once for the warp, when all of its lanes have arrived (they run
   /// one after the other: the first one arrives before the others did anything), and when the last one exits.
   void converge_warp(unsigned warp);
@@ -92,6 +95,11 @@ class AccessCounter {
   /// A contiguous piece that a hardware engine moves (a row of a TMA box or of a wgmma operand): no
   /// conflicts; counted exactly.
   void bulk_access(Space space, uint64_t address, uint64_t bytes, bool write);
+
+  /// `bytes` that st.async writes to shared memory. The passes that they take there are not modelled.
+  void async_store(uint64_t bytes) { exact_.shared_bytes_written += bytes; }
+  /// `bytes` that a multicast or st.async brings to another block.
+  void cluster_access(uint64_t bytes) { exact_.cluster_bytes += bytes; }
 
   const AccessTotals& exact() const { return exact_; }
   /// Plain accesses of all clusters so far, up to their last convergence points.
@@ -109,6 +117,7 @@ class AccessCounter {
   void examine(Instruction& instruction, const Execution& execution);
 
   AccessTotals exact_;
+  uint64_t sampled_cluster_bytes_ = 0;
   std::vector<Instruction> instructions_;
   std::vector<uint32_t> table_;        ///< hash table of instructions_: index + 1, or 0 where free
   std::vector<Execution> executions_;  ///< those that wait for their warp to converge, and unused ones

@@ -57,10 +57,11 @@ struct Counters {
   uint64_t shared_bytes_written = 0;
   uint64_t shared_wavefronts = 0;  ///< 128-byte passes through the banks that shared accesses took
   uint64_t bank_conflicts = 0;     ///< passes beyond the fewest possible, as a profiler counts them
-  uint64_t block_barriers = 0;     ///< __syncthreads, counted once for a block
-  uint64_t barrier_waits = 0;      ///< warps that really had to wait, at any kind of barrier or pipeline
-  uint64_t async_copies = 0;       ///< cp.async and TMA operations
-  uint64_t mma_flops = 0;          ///< done by mma.sync and wgmma
+  uint64_t cluster_bytes = 0;   ///< that came from another block: its part of multicasts, st.async, (i) DSMEM
+  uint64_t block_barriers = 0;  ///< __syncthreads, counted once for a block
+  uint64_t barrier_waits = 0;   ///< warps that really had to wait, at any kind of barrier or pipeline
+  uint64_t async_copies = 0;    ///< cp.async, st.async and TMA operations
+  uint64_t mma_flops = 0;       ///< done by mma.sync and wgmma
   // Virtual time, in cycles of one SM that runs one block (cluster) at a time; the first block only.
   double cycles = 0;          ///< length of the block
   double copy_cycles = 0;     ///< union of the spans in which a copy from global memory was in flight

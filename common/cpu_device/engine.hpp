@@ -59,12 +59,16 @@ bool is_global(const void* pointer);
 uint32_t shared_address(const void* pointer, Location where);
 /// `fence.proxy.async`.
 void fence_proxy_async(Location where);
+/// `mapa`: the same place in the shared memory of another block of the cluster, for ordinary accesses.
+void* map_shared(const void* pointer, unsigned rank, Location where);
+/// `st.async`: 16 bytes to the place of `to` in block `rank`, which counts them at its `barrier`.
+void store_async(const void* to, unsigned rank, const void* value, const uint64_t* barrier, Location where);
 
 // --- block and warp -------------------------------------------------------------------------------------
 
 /// `__syncthreads`.
 void block_barrier(Location where);
-/// `cluster.sync`: all threads of the cluster.
+/// `cluster.sync`: all threads of the cluster that have not exited.
 void cluster_barrier(Location where);
 /// `bar.sync id, threads` / `bar.arrive`: a named barrier of some warps of the block.
 void named_barrier_sync(unsigned id, unsigned threads, Location where);
@@ -99,8 +103,16 @@ uint64_t mbarrier_arrive(uint64_t* barrier, uint32_t count, uint32_t expect_byte
 void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes, Location where);
 /// Arrives and lowers the count of all later phases by one: `arrive_and_drop`.
 void mbarrier_arrive_and_drop(uint64_t* barrier, Location where);
+enum class ArrivalOrder { relaxed, release };
+/// `mapa` and `mbarrier.arrive.shared::cluster`: one arrival at the same place in block `rank`. It may take
+/// effect later, but not after the next cluster.sync. A relaxed one orders nothing but the asynchronous
+/// operations that the thread has waited for.
+void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder order, const char* what,
+                            Location where);
 /// Waits for the end of the phase with this parity. `what` is the verb that reports show.
 void mbarrier_wait(uint64_t* barrier, uint32_t parity, const char* what, Location where);
+/// The same, and what threads of other blocks released with their arrivals is visible, too.
+void mbarrier_wait_cluster(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// True if the phase with this parity has ended; lets others run if it has not.
 bool mbarrier_test(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// `fence.mbarrier_init`: the async proxy may use what this thread has initialised. (fence.proxy.async does
@@ -125,7 +137,11 @@ void tma_prefetch(const void* map, Location where);
 /// `cp.async.bulk.tensor.2d` from global to shared memory: the box that starts at (row, column), with zeros
 /// outside the tensor. It writes through the async proxy, and counts its bytes at the barrier.
 void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where);
-/// The same from shared to global memory; what lies outside the tensor is left out.
+/// The same, to the same place of every block of the cluster whose bit is set in `blocks`; each counts the
+/// bytes at its own barrier. Blocks may receive them at different moments.
+void tma_load_multicast(void* shared, const void* map, int column, int row, const uint64_t* barrier,
+                        uint32_t blocks, Location where);
+/// The same as tma_load from shared to global memory; what lies outside the tensor is left out.
 void tma_store(const void* map, const void* shared, int column, int row, Location where);
 /// `cp.async.bulk.commit_group`.
 void tma_store_commit(Location where);

@@ -31,6 +31,12 @@ size_t Cluster::next_to_land() {
   return first == pending_.end() ? 0 : static_cast<size_t>(first - pending_.begin());
 }
 
+void Cluster::land_before_cluster_sync() {
+  for (size_t i = 0; i < pending_.size();) {
+    pending_[i]->lands_before_cluster_sync() && !pending_[i]->issuer->done ? land(i) : void(++i);
+  }
+}
+
 void Cluster::land(size_t position) {
   if (const void* queue = pending_[position]->queue) {
     const auto first = std::find_if(pending_.begin(), pending_.end(),

@@ -140,6 +140,8 @@ void copy_wait(unsigned in_flight, const char* what, Location where) {
   thread.synchronised = true;
 }
 
+const Block* CopyGroup::touched_block() const { return copies.empty() && !barrier ? nullptr : issuer->block; }
+
 void CopyGroup::land(Cluster& cluster) {
   for (Copy& copy : copies) perform(cluster, *this, copy);
   if (barrier) {

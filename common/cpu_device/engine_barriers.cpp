@@ -124,28 +124,36 @@ void cluster_barrier(Location where) {
   Cluster& cluster = thread.cluster;
   cluster.jitter(thread);
   NamedBarrier& barrier = cluster.cluster_barrier();
-  unsigned live = 0, threads = 0;
-  for (const auto& block : cluster.blocks()) {
-    live += block->live;
-    threads += block->ids.threads;
-  }
-  if (live < threads) {
-    cluster.fail(thread, print("cluster.sync after %u threads of the cluster have exited", threads - live),
-                 where);
-  }
-  barrier.expected = threads;
   thread.synchronised = true;
-  if (++barrier.arrived < threads) {
-    if (thread.lane == 0) ++cluster.totals().barrier_waits;
-    barrier.waiting.push_back(&thread);
-    cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "cluster.sync", where});
+  ++barrier.arrived;
+  barrier.arrivals.push_back(&thread);
+  if (barrier.arrived == cluster.live()) {
+    complete_cluster_barrier(cluster);
+    cluster.leave_if_failed();
     return;
   }
+  if (thread.lane == 0) ++cluster.totals().barrier_waits;
+  barrier.waiting.push_back(&thread);
+  cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "cluster.sync", where});
+}
+
+void complete_cluster_barrier(Cluster& cluster) {
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  if (!barrier.arrived || barrier.arrived < cluster.live()) return;
   cluster.count_progress();
-  if (RaceChecker* races = cluster.races()) races->barrier_range(0, threads);
-  if (VirtualClock* clock = cluster.clock()) clock->barrier(0, threads, "cluster.sync");
-  for (auto& block : cluster.blocks()) cluster.converged(*block);
+  cluster.land_before_cluster_sync();
+  // Threads that have exited did not arrive: what they did is not ordered, and they hold nobody up.
+  std::vector<unsigned> threads;
+  for (const Thread* thread : barrier.arrivals) threads.push_back(thread->number);
+  const auto count = static_cast<unsigned>(threads.size());
+  if (RaceChecker* races = cluster.races()) races->barrier(threads.data(), count);
+  if (VirtualClock* clock = cluster.clock()) clock->barrier_of(threads.data(), count, "cluster.sync");
+  for (auto& block : cluster.blocks()) {
+    cluster.converged(*block);
+    block->mappings.clear();
+  }
   barrier.arrived = 0;
+  barrier.arrivals.clear();
   for (Thread* waiting : barrier.waiting) cluster.wake(*waiting);
   barrier.waiting.clear();
 }

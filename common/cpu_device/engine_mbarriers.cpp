@@ -22,6 +22,8 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   barrier.arrivals.clear();
   barrier.completed = barrier.released;
   barrier.released.clear();
+  barrier.completed_afar = barrier.released_afar;
+  barrier.released_afar.clear();
   barrier.completed_at = barrier.latest_arrival;
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
   barrier.waiting.clear();
@@ -49,21 +51,47 @@ void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
   }
 }
 
+/// Null if there is none at this place.
+Mbarrier* mbarrier_at(Block& block, uint32_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, block.shared.generic() + offset, sizeof word);
+  if (word >> 32 != kTag || static_cast<uint32_t>(word) >= block.mbarriers.size()) return nullptr;
+  return block.mbarriers[static_cast<uint32_t>(word)].get();
+}
+
 }  // namespace
 
 Mbarrier& find_mbarrier(Thread& thread, const uint64_t* object, Location where) {
-  Block& block = *thread.block;
   const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
-  uint64_t word = 0;
-  std::memcpy(&word, block.shared.generic() + offset, sizeof word);
-  if (word >> 32 != kTag || static_cast<uint32_t>(word) >= block.mbarriers.size()) {
+  Mbarrier* barrier = mbarrier_at(*thread.block, offset);
+  if (!barrier) {
     thread.cluster.fail(
         thread,
         print("the mbarrier at shared memory + 0x%x was never initialised, or was overwritten", offset),
         where);
   }
   observe_access(thread, offset, /*write=*/false, "mbarrier", where);
-  return *block.mbarriers[static_cast<uint32_t>(word)];
+  return *barrier;
+}
+
+Mbarrier& find_mbarrier(Thread& thread, Block& block, const uint64_t* object, const char* operation,
+                        Location where) {
+  Cluster& cluster = thread.cluster;
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
+  Mbarrier* barrier = mbarrier_at(block, offset);
+  if (!barrier) {
+    cluster.fail(thread,
+                 print("%s: the mbarrier at shared memory + 0x%x of ", operation, offset) + describe(block) +
+                     " was never initialised, or was overwritten; a cluster_sync must come between its "
+                     "initialisation and its use by other blocks",
+                 where);
+  }
+  if (RaceChecker* races = cluster.races()) {
+    races->rely_on(thread.number, block.ids.rank_in_cluster, offset, sizeof(uint64_t), operation,
+                   cluster.site(where));
+    cluster.leave_if_failed();
+  }
+  return *barrier;
 }
 
 void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
@@ -156,20 +184,42 @@ void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& 
   complete_if_all_arrived(cluster, barrier);
 }
 
-void count_bytes_of(Cluster& cluster, Mbarrier& barrier, const TmaLoad& load) {
-  if (barrier.phase != load.phase) {
+void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
+  Mbarrier& barrier = *arrival.barrier;
+  if (!barrier.pending) {
     cluster.record_failure(
-        load.issuer,
-        "TMA load: the phase in which it was issued has ended before its bytes came: too few "
-        "bytes were expected at " +
-            describe(barrier),
-        load.where);
+        arrival.issuer, std::string(arrival.what()) + ": more arrivals than expected at " + describe(barrier),
+        arrival.where);
     return;
   }
-  if (RaceChecker* races = cluster.races()) races->complete(load.race_operation, barrier.released);
-  barrier.latest_arrival = std::max(barrier.latest_arrival, load.lands_at);
-  barrier.missing_bytes -= load.box.bytes();
-  barrier.arrivals.push_back({"bytes of a TMA load", load.issuer, load.where});
+  if (RaceChecker* races = cluster.races()) {
+    const bool is_afar = arrival.order == ArrivalOrder::release && arrival.issuer->block != barrier.block;
+    races->pass_on(arrival.released, is_afar ? barrier.released_afar : barrier.released);
+    races->complete(arrival.race_operation, barrier.released);
+  }
+  barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
+  --barrier.pending;
+  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
+
+void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
+  Mbarrier& barrier = *copy.barrier;
+  if (barrier.phase != copy.phase) {
+    cluster.record_failure(copy.issuer,
+                           std::string(copy.what()) +
+                               ": the phase in which it was issued has ended before its bytes came: too few "
+                               "bytes were expected at " +
+                               describe(barrier),
+                           copy.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) races->complete(copy.race_operation, barrier.released);
+  barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
+  barrier.missing_bytes -= copy.bytes();
+  barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where});
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -189,7 +239,9 @@ void check_bytes_at_exit(Thread& last, const Block& block) {
   }
 }
 
-void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+namespace {
+
+Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
@@ -210,6 +262,19 @@ void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location
     }
   }
   observe(thread, barrier, what);
+  return barrier;
+}
+
+}  // namespace
+
+void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  wait_for_phase(object, parity, what, where);
+}
+
+void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  const Mbarrier& barrier = wait_for_phase(object, parity, what, where);
+  const Thread& thread = this_thread(where);
+  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.completed_afar);
 }
 
 bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {

@@ -31,13 +31,9 @@ std::string to_string(Location where) {
   return print("%s:%u", name ? name + 1 : where.file, where.line);
 }
 
-namespace {
-
 std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
-
-}  // namespace
 
 std::string name_of(const Mbarrier& barrier) {
   if (!barrier.name) return print("mbarrier at shared memory + 0x%x", barrier.offset);
@@ -49,7 +45,8 @@ std::string describe(const Thread& thread) {
 }
 
 std::string describe(const Mbarrier& barrier) {
-  return name_of(barrier) +
+  const bool has_neighbours = barrier.block->ids.cluster_dim.count() > 1;
+  return name_of(barrier) + (has_neighbours ? " of " + describe(*barrier.block) : "") +
          print(" (initialised at %s, count %u)", to_string(barrier.initialised_at).c_str(), barrier.expected);
 }
 
@@ -94,7 +91,18 @@ class DeadlockReport {
       }
     }
     for (const Mbarrier* barrier : mbarriers_) write_arrivals(*barrier);
-    for (const auto& [barrier, block] : block_barriers_) write_absent(*barrier, *block);
+    for (const auto& [barrier, block] : block_barriers_) {
+      if (barrier->expected) continue;  // any warps may be the ones that a named barrier counts
+      text_ += "\n  never arrived at the __syncthreads of " + describe(*block) + ":";
+      write_absent(*barrier, *block);
+    }
+    if (cluster_barrier_waits_) {
+      for (const auto& block : cluster_.blocks_) {
+        if (!is_absent(cluster_.cluster_barrier_, *block)) continue;
+        text_ += "\n  never arrived at the cluster.sync, of " + describe(*block) + ":";
+        write_absent(cluster_.cluster_barrier_, *block);
+      }
+    }
     return text_;
   }
 
@@ -153,10 +161,17 @@ class DeadlockReport {
         break;
       case WaitKind::block_barrier: {
         const auto* barrier = static_cast<const NamedBarrier*>(wait.object);
-        const unsigned expected = barrier->expected ? barrier->expected : block.live;
+        const bool is_of_cluster = barrier == &cluster_.cluster_barrier_;
+        const unsigned expected = is_of_cluster       ? cluster_.live_
+                                  : barrier->expected ? barrier->expected
+                                                      : block.live;
         if (wait.argument) text_ += print(" %u", static_cast<unsigned>(wait.argument));
         text_ += print(": %u of %u threads arrived", barrier->arrived, expected);
-        block_barriers_[barrier] = &block;
+        if (is_of_cluster) {
+          cluster_barrier_waits_ = true;
+        } else {
+          block_barriers_[barrier] = &block;
+        }
         break;
       }
       case WaitKind::warp:
@@ -190,6 +205,7 @@ class DeadlockReport {
       text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes));
     text_ +=
         barrier.arrivals.empty() ? "; nobody arrived in this phase" : "; arrived:" + list(barrier.arrivals);
+    if (barrier.pending && barrier.expected > 1) write_absent_blocks(barrier);
     std::vector<Mbarrier::Arrival> absent;
     for (const Mbarrier::Arrival& earlier : barrier.last_arrivals) {
       const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
@@ -199,12 +215,27 @@ class DeadlockReport {
     if (!absent.empty()) text_ += "; arrived in the phase before but not in this one:" + list(absent);
   }
 
-  /// " warp 0 (arrive at gemm.cuh:40) x32, ...".
-  static std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
+  /// Where several blocks may arrive: those of which nobody did.
+  void write_absent_blocks(const Mbarrier& barrier) {
+    if (cluster_.blocks_.size() == 1) return;
+    std::string names;
+    for (const auto& block : cluster_.blocks_) {
+      const bool came =
+          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                      [&](const auto& arrival) { return arrival.thread->block == block.get(); });
+      if (!came) names += (names.empty() ? " " : ", ") + describe(*block);
+    }
+    if (!names.empty()) text_ += "; no arrival from" + names;
+  }
+
+  /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
+  std::string list(const std::vector<Mbarrier::Arrival>& arrivals) const {
     std::vector<std::pair<std::string, unsigned>> counted;
     for (const Mbarrier::Arrival& arrival : arrivals) {
-      const std::string text = print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
-                                     to_string(arrival.where).c_str());
+      const std::string block =
+          cluster_.blocks_.size() > 1 ? " " + describe(*arrival.thread->block) : std::string();
+      const std::string text = block + print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
+                                             to_string(arrival.where).c_str());
       const auto same =
           std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
       if (same == counted.end()) {
@@ -220,25 +251,36 @@ class DeadlockReport {
     return text;
   }
 
+  /// Threads of the warp that have not exited and have not arrived.
+  static unsigned count_absent(const NamedBarrier& barrier, const Warp& warp) {
+    unsigned absent = 0;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(warp.live >> lane & 1)) continue;
+      const auto& arrivals = barrier.arrivals;
+      absent += std::find(arrivals.begin(), arrivals.end(), warp.lanes[lane]) == arrivals.end();
+    }
+    return absent;
+  }
+
+  static bool is_absent(const NamedBarrier& barrier, const Block& block) {
+    return std::any_of(block.warps.begin(), block.warps.end(),
+                       [&](const Warp& warp) { return count_absent(barrier, warp) > 0; });
+  }
+
   void write_absent(const NamedBarrier& barrier, const Block& block) {
-    if (barrier.expected) return;  // any warps may be the ones that a named barrier counts
     std::string names;
     for (const Warp& warp : block.warps) {
-      unsigned absent = 0;
-      for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-        if (!(warp.live >> lane & 1)) continue;
-        const auto& arrivals = barrier.arrivals;
-        absent += std::find(arrivals.begin(), arrivals.end(), warp.lanes[lane]) == arrivals.end();
-      }
+      const unsigned absent = count_absent(barrier, warp);
       if (absent) names += (names.empty() ? "" : ",") + print(" warp %u (%u threads)", warp.index, absent);
     }
-    text_ += "\n  never arrived at the __syncthreads of " + describe(block) + ":" + names;
+    text_ += names;
   }
 
   const Cluster& cluster_;
   std::string text_;
   std::vector<const Mbarrier*> mbarriers_;
   std::map<const NamedBarrier*, const Block*> block_barriers_;
+  bool cluster_barrier_waits_ = false;
 };
 
 std::string describe_deadlock(const Cluster& cluster, const char* why) {

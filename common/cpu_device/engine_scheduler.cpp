@@ -77,7 +77,7 @@ void Cluster::prepare(uint64_t index) {
   races_on_ = options_.check_races && is_instrumented_;
   counting_ = options_.count && is_instrumented_ && is_sampled(index, cluster_count_);
   clock_on_ = index == 0;
-  observed_ = is_instrumented_ && (races_on_ || counting_ || clock_on_);
+  observed_ = is_instrumented_ && (races_on_ || counting_ || clock_on_ || blocks_.size() > 1);
   if (races_on_) {
     race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, kernel_.shared_bytes);
   }
@@ -91,6 +91,7 @@ void Cluster::prepare(uint64_t index) {
     to.races = races();
     to.counter = counting_ ? &access_counter_ : nullptr;
     to.clock = clock();
+    to.blocks_that_left = 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
   }
@@ -102,6 +103,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   block.live = threads;
   block.shared.poison();
   block.mbarriers.clear();
+  block.mappings.clear();
   for (NamedBarrier& barrier : block.barriers) barrier = {};
   const unsigned warps = (threads + kWarpLanes - 1) / kWarpLanes;
   block.warps.resize(warps);
@@ -358,22 +360,46 @@ void Cluster::thread_exits(Thread& thread) {
   }
   complete_collectives_without(*this, thread);
   if (block.live == 0) block_exits(block);
+  complete_cluster_barrier(*this);
+  leave_if_failed();
 }
 
 /// Nobody may touch the shared memory of a block that has exited.
 void Cluster::block_exits(Block& block) {
   for (Warp& warp : block.warps) flush_copy_instructions(warp);
   for (auto& operation : pending_) {
-    if (operation->issuer->block == &block && operation->needs_block()) {
-      record_failure(operation->issuer,
-                     "the block exits while this copy from or to its shared memory is in flight",
-                     operation->where);
-      leave_if_failed();
+    if (operation->touched_block() != &block) continue;
+    const Block& from = *operation->issuer->block;
+    std::string rule = "the block exits while this copy from or to its shared memory is in flight";
+    if (&from != &block) {
+      rule = print("block %u of the cluster left while this %s of block %u was in flight to it: ",
+                   block.ids.rank_in_cluster, operation->what(), from.ids.rank_in_cluster) +
+             operation->missing();
     }
+    record_failure(operation->issuer, rule, operation->where);
+    leave_if_failed();
   }
+  check_mappings_at_exit(block);
+  if (RaceChecker* races = this->races()) races->leave(block.ids.rank_in_cluster);
+  leave_if_failed();
   check_bytes_at_exit(*current_thread, block);
   block.shared.poison();
   block.mbarriers.clear();
+  if (observed_) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
+}
+
+/// Who asked for a pointer to the shared memory of this block, and has not met it since, may still use it.
+void Cluster::check_mappings_at_exit(const Block& block) {
+  for (const Block::Mapping& mapping : block.mappings) {
+    if (!mapping.by || !mapping.by->block->live) continue;
+    record_failure(
+        mapping.by,
+        print("block %u of the cluster left while block %u may still use the pointer that it has to "
+              "its shared memory: a cluster_sync is missing at the end",
+              block.ids.rank_in_cluster, mapping.by->block->ids.rank_in_cluster),
+        mapping.where);
+    leave_if_failed();
+  }
 }
 
 void check_nothing_left_in_flight(Thread& thread) {

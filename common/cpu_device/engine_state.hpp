@@ -65,8 +65,14 @@ struct PendingOperation {
 
   virtual ~PendingOperation() = default;
   virtual void land(Cluster&) = 0;
-  /// Would it touch shared memory or a barrier of the issuer's block when it lands?
-  virtual bool needs_block() const = 0;
+  /// The block whose shared memory or barrier it touches when it lands; null if it touches none.
+  virtual const Block* touched_block() const = 0;
+  /// How reports call it.
+  virtual const char* what() const { return "copy"; }
+  /// What a block must do before it leaves that another one sends it to.
+  virtual std::string missing() const { return "a cluster_sync is missing at the end"; }
+  /// Does a cluster.sync of the issuer wait for it?
+  virtual bool lands_before_cluster_sync() const { return false; }
   /// Where landing is late, does it let all others go first? Who stores from a tile must wait for that store,
   /// and a load may not help.
   virtual bool lands_last() const { return false; }
@@ -92,7 +98,7 @@ struct CopyGroup : PendingOperation {
   std::vector<AsyncOperation> race_operations;
 
   void land(Cluster&) override;
-  bool needs_block() const override { return !copies.empty() || barrier; }
+  const Block* touched_block() const override;
 };
 
 /// What a thread remembers of a group that it may still wait for.
@@ -102,16 +108,59 @@ struct LandedGroup {
   std::vector<AsyncOperation> race_operations;
 };
 
-/// One TMA load.
-struct TmaLoad : PendingOperation {
-  TmaBox box;
+/// A copy to the shared memory of a block that counts its bytes at a barrier of that block.
+struct CountedCopy : PendingOperation {
+  Block* target = nullptr;
   Mbarrier* barrier = nullptr;
-  uint64_t phase = 0;   ///< that the barrier was in when the load was issued
+  uint64_t phase = 0;   ///< that the barrier was in when the copy was issued
   double lands_at = 0;  ///< virtual time
   AsyncOperation race_operation;
 
+  virtual uint32_t bytes() const = 0;
+  virtual const char* arrival() const = 0;  ///< how reports call its completion
+  const Block* touched_block() const override { return target; }
+  std::string missing() const override;
+};
+
+/// One TMA load, or what one block receives of a multicast.
+struct TmaLoad : CountedCopy {
+  TmaBox box;
+  bool is_multicast = false;
+
   void land(Cluster&) override;
-  bool needs_block() const override { return true; }
+  uint32_t bytes() const override { return box.bytes(); }
+  const char* arrival() const override {
+    return is_multicast ? "bytes of a TMA multicast" : "bytes of a TMA load";
+  }
+  const char* what() const override { return is_multicast ? "TMA multicast" : "TMA load"; }
+};
+
+constexpr uint32_t kAsyncStoreBytes = 16;
+
+/// One st.async.
+struct AsyncStore : CountedCopy {
+  uint32_t offset = 0;  ///< in the shared memory of the target
+  std::byte value[kAsyncStoreBytes];
+
+  void land(Cluster&) override;
+  uint32_t bytes() const override { return kAsyncStoreBytes; }
+  const char* arrival() const override { return "bytes of a store_async"; }
+  const char* what() const override { return "store_async"; }
+};
+
+/// An arrival at the barrier of another block.
+struct RemoteArrival : PendingOperation {
+  Mbarrier* barrier = nullptr;
+  ArrivalOrder order = ArrivalOrder::relaxed;
+  const char* name = "";
+  double lands_at = 0;            ///< virtual time
+  SyncObject released;            ///< what the issuer made known
+  AsyncOperation race_operation;  ///< the arrival itself, which touches the barrier
+
+  void land(Cluster&) override;
+  const Block* touched_block() const override;
+  const char* what() const override { return name; }
+  bool lands_before_cluster_sync() const override { return true; }
 };
 
 /// One TMA store, until it has read shared memory.
@@ -121,7 +170,7 @@ struct TmaStoreRead : PendingOperation {
   AsyncOperation race_operation;
 
   void land(Cluster&) override;
-  bool needs_block() const override { return true; }
+  const Block* touched_block() const override;
   bool lands_last() const override { return true; }
 };
 
@@ -132,7 +181,7 @@ struct TmaStoreWrite : PendingOperation {
   std::vector<std::byte> data;  ///< row after row, not swizzled
 
   void land(Cluster&) override;
-  bool needs_block() const override { return false; }
+  const Block* touched_block() const override { return nullptr; }
   bool lands_last() const override { return true; }
 };
 
@@ -293,6 +342,7 @@ struct Mbarrier {
   std::vector<Arrival> arrivals, last_arrivals;  ///< of this phase and of the one before
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
+  SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope
   double latest_arrival = 0, completed_at = 0;
 };
 
@@ -340,6 +390,13 @@ struct Block {
   std::vector<Warpgroup> warpgroups;
   std::vector<std::unique_ptr<Mbarrier>> mbarriers;
 
+  /// Who has a pointer to this block's shared memory and has not met it since, by rank: see map_shared().
+  struct Mapping {
+    const Thread* by = nullptr;
+    Location where;
+  };
+  std::vector<Mapping> mappings;
+
   unsigned free_registers = 0;  ///< given back by setmaxnreg.dec, counted per thread of one warp
   std::vector<Thread*> waiting_for_registers;
 };
@@ -379,6 +436,8 @@ class Cluster {
   // --- for the operations: asynchronous operations
 
   void submit(std::unique_ptr<PendingOperation>);
+  /// Lands what a cluster.sync waits for.
+  void land_before_cluster_sync();
   bool lands_now();  ///< asked where an operation could take effect at once
   const Options& options() const { return options_; }
 
@@ -404,6 +463,7 @@ class Cluster {
 
   NamedBarrier& cluster_barrier() { return cluster_barrier_; }
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
+  unsigned live() const { return live_; }
 
  private:
   friend class DeadlockReport;
@@ -423,6 +483,7 @@ class Cluster {
   void thread_main(Thread&);
   void thread_exits(Thread&);
   void block_exits(Block&);
+  void check_mappings_at_exit(const Block&);
   static void fiber_main(void* thread);
   friend struct Thread;
 
@@ -471,6 +532,7 @@ Thread& this_thread(Location where);
 std::string to_string(Location);
 /// "block (1,0,0) warp 2 lane 5".
 std::string describe(const Thread&);
+std::string describe(const Block&);
 std::string describe(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
@@ -478,12 +540,22 @@ std::string name_of(const Mbarrier&);
 std::string describe_deadlock(const Cluster&, const char* why);
 /// Ends the barrier's phase if everybody has arrived.
 void complete_if_all_arrived(Cluster&, Block&, unsigned barrier);
+/// Ends a cluster.sync if everybody has arrived who has not exited.
+void complete_cluster_barrier(Cluster&);
 /// The mbarrier that lives in these eight bytes. @throws if there is none.
 Mbarrier& find_mbarrier(Thread&, const uint64_t* object, Location where);
+/// The one at the same place in another block. `operation` is the word that reports show.
+Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* operation, Location where);
+/// Block `rank` of the thread's cluster. @throws if there is none, or if it has left.
+Block& find_block(Thread&, unsigned rank, const char* operation, Location where);
+/// An arrival by a thread of another block.
+void arrive_from_afar(Cluster&, const RemoteArrival&);
+/// The thread's block has told `other` something, so `other` may know that its memory is no longer used.
+void forget_mapping(const Thread&, Block& other);
 /// An arrival on an mbarrier by an asynchronous operation.
 void arrive_for_operation(Cluster&, Mbarrier&, const CopyGroup&);
-/// The bytes of a TMA load have landed.
-void count_bytes_of(Cluster&, Mbarrier&, const TmaLoad&);
+/// The bytes of a copy have landed.
+void count_bytes_of(Cluster&, const CountedCopy&);
 /// Records a failure if bytes were expected that never came, or came and were never expected.
 void check_bytes_at_exit(Thread& last, const Block&);
 /// The mbarriers that this thread has initialised may be used by the async proxy.

@@ -67,6 +67,11 @@ void count_box(Cluster& cluster, const TmaBox& box, bool load) {
   counter.bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/load);
 }
 
+void count_copies_of_box(Cluster& cluster, const TmaBox& box, unsigned blocks) {
+  for (unsigned i = 0; i < blocks; ++i)
+    cluster.accesses().bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/true);
+}
+
 void tma_prefetch(const void* map, Location where) {
   decode(this_thread(where), map, "prefetch.tensormap", where);
 }

@@ -67,6 +67,8 @@ void tma_store(const void* map, const void* shared, int column, int row, Locatio
   cluster.jitter(thread);
 }
 
+const Block* TmaStoreRead::touched_block() const { return issuer->block; }
+
 void TmaStoreRead::land(Cluster& cluster) {
   Block& block = *issuer->block;
   auto write = std::make_unique<TmaStoreWrite>();

@@ -93,15 +93,29 @@ void initialise() {
   stack_of_main_thread = stack_of_this_os_thread();
 }
 
+/// As the clock sees it.
+void spend_time(VirtualClock& clock, const ObservedThread& thread, const Access& access, bool is_own) {
+  const auto bytes = static_cast<double>(access.bytes);
+  if (is_own) {
+    access.write ? clock.store_shared(thread.index, bytes) : clock.load_shared(thread.index, bytes);
+  } else {
+    access.write ? void(clock.send_to_block(thread.index, bytes))
+                 : clock.load_from_block(thread.index, bytes);
+  }
+}
+
 void observe_shared(const ObservedThread& thread, const Access& access, unsigned block, size_t offset) {
+  const bool is_own = block == thread.block;
+  if (observers().blocks_that_left >> block & 1) {
+    report_access_to_block_that_left(block, access.write, access.return_address);
+    return;
+  }
   if (observers().counter) {
     observers().counter->lane_access(thread.warp, thread.lane, access.return_address, Space::shared, offset,
                                      static_cast<uint32_t>(access.bytes), access.write);
+    if (!is_own) observers().counter->lane_access_of_other_block(static_cast<uint32_t>(access.bytes));
   }
-  if (VirtualClock* clock = observers().clock) {
-    const auto bytes = static_cast<double>(access.bytes);
-    access.write ? clock->store_shared(thread.index, bytes) : clock->load_shared(thread.index, bytes);
-  }
+  if (VirtualClock* clock = observers().clock) spend_time(*clock, thread, access, is_own);
   if (RaceChecker* races = observers().races) {  // last: it may not return
     races->access(thread.index, block, offset, access.bytes, access.write, access.write ? "store" : "load",
                   races->site(access.return_address));

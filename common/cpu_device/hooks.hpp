@@ -56,7 +56,11 @@ struct Observers {
   AccessCounter* counter = nullptr;  ///< only in clusters that are sampled
   VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
   SharedWindows shared;              ///< a window for each block of the cluster
+  uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
 };
+
+/// Somebody accessed the shared memory of such a block. Records the failure.
+void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 
 inline constinit thread_local Observers observers_of_this_os_thread;
 

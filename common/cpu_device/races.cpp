@@ -4,8 +4,9 @@
 /// Components of the clocks: the threads of the cluster; a queue for each warpgroup; a pool for operations
 /// that complete on their own; a queue for each thread. An operation is known to a thread if the component of
 /// its queue is at least the operation's number in that queue. Queues complete in order, so that is exact. In
-/// the pool an agent is used again after kPoolAgents operations, and to know the later operation then
-/// implies to know the earlier: a race may be missed, none is invented.
+/// the pool an agent is used again after many operations, and to know the later operation then implies to
+/// know the earlier: a race may be missed, none is invented. The same holds for st.async, which shares its
+/// thread's queue although each store completes on its own.
 #include "common/cpu_device/races.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace cpu_device {
 namespace {
 
 constexpr unsigned kWarpgroupThreads = 128;
-constexpr unsigned kPoolAgents = 64;
+constexpr unsigned kPoolAgents = 64;  ///< for each block
 constexpr unsigned kNobody = ~0u;
 
 /// A cell of shadow memory stands for this many bytes; which of them an access touches is kept as a mask.
@@ -127,7 +128,8 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   warpgroups_per_block_ = warpgroups;
   thread_count_ = blocks * threads_per_block;
   first_pool_agent_ = thread_count_ + blocks * warpgroups;
-  first_thread_queue_ = first_pool_agent_ + kPoolAgents;
+  pool_agents_ = kPoolAgents * blocks;
+  first_thread_queue_ = first_pool_agent_ + pool_agents_;
   next_pool_agent_ = 0;
   reported_ = false;
 
@@ -186,6 +188,17 @@ void RaceChecker::acquire(unsigned thread, const SyncObject& sync) {
   learn(threads_[thread].visible, sync.visible_);
 }
 
+void RaceChecker::release_operations(unsigned thread, SyncObject& sync) {
+  VectorClock operations = threads_[thread].known;
+  clocks_->forget_first(operations, thread_count_);
+  clocks_->join(sync.known_.clock, operations);
+}
+
+void RaceChecker::pass_on(const SyncObject& from, SyncObject& to) {
+  clocks_->join(to.known_.clock, from.known_.clock);
+  clocks_->join(to.visible_.clock, from.visible_.clock);
+}
+
 void RaceChecker::barrier(const unsigned* threads, unsigned count) {
   SyncObject sync;
   for (unsigned i = 0; i < count; ++i) release(threads[i], sync);
@@ -215,7 +228,7 @@ unsigned RaceChecker::agent_of_queue(unsigned thread, Queue queue) {
       return thread_count_ + thread / threads_per_block_ * warpgroups_per_block_ +
              thread % threads_per_block_ / kWarpgroupThreads;
     default:
-      return first_pool_agent_ + next_pool_agent_++ % kPoolAgents;
+      return first_pool_agent_ + next_pool_agent_++ % pool_agents_;
   }
 }
 
@@ -278,11 +291,70 @@ void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
 void RaceChecker::access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
                          const char* what, Site site) {
   name_site(site, what);
+  check(accessor(thread, site), block, offset, bytes, write);
+}
+
+RaceChecker::Accessor RaceChecker::accessor(unsigned thread, Site site) const {
   const Thread& t = threads_[thread];
-  check({clocks_->counts(t.known), clocks_->counts(t.visible), thread, t.epoch, t.visible_epoch, thread,
-         t.epoch, Proxy::generic, site, static_cast<uint16_t>(thread / kGroupLanes),
-         1u << thread % kGroupLanes},
-        block, offset, bytes, write);
+  return {clocks_->counts(t.known),
+          clocks_->counts(t.visible),
+          thread,
+          t.epoch,
+          t.visible_epoch,
+          thread,
+          t.epoch,
+          Proxy::generic,
+          site,
+          static_cast<uint16_t>(thread / kGroupLanes),
+          1u << thread % kGroupLanes};
+}
+
+void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes,
+                          const char* what, Site site) {
+  if (reported_) return;
+  name_site(site, what);
+  const Accessor who = accessor(thread, site);
+  const std::size_t end = std::min(offset + bytes, shared_bytes_);
+  for (std::size_t i = offset / kCellBytes; i * kCellBytes < end && !reported_; ++i) {
+    const uint8_t mask = mask_of(i, offset, end);
+    const Cell& cell = cells_[block][i];
+    if (cell.write_mask & mask) check_last_write(who, cell, mask, block, i * kCellBytes, /*write=*/false);
+  }
+}
+
+bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
+  const unsigned thread = agent < thread_count_ ? agent : issuer_of_agent_[agent - thread_count_];
+  return thread / threads_per_block_ == block;
+}
+
+void RaceChecker::leave(unsigned block) {
+  if (reported_ || cells_.size() == 1) return;
+  VectorClock known;
+  for (unsigned i = 0; i < threads_per_block_; ++i) {
+    const unsigned thread = block * threads_per_block_ + i;
+    clocks_->join(known, threads_[thread].known);
+    clocks_->raise(known, thread, threads_[thread].epoch);
+  }
+  const uint32_t* counts = clocks_->counts(known);
+  const auto check_known = [&](std::size_t cell, unsigned agent, uint32_t epoch, bool write, Site site) {
+    if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
+    reported_ = true;
+    report_("block " + std::to_string(block) + " of the cluster leaves while its shared memory (byte " +
+            std::to_string(cell * kCellBytes) +
+            ") may still be reached from another block: no cluster_sync or wait orders the two\n  " +
+            describe_agent(agent, epoch, write, site) + " at " + describe_site(site));
+  };
+  for (std::size_t i = 0; i < cells_[block].size() && !reported_; ++i) {
+    const Cell& cell = cells_[block][i];
+    if (cell.write_mask) check_known(i, cell.writer, cell.write_epoch, /*write=*/true, cell.write_site);
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
+        check_known(i, reads->agent(lane, thread_count_), reads->epoch, /*write=*/false, reads->site);
+      }
+      if (!reads->next) break;
+    }
+  }
 }
 
 void RaceChecker::access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes,

@@ -95,7 +95,12 @@ class RaceChecker {
   void barrier_range(unsigned first, unsigned count);
   /// `thread` makes what it did so far known to those who acquire `sync`.
   void release(unsigned thread, SyncObject& sync);
+  /// A relaxed arrival: only the asynchronous operations that `thread` has waited for become known, such as
+  /// the wgmma that has read a slot. Loads and stores, of any thread, do not.
+  void release_operations(unsigned thread, SyncObject& sync);
   void acquire(unsigned thread, const SyncObject& sync);
+  /// What was released to `from` is released to `to`, too: an arrival that takes effect later.
+  void pass_on(const SyncObject& from, SyncObject& to);
   /// fence.proxy.async by `thread`: all that it knows of becomes visible to operations of the async proxy
   /// that are ordered after the fence, no matter who wrote it and who issues them.
   void fence_proxy_async(unsigned thread);
@@ -104,7 +109,7 @@ class RaceChecker {
 
   /// The queue that an operation completes in. Operations of one queue complete in the order of issue.
   enum class Queue : uint8_t {
-    thread,     ///< cp.async: one queue for each thread
+    thread,     ///< cp.async and st.async: one queue for each thread
     warpgroup,  ///< wgmma: one queue for each warpgroup
     none        ///< TMA: each operation completes on its own
   };
@@ -125,6 +130,12 @@ class RaceChecker {
   /// cluster). Bytes beyond the block's shared memory are ignored. `what` is a literal: "load", "ldmatrix".
   void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
               const char* what, Site site);
+  /// `thread` relies on what was written there, but its own access will be that of an operation.
+  void rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, const char* what,
+               Site site);
+  /// All threads of the block have ended: whoever reached into its shared memory from another block must be
+  /// ordered before that.
+  void leave(unsigned block);
   /// The operation does. It may be called any number of times, at any time after the last issue().
   void access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes, bool write);
 
@@ -162,7 +173,9 @@ class RaceChecker {
   unsigned agent_of_queue(unsigned thread, Queue queue);
 
   void name_site(Site site, const char* what);
+  Accessor accessor(unsigned thread, Site site) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
+  bool is_of_block(unsigned agent, unsigned block) const;
   void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                         std::size_t offset, bool write);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
@@ -181,7 +194,7 @@ class RaceChecker {
   bool reported_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
-  unsigned first_pool_agent_ = 0, first_thread_queue_ = 0;
+  unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
   unsigned next_pool_agent_ = 0;
   std::unique_ptr<ClockPool> clocks_;
   LastRaise last_raise_;

@@ -104,6 +104,10 @@ void ClockPool::lower(VectorClock& clock, unsigned component, uint32_t count) {
   if (counts(clock)[component] > count) writable(clock)[component] = count;
 }
 
+void ClockPool::forget_first(VectorClock& clock, unsigned count) {
+  if (!clock.is_zero()) std::fill_n(writable(clock), count, 0u);
+}
+
 void ClockPool::join(VectorClock& into, const VectorClock& from) {
   if (into.is(from) || from.is_zero()) return;
   const uint32_t* theirs = counts(from);

@@ -48,6 +48,8 @@ class ClockPool {
   void raise(VectorClock& clock, unsigned component, uint32_t count);
   /// Lowers one component to at most `count`.
   void lower(VectorClock& clock, unsigned component, uint32_t count);
+  /// Sets components 0 .. count - 1 to 0.
+  void forget_first(VectorClock& clock, unsigned count);
   /// into = component-wise maximum of the two.
   void join(VectorClock& into, const VectorClock& from);
   /// into = component-wise minimum of the two.

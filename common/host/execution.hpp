@@ -16,6 +16,7 @@ namespace ladder {
 struct LaunchCounters {
   uint64_t global_read_sectors = 0, global_write_sectors = 0;
   uint64_t shared_wavefronts = 0, bank_conflicts = 0;
+  uint64_t cluster_bytes = 0;
   uint64_t block_barriers = 0, barrier_waits = 0, async_copies = 0;
   double cycles = 0, copy_cycles = 0, math_cycles = 0, overlap_cycles = 0;
 };

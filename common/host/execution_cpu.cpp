@@ -59,6 +59,7 @@ std::optional<LaunchCounters> last_launch_counters() {
   counters.global_write_sectors = from.global_write_sectors;
   counters.shared_wavefronts = from.shared_wavefronts;
   counters.bank_conflicts = from.bank_conflicts;
+  counters.cluster_bytes = from.cluster_bytes;
   counters.block_barriers = from.block_barriers;
   counters.barrier_waits = from.barrier_waits;
   counters.async_copies = from.async_copies;

@@ -93,6 +93,10 @@ std::string flops_per_byte_cell(const Run& run) {
   return bytes > 0 ? fixed(run.shape.flops() / bytes, 1) : kUnknown;
 }
 
+std::string cluster_bytes_per_output_cell(const Run& run) {
+  return run.counters ? fixed(double(run.counters->cluster_bytes) / run.shape.m / run.shape.n, 1) : kUnknown;
+}
+
 std::string overlap_cell(const Run& run) {
   if (!run.counters || run.counters->copy_cycles <= 0) return kUnknown;
   return fixed(run.counters->overlap_cycles / run.counters->copy_cycles * 100, 0) + " %";

@@ -31,6 +31,8 @@ std::string count_cell(uint64_t count);
 std::string bytes_per_output_cell(const Run& run);
 /// Floating-point operations for each of those bytes.
 std::string flops_per_byte_cell(const Run& run);
+/// Bytes that came from another block of the cluster instead, for each element of C.
+std::string cluster_bytes_per_output_cell(const Run& run);
 /// The share of the copies' virtual time in which something was computed.
 std::string overlap_cell(const Run& run);
 

@@ -37,6 +37,7 @@ void for_each_counter(Counters& counters, const Visit& visit) {
   visit("global_write_sectors", counters.global_write_sectors);
   visit("shared_wavefronts", counters.shared_wavefronts);
   visit("bank_conflicts", counters.bank_conflicts);
+  visit("cluster_bytes", counters.cluster_bytes);
   visit("block_barriers", counters.block_barriers);
   visit("barrier_waits", counters.barrier_waits);
   visit("async_copies", counters.async_copies);

@@ -40,7 +40,13 @@ std::function<std::string(const Outcome&)> of_run(std::string (*cell)(const Run&
   return [cell](const Outcome& outcome) { return cell(outcome.run); };
 }
 
-std::vector<Figure> cpu_figures(const Execution& execution) {
+/// Do its blocks form clusters? Then the reader chooses how many.
+bool has_clusters(const Lesson& lesson) {
+  return std::any_of(lesson.knobs.begin(), lesson.knobs.end(),
+                     [](const Knob& knob) { return knob.name.rfind("cluster", 0) == 0; });
+}
+
+std::vector<Figure> cpu_figures(const Lesson& lesson, const Execution& execution) {
   std::vector<Figure> figures;
   // A column for the schedule takes the place of others.
   const int schedule_width = widest_schedule(execution);
@@ -48,6 +54,7 @@ std::vector<Figure> cpu_figures(const Execution& execution) {
     figures.push_back(
         {{"schedule", schedule_width, false}, [](const Outcome& outcome) { return outcome.schedule; }});
   figures.push_back({{"B/output", 8}, of_run(bytes_per_output_cell)});
+  if (has_clusters(lesson)) figures.push_back({{"cluster B", 9}, of_run(cluster_bytes_per_output_cell)});
   if (!schedule_width) figures.push_back({{"flops/B", 7}, of_run(flops_per_byte_cell)});
   figures.push_back(
       {{"waits", 8}, [](const Outcome& outcome) { return count_cell(outcome.run.counters->barrier_waits); }});
@@ -78,8 +85,8 @@ Report make_report(const Lesson& lesson, const std::vector<Contender>& contender
   figures.push_back(
       {{"settings", std::max(widest_label(contenders), on_cpu_device() ? 0 : kWidestLibrary), false},
        [](const Outcome& outcome) { return outcome.contender->label; }});
-  const std::vector<Figure> measured =
-      on_cpu_device() ? cpu_figures(options.comparison.execution) : gpu_figures(with_resources ? 7 : 10);
+  const std::vector<Figure> measured = on_cpu_device() ? cpu_figures(lesson, options.comparison.execution)
+                                                       : gpu_figures(with_resources ? 7 : 10);
   figures.insert(figures.end(), measured.begin(), measured.end());
   if (with_resources) {
     figures.push_back({{"smem KB", 7}, of_run(shared_kb_cell)});

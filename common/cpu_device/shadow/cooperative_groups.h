@@ -70,6 +70,11 @@ class cluster_group {
   static unsigned num_blocks() {
     return static_cast<unsigned>(cpu_device::current_thread_ids->block->cluster_dim.count());
   }
+  /// The place of `pointer`, which lies in this block's shared memory, in that of block `rank`.
+  template <class T>
+  static T* map_shared_rank(T* pointer, int rank, CPU_DEVICE_WHERE) {
+    return static_cast<T*>(cpu_device::map_shared(pointer, static_cast<unsigned>(rank), where));
+  }
   static unsigned thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
   static unsigned num_threads() { return num_blocks() * thread_block::size(); }
   static unsigned size() { return num_threads(); }

@@ -191,6 +191,33 @@ TEST_CASE("blocks of a cluster have an SM each") {
   CHECK(clock.block_time(0).copy > clock.block_time(1).copy);
 }
 
+TEST_CASE("bytes from SM to SM take longer than to one's own shared memory, and share the way") {
+  VirtualClock clock;
+  clock.begin(2, 32, false);
+  const double landed = clock.send_to_block(0, 16);
+  CHECK(landed >= clock.model().cluster_latency);
+  CHECK(landed < clock.model().memory_latency);
+  CHECK(clock.now(0) < 10);  // nobody waits for a store
+  CHECK(clock.send_to_block(1, 1e5) > 1e5 / clock.model().cluster_bytes_per_cycle);
+  clock.load_from_block(32, 4);
+  CHECK(clock.now(32) < 10);
+  clock.use_loads(32);
+  CHECK(clock.now(32) >= clock.model().cluster_latency);
+}
+
+TEST_CASE("a barrier of any threads is left when the last of them has come") {
+  VirtualClock clock;
+  clock.begin(2, 32, false);
+  clock.wait_until(40, 500, "something");
+  clock.wait_until(7, 900, "something");
+  const unsigned threads[] = {3, 40};
+  clock.barrier_of(threads, 2, "cluster.sync");
+  CHECK(clock.now(3) >= 500);
+  CHECK(clock.now(3) < 900);
+  CHECK(clock.now(40) == clock.now(3));
+  CHECK(clock.now(0) == 0);
+}
+
 TEST_CASE("a trace names copies, math and waits, in order and once for a warp") {
   VirtualClock clock;
   clock.begin(1, 64, true);

@@ -186,6 +186,69 @@ TEST_CASE("blocks of a cluster have shared memories of their own") {
   CHECK_THAT(reports[0], ContainsSubstring("block 1 warp 0 lane 1"));
 }
 
+TEST_CASE("an arrival that takes effect later carries what its thread knew when it arrived") {
+  for (const bool reads_what_came_before : {true, false}) {
+    Scene scene;
+    SyncObject arrival, barrier;
+    scene.write(0, 100);
+    scene.races.release(0, arrival);
+    scene.write(0, 200);
+    scene.races.pass_on(arrival, barrier);
+    scene.races.acquire(1, barrier);
+    scene.read(1, reads_what_came_before ? 100 : 200);
+    CHECK(scene.silent() == reads_what_came_before);
+  }
+}
+
+TEST_CASE("a relaxed arrival orders operations that were waited for, and no accesses of threads") {
+  for (const bool was_read_by_operation : {true, false}) {
+    Scene scene;
+    AsyncOperation read = scene.wgmma();
+    scene.races.access(read, 0, 0, 64, false);
+    scene.races.acquire(130, read);
+    if (!was_read_by_operation) scene.read(130, 32);
+    SyncObject barrier;
+    scene.races.release_operations(130, barrier);
+    scene.races.acquire(0, barrier);
+    scene.races.access(scene.tma(0), 0, 0, 64, true);
+    CHECK(scene.silent() == was_read_by_operation);
+  }
+}
+
+TEST_CASE("who relies on a write must be ordered after it, and leaves no trace") {
+  Scene unordered, ordered;
+  const auto rely_on = [](Scene& scene) {
+    scene.races.rely_on(1, 0, 100, 2, "TMA multicast", scene.races.site("kernel.cuh", 50));
+  };
+  unordered.write(0, 100);
+  rely_on(unordered);
+  CHECK_FALSE(unordered.silent());
+  ordered.write(0, 100);
+  ordered.block_barrier();
+  rely_on(ordered);
+  ordered.write(0, 100);
+  CHECK(ordered.silent());
+}
+
+TEST_CASE("a block may leave when it knows of all accesses from other blocks, and of its own it need not") {
+  for (const bool is_ordered : {true, false}) {
+    std::vector<std::string> reports;
+    RaceChecker races([&](const std::string& text) { reports.push_back(text); });
+    races.begin(2, 32, 64);
+    races.access(5, 0, 0, 4, false, "load", races.site("kernel.cuh", 1));
+    races.access(33, 0, 8, 4, false, "load", races.site("kernel.cuh", 2));
+    SyncObject barrier;
+    races.release(33, barrier);
+    if (is_ordered) races.acquire(7, barrier);
+    races.leave(0);
+    CHECK(reports.empty() == is_ordered);
+    if (is_ordered) continue;
+    CHECK_THAT(reports[0],
+               ContainsSubstring("block 0 of the cluster leaves while its shared memory (byte 8)"));
+    CHECK_THAT(reports[0], ContainsSubstring("  load (a read) by block 1 warp 0 lane 1 at kernel.cuh:2"));
+  }
+}
+
 // --- asynchronous operations and proxies ---------------------------------------------------------------
 
 TEST_CASE("cp.async must be waited for, by the issuer and then by a barrier") {

@@ -1,6 +1,7 @@
 /// @file
 /// Shadow of common/host/residency.hpp: the grid of a persistent kernel on the CPU device.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 
 namespace ladder {
@@ -11,6 +12,11 @@ constexpr int kResidentBlocks = 4;
 template <class... Params>
 int resident_blocks(void (*)(Params...), int, size_t) {
   return kResidentBlocks;
+}
+
+template <class... Params>
+int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
+  return std::max(1, resident_blocks(kernel, threads, shared_bytes) / blocks);
 }
 
 }  // namespace ladder

@@ -13,6 +13,10 @@ inline void tma_load(void* to, const CUtensorMap* map, int column, int row, Mbar
                      CPU_DEVICE_WHERE) {
   cpu_device::tma_load(to, map, column, row, full, where);
 }
+inline void tma_load_multicast(void* to, const CUtensorMap* map, int column, int row, Mbarrier* full,
+                               uint16_t blocks, CPU_DEVICE_WHERE) {
+  cpu_device::tma_load_multicast(to, map, column, row, full, blocks, where);
+}
 inline void tma_store(const CUtensorMap* map, const void* from, int column, int row, CPU_DEVICE_WHERE) {
   cpu_device::tma_store(map, from, column, row, where);
 }

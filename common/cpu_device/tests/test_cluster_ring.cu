@@ -1,0 +1,292 @@
+/// @file
+/// A small GEMM by clusters of two blocks: each block has rows of its own and loads half of every tile of B,
+/// which it multicasts to both. Every rule of their handshake is broken once and named; the right kernel
+/// raises no alarm.
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/device/swizzled_tile.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/tma.cuh"
+#include "common/ptx/wgmma.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr unsigned kBlocks = 2;
+constexpr int kTile = 64;                     // of M, N and K
+constexpr int kHalf = kTile / kBlocks;        // rows of B that a block loads
+constexpr int kLoader = 128, kThreads = 160;  // threads 0 to 127 compute
+using Tile = ladder::SwizzledTile<kTile, kTile>;
+
+template <int kSlots>
+struct Storage {
+  Tile a[kSlots], b[kSlots];
+  ptx::Mbarrier full[kSlots], empty[kSlots];
+};
+
+/// What both blocks leave out, or do wrong.
+enum class Mistake {
+  none,
+  no_sync_after_initialisation,
+  no_sync_at_the_end,
+  loader_does_not_wait,
+  loader_expects_its_own_half_only,
+  loader_sends_to_itself_only,
+  loader_sends_to_the_other_only,
+  compute_does_not_wait,
+  compute_releases_its_own_block_only,
+  compute_releases_before_wgmma_has_read,
+};
+
+/// C [128, columns] = A [128, depth] B [depth, columns], in small integers: one row of tiles for each block.
+struct Problem {
+  int rows = static_cast<int>(kBlocks) * kTile, columns, depth;
+  std::vector<__nv_bfloat16> a, b;
+  std::vector<float> c, expected;
+
+  Problem(int tiles, int k_steps) : columns(tiles * kTile), depth(k_steps * kTile) {
+    const auto value = [](int i, int factor) { return static_cast<float>((i * factor + i / 7) % 5 - 2); };
+    for (int i = 0; i < rows * depth; ++i) a.emplace_back(value(i, 3));
+    for (int i = 0; i < depth * columns; ++i) b.emplace_back(value(i, 7));
+    expected.resize(static_cast<size_t>(rows * columns));
+    for (int m = 0; m < rows; ++m) {
+      for (int k = 0; k < depth; ++k) {
+        for (int n = 0; n < columns; ++n) {
+          expected[static_cast<size_t>(m * columns + n)] +=
+              float(a[static_cast<size_t>(m * depth + k)]) * float(b[static_cast<size_t>(k * columns + n)]);
+        }
+      }
+    }
+  }
+
+  static CUtensorMap map(std::vector<__nv_bfloat16>& matrix, int rows, int columns, cuuint32_t box_rows) {
+    const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+    const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
+    const cuuint32_t box[] = {kTile, box_rows}, steps[] = {1, 1};
+    CUtensorMap map;
+    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, matrix.data(), extents, strides,
+                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    return map;
+  }
+};
+
+/// The roles of one block; the mistake is made in every round.
+template <int kSlots>
+class Roles {
+ public:
+  Roles(Problem& problem, const CUtensorMap& a, const CUtensorMap& b, Mistake mistake)
+      : smem_(ladder::shared_storage<Storage<kSlots>>()),
+        problem_(problem),
+        map_a_(a),
+        map_b_(b),
+        k_steps_(problem.depth / kTile),
+        steps_(problem.columns / kTile * k_steps_),
+        rank_(ptx::cluster_block_rank()),
+        mistake_(mistake) {}
+
+  void run() {
+    if (threadIdx.x == 0) initialise();
+    makes(Mistake::no_sync_after_initialisation) ? __syncthreads() : ptx::cluster_sync();
+    if (threadIdx.x < kLoader) compute();
+    if (threadIdx.x == kLoader) load();
+    if (!makes(Mistake::no_sync_at_the_end)) ptx::cluster_sync();
+  }
+
+ private:
+  bool makes(Mistake mistake) const { return mistake_ == mistake; }
+
+  /// A slot is full when the block's own loader has said what comes, and empty when both blocks have read it.
+  void initialise() {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      ptx::mbarrier_init(&smem_.full[slot], 1);
+      ptx::mbarrier_init(&smem_.empty[slot], kBlocks);
+      ptx::mbarrier_name(&smem_.full[slot], "full", slot);
+      ptx::mbarrier_name(&smem_.empty[slot], "empty", slot);
+    }
+    ptx::fence_mbarrier_init();
+  }
+
+  void load() {
+    const int k_of_half = static_cast<int>(rank_) * kHalf;
+    uint32_t bytes = 2 * sizeof(Tile);
+    if (makes(Mistake::loader_expects_its_own_half_only)) bytes -= sizeof(Tile) / kBlocks;
+    uint16_t blocks = (1u << kBlocks) - 1;
+    if (makes(Mistake::loader_sends_to_itself_only)) blocks = static_cast<uint16_t>(1u << rank_);
+    if (makes(Mistake::loader_sends_to_the_other_only)) blocks = static_cast<uint16_t>(1u << (rank_ ^ 1));
+    for (int step = 0; step < steps_; ++step) {
+      const int slot = step % kSlots, k = step % k_steps_ * kTile;
+      const auto lap = static_cast<uint32_t>(step / kSlots);
+      if (!makes(Mistake::loader_does_not_wait)) ptx::mbarrier_wait(&smem_.empty[slot], (lap & 1) ^ 1);
+      ptx::mbarrier_arrive_expect_bytes(&smem_.full[slot], bytes);
+      ptx::tma_load(&smem_.a[slot], &map_a_, k, static_cast<int>(rank_) * kTile, &smem_.full[slot]);
+      auto* half = reinterpret_cast<__nv_bfloat16*>(&smem_.b[slot]) + k_of_half * kTile;
+      ptx::tma_load_multicast(half, &map_b_, step / k_steps_ * kTile, k + k_of_half, &smem_.full[slot],
+                              blocks);
+    }
+  }
+
+  void compute() {
+    float d[kTile / 2];
+    for (int step = 0; step < steps_; ++step) {
+      const int slot = step % kSlots, k_step = step % k_steps_;
+      const auto lap = static_cast<uint32_t>(step / kSlots);
+      if (!makes(Mistake::compute_does_not_wait)) ptx::mbarrier_wait(&smem_.full[slot], lap & 1);
+      multiply(d, slot, k_step == 0);
+      if (makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
+      ptx::wgmma_wait_group<0>();
+      if (!makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
+      if (k_step == k_steps_ - 1) store(d, step / k_steps_);
+    }
+  }
+
+  void multiply(float (&d)[kTile / 2], int slot, bool first) {
+    const uint64_t a = ptx::matrix_descriptor(&smem_.a[slot], 16, 1024);
+    const uint64_t b = ptx::matrix_descriptor(&smem_.b[slot], 8192, 1024);
+    ptx::wgmma_fence();
+    for (int k = 0; k < kTile; k += 16) {
+      ptx::wgmma_m64n64k16<true>(d, a + static_cast<uint64_t>(k / 8), b + static_cast<uint64_t>(k * 8),
+                                 !first || k > 0);
+    }
+    ptx::wgmma_commit_group();
+  }
+
+  /// Both loaders write to this slot, so both must know.
+  void release(int slot) {
+    if (threadIdx.x) return;
+    for (uint32_t block = 0; block < kBlocks; ++block) {
+      if (block != rank_ && makes(Mistake::compute_releases_its_own_block_only)) continue;
+      ptx::mbarrier_arrive_remote(&smem_.empty[slot], block);
+    }
+  }
+
+  void store(const float (&d)[kTile / 2], int tile) {
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = 0; i < kTile / 2; ++i) {
+      const int row = static_cast<int>(rank_) * kTile + t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8;
+      const int column = tile * kTile + i / 4 * 8 + t % 4 * 2 + i % 2;
+      problem_.c[static_cast<size_t>(row * problem_.columns + column)] = d[i];
+    }
+  }
+
+  Storage<kSlots>& smem_;
+  Problem& problem_;
+  const CUtensorMap &map_a_, &map_b_;
+  const int k_steps_, steps_;
+  const uint32_t rank_;
+  const Mistake mistake_;
+};
+
+/// @return the failure, "wrong result", or "".
+template <int kSlots>
+std::string gemm(Problem& problem, const Schedule& schedule, Mistake mistake = Mistake::none) {
+  problem.c.assign(problem.expected.size(), 1e9f);
+  const CUtensorMap a = Problem::map(problem.a, problem.rows, problem.depth, kTile);
+  const CUtensorMap b = Problem::map(problem.b, problem.depth, problem.columns, kHalf);
+  const Shape shape{
+      .block = kThreads, .shared_bytes = sizeof(Storage<kSlots>), .grid = kBlocks, .cluster = kBlocks};
+  const std::string text = failure(shape, schedule, [&] { Roles<kSlots>(problem, a, b, mistake).run(); });
+  if (!text.empty()) return text;
+  return problem.c == problem.expected ? "" : "wrong result";
+}
+
+/// The right kernel, with as many steps along K as slots, one fewer, one more, three rounds and one, and one.
+template <int kSlots>
+void check_silent(const std::vector<Schedule>& schedules) {
+  const CheckRaces checked;
+  for (const int k_steps : {1, kSlots - 1, kSlots, kSlots + 1, 3 * kSlots + 1}) {
+    if (k_steps < 1) continue;
+    Problem problem(2, k_steps);
+    for (const Schedule& schedule : schedules) {
+      CAPTURE(kSlots, k_steps, schedule.name());
+      REQUIRE(gemm<kSlots>(problem, schedule) == "");
+    }
+  }
+}
+
+std::vector<Schedule> seeds() {
+  const std::vector<Schedule> all = all_schedules();
+  return {all.begin() + static_cast<std::ptrdiff_t>(fixed_schedules().size()), all.end()};
+}
+
+/// What two slots and two tiles are blamed for, on each fixed schedule.
+std::vector<std::string> blames(Mistake mistake, bool check_races) {
+  static Problem problem(2, 4);
+  CheckRaces::wanted = check_races;
+  std::vector<std::string> texts;
+  for (const Schedule& schedule : fixed_schedules()) texts.push_back(gemm<2>(problem, schedule, mistake));
+  CheckRaces::wanted = false;
+  return texts;
+}
+
+void check_named_always(Mistake mistake, const std::string& words) {
+  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
+/// all.
+void check_race(Mistake mistake, const std::string& words) {
+  const std::vector<std::string> texts = blames(mistake, false);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
+  if (!instrumented()) return;
+  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+}  // namespace
+
+TEST_CASE("the right ring of two blocks raises no alarm on any fixed schedule") {
+  check_silent<1>(fixed_schedules());
+  check_silent<2>(fixed_schedules());
+  check_silent<3>(fixed_schedules());
+}
+
+TEST_CASE("the right ring of two blocks and one slot raises no alarm on a hundred seeds") {
+  check_silent<1>(seeds());
+}
+TEST_CASE("the right ring of two blocks and two slots raises no alarm on a hundred seeds") {
+  check_silent<2>(seeds());
+}
+TEST_CASE("the right ring of two blocks and three slots raises no alarm on a hundred seeds") {
+  check_silent<3>(seeds());
+}
+
+TEST_CASE("a slot that is released to its own block only is a deadlock that names who did not arrive") {
+  check_named_always(Mistake::compute_releases_its_own_block_only, "for empty[0], phase of parity 0");
+  check_named_always(Mistake::compute_releases_its_own_block_only, "; no arrival from block (1,0,0)");
+}
+TEST_CASE("blocks that do not meet after the initialisation of their barriers are found") {
+  check_race(Mistake::no_sync_after_initialisation, "test_cluster_ring.cu:");
+}
+TEST_CASE("a block that leaves before its neighbour's last release is found") {
+  check_race(Mistake::no_sync_at_the_end, "of the cluster");
+}
+TEST_CASE("a block that expects its own half only is found") {
+  check_race(Mistake::loader_expects_its_own_half_only, "full[");
+}
+TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
+  check_named_always(Mistake::loader_sends_to_itself_only, "4096 bytes missing");
+  check_named_always(Mistake::loader_sends_to_the_other_only, "4096 bytes missing");
+}
+TEST_CASE("a loader that does not wait overwrites what its neighbour still reads") {
+  check_race(Mistake::loader_does_not_wait, "full[0]");
+}
+TEST_CASE("a block that does not wait reads what has not landed, of its own half or of the other") {
+  check_race(Mistake::compute_does_not_wait, "test_cluster_ring.cu:");
+}
+TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {
+  check_race(Mistake::compute_releases_before_wgmma_has_read, "race in shared memory");
+}

@@ -1,0 +1,194 @@
+/// @file
+/// Two blocks that split a sum: each has a part of it for every tile, block 1 sends its part with
+/// store_async, and block 0 adds the two. Every rule of their handshake is broken once and named.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr unsigned kReader = 0, kSender = 1;  // blocks
+constexpr int kThreads = 64, kTiles = 3;
+constexpr int kVectors = 2;  // of each thread and tile
+constexpr int kParts = kVectors * kThreads;
+
+struct Storage {
+  float4 inbox[kParts];
+  ptx::Mbarrier full, free;
+};
+constexpr uint32_t kInboxBytes = sizeof(Storage::inbox);
+
+enum class Mistake {
+  none,
+  reader_does_not_wait,
+  reader_expects_nothing,
+  reader_expects_too_few_bytes,
+  reader_expects_too_many_bytes,
+  reader_does_not_release,
+  reader_releases_before_it_has_read,
+  reader_releases_relaxed,
+  sender_does_not_wait,
+  sender_sends_half,
+  no_sync_after_initialisation,
+  no_sync_at_the_end,
+};
+
+/// What a block has of the sum of a place.
+float part(unsigned block, int tile, int place) {
+  return static_cast<float>(block * 1000 + static_cast<unsigned>(tile) * 5000 + static_cast<unsigned>(place));
+}
+
+class Roles {
+ public:
+  Roles(std::vector<float>& sums, Mistake mistake)
+      : smem_(ladder::shared_storage<Storage>()), sums_(sums), mistake_(mistake) {}
+
+  void run() {
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&smem_.full, 1);
+      ptx::mbarrier_init(&smem_.free, kThreads);
+      ptx::mbarrier_name(&smem_.full, "full", -1);
+      ptx::mbarrier_name(&smem_.free, "free", -1);
+      ptx::fence_mbarrier_init();
+    }
+    makes(Mistake::no_sync_after_initialisation) ? __syncthreads() : ptx::cluster_sync();
+    for (int tile = 0; tile < kTiles; ++tile) ptx::cluster_block_rank() == kSender ? send(tile) : add(tile);
+    if (!makes(Mistake::no_sync_at_the_end)) ptx::cluster_sync();
+  }
+
+ private:
+  bool makes(Mistake mistake) const { return mistake_ == mistake; }
+
+  void send(int tile) {
+    if (!makes(Mistake::sender_does_not_wait))
+      ptx::mbarrier_wait_cluster(&smem_.free, static_cast<uint32_t>(tile & 1) ^ 1);
+    for (int v = 0; v < (makes(Mistake::sender_sends_half) ? 1 : kVectors); ++v) {
+      const int i = v * kThreads + static_cast<int>(threadIdx.x);
+      const float first = part(kSender, tile, 4 * i);
+      ptx::store_async(&smem_.inbox[i], kReader, make_float4(first, first + 1, first + 2, first + 3),
+                       &smem_.full);
+    }
+  }
+
+  void add(int tile) {
+    uint32_t bytes = kInboxBytes;
+    if (makes(Mistake::reader_expects_nothing)) bytes = 0;
+    if (makes(Mistake::reader_expects_too_few_bytes)) bytes -= 16;
+    if (makes(Mistake::reader_expects_too_many_bytes)) bytes += 16;
+    if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&smem_.full, bytes);
+    if (!makes(Mistake::reader_does_not_wait))
+      ptx::mbarrier_wait_cluster(&smem_.full, static_cast<uint32_t>(tile & 1));
+    if (makes(Mistake::reader_releases_before_it_has_read)) {
+      release();
+      __syncthreads();  // a thread can be stopped only where it calls the device
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      // A neighbour's vectors, so that nothing is ordered by chance.
+      const int i = v * kThreads + static_cast<int>((threadIdx.x + 1) % kThreads);
+      const float4 sent = smem_.inbox[i];
+      const float parts[] = {sent.x, sent.y, sent.z, sent.w};
+      for (int e = 0; e < 4; ++e)
+        sums_[static_cast<size_t>((tile * kParts + i) * 4 + e)] = part(kReader, tile, 4 * i + e) + parts[e];
+    }
+    if (!makes(Mistake::reader_releases_before_it_has_read) && !makes(Mistake::reader_does_not_release))
+      release();
+  }
+
+  void release() {
+    makes(Mistake::reader_releases_relaxed) ? ptx::mbarrier_arrive_remote(&smem_.free, kSender)
+                                            : ptx::mbarrier_arrive_remote_release(&smem_.free, kSender);
+  }
+
+  Storage& smem_;
+  std::vector<float>& sums_;
+  const Mistake mistake_;
+};
+
+/// @return the failure, "wrong result", or "".
+std::string add_parts(const Schedule& schedule, Mistake mistake = Mistake::none) {
+  std::vector<float> sums(kTiles * kParts * 4, -1.f);
+  const Shape shape{.block = kThreads, .shared_bytes = sizeof(Storage), .grid = 2, .cluster = 2};
+  const std::string text = failure(shape, schedule, [&] { Roles(sums, mistake).run(); });
+  if (!text.empty()) return text;
+  for (int i = 0; i < kTiles * kParts * 4; ++i) {
+    const int tile = i / (kParts * 4), place = i % (kParts * 4);
+    if (!(sums[static_cast<size_t>(i)] == part(0, tile, place) + part(1, tile, place))) return "wrong result";
+  }
+  return "";
+}
+
+std::vector<std::string> blames(Mistake mistake, bool check_races) {
+  CheckRaces::wanted = check_races;
+  std::vector<std::string> texts;
+  for (const Schedule& schedule : fixed_schedules()) texts.push_back(add_parts(schedule, mistake));
+  CheckRaces::wanted = false;
+  return texts;
+}
+
+void check_named_always(Mistake mistake, const std::string& words) {
+  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
+/// all.
+void check_race(Mistake mistake, const std::string& words) {
+  const std::vector<std::string> texts = blames(mistake, false);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
+  if (!instrumented()) return;
+  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+}
+
+}  // namespace
+
+TEST_CASE("sums that meet in one block's inbox are right, without an alarm, on all schedules") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(add_parts(schedule) == "");
+  }
+}
+
+TEST_CASE("a reader that does not wait adds what has not landed") {
+  check_race(Mistake::reader_does_not_wait, "test_cluster_sums.cu:");
+}
+TEST_CASE("a sender that does not wait for the inbox to be free overwrites what is still read") {
+  check_race(Mistake::sender_does_not_wait, "test_cluster_sums.cu:");
+}
+TEST_CASE("an inbox that is released before it was read is overwritten") {
+  check_race(Mistake::reader_releases_before_it_has_read, "test_cluster_sums.cu:");
+}
+TEST_CASE("a relaxed release orders no loads: a race, though the result is right here") {
+  for (const std::string& text : blames(Mistake::reader_releases_relaxed, false)) CHECK(text == "");
+  if (!instrumented()) return;
+  for (const std::string& text : blames(Mistake::reader_releases_relaxed, true))
+    CHECK_THAT(text, ContainsSubstring("overwritten while it may still be read"));
+}
+TEST_CASE("an inbox that expects nothing, or too few bytes, is found") {
+  check_race(Mistake::reader_expects_nothing, "test_cluster_sums.cu:");
+  check_race(Mistake::reader_expects_too_few_bytes, "test_cluster_sums.cu:");
+}
+TEST_CASE("an inbox that expects more bytes than come waits for ever, and the rest is said") {
+  check_named_always(Mistake::reader_expects_too_many_bytes, "16 bytes missing");
+  check_named_always(Mistake::sender_sends_half, "1024 bytes missing");
+}
+TEST_CASE("an inbox that nobody releases is a deadlock that names both blocks") {
+  check_named_always(Mistake::reader_does_not_release,
+                     "block (1,0,0) warps 0-1 waits at test_cluster_sums.cu:");
+  check_named_always(Mistake::reader_does_not_release,
+                     "in phase 0 (parity 0), 64 of 64 arrivals missing; nobody arrived in this phase");
+}
+TEST_CASE("blocks that do not meet after initialisation, or before they leave, are found") {
+  check_race(Mistake::no_sync_after_initialisation, "test_cluster_sums.cu:");
+  check_race(Mistake::no_sync_at_the_end, "of the cluster");
+}
