@@ -1,8 +1,11 @@
 /// @file
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "06_clusters_dsmem/plan.hpp"
 #include "common/host/kernel_resources.hpp"
 #include "common/host/requirements.hpp"
 
@@ -10,46 +13,91 @@ namespace lesson06 {
 namespace {
 using ladder::Settings;
 
-/// Calls visit(Shape<...>()) for the settings' tile and cluster, if there is such a kernel.
+/// Calls visit(Shape<...>()) for each kernel there is. 256x128 has no use for a split of K, and clusters of
+/// four fit only the widest tile; the list is what is worth compiling.
 template <class Visit>
-bool visit_shape(const Settings& settings, const Visit& visit) {
-  const std::string chosen =
-      settings.at("tile") + " " + settings.at("cluster_m") + " " + settings.at("cluster_k");
-  bool found = false;
-  const auto offer = [&]<class S>(S shape) {
-    const std::string name = std::to_string(S::kTile.m) + "x" + std::to_string(S::kTile.n) + " " +
-                             std::to_string(S::kClusterM) + " " + std::to_string(S::kClusterK);
-    if (name == chosen) found = true, visit(shape);
-  };
-  const auto offer_tile = [&]<int kM, int kN>(std::integer_sequence<int, kM, kN>) {
-    offer(Shape<kM, kN, 1, 1>());
-    offer(Shape<kM, kN, 2, 1>());
-    offer(Shape<kM, kN, 1, 2>());
-    offer(Shape<kM, kN, 2, 2>());
-  };
-  offer(Shape<64, 64, 1, 1>());
-  offer_tile(std::integer_sequence<int, 64, 128>());
-  offer_tile(std::integer_sequence<int, 128, 128>());
-  offer(Shape<128, 256, 1, 1>());
-  offer(Shape<128, 256, 2, 1>());
-  offer(Shape<128, 256, 1, 2>());
-  offer(Shape<256, 128, 1, 1>());  // K is split where there are few tiles, not where they are large
-  offer(Shape<256, 128, 2, 1>());
-  offer(Shape<128, 256, 4, 1>());
-  offer(Shape<128, 256, 1, 4>());
-  return found;
+void visit_shapes(const Visit& visit) {
+  visit(Shape<128, 256, 1, 1>());
+  visit(Shape<128, 256, 2, 1>());
+  visit(Shape<128, 256, 4, 1>());
+  visit(Shape<128, 256, 1, 2>());
+  visit(Shape<128, 256, 1, 4>());
+  visit(Shape<256, 128, 1, 1>());
+  visit(Shape<256, 128, 2, 1>());
+  visit(Shape<128, 128, 1, 1>());
+  visit(Shape<128, 128, 2, 1>());
+  visit(Shape<128, 128, 1, 2>());
+  visit(Shape<128, 128, 2, 2>());
+  visit(Shape<64, 128, 1, 1>());
+  visit(Shape<64, 128, 2, 1>());
+  visit(Shape<64, 128, 1, 2>());
+  visit(Shape<64, 128, 2, 2>());
 }
+
+template <class S>
+constexpr Plan plan_of(S) {
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterK};
+}
+
+/// All kernels, and how many of their clusters this GPU holds. Asked once: the answer costs microseconds.
+const std::vector<Candidate>& all_candidates() {
+  static const std::vector<Candidate> candidates = [] {
+    std::vector<Candidate> all;
+    visit_shapes([&]<class S>(S shape) {
+      all.push_back({plan_of(shape),
+                     ladder::resident_clusters(gemm<S>, S::kThreads, sizeof(SharedStorage<S>), S::kBlocks)});
+    });
+    return all;
+  }();
+  return candidates;
+}
+
+/// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
+std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
+  const auto allows = [&](const char* knob, const std::string& value) {
+    return settings.at(knob) == "auto" || settings.at(knob) == value;
+  };
+  std::vector<Candidate> open;
+  for (const Candidate& candidate : all_candidates()) {
+    const Plan& plan = candidate.plan;
+    if (allows("tile", plan.tile()) && allows("cluster_m", std::to_string(plan.cluster_m)) &&
+        allows("cluster_k", std::to_string(plan.cluster_k)))
+      open.push_back(candidate);
+  }
+  if (open.empty())
+    throw std::invalid_argument("--cluster_m " + settings.at("cluster_m") + " --cluster_k " +
+                                settings.at("cluster_k") + ": not compiled for --tile " +
+                                settings.at("tile") +
+                                "; 128x256 has 1x1, 2x1, 4x1, 1x2, 1x4, 256x128 has 1x1, 2x1, the others "
+                                "1x1, 2x1, 1x2, 2x2");
+  std::vector<Estimate> result = estimates(shape, open);
+  if (result.empty())
+    throw std::invalid_argument("--cluster_k " + settings.at("cluster_k") + ": k = " +
+                                std::to_string(shape.k) + " has fewer steps of 64 than blocks to split it");
+  return result;
+}
+
+ladder::Shape shape_of(const Gemm& p) { return {p.m, p.n, p.k}; }
 
 void check(const Gemm& p, const Settings& settings) {
   ladder::require_tma(p, settings);
-  if (!visit_shape(settings, [](auto) {})) throw std::invalid_argument("no such kernel");
+  open_plans(shape_of(p), settings);
+}
+
+/// One wave of small tiles is over so soon that it pays to begin before the launch before it has ended. Where
+/// power is the limit, beginning early gains nothing.
+bool begins_early(const Plan& plan, const Settings& settings) {
+  if (settings.at("begins") != "auto") return settings.at("begins") == "early";
+  return plan.tile_m == 64;
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  visit_shape(settings, [&]<class S>(S) {
-    launch_gemm<S>(p, std::stoi(settings.at("group")), settings.at("begins") == "early",
-                   settings.at("k_order") == "turns", stream);
+  ladder::require_tma(p, settings);
+  const Plan plan = open_plans(shape_of(p), settings).front().plan;
+  const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
+                    settings.at("k_order") == "turns", begins_early(plan, settings)};
+  visit_shapes([&]<class S>(S shape) {
+    if (plan_of(shape) == plan) launch_gemm<S>(p, order, stream);
   });
 }
 
@@ -58,25 +106,28 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "06_clusters_dsmem",
-      .idea =
-          "Blocks of a cluster share: tiles of B by multicast, partial sums through each other's shared "
-          "memory.",
+      .idea = "Blocks of a cluster share tiles by multicast, and add up partial sums in each other's memory.",
       .knobs = {ladder::wgmma_knob(),
-                {"tile", "of C", {"128x256", "64x64", "64x128", "128x128", "256x128"}},
-                {"cluster_m", "blocks that share tiles of B", {"2", "1", "4"}},
-                {"cluster_k", "blocks that split K", {"1", "2", "4"}},
+                {"tile",
+                 "of C, in one block; auto is the cheapest by a model",
+                 {"auto", "128x256", "256x128", "128x128", "64x128"}},
+                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
+                {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
+                {"begins",
+                 "after the launch before it, or early: before that has ended",
+                 {"auto", "after", "early"}},
                 {"k_order",
-                 "turns: every other tile from the last K step to the first, which is still in the L2 cache",
+                 "turns: every other tile from its last K step to its first, which L2 still has",
                  {"turns", "forward"}},
-                {"begins", "when the launch before it has ended, or earlier", {"early", "after"}},
                 ladder::group_knob()},
-      .rungs = {{"c1 early", {{"cluster_m", "1"}}},
-                {"c1 after", {{"cluster_m", "1"}, {"begins", "after"}}},
-                {"c2 g8", {{"group", "8"}}},
-                {"c2 g8 after", {{"group", "8"}, {"begins", "after"}}}},
+      .rungs = {{"clusters, by plan", {}}},
       .minimum_compute_capability = 90,
       .check = check,
-      .launch = launch};
+      .launch = launch,
+      .choice = [](const ladder::Shape& shape,
+                   const Settings& settings) { return open_plans(shape, settings).front().plan.name(); },
+      .explain = [](const ladder::Shape& shape,
+                    const Settings& settings) { return explanation(shape, open_plans(shape, settings)); }};
   return lesson;
 }
 

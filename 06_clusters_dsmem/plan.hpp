@@ -1,5 +1,5 @@
 /// @file
-/// Which tile and which cluster a shape gets.
+/// Which tile and which cluster a problem gets: a small model of what a kernel costs, measured on an H200.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,15 +8,39 @@
 
 namespace lesson06 {
 
-/// The tile of C, the blocks that share B, the blocks that split K.
+/// One of the kernels that are compiled.
 struct Plan {
-  int tile_m, tile_n, cluster_m, cluster_k;
+  int tile_m = 0, tile_n = 0;  ///< of C
+  int cluster_m = 1;           ///< blocks that share tiles of B
+  int cluster_k = 1;           ///< blocks that split K
 
   int blocks() const { return cluster_m * cluster_k; }
+  /// "128x256", and "128x256, cluster 2x1" where there is one: blocks along M, then along K.
+  std::string name() const;
+  std::string tile() const;
   bool operator==(const Plan&) const = default;
 };
 
-/// All that are compiled.
-const std::vector<Plan>& plans();
+/// A plan, and how many of its clusters the GPU holds at one time.
+struct Candidate {
+  Plan plan;
+  int resident_clusters;
+};
+
+/// What a plan is expected to cost.
+struct Estimate {
+  Plan plan;
+  int clusters = 0;   ///< of work: tiles of C, divided by cluster_m
+  int waves = 0;      ///< rounds in which the GPU works them off
+  int k_steps = 0;    ///< of 64, of one block for one tile
+  double cycles = 0;  ///< of the SM clock
+};
+
+/// One for each candidate that can run the shape, the cheapest first; of equally cheap ones the one that is
+/// first in the list. There is always one if a candidate has cluster_k = 1.
+std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates);
+
+/// A table of the estimates, for people, with the reason why the first is the choice.
+std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates);
 
 }  // namespace lesson06

@@ -1,10 +1,11 @@
 # What a lesson's directory builds, and the list of all lessons for the programs that run them all.
 
-# add_lesson(<NN_name> [TRACED]), called in the directory of that name, which holds
+# add_lesson(<NN_name> [TRACED] [SOURCES file...]), called in the directory of that name, which holds
 #   gemm.cuh      the kernel
 #   lesson.cu     instantiates it and defines `const ladder::Lesson& lessonNN::lesson()`
 #   main.cu       the program
 #   test_gemm.cu  its tests
+# SOURCES are what lesson.cu needs besides.
 # TRACED is for lessons whose copies and products go through the wrappers that record them (03 and later). For the GPU
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
@@ -12,13 +13,13 @@
 # <name>_test_races and <name>_test_asan, on the GPU the tests under compute-sanitizer, and the target diff_MM_NN, which
 # prints what this gemm.cuh changes in that of the lesson before.
 function(add_lesson name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
-  ladder_add_library(${name}_lesson SOURCES lesson.cu FLAVOURS plain instrumented asan LINK ladder_host)
+  ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS plain instrumented asan LINK ladder_host)
   ladder_add_program(${name} SOURCES main.cu FLAVOUR instrumented LINK ${name}_lesson)
 
   if(arg_TRACED AND NOT LADDER_CPU_DEVICE)
-    ladder_add_library(${name}_lesson_traced SOURCES lesson.cu LINK ladder_host)
+    ladder_add_library(${name}_lesson_traced SOURCES lesson.cu ${arg_SOURCES} LINK ladder_host)
     target_compile_definitions(${name}_lesson_traced PRIVATE LADDER_TRACE=1)
     # A timestamp takes a register or two that a kernel may not have.
     set_target_properties(${name}_lesson_traced PROPERTIES LADDER_MAY_SPILL ON)

@@ -26,6 +26,10 @@ Contender contender_of(const Lesson& lesson, const std::string& label, const Set
     contender.global_bytes = [bytes = lesson.global_bytes, settings = contender.settings](const Gemm& gemm) {
       return bytes(gemm, settings);
     };
+  if (lesson.choice)
+    contender.choice = [choice = lesson.choice, settings = contender.settings](const Shape& shape) {
+      return choice(shape, settings);
+    };
   return contender;
 }
 

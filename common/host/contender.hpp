@@ -23,6 +23,7 @@ struct Contender {
   ReferenceEpilogue epilogue = {};
   std::function<Resources()> resources = {};
   std::function<double(const Gemm&)> global_bytes = {};
+  std::function<std::string(const Shape&)> choice = {};  ///< see Lesson::choice
 };
 
 /// A lesson with every knob set. @throws std::invalid_argument for settings that it does not have.

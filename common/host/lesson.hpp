@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/host/gemm.hpp"
+#include "common/host/shape.hpp"
 
 namespace ladder {
 
@@ -76,6 +77,9 @@ struct Lesson {
   /// Bytes between global memory and the GPU, if every operand is read once and every result written once.
   std::function<double(const Gemm&, const Settings&)> global_bytes = {};
   std::function<std::vector<Alternative>(const Settings&)> alternatives = {};
+  /// What the lesson decides for a shape where a knob leaves it the choice, in a few words; and why, in a
+  /// table of at most 100 columns.
+  std::function<std::string(const Shape&, const Settings&)> choice = {}, explain = {};
 
   /// Every knob at its default, overridden by `chosen`.
   /// @throws std::invalid_argument for an unknown knob or value.

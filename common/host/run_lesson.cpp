@@ -72,21 +72,26 @@ std::vector<Figure> gpu_figures(int time_width) {
           {{"% cuBLAS", 8}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_cublas); }}};
 }
 
-/// The table of a lesson. Where it says what its blocks take, three columns more are too wide, so that every
-/// shape gets a table of its own. On the GPU the last rows are those of the libraries.
+/// The table of a lesson. Where it says what its blocks take, or what it chooses, columns more are too wide,
+/// so that every shape gets a table of its own. On the GPU the last rows are those of the libraries.
 Report make_report(const Lesson& lesson, const std::vector<Contender>& contenders,
                    const CommonOptions& options) {
   constexpr int kWidestLibrary = 32;
-  const bool with_resources = lesson.resources != nullptr;
+  constexpr int kWidestChoice = 20;
+  const bool with_resources = lesson.resources != nullptr, with_choice = lesson.choice != nullptr;
+  const bool table_for_each_shape = with_resources || with_choice;
   std::vector<Figure> figures;
-  if (!with_resources)
+  if (!table_for_each_shape)
     figures.push_back({{"shape", widest_shape(options.shapes), false},
                        [](const Outcome& outcome) { return outcome.run.shape.name(); }});
   figures.push_back(
       {{"settings", std::max(widest_label(contenders), on_cpu_device() ? 0 : kWidestLibrary), false},
        [](const Outcome& outcome) { return outcome.contender->label; }});
+  if (with_choice)
+    figures.push_back(
+        {{"choice", kWidestChoice, false}, [](const Outcome& outcome) { return outcome.run.choice; }});
   const std::vector<Figure> measured = on_cpu_device() ? cpu_figures(lesson, options.comparison.execution)
-                                                       : gpu_figures(with_resources ? 7 : 10);
+                                                       : gpu_figures(table_for_each_shape ? 7 : 10);
   figures.insert(figures.end(), measured.begin(), measured.end());
   if (with_resources) {
     figures.push_back({{"smem KB", 7}, of_run(shared_kb_cell)});
@@ -97,7 +102,7 @@ Report make_report(const Lesson& lesson, const std::vector<Contender>& contender
   }
   figures.push_back({{"verified", 8, false}, verified_cell});
 
-  Report report{lesson.name, lesson.idea, {}, {}, with_resources};
+  Report report{lesson.name, lesson.idea, {}, {}, table_for_each_shape};
   for (const Figure& figure : figures) report.columns.push_back(figure.column);
   report.cells = [figures](const Outcome& outcome) {
     std::vector<std::string> cells;
@@ -122,13 +127,15 @@ int run(const Lesson& lesson, int argc, char** argv) {
   CommonOptions options;
   KnobOptions knobs;
   TraceRequest trace;
-  bool list = false;
+  bool list = false, explain = false;
   options.add_to(app);
   knobs.add_to(app, lesson);
   app.add_option("--trace", trace.path, "Write a timeline of one launch to this file, for ui.perfetto.dev")
       ->type_name("PATH");
   app.add_option("--untraced-us", trace.untraced_us)
       ->group("");  // passed on by the plain program; not in --help
+  if (lesson.explain)
+    app.add_flag("--explain", explain, "Say what the lesson chooses for each shape and why, and run nothing");
   app.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
   if (list) {
@@ -152,6 +159,15 @@ int run(const Lesson& lesson, int argc, char** argv) {
 
   const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  if (explain) {
+    for (const Shape& shape : options.shapes)
+      for (const Settings& settings : combinations) {
+        check_lesson(lesson, settings, shape);
+        std::cout << lesson.explain(shape, lesson.settings(settings)) << "\n";
+      }
+    return kExitOk;
+  }
+
   std::vector<Contender> contenders;
   for (const Settings& settings : combinations) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));

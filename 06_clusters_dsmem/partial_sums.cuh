@@ -1,0 +1,77 @@
+/// @file
+/// Blocks of a cluster that split K add up what each has of a tile of C, through each other's shared memory.
+#pragma once
+#include "common/device/thread_ids.cuh"
+#include "common/ptx/cluster.cuh"
+
+namespace lesson06 {
+
+/// Where a warpgroup receives partial sums from the blocks that split K with its own. Each of kBlocks blocks
+/// sums up a share of the columns, kShareFloats registers of every thread. A piece of 16 bytes lies where the
+/// thread of the same number looks for it: all rows of shared memory are read and written whole.
+template <int kBlocks, int kShareFloats>
+struct Inbox {
+  float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];
+  ptx::Mbarrier full;         ///< all bytes from the others are here
+  ptx::Mbarrier others_free;  ///< the others have read theirs: an arrival from each of their warps
+
+  __device__ __forceinline__ void init(int index) {
+    ptx::mbarrier_init(&full, 1);
+    ptx::mbarrier_init(&others_free, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
+    ptx::mbarrier_name(&full, "inbox full", index);
+    ptx::mbarrier_name(&others_free, "other inboxes free", index);
+  }
+};
+/// K is not split: nothing is received.
+template <int kShareFloats>
+struct Inbox<1, kShareFloats> {
+  __device__ __forceinline__ void init(int) {}
+};
+
+/// Sends every other block its share of the partial sums d, and adds what arrives from them to the own share,
+/// which ends up in the first kShareFloats registers.
+/// @param me which of the blocks this is
+/// @param rank_of the rank in the cluster of the one that is number i
+/// @param parity 0 for the first tile, then alternating
+template <int kBlocks, int kShareFloats, class RankOf>
+__device__ __forceinline__ void add_partial_sums(Inbox<kBlocks, kShareFloats>& inbox,
+                                                 float (&d)[kBlocks * kShareFloats], int me,
+                                                 const RankOf& rank_of, uint32_t parity) {
+  const int thread = threadIdx.x % ladder::kWarpgroup;
+  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&inbox.full, sizeof(inbox.pieces));
+  ptx::mbarrier_wait_cluster(&inbox.others_free, parity ^ 1);
+#pragma unroll
+  for (int owner = 0; owner < kBlocks; ++owner) {  // unrolled, since registers have no addresses
+    if (owner == me) continue;
+    const int sender = me < owner ? me : me - 1;  // my place among those who send to the owner
+#pragma unroll
+    for (int i = 0; i < kShareFloats; i += 4) {
+      const float* const piece = &d[owner * kShareFloats + i];
+      ptx::store_async(&inbox.pieces[sender][i / 4][thread], rank_of(owner),
+                       make_float4(piece[0], piece[1], piece[2], piece[3]), &inbox.full);
+    }
+  }
+
+  ptx::mbarrier_wait_cluster(&inbox.full, parity);
+#pragma unroll
+  for (int i = 0; i < kShareFloats; i += 4) {
+    float4 sum = make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
+#pragma unroll
+    for (int owner = 1; owner < kBlocks; ++owner) {
+      const float* const piece = &d[owner * kShareFloats + i];
+      const float4 mine = make_float4(piece[0], piece[1], piece[2], piece[3]);
+      if (owner == me) sum = mine;
+    }
+#pragma unroll
+    for (int sender = 0; sender < kBlocks - 1; ++sender) {
+      const float4 received = inbox.pieces[sender][i / 4][thread];
+      sum.x += received.x, sum.y += received.y, sum.z += received.z, sum.w += received.w;
+    }
+    d[i] = sum.x, d[i + 1] = sum.y, d[i + 2] = sum.z, d[i + 3] = sum.w;
+  }
+  __syncwarp();  // all lanes have read: one for each of the others says so
+  const int lane = ladder::lane_index();
+  if (lane < kBlocks && lane != me) ptx::mbarrier_arrive_remote_release(&inbox.others_free, rank_of(lane));
+}
+
+}  // namespace lesson06
