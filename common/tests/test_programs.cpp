@@ -266,6 +266,31 @@ TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
                   "--results '/nonexistent.json'");
 }
 
+TEST_CASE("A rung that is slower than the one before it is named, with the page that says why") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  const auto climb = [&](double first_tflops, double second_tflops) {
+    ladder::ResultFile recorded{"2026-11-21", "abc", "NVIDIA H200", "580", "CUDA 13.0", {}};
+    ladder::Run rung;
+    rung.lesson = "99_fake";
+    rung.shape = {4096, 4096, 4096};
+    rung.settings = {{"core", "fma"}};
+    rung.tflops = first_tflops;
+    recorded.runs.push_back(rung);
+    rung.settings = {{"slots", "3"}};
+    rung.tflops = second_tflops;
+    recorded.runs.push_back(rung);
+    ladder::write_results("--json", directory.file("r.json"), recorded);
+    return run_climb({"--size", "8,16", "--results", directory.file("r.json")}).out;
+  };
+  CHECK(lines_with(climb(500, 454), "is slower than") == 1);
+  CHECK_THAT(
+      climb(500, 454),
+      ContainsSubstring("99 fake, three slots is slower than the rung before it: see 99_fake/README.md"));
+  CHECK(lines_with(climb(500, 499), "is slower than") == 0);
+  CHECK(lines_with(climb(454, 500), "is slower than") == 0);
+}
+
 TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladder") {
   skip_without_device();
   const TemporaryDirectory directory;
