@@ -65,6 +65,13 @@ class PageTables(unittest.TestCase):
         self.record("s.json", run("01_x", 77), run("cublas_gemmex", 100, b="row-major"))
         self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
 
+    def test_the_climb_names_a_rung_that_is_slower_than_the_one_before_it(self):
+        self.record("s.json", run("01_x", 77), run("02_y", 60), run("03_z", 90), run("cublas_gemmex", 50, b="row-major"),
+                    run("01_x", 77, size=128), run("02_y", 78, size=128))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("[02_y](02_y/) is slower than the rung before it at 64³; its page says why.", text)
+        self.assertEqual(text.count("is slower than"), 1)
+
     def test_bad_requests_are_named(self):
         for line, message in (("r.json rows=slots -->\n", "has no <!-- end -->"),
                               ("r.json sort=slots -->\n<!-- end -->", "'sort=slots' is neither"),
