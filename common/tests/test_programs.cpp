@@ -114,6 +114,8 @@ TEST_CASE("Bad arguments of a lesson give one line and exit code 2") {
   check_bad_input(run_fake({"--data-seed", "x"}), "--data-seed 'x'");
   check_bad_input(run_fake({"--json", "/nonexistent/x.json"}), "--json '/nonexistent/x.json'");
   check_bad_input(run_fake({"--a", "a.npy"}), "--b: is missing");
+  check_bad_input(run_fake({"--trace-blocks", "0"}), "--trace-blocks '0': must be a whole number from 1");
+  check_bad_input(run_fake({"--trace-blocks", "2"}), "--trace-blocks 2: needs --trace");
   check_bad_input(run_fake({"--dtype", "f3"}), "--dtype f3: must be one of f4");
 }
 
