@@ -58,7 +58,7 @@ class WaitBound {
   /// speaks.
   __device__ __forceinline__ void check(const void* barrier, uint32_t parity) {
     const uint32_t now = globaltimer_low_ns();
-    if (begin_ == 0) begin_ = now | 1;
+    if (begin_ == 0) begin_ = (now - 1) | 1;  // neither 0 nor later than now
     if (now - begin_ < kWaitLimitMs * kNsPerMs) return;
     const uint32_t me = blockIdx.x + 1, first = atomicCAS(&reporting_block, 0, me);
     if (first == 0 || first == me) {
