@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   auto& smem = ladder::shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
     smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups);
-    for (auto& pipe_cs : smem.pipe_cs) pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1);
+    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
+      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if (threadIdx.x == 0) {
     smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups * Shape::kClusterM);
     for (int i = 0; i < Shape::kWarpgroups; ++i) {
-      smem.pipe_cs[i].init("finished", "stored", ladder::kWarpgroup, 1);
+      smem.pipe_cs[i].init("finished", "stored", ladder::kWarpgroup, 1, i * Shape::kStagedSlots);
       smem.inbox[i].init(i);
     }
     ptx::fence_mbarrier_init();

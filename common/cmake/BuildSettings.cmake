@@ -15,6 +15,11 @@ endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Optimised, with the line numbers that reports name" FORCE)
 endif()
+set(bounded OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(bounded ON)
+endif()
+option(LADDER_BOUNDED_WAITS "On the GPU, waits at an mbarrier give up after 2 s and say who waited for what" ${bounded})
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -36,6 +41,10 @@ else()
   set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "The GPUs to compile for")
   # Fails where ptxas only remarks that it serialised wgmma or ignored setmaxnreg.
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/strict_nvcc.sh")
+  if(LADDER_BOUNDED_WAITS)
+    # The bound takes registers and branches that a kernel may not have.
+    list(APPEND CMAKE_CUDA_COMPILER_LAUNCHER --allow C7518)
+  endif()
   enable_language(CUDA)
   # CMake 3.25 does not know that nvcc 12 speaks C++20.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
@@ -46,9 +55,14 @@ else()
   message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
   target_link_libraries(ladder_build_settings INTERFACE CUDA::cudart_static)
-  # Warnings are errors, a register spill among them unless the target's property LADDER_MAY_SPILL is on.
+  # Warnings are errors, a register spill among them unless the target's property LADDER_MAY_SPILL is on or waits
+  # are bounded.
+  set(may_spill "$<OR:$<BOOL:$<TARGET_PROPERTY:LADDER_MAY_SPILL>>,$<BOOL:${LADDER_BOUNDED_WAITS}>>")
   set(cuda_options -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror
-      "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LADDER_MAY_SPILL>>>:-Xptxas=--warn-on-spills>")
+      "$<$<NOT:${may_spill}>:-Xptxas=--warn-on-spills>")
   target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
+  if(LADDER_BOUNDED_WAITS)
+    target_compile_definitions(ladder_build_settings INTERFACE LADDER_BOUNDED_WAITS=1)
+  endif()
 endif()
 target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}")

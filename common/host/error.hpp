@@ -8,13 +8,24 @@
 
 namespace ladder {
 
-/// A CUDA call failed. `what()` holds the call, CUDA's own words, the file and the line.
+/// What kernels have said about why they stopped, in lines; empty if nothing. Set where something knows
+/// (prepare_bounded_waits).
+inline std::string (*why_kernels_stopped)() = nullptr;
+
+/// A CUDA call failed. `what()` holds the call, CUDA's own words, the file and the line; and, in lines of
+/// their own, why kernels stopped, where that is known.
 struct CudaError : std::runtime_error {
   CudaError(cudaError_t code, const char* call, const char* file, int line)
       : std::runtime_error(std::string(call) + " failed: " + cudaGetErrorString(code) + " (" + file + ":" +
-                           std::to_string(line) + ")"),
+                           std::to_string(line) + ")" + reason()),
         code(code) {}
   cudaError_t code;
+
+ private:
+  static std::string reason() {
+    const std::string why = why_kernels_stopped ? why_kernels_stopped() : "";
+    return why.empty() ? "" : "\n" + why;
+  }
 };
 
 inline void check(cudaError_t code, const char* call, const char* file, int line) {

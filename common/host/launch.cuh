@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/host/bounded_waits.hpp"
 #include "common/host/error.hpp"
 #include "common/host/launch_config.hpp"
 
@@ -14,6 +15,9 @@ namespace ladder {
 /// @throws CudaError if the launch is refused.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
+#ifdef LADDER_BOUNDED_WAITS
+  prepare_bounded_waits();
+#endif
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(config.shared_bytes)));
   cudaLaunchAttribute attributes[2]{};

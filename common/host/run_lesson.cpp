@@ -127,11 +127,14 @@ int run(const Lesson& lesson, int argc, char** argv) {
   CommonOptions options;
   KnobOptions knobs;
   TraceRequest trace;
+  std::string trace_blocks;
   bool list = false, explain = false;
   options.add_to(app);
   knobs.add_to(app, lesson);
   app.add_option("--trace", trace.path, "Write a timeline of one launch to this file, for ui.perfetto.dev")
       ->type_name("PATH");
+  app.add_option("--trace-blocks", trace_blocks, "Keep only the first so many of the recorded blocks")
+      ->type_name("N");
   app.add_option("--untraced-us", trace.untraced_us)
       ->group("");  // passed on by the plain program; not in --help
   if (lesson.explain)
@@ -144,6 +147,10 @@ int run(const Lesson& lesson, int argc, char** argv) {
   }
   options.check();
   const std::vector<Settings> combinations = knobs.combinations(lesson);
+  if (!trace_blocks.empty()) {
+    trace.blocks = parse_number("--trace-blocks", trace_blocks, 1, 1000);
+    if (trace.path.empty()) throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
+  }
   if (!trace.path.empty()) check_trace(trace, options, combinations.size());
   require_device();
   if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);

@@ -3,6 +3,8 @@
 #include "common/host/timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -131,6 +133,19 @@ std::vector<TimelineLane> lanes_of_roles(std::vector<WarpSpans> warps) {
   return lanes;
 }
 
+void keep_blocks(Timeline& timeline, size_t count) {
+  std::set<unsigned> blocks;
+  for (const TimelineLane& lane : timeline.lanes) blocks.insert(lane.block);
+  const std::set<unsigned> kept(blocks.begin(), std::next(blocks.begin(), std::min(count, blocks.size())));
+  const auto left_out = [&](unsigned block) { return kept.count(block) == 0; };
+  auto& lanes = timeline.lanes;
+  lanes.erase(std::remove_if(lanes.begin(), lanes.end(),
+                             [&](const TimelineLane& lane) { return left_out(lane.block); }),
+              lanes.end());
+  for (const unsigned block : blocks)
+    if (left_out(block)) timeline.tiles.erase(block);
+}
+
 std::vector<RoleSummary> summarise(const Timeline& timeline) {
   struct Extent {
     double begin = 1e300, end = 0;
@@ -170,7 +185,8 @@ std::vector<RoleSummary> summarise(const Timeline& timeline) {
 
 std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts) {
   using Json = nlohmann::ordered_json;
-  constexpr double kPerMicrosecond = 1000;
+  const auto tenths = [](double ns) { return std::round(ns * 10); };  // so that spans that touch still do
+  constexpr double kTenthsPerMicrosecond = 10'000;
   Json events = Json::array();
   const auto add_name = [&](const char* what, unsigned process, size_t thread, const std::string& name) {
     events.push_back(
@@ -193,8 +209,8 @@ std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts
                         {"ph", "X"},
                         {"pid", lane.block},
                         {"tid", i},
-                        {"ts", span.begin / kPerMicrosecond},
-                        {"dur", (span.end - span.begin) / kPerMicrosecond}});
+                        {"ts", tenths(span.begin) / kTenthsPerMicrosecond},
+                        {"dur", (tenths(span.end) - tenths(span.begin)) / kTenthsPerMicrosecond}});
   }
 
   Json metadata = Json::object();

@@ -59,6 +59,9 @@ struct WarpSpans {
 /// a warp that does nothing has no lane.
 std::vector<TimelineLane> lanes_of_roles(std::vector<WarpSpans> warps);
 
+/// Leaves out all but the first `count` of the blocks.
+void keep_blocks(Timeline& timeline, size_t count);
+
 /// In the order of the lanes.
 std::vector<RoleSummary> summarise(const Timeline& timeline);
 
@@ -66,7 +69,8 @@ std::vector<RoleSummary> summarise(const Timeline& timeline);
 using TimelineFacts = std::vector<std::pair<std::string, std::string>>;
 
 /// The Trace Event Format: complete events ("ph": "X"), a process for each block, a thread for each lane.
-/// Times are written in microseconds, as the format wants; a cycle is written as a nanosecond.
+/// Times are written in microseconds, as the format wants, to a tenth of a nanosecond; a cycle is written as
+/// a nanosecond.
 std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts);
 
 /// One row for each role: the average over the blocks.

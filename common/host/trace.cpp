@@ -60,8 +60,9 @@ int trace_contender(const Contender& contender, const Shape& shape, const Compar
     }
   }
   TraceInputs inputs(shape);
-  const Recording recording = record(contender, inputs.gemm());
-  const Timeline& timeline = recording.timeline;
+  Recording recording = record(contender, inputs.gemm());
+  Timeline& timeline = recording.timeline;
+  if (request.blocks) keep_blocks(timeline, *request.blocks);
   TimelineFacts facts = facts_about(contender, shape);
   if (recording.launch_us) facts.push_back({"launch_us", fixed(*recording.launch_us, 3)});
   if (request.untraced_us) facts.push_back({"untraced_launch_us", fixed(*request.untraced_us, 3)});

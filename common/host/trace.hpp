@@ -16,6 +16,7 @@ namespace ladder {
 /// What the command line says about it.
 struct TraceRequest {
   std::string path;                   ///< empty: no trace
+  std::optional<size_t> blocks;       ///< how many are kept; nothing: all that are recorded
   std::optional<double> untraced_us;  ///< what the plain program measured
 };
 

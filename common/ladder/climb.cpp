@@ -67,7 +67,7 @@ std::vector<Column> columns(const std::vector<Contender>& contenders, const Exec
           {"verified", 8, false}};
 }
 
-/// Makes the rows: a rung's row depends on the one before.
+/// Makes the rows: a rung's row depends on the one before. Remembers the rungs that were slower than that.
 class Rows {
  public:
   Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded) : recorded_(recorded) {
@@ -78,19 +78,23 @@ class Rows {
     return on_cpu_device() ? cpu_row(outcome) : gpu_row(outcome);
   }
 
+  /// A line for each rung that was slower than the one before it, at one shape at least.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> lines;
+    for (const auto& [rung, lesson] : slower_)
+      lines.push_back(rung + " is slower than the rung before it: see " + lesson + "/README.md");
+    return lines;
+  }
+
  private:
   std::vector<std::string> gpu_row(const Outcome& outcome) {
     const Run& run = outcome.run;
     const bool is_rung = lessons_.count(run.lesson) > 0;
-    // The first rung of each shape has none before it.
-    std::string gain = "-";
-    if (is_rung && last_rung_ && last_rung_->shape == run.shape)
-      gain = fixed(*last_rung_->time_us_median / *run.time_us_median, 2);
-    if (is_rung) last_rung_ = run;
+    const std::optional<double> gain = is_rung ? gain_over_last(outcome, run.tflops) : std::nullopt;
     return {title(outcome),
             time_cell(run),
             tflops_cell(run),
-            gain,
+            gain ? fixed(*gain, 2) : "-",
             percent_cell(outcome.percent_of_cublas),
             run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
             verified_cell(outcome)};
@@ -100,6 +104,7 @@ class Rows {
     const Run& run = outcome.run;
     const Lesson& lesson = *lessons_.at(run.lesson);
     const std::optional<double> tflops = recorded_.tflops(lesson, run.settings);
+    gain_over_last(outcome, tflops);
     return {title(outcome),
             verified_cell(outcome),
             bytes_per_output_cell(run),
@@ -110,17 +115,32 @@ class Rows {
             percent_cell(recorded_.percent_of_cublas(lesson, run.settings))};
   }
 
-  /// "03 two slots".
-  std::string title(const Outcome& outcome) const {
+  /// Nothing for the first rung of a shape, which has none before it.
+  std::optional<double> gain_over_last(const Outcome& outcome, std::optional<double> tflops) {
+    constexpr double kNoise = 0.005;
+    const bool comparable = last_tflops_ && tflops && last_shape_ == outcome.run.shape;
+    const std::optional<double> gain = comparable ? std::optional(*tflops / *last_tflops_) : std::nullopt;
+    if (gain && *gain < 1 - kNoise) slower_[rung(outcome)] = outcome.run.lesson;
+    last_shape_ = outcome.run.shape;
+    last_tflops_ = tflops;
+    return gain;
+  }
+
+  /// "03 two slots", also for what is no rung.
+  std::string rung(const Outcome& outcome) const {
     const auto lesson = lessons_.find(outcome.run.lesson);
-    const std::string label =
-        outcome.contender->label + (outcome.schedule.empty() ? "" : " " + outcome.schedule);
+    const std::string& label = outcome.contender->label;
     return lesson == lessons_.end() ? label : number_of(*lesson->second) + " " + label;
+  }
+  std::string title(const Outcome& outcome) const {
+    return rung(outcome) + (outcome.schedule.empty() ? "" : " " + outcome.schedule);
   }
 
   std::map<std::string, const Lesson*> lessons_;
   const Recorded& recorded_;
-  std::optional<Run> last_rung_;
+  Shape last_shape_;
+  std::optional<double> last_tflops_;
+  std::map<std::string, std::string> slower_;  ///< rungs, and their lessons
 };
 
 /// Drops the lessons that the GPU is too old for, and says so.
@@ -184,7 +204,9 @@ int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
   const Report report{"ladder", "C = A B, bf16, summed in fp32",
                       columns(contenders, options.comparison.execution), std::ref(rows), true};
   const int exit_code = report_comparisons(report, contenders, options);
-  if (on_cpu_device()) std::cout << "\n" << recorded.description() << std::endl;
+  if (on_cpu_device()) std::cout << "\n" << recorded.description() << "\n";
+  for (const std::string& note : rows.notes()) std::cout << note << "\n";
+  std::cout.flush();
   return exit_code;
 }
 

@@ -80,6 +80,7 @@ __device__ __forceinline__ void mbarrier_arrive_remote_release(Mbarrier* barrier
 __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   uint32_t done = 0;
+  WaitBound bound;
   while (!done) {
     asm volatile(
         "{\n.reg .pred p;\n"
@@ -88,6 +89,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_
         : "=r"(done)
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
+    if (!done) bound.check(barrier, parity);
   }
 #endif
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "common/ptx/shared_address.cuh"
+#include "common/ptx/wait_bound.cuh"
 
 namespace ptx {
 
@@ -22,8 +23,11 @@ __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arriva
                : "memory");
 }
 
-/// Gives a barrier the name that reports of the CPU device use, for example "full[1]". Nothing on the GPU.
-__device__ __forceinline__ void mbarrier_name(Mbarrier*, const char*, int) {}
+/// Gives a barrier the name that reports use, for example "full[1]": those of the CPU device and, on the GPU,
+/// those of bounded waits. Nothing where waits have no bound.
+__device__ __forceinline__ void mbarrier_name(Mbarrier* barrier, const char* name, int index) {
+  name_waits_at(barrier, name, index);
+}
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the async proxy and to the
 /// cluster.
@@ -47,10 +51,11 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 #endif
 }
 
-/// `mbarrier.try_wait.parity.shared::cta.b64` until the phase of that parity has completed. Acquire
-/// semantics.
+/// `mbarrier.try_wait.parity.shared::cta.b64` until the phase of that parity has completed, or until a
+/// bounded wait gives up. Acquire semantics.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  WaitBound bound;
   uint32_t done = 0;
   while (!done) {
     asm volatile(
@@ -60,6 +65,7 @@ __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity
         : "=r"(done)
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
+    if (!done) bound.check(barrier, parity);
   }
 #endif
 }

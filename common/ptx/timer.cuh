@@ -13,6 +13,13 @@ __device__ __forceinline__ uint64_t globaltimer_ns() {
   return now;
 }
 
+/// `mov.u32 %globaltimer_lo`: the lower half of the same, which starts again every 4.3 seconds.
+__device__ __forceinline__ uint32_t globaltimer_low_ns() {
+  uint32_t now;
+  asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(now));
+  return now;
+}
+
 /// `mov.u64 %clock64` (PTX ISA, "Special Registers"): cycles of this multiprocessor.
 __device__ __forceinline__ uint64_t clock_cycles() {
   uint64_t now;

@@ -95,14 +95,17 @@ def make_table(results):
     for sizes in shapes:
         header += [f"{shape_title(sizes)}, TFLOP/s", "× last", "% cuBLAS"]
     lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
-    before = {}
+    before, slower = {}, {}
     for key in rows:
         line = [row_title(next(run for run in runs if contender(run) == key), runs)]
         for sizes in shapes:
             run = by_place.get((key, sizes))
             line += cells(run, before.get(sizes), cublas_tflops(runs, sizes)) if run else ["", "", ""]
-            if run:
-                before[sizes] = run
+            if not run or is_library(run):
+                continue
+            if sizes in before and run["tflops"] < before[sizes]["tflops"]:
+                slower.setdefault(line[0], []).append(shape_title(sizes))
+            before[sizes] = run
         lines.append("| " + " | ".join(line) + " |")
 
     clocks = [run["sm_clock_mhz"] for run in runs if run["sm_clock_mhz"] is not None]
@@ -114,6 +117,8 @@ def make_table(results):
         f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'} "
         "Percent of the faster cublasGemmEx (B row-major or transposed) of the same interleaved run.",
     ]
+    for rung, places in slower.items():
+        lines += ["", f"{rung} is slower than the rung before it at {', '.join(places)}; its page says why."]
     return "\n".join(lines)
 
 

@@ -16,50 +16,37 @@ The file is looked for in docs/results. The words after it:
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
-README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU device.
-Exit code 2: bad input, one line.
+In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, and `<!-- profile: ... -->` for that of
+profile_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
+CPU device. Exit code 2: bad input, one line.
 """
 import argparse
+import re
 import sys
 from pathlib import Path
 
 from climb_table import (BEGIN, BadInput, cublas_tflops, is_library, make_table, read_page, read_results, replaced,
                          row_title, shape, shape_title, write)
+from page_requests import markdown, meets, parse_words, value
+from profile_table import profile_table
+from timeline_table import timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-OPEN, CLOSE = "<!-- table: ", "<!-- end -->"
-
-
-def value(run, key):
-    """A run's lesson, core or size, or one of its settings, with _ for blanks: the words of a request have none."""
-    if key in ("lesson", "core"):
-        return run[key]
-    return str(run["m"]) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
+OPEN, CLOSE = re.compile(r"<!-- (table|timeline|profile): (.*?) *-->\n"), "<!-- end -->"
 
 
 class Request:
     """What a line `<!-- table: FILE WORDS -->` asks for."""
 
-    def __init__(self, line):
-        self.line = line
-        name, *words = line.removeprefix(OPEN).removesuffix("-->").split()
-        self.path, self.rows, self.columns, self.only = RESULTS / name, "rung", None, {}
-        for word in words:
-            key, _, text = word.partition("=")
-            if key == "rows":
-                self.rows = text
-            elif key == "columns":
-                self.columns = text
-            elif key == "only" and ":" in text:
-                for condition in text.split(","):
-                    name, _, wanted = condition.partition(":")
-                    self.only.setdefault(name, set()).add(wanted)
-            else:
-                raise BadInput(f"{line}: '{word}' is neither rows=, columns= nor only=KEY:VALUE")
+    def __init__(self, line, words):
+        name, *words = words
+        values, self.only = parse_words(line, words, ("rows", "columns"))
+        self.line, self.path = line, RESULTS / name
+        self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
 
     def wants(self, run):
-        return not is_library(run) and all(value(run, key) in wanted for key, wanted in self.only.items())
+        return not is_library(run) and meets(run, self.only)
 
     def table(self):
         results = read_results(self.path)
@@ -67,13 +54,7 @@ class Request:
         if not runs:
             raise BadInput(f"{self.line}: no run of the file is like that")
         lines = pivot(runs, self.rows, self.columns) if self.columns else details(runs, results["runs"], self.rows)
-        return "\n".join(lines + ["", origin(results)])
-
-
-def markdown(header, rows):
-    """Lines of a table; all columns but the first are numbers."""
-    lines = [header, ["---"] + ["--:"] * (len(header) - 1)] + rows
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
+        return lines + ["", origin(results)]
 
 
 def title(run, key, runs):
@@ -140,17 +121,27 @@ def origin(results):
             f"{', '.join(shape_title(size) for size in sizes)}{verified}.")
 
 
+def lines_for(line, kind, words):
+    """What stands below the line of a request."""
+    if kind == "timeline":
+        return timeline_table(words, RESULTS / "traces")
+    if kind == "profile":
+        return profile_table(line, words, RESULTS / "profiles")
+    return Request(line, words).table()
+
+
 def filled(page):
     """The page's text as it should be, and as it is."""
     old = read_page(page)
     new, rest = "", old
-    while OPEN in rest:
-        head, rest = rest.split(OPEN, 1)
-        line, _, rest = rest.partition("\n")
-        if CLOSE not in rest:
+    while request := OPEN.search(rest):
+        line = request[0].rstrip()
+        _, found, behind = rest[request.end():].partition(CLOSE)
+        if not found:
             raise BadInput(f"{page}: the table '{line}' has no {CLOSE}")
-        rest = rest.split(CLOSE, 1)[1]
-        new += f"{head}{OPEN}{line}\n{Request(OPEN + line).table()}\n{CLOSE}"
+        table = "\n".join(lines_for(line, request[1], request[2].split()))
+        new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
+        rest = behind
     new += rest
     if BEGIN in old:
         newest = max(RESULTS.glob("*.json"), default=None)

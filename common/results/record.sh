@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Records the result files that the pages are generated from: the climb, and the experiments of the lessons' pages.
+# Records the result files that the pages are generated from: the climb, and the experiments and timelines of the
+# lessons' pages. (Profiles are profile.sh's.)
 #
 #   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER]]      (default: build docs/results)
 #
@@ -12,7 +13,7 @@ results=${2:-$repository/docs/results}
 
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200" becomes h200
-mkdir -p "$results/experiments"
+mkdir -p "$results/experiments" "$results/traces"
 
 # The climb: every rung and both libraries, in one interleaved run for each size.
 "$programs/ladder" --size 2048,4096,8192,16384 --json "$results/$name.json"
@@ -33,3 +34,10 @@ experiment ring 05_ws_double_buffer --size 4096,8192 --slots 2,3,4
 experiment group 05_ws_double_buffer --size 8192 --group 1,4,8,16
 experiment epilogue 05_ws_double_buffer --size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu
 experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
+
+# Timelines, of one block so that the files stay small. timeline PROGRAM OPTIONS...
+timeline() {
+  "$programs/$1" "${@:2}" --trace "$results/traces/$1.json" --trace-blocks 1
+}
+timeline 04_warp_specialized --size 4096
+timeline 05_ws_double_buffer --size 4096

@@ -8,6 +8,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import page_tables  # noqa: E402
+import profile_results  # noqa: E402
+import profile_table  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
 
 
@@ -16,7 +18,9 @@ def run(lesson, tflops, clock=1000, size=64, **settings):
             "time_us_median": 10, "tflops": tflops, "sm_clock_mhz": clock, "verified": True}
 
 
-class PageTables(unittest.TestCase):
+class WithResults(unittest.TestCase):
+    """A folder of results, and pages that are filled from it."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -33,6 +37,8 @@ class PageTables(unittest.TestCase):
         page.write_text(text, encoding="utf-8")
         return page_tables.filled(page)[0]
 
+
+class PageTables(WithResults):
     def test_a_row_says_the_gain_over_the_first_in_time_and_per_clock(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\n<!-- end -->\nb\n")
         self.assertIn("| `1` | 10 | 100 | 25 % | 1000 | 1.00 | 1.00 |", text)
@@ -65,12 +71,137 @@ class PageTables(unittest.TestCase):
         self.record("s.json", run("01_x", 77), run("cublas_gemmex", 100, b="row-major"))
         self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
 
+    def test_the_climb_names_a_rung_that_is_slower_than_the_one_before_it(self):
+        self.record("s.json", run("01_x", 77), run("02_y", 60), run("03_z", 90), run("cublas_gemmex", 50, b="row-major"),
+                    run("01_x", 77, size=128), run("02_y", 78, size=128))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("[02_y](02_y/) is slower than the rung before it at 64³; its page says why.", text)
+        self.assertEqual(text.count("is slower than"), 1)
+
     def test_bad_requests_are_named(self):
         for line, message in (("r.json rows=slots -->\n", "has no <!-- end -->"),
                               ("r.json sort=slots -->\n<!-- end -->", "'sort=slots' is neither"),
                               ("missing.json -->\n<!-- end -->", "missing.json: No such file")):
             with self.assertRaisesRegex(BadInput, message):
                 self.filled("<!-- table: " + line)
+
+
+def role(name, wait, work, other):
+    """A role of a timeline's summary, whose times for a tile add up to 100."""
+    return {"block": 0, "role": name, "tiles": 1, "waited_percent": wait,
+            "per_tile": {"wait": wait, "load": work, "compute": 0, "store": 0, "other": other}}
+
+
+def timeline(summary, loads=(), asks=(), unit="ns"):
+    """A timeline with a loader that begins to fill slots at the times `loads`, and compute that asks for them."""
+    def span(lane, name, begin):
+        return {"ph": "X", "pid": 0, "tid": lane, "name": name, "ts": begin, "dur": 0.5}
+    events = [{"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": name}}
+              for lane, name in enumerate(("compute 0", "loader"))]
+    events += [span(1, "load", begin) for begin in loads] + [span(0, "wait loaded[0]", begin) for begin in asks]
+    return {"traceEvents": events,
+            "metadata": {"summary": summary, "unit": unit, "device": "G", "date": "today", "commit": "abc",
+                         "shape": "64x64x64", "launch_us": "11", "untraced_launch_us": "10"}}
+
+
+class Timelines(WithResults):
+    REQUEST = "<!-- timeline: 04_x 05_y -->\n<!-- end -->\n"
+
+    def put(self, name, content):
+        (self.folder / "traces").mkdir(exist_ok=True)
+        (self.folder / "traces" / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def test_without_files_a_line_says_so(self):
+        self.assertIn("-->\nNo timelines have been recorded yet", self.filled(self.REQUEST))
+        self.put("04_x", timeline([role("loader", 90, 5, 5)]))
+        self.assertIn("No timelines have been recorded yet", self.filled(self.REQUEST))
+
+    def test_roles_stand_side_by_side_and_warpgroups_are_averaged(self):
+        self.put("04_x", timeline([role("compute 0", 40, 50, 10), role("compute 1", 60, 30, 10), role("loader", 90, 4, 6)]))
+        self.put("05_y", timeline([role("compute 0", 2, 95, 3), role("loader", 80, 15, 5), role("storer", 99, 1, 0)]))
+        text = self.filled(self.REQUEST)
+        self.assertIn("| role | 04: waits, % | works, % | 05: waits, % | works, % |", text)
+        self.assertIn("| loader | 90 | 4 | 80 | 15 |\n| compute | 50 | 40 | 2 | 95 |\n| storer |  |  | 99 | 1 |", text)
+        self.assertIn("G, today, commit `abc`, 64x64x64, block 0; recording slowed the kernels by 10 % and 10 %.", text)
+        self.assertIn("[04](../docs/results/traces/04_x.json), [05](../docs/results/traces/05_y.json)", text)
+        self.assertEqual(text, self.filled(text))
+
+    def test_the_loader_is_ahead_by_what_it_has_begun_and_compute_has_not_taken(self):
+        self.put("04_x", timeline([role("loader", 90, 5, 5)], loads=(0, 10, 20), asks=(5, 15, 25)))
+        self.put("05_y", timeline([role("loader", 90, 5, 5)], loads=(0, 1, 2, 3), asks=(5, 15)))
+        self.assertIn("asks for the next one, on average: 1.0 in 04, 3.5 in 05.", self.filled(self.REQUEST))
+
+    def test_the_cpu_device_cannot_say_how_far_the_loader_is_ahead(self):
+        for name in ("04_x", "05_y"):
+            self.put(name, timeline([role("loader", 90, 5, 5)], loads=(0,), asks=(5,), unit="cycles"))
+        self.assertNotIn("ahead", self.filled(self.REQUEST))
+
+
+CSV = """==PROF== Connected to process 1
+"ID","Process ID","Kernel Name","dram__bytes_read.sum","launch__registers_per_thread","made__up.sum"
+"","","","byte","register/thread",""
+"0","1","void lesson05::gemm<int>(int)","1,234,567,000","168","n/a"
+"""
+
+
+class Profiles(WithResults):
+    def setUp(self):
+        super().setUp()
+        self.raw = self.folder / "raw"
+        self.raw.mkdir()
+        header = {"date": "today", "commit": "abc", "gpu": "G", "driver": "1", "toolkit": "T", "runs": []}
+        self.write("header.json", json.dumps(header))
+        self.write("metrics.txt", "dram__bytes_read.sum\nlaunch__registers_per_thread\nmade__up.sum\n")
+        self.write("profiler.txt", "2025.3\n")
+        self.write("00.txt", "05_y --group 8 --size 64\n")
+        self.write("00.csv", CSV)
+
+    def write(self, name, text):
+        (self.raw / name).write_text(text, encoding="utf-8")
+
+    def record_profile(self, *launches):
+        (self.folder / "profiles").mkdir(exist_ok=True)
+        profile = {"date": "today", "commit": "abc", "gpu": "G", "profiler": "2025.3", "launches": launches}
+        (self.folder / "profiles" / "p.json").write_text(json.dumps(profile), encoding="utf-8")
+
+    def launch(self, metrics, **settings):
+        return {"lesson": "05_y", "core": "auto", "m": 64, "n": 64, "k": 64, "settings": settings, "metrics": metrics}
+
+    def test_what_the_profiler_wrote_becomes_a_file_that_names_absent_metrics(self):
+        results = profile_results.collect(self.raw)
+        self.assertEqual(results["absent"], ["made__up.sum"])
+        (launch,) = results["launches"]
+        self.assertEqual((launch["lesson"], launch["m"], launch["settings"]), ("05_y", 64, {"group": "8"}))
+        self.assertEqual(launch["metrics"], {"dram__bytes_read.sum": 1234567000, "launch__registers_per_thread": 168})
+
+    def test_a_launch_that_was_not_profiled_is_refused_with_the_profilers_words(self):
+        self.write("00.csv", "==ERROR== No kernels were profiled.\n")
+        with self.assertRaisesRegex(BadInput, "no kernel was profiled: ==ERROR== No kernels were profiled"):
+            profile_results.collect(self.raw)
+
+    def test_without_a_profile_a_line_says_so(self):
+        self.assertIn("-->\nNo profile has been recorded yet", self.filled("<!-- profile: rows=group -->\n<!-- end -->"))
+
+    def test_a_column_takes_the_first_of_its_metrics_that_exists_and_stays_empty_without(self):
+        tensor = profile_table.TENSOR_METRICS
+        self.record_profile(self.launch({tensor[1]: 91.6, tensor[3]: 5, "dram__bytes_read.sum": 67e6}, group="8"))
+        text = self.filled("<!-- profile: rows=group only=lesson:05_y -->\n<!-- end -->")
+        self.assertIn("| `8` | 92 |  |  | 67 |  |  |  |  |  |  |", text)
+        self.assertIn(f"one launch each under Nsight Compute 2025.3, caches flushed before it; `{tensor[1]}`.", text)
+
+    def test_the_limit_of_residency_and_the_most_frequent_stalls_are_named(self):
+        stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
+        self.record_profile(self.launch({
+            "launch__occupancy_limit_registers": 1, "launch__occupancy_limit_shared_mem": 1, "launch__occupancy_limit_warps": 5,
+            stall("selected"): 1, stall("long_scoreboard"): 6, stall("barrier"): 3, stall("wait"): 1}))
+        text = self.filled("<!-- profile: -->\n<!-- end -->")
+        self.assertIn("| registers, shared memory (1) | long scoreboard 60 %, barrier 30 % |", text)
+        self.assertIn("| [05_y](../05_y/) |", text)
+
+    def test_a_request_that_no_launch_meets_is_refused(self):
+        self.record_profile(self.launch({}, group="8"))
+        with self.assertRaisesRegex(BadInput, "no launch in p.json"):
+            self.filled("<!-- profile: only=lesson:06_z -->\n<!-- end -->")
 
 
 if __name__ == "__main__":

@@ -114,6 +114,8 @@ TEST_CASE("Bad arguments of a lesson give one line and exit code 2") {
   check_bad_input(run_fake({"--data-seed", "x"}), "--data-seed 'x'");
   check_bad_input(run_fake({"--json", "/nonexistent/x.json"}), "--json '/nonexistent/x.json'");
   check_bad_input(run_fake({"--a", "a.npy"}), "--b: is missing");
+  check_bad_input(run_fake({"--trace-blocks", "0"}), "--trace-blocks '0': must be a whole number from 1");
+  check_bad_input(run_fake({"--trace-blocks", "2"}), "--trace-blocks 2: needs --trace");
   check_bad_input(run_fake({"--dtype", "f3"}), "--dtype f3: must be one of f4");
 }
 
@@ -264,6 +266,31 @@ TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
                              "recorded: TFLOP/s measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096"));
   check_bad_input(run_climb({"--size", "16", "--results", "/nonexistent.json"}),
                   "--results '/nonexistent.json'");
+}
+
+TEST_CASE("A rung that is slower than the one before it is named, with the page that says why") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  const auto climb = [&](double first_tflops, double second_tflops) {
+    ladder::ResultFile recorded{"2026-11-21", "abc", "NVIDIA H200", "580", "CUDA 13.0", {}};
+    ladder::Run rung;
+    rung.lesson = "99_fake";
+    rung.shape = {4096, 4096, 4096};
+    rung.settings = {{"core", "fma"}};
+    rung.tflops = first_tflops;
+    recorded.runs.push_back(rung);
+    rung.settings = {{"slots", "3"}};
+    rung.tflops = second_tflops;
+    recorded.runs.push_back(rung);
+    ladder::write_results("--json", directory.file("r.json"), recorded);
+    return run_climb({"--size", "8,16", "--results", directory.file("r.json")}).out;
+  };
+  CHECK(lines_with(climb(500, 454), "is slower than") == 1);
+  CHECK_THAT(
+      climb(500, 454),
+      ContainsSubstring("99 fake, three slots is slower than the rung before it: see 99_fake/README.md"));
+  CHECK(lines_with(climb(500, 499), "is slower than") == 0);
+  CHECK(lines_with(climb(454, 500), "is slower than") == 0);
 }
 
 TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladder") {

@@ -81,6 +81,26 @@ TEST_CASE("The summary divides each role's time by the tiles of its block") {
   CHECK(roles[0].per_tile[static_cast<size_t>(SpanKind::compute)] == 40);
 }
 
+TEST_CASE("Only the first blocks are kept, with all of their lanes and tiles") {
+  WarpSpans second = warp_with(8, {{SpanKind::load, "load", 0, 1}});
+  second.block = 3;
+  Timeline timeline = made_up();
+  timeline.lanes.push_back(ladder::lanes_of_roles({second}).at(0));
+  timeline.tiles[3] = 5;
+  ladder::keep_blocks(timeline, 7);
+  CHECK(timeline.lanes.size() == 5);
+  ladder::keep_blocks(timeline, 1);
+  CHECK(names(timeline.lanes) == names(made_up().lanes));
+  CHECK(timeline.tiles == made_up().tiles);
+}
+
+TEST_CASE("Times in the file are rounded to a tenth of a nanosecond") {
+  Timeline timeline;
+  timeline.lanes = ladder::lanes_of_roles({warp_with(8, {{SpanKind::load, "load", 1.0 / 3, 2001.0 / 3}})});
+  const std::string text = ladder::to_trace_events(timeline, {});
+  CHECK(text.find("\"ts\":0.0003,\"dur\":0.6667}") != std::string::npos);
+}
+
 TEST_CASE("The file holds complete events in microseconds, names of lanes, and the summary") {
   const auto json = nlohmann::json::parse(ladder::to_trace_events(made_up(), {{"lesson", "99_fake"}}));
   int complete = 0, thread_names = 0;

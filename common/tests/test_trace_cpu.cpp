@@ -96,7 +96,7 @@ TEST_CASE("03: with two slots copies run while products do, with one slot never"
   one.push_back("1");
   const Json with_two = trace_of("03_double_buffer", two), with_one = trace_of("03_double_buffer", one);
   CHECK(overlap(events_of(with_two), "copy", "mma") > 0);
-  CHECK(overlap(events_of(with_one), "copy", "mma") == 0);
+  CHECK(overlap(events_of(with_one), "copy", "mma") < 1e-9);
   check_lanes(with_two);
   check_lanes(with_one);
 }
@@ -124,7 +124,7 @@ TEST_CASE("04 and 05: the loader of one slot waits, that of a ring runs ahead") 
     CHECK(of_role(json, "loader", "load") > 0);
   }
   CHECK(of_role(ring, "loader", "wait") < of_role(one_slot, "loader", "wait"));
-  CHECK(overlap(events_of(one_slot), "copy", "mma") == 0);
+  CHECK(overlap(events_of(one_slot), "copy", "mma") < 1e-9);  // microseconds, rounded to 1e-4
   CHECK(overlap(events_of(ring), "copy", "mma") > 0);
 }
 

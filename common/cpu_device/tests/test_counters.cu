@@ -1,5 +1,7 @@
 /// @file
 /// The counters: sectors, bank conflicts and sampling, first with addresses alone, then under real kernels.
+#include <cuda_pipeline.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <vector>
@@ -213,9 +215,13 @@ namespace {
 
 constexpr int kEdge = 32;
 
+/// The schedule of the launches that follow.
+cpu_device::Schedule schedule;
+
 template <class... Params, class... Args>
 Counters count(void (*kernel)(Params...), unsigned blocks, size_t shared_bytes, Args... args) {
   cpu_device::Options options;
+  options.schedule = schedule;
   options.count = true;
   cpu_device::set_options(options);
   ladder::launch(kernel, {"test kernel", dim3(blocks), dim3(kEdge, kEdge), shared_bytes}, args...);
@@ -273,6 +279,19 @@ __global__ void load_matrices(uint32_t* out) {
   out[threadIdx.y * kEdge + threadIdx.x] = registers[0];
 }
 
+struct Chunks {
+  float4 values[kEdge][kEdge];
+};
+
+/// Each warp copies a row of chunks of 16 bytes.
+__global__ void copy_chunks(const float4* in) {
+  auto& chunks = ladder::shared_storage<Chunks>();
+  __pipeline_memcpy_async(&chunks.values[threadIdx.y][threadIdx.x], &in[threadIdx.y * kEdge + threadIdx.x],
+                          sizeof(float4));
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
 }  // namespace
 
 TEST_CASE("this program is instrumented") { REQUIRE(cpu_device::instrumented()); }
@@ -320,6 +339,22 @@ TEST_CASE("ldmatrix is free of conflicts on swizzled rows and 8-way without the 
   CHECK(swizzled.shared_bytes_read == matrices * 128);
   const Counters unswizzled = count(load_matrices<false>, 1, sizeof(Rows), out.data());
   CHECK(unswizzled.bank_conflicts - swizzled.bank_conflicts == matrices * 7);
+}
+
+TEST_CASE("the conflicts of cp.async do not depend on the order in which lanes run") {
+  alignas(32) static float4 in[kEdge * kEdge];
+  std::vector<cpu_device::Schedule> schedules = cpu_device::fixed_schedules();
+  for (uint64_t seed = 1; seed <= 20; ++seed) schedules.push_back(cpu_device::Schedule::random(seed));
+  for (const cpu_device::Schedule& one : schedules) {
+    CAPTURE(one.name());
+    schedule = one;
+    const Counters counters = count(copy_chunks, 1, sizeof(Chunks), &in[0]);
+    // Eight lanes at a time fill the 32 banks, if they are neighbours.
+    CHECK(counters.shared_wavefronts == kEdge * 4);
+    CHECK(counters.bank_conflicts == 0);
+    CHECK(counters.global_read_sectors == kEdge * 16);
+  }
+  schedule = {};
 }
 
 TEST_CASE("without the option plain accesses are not counted") {

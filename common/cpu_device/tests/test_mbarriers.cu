@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mbarrier.cuh"
 
@@ -126,6 +127,29 @@ TEST_CASE("a waiting thread that two phases overtake is named") {
       ptx::mbarrier_arrive(&shared.empty[1]);
     }
   });
+}
+
+TEST_CASE("pipelines that share their names are told apart by their first index") {
+  struct Pipelines {
+    ladder::Pipeline<1> of_warpgroup[2];
+  };
+  const auto kernel = [] {
+    auto& shared = ladder::shared_storage<Pipelines>();
+    if (threadIdx.x == 0) {
+      for (int index = 0; auto& pipe : shared.of_warpgroup) pipe.init("finished", "stored", 1, 1, index++);
+      ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    ladder::Producer<1> producer(shared.of_warpgroup[0]);
+    ladder::Consumer<1> consumer(shared.of_warpgroup[threadIdx.x == 32 ? 1 : 0]);
+    if (threadIdx.x == 0) {
+      producer.producer_acquire();
+      producer.producer_commit();
+    }
+    if (threadIdx.x == 32) consumer.consumer_wait();  // of the pipeline that nobody fills
+  };
+  CHECK_THAT(failure({.block = 64, .shared_bytes = sizeof(Pipelines)}, {}, kernel),
+             ContainsSubstring("for finished[1], phase of parity 0"));
 }
 
 TEST_CASE("counts and bytes that a barrier cannot hold are named") {

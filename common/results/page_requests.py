@@ -1,0 +1,36 @@
+"""What the requests of pages have in common: their words, the runs that they choose, and the tables that they become."""
+from climb_table import BadInput
+
+
+def value(run, key):
+    """A run's lesson, core or size, or one of its settings, with _ for blanks: the words of a request have none."""
+    if key in ("lesson", "core"):
+        return run[key]
+    return str(run["m"]) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
+
+
+def parse_words(line, words, keys):
+    """The values of words like rows=KEY, for the given keys, and the conditions of only=KEY:VALUE,..."""
+    values, only = {}, {}
+    for word in words:
+        key, _, text = word.partition("=")
+        if key in keys:
+            values[key] = text
+        elif key == "only" and ":" in text:
+            for condition in text.split(","):
+                name, _, wanted = condition.partition(":")
+                only.setdefault(name, set()).add(wanted)
+        else:
+            allowed = ", ".join(f"{name}=" for name in keys)
+            raise BadInput(f"{line}: '{word}' is neither {allowed} nor only=KEY:VALUE")
+    return values, only
+
+
+def meets(run, only):
+    return all(value(run, key) in wanted for key, wanted in only.items())
+
+
+def markdown(header, rows):
+    """Lines of a table; all columns but the first are numbers."""
+    lines = [header, ["---"] + ["--:"] * (len(header) - 1)] + rows
+    return ["| " + " | ".join(cells) + " |" for cells in lines]

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Records what Nsight Compute counts in one launch of each lesson's kernel: the profiles of the pages.
+#
+#   common/results/profile.sh [BUILD_FOLDER [RESULTS_FOLDER [SIZE]]]      (default: build docs/results 4096)
+#
+# Needs a GPU, a build for it, and a profiler that may read the GPU's counters (ncu; often only root may). Takes some
+# seconds a launch. A metric that this profiler does not have is listed in the file as absent. Afterwards:
+# common/results/page_tables.py brings the pages up to date.
+set -euo pipefail
+
+# The launches: a program and its knobs. One whose program was not built is left out.
+readonly launches=(
+  "01_naive --along columns"
+  "01_naive --along rows"
+  "02_tiled --core fma"
+  "02_tiled --core wgmma"
+  "03_double_buffer --copy memcpy_async --slots 2"
+  "03_double_buffer --copy primitives --slots 3"
+  "04_warp_specialized --slot_k 128"
+  "05_ws_double_buffer --group 1"
+  "05_ws_double_buffer --group 4"
+  "05_ws_double_buffer --group 8"
+  "05_ws_double_buffer --group 16"
+  "06_clusters_dsmem --cluster_m 1"
+  "06_clusters_dsmem --cluster_m 2"
+)
+
+metrics=(
+  gpu__time_duration.sum
+  # How busy the tensor cores are, by several names; profile_table.py takes the first that exists.
+  sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
+  sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active
+  sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active
+  sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
+  # Bytes: from L2 to the SMs, all of L2, from and to memory.
+  lts__t_sector_hit_rate.pct
+  l1tex__m_xbar2l1tex_read_bytes.sum
+  lts__t_bytes.sum
+  dram__bytes_read.sum
+  dram__bytes_write.sum
+  # What is resident, and why not more.
+  sm__warps_active.avg.pct_of_peak_sustained_active
+  launch__registers_per_thread
+  launch__shared_mem_per_block_dynamic
+  launch__shared_mem_per_block
+  launch__occupancy_limit_registers
+  launch__occupancy_limit_shared_mem
+  launch__occupancy_limit_warps
+  launch__occupancy_limit_blocks
+)
+# What warps wait for.
+for reason in barrier branch_resolving dispatch_stall drain gmma lg_throttle long_scoreboard math_pipe_throttle membar \
+  mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait; do
+  metrics+=("smsp__average_warps_issue_stalled_${reason}_per_issue_active.ratio")
+done
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+programs=${1:-$repository/build}/bin
+results=${2:-$repository/docs/results}
+size=${3:-4096}
+raw=$(mktemp -d)
+
+fail() {
+  echo "profile.sh: error: $*" >&2
+  exit 2
+}
+
+ncu=$(command -v ncu || compgen -G '/usr/local/cuda*/bin/ncu' | tail -n 1 || compgen -G '/opt/nvidia/nsight-compute/*/ncu' |
+  tail -n 1) || fail "there is no Nsight Compute (ncu)"
+
+# profiled CSV METRICS PROGRAM OPTIONS...: profiles the first launch of the lesson's kernel. True if there are figures.
+profiled() {
+  # The program is killed behind that launch, so its exit code says nothing.
+  "$ncu" --clock-control none --launch-count 1 --kill yes --kernel-name-base demangled \
+    --kernel-name 'regex:.*lesson[0-9]+::gemm.*' --metrics "$2" --csv --page raw --print-units base \
+    --force-overwrite --log-file "$1" "$programs/$3" "${@:4}" --no-verify --rounds 1 >"$1.out" 2>&1 || true
+  ! grep -q ERR_NVGPUCTRPERM "$1" "$1.out" 2>/dev/null || fail "the profiler may not read the GPU's counters: run as root"
+  grep -q '^"0"' "$1" 2>/dev/null
+}
+
+joined() { (IFS=,; echo "$*"); }
+
+# Some profilers stop at a metric that they do not know: then each is tried by itself.
+if ! profiled "$raw/probe" "$(joined "${metrics[@]}")" 01_naive --size 256; then
+  known=()
+  for metric in "${metrics[@]}"; do
+    if profiled "$raw/probe" "$metric" 01_naive --size 256; then known+=("$metric"); fi
+  done
+  ((${#known[@]})) || fail "nothing could be profiled: $(cat "$raw/probe" "$raw/probe.out" 2>/dev/null | tail -n 3)"
+  list=$(joined "${known[@]}")
+else
+  list=$(joined "${metrics[@]}")
+fi
+
+printf '%s\n' "${metrics[@]}" >"$raw/metrics.txt"
+"$ncu" --version | sed -n 's/^Version \([0-9.]*\).*/\1/p' >"$raw/profiler.txt"
+"$programs/01_naive" --size 256 --rounds 1 --json "$raw/header.json" >/dev/null
+
+count=0
+for launch in "${launches[@]}"; do
+  read -ra words <<<"$launch"
+  if [[ ! -x $programs/${words[0]} ]]; then
+    echo "skipped, because it is not built: $launch"
+    continue
+  fi
+  number=$(printf %02d "$count")
+  echo "$launch --size $size" | tee "$raw/$number.txt"
+  profiled "$raw/$number.csv" "$list" "${words[@]}" --size "$size" ||
+    fail "$launch: $(cat "$raw/$number.csv" "$raw/$number.csv.out" 2>/dev/null | tail -n 3)"
+  count=$((count + 1))
+done
+
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+output=$results/profiles/$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }").json
+echo "what the profiler wrote is in $raw"
+python3 "$repository/common/results/profile_results.py" "$raw" "$output"

@@ -1,0 +1,39 @@
+/// @file
+/// What is said of waits that gave up. That they give up is tested on a GPU, in test_bounded_waits.cu.
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+
+#include "common/host/bounded_waits.hpp"
+
+using ladder::describe_stuck_waits;
+using ladder::waits::Report;
+
+namespace {
+
+void name(Report& report, uint32_t address, const char* text, int slot) {
+  static uint32_t next = 0;
+  ladder::waits::BarrierName& place = report.names[next++ % Report::kNames];
+  place.address = address;
+  place.slot = slot;
+  std::strncpy(place.text, text, sizeof place.text - 1);
+}
+
+}  // namespace
+
+TEST_CASE("Where no wait gave up there is nothing to say") { CHECK(describe_stuck_waits({}).empty()); }
+
+TEST_CASE(
+    "Neighbouring warps that waited for the same share a line, and a barrier without a name has an address") {
+  Report report{};
+  report.block = 17;
+  report.limit_ms = 2000;
+  name(report, 0x1400, "loaded", 1);
+  for (uint32_t warp = 0; warp < 4; ++warp) report.warps[warp] = {1, 0x1400, 0};
+  for (uint32_t warp = 4; warp < 8; ++warp) report.warps[warp] = {1, 0x1400, 1};
+  report.warps[31] = {1, 0x1408, 0};
+  CHECK(describe_stuck_waits(report) ==
+        "block 17, warps 0-3 waited 2 s for loaded[1], phase of parity 0: still pending\n"
+        "block 17, warps 4-7 waited 2 s for loaded[1], phase of parity 1: still pending\n"
+        "block 17, warp 31 waited 2 s for the mbarrier at 0x1408 of shared memory, phase of parity 0: still "
+        "pending");
+}
