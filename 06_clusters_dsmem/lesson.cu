@@ -84,18 +84,20 @@ void check(const Gemm& p, const Settings& settings) {
   open_plans(shape_of(p), settings);
 }
 
-/// One wave of small tiles is over so soon that it pays to begin before the launch before it has ended. Where
-/// power is the limit, beginning early gains nothing.
-bool begins_early(const Plan& plan, const Settings& settings) {
+/// What is over soon gains from beginning before the launch before it has ended. Longer kernels run at the
+/// power limit, where the pause between two launches is no loss: the GPU cools.
+bool begins_early(const Estimate& estimate, const Settings& settings) {
+  constexpr double kSoonUs = 50;
   if (settings.at("begins") != "auto") return settings.at("begins") == "early";
-  return plan.tile_m == 64;
+  return estimate.us < kSoonUs;
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
-  const Plan plan = open_plans(shape_of(p), settings).front().plan;
+  const Estimate estimate = open_plans(shape_of(p), settings).front();
+  const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    settings.at("k_order") == "turns", begins_early(plan, settings)};
+                    settings.at("k_order") == "turns", begins_early(estimate, settings)};
   visit_shapes([&]<class S>(S shape) {
     if (plan_of(shape) == plan) launch_gemm<S>(p, order, stream);
   });
@@ -109,7 +111,7 @@ const ladder::Lesson& lesson() {
       .idea = "Blocks of a cluster share tiles by multicast, and add up partial sums in each other's memory.",
       .knobs = {ladder::wgmma_knob(),
                 {"tile",
-                 "of C, in one block; auto is the cheapest by a model",
+                 "of C, in one block; auto is what is expected to be over first",
                  {"auto", "128x256", "256x128", "128x128", "64x128"}},
                 {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},

@@ -1,9 +1,10 @@
 /// @file
-/// What a kernel costs: K steps, the beginning and end of every tile, and the meetings of a cluster.
+/// What a kernel costs: its launch, its K steps, and what blocks of a cluster do together.
 #include "06_clusters_dsmem/plan.hpp"
 
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "common/host/table.hpp"
 #include "common/host/text.hpp"
@@ -13,24 +14,25 @@ namespace {
 
 constexpr int kStepK = 64;
 
-/// Cycles of one K step, from decisions/0009: small tiles bring more bytes for each product, and blocks that
-/// share B bring fewer.
-double step_cycles(const Plan& plan) {
-  struct Cost {
-    int tile_m, tile_n;
-    double alone, shared;
-  };
-  constexpr Cost kCosts[] = {
-      {64, 128, 364, 355}, {128, 128, 560, 550}, {128, 256, 1080, 1090}, {256, 128, 1090, 1100}};
-  for (const Cost& cost : kCosts)
-    if (cost.tile_m == plan.tile_m && cost.tile_n == plan.tile_n)
-      return plan.cluster_m > 1 ? cost.shared : cost.alone;
-  return 0;
-}
+// Microseconds on an H200, fitted by fit_plan.py to the recorded times of all plans on many shapes.
 
-constexpr double kTileCycles = 1500;     ///< fill the ring, drain the tensor cores, store
-constexpr double kSumCycles = 2000;      ///< more where K is split: partial sums travel
-constexpr double kClusterCycles = 1700;  ///< a launch with clusters, and their two meetings
+/// One K step of a block. A small tile brings more bytes for each product; blocks that share B bring fewer.
+struct StepCost {
+  int tile_m, tile_n;
+  double alone_us, shared_us;  ///< cluster_m = 1, and more
+};
+constexpr StepCost kStepCosts[] = {
+    {64, 128, 0.246, 0.233}, {128, 128, 0.424, 0.411}, {128, 256, 0.795, 0.799}, {256, 128, 0.797, 0.797}};
+constexpr double kLaunchUs = 1.022;
+constexpr double kClusterUs = 0.648;  ///< more for a launch with clusters, which meet twice
+constexpr double kSumUs = 1.548;      ///< more for each tile where K is split: partial sums travel
+
+double step_us(const Plan& plan) {
+  for (const StepCost& cost : kStepCosts)
+    if (cost.tile_m == plan.tile_m && cost.tile_n == plan.tile_n)
+      return plan.cluster_m > 1 ? cost.shared_us : cost.alone_us;
+  throw std::invalid_argument("tile " + plan.tile() + ": its cost was never measured");
+}
 
 int over(int extent, int tile) { return (extent + tile - 1) / tile; }
 
@@ -50,29 +52,33 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
     if (k_steps < plan.cluster_k) continue;
     Estimate estimate;
     estimate.plan = plan;
+    estimate.resident_clusters = resident;
     estimate.clusters = over(shape.m, plan.tile_m * plan.cluster_m) * over(shape.n, plan.tile_n);
     estimate.waves = over(estimate.clusters, resident);
     estimate.k_steps = over(k_steps, plan.cluster_k);
-    const double tile =
-        estimate.k_steps * step_cycles(plan) + kTileCycles + (plan.cluster_k > 1 ? kSumCycles : 0);
-    estimate.cycles = estimate.waves * tile + (plan.blocks() > 1 ? kClusterCycles : 0);
+    const double tile_us = estimate.k_steps * step_us(plan) + (plan.cluster_k > 1 ? kSumUs : 0);
+    estimate.us = kLaunchUs + (plan.blocks() > 1 ? kClusterUs : 0) + estimate.waves * tile_us;
     result.push_back(estimate);
   }
   std::stable_sort(result.begin(), result.end(),
-                   [](const Estimate& a, const Estimate& b) { return a.cycles < b.cycles; });
+                   [](const Estimate& a, const Estimate& b) { return a.us < b.us; });
   return result;
 }
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
-  const Estimate& best = estimates.front();
-  text << shape.name() << ": " << best.plan.name() << ", because it is expected to take the fewest cycles:\n";
-  ladder::Table table(text,
-                      {{"plan", 20, false}, {"clusters", 9}, {"waves", 6}, {"K steps", 8}, {"cycles", 12}});
+  text << shape.name() << ": " << estimates.front().plan.name() << ", which is expected to be over first.\n";
+  ladder::Table table(text, {{"tile, and cluster (M x K)", 25, false},
+                             {"clusters of work", 16},
+                             {"at one time", 11},
+                             {"waves", 5},
+                             {"K steps", 7},
+                             {"expected us", 11}});
   table.header();
   for (const Estimate& estimate : estimates)
-    table.row({estimate.plan.name(), std::to_string(estimate.clusters), std::to_string(estimate.waves),
-               std::to_string(estimate.k_steps), ladder::fixed(estimate.cycles, 0)});
+    table.row({estimate.plan.name(), std::to_string(estimate.clusters),
+               std::to_string(estimate.resident_clusters), std::to_string(estimate.waves),
+               std::to_string(estimate.k_steps), ladder::fixed(estimate.us, 1)});
   return text.str();
 }
 

@@ -30,10 +30,11 @@ struct Candidate {
 /// What a plan is expected to cost.
 struct Estimate {
   Plan plan;
-  int clusters = 0;   ///< of work: tiles of C, divided by cluster_m
-  int waves = 0;      ///< rounds in which the GPU works them off
-  int k_steps = 0;    ///< of 64, of one block for one tile
-  double cycles = 0;  ///< of the SM clock
+  int resident_clusters = 0;
+  int clusters = 0;  ///< of work: tiles of C, cluster_m of them at a time
+  int waves = 0;     ///< rounds in which the GPU works them off
+  int k_steps = 0;   ///< of 64, of one block for one tile
+  double us = 0;     ///< of one launch, on an H200
 };
 
 /// One for each candidate that can run the shape, the cheapest first; of equally cheap ones the one that is

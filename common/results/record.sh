@@ -35,9 +35,26 @@ experiment group 05_ws_double_buffer --size 8192 --group 1,4,8,16
 experiment epilogue 05_ws_double_buffer --size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu
 experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
 
+# Lesson 06 against 05 and the libraries on shapes from real models and at their edges. Long samples: a GPU at its power
+# limit needs a tenth of a second to reach the clock of a kernel.
+shapes=2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,512x8192x8192,64x8192x8192
+experiment shapes ladder --lessons 05,06 --sample-ms 100 --shape 1024x1024x1024,$shapes
+experiment hot ladder --lessons 05,06 --size 1024 --inputs hot
+experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 5
+
+# What plan.cpp is fitted to, and what shows where clusters pay: all plans, on large shapes and on skinny ones.
+skinny=1024x1024x1024,128x8192x8192,256x4096x8192,512x2048x8192,1024x1024x8192,512x4096x4096,1024x4096x4096,128x4096x4096,64x4096x14336,256x1024x8192
+plans() { experiment "plans_$1" 06_clusters_dsmem --no-verify --rounds 5 --shape "$skinny,$shapes" "${@:2}"; }
+plans small --tile 64x128,128x128 --cluster_m 1,2 --cluster_k 1,2
+plans large --tile 128x256,256x128 --cluster_m 1,2 --cluster_k 1
+plans split --tile 128x256 --cluster_m 1 --cluster_k 2,4
+experiment k_order 06_clusters_dsmem --sample-ms 100 --size 4096,8192,16384 --k_order turns,forward
+experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
+
 # Timelines, of one block so that the files stay small. timeline PROGRAM OPTIONS...
 timeline() {
   "$programs/$1" "${@:2}" --trace "$results/traces/$1.json" --trace-blocks 1
 }
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
+timeline 06_clusters_dsmem --size 4096

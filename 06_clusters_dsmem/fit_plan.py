@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Fits the constants of plan.cpp to recorded times, and says how good its choices are.
+
+    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans_*.json
+
+The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's: a launch,
+waves of tiles, K steps of a tile, and more for clusters. Plans that are far from the best of their shape are left out;
+nobody will choose them. Needs Python's numpy and scipy.
+"""
+import argparse
+import json
+import math
+import re
+
+import numpy
+from scipy.optimize import nnls
+
+STEP_K = 64
+FAR_FROM_BEST = 1.35
+TILES = ("64x128", "128x128", "128x256", "256x128")
+NAMES = ["kLaunchUs"] + [f"{tile} {how}" for tile in TILES for how in ("alone_us", "shared_us")] + ["kClusterUs", "kSumUs"]
+
+
+def over(extent, tile):
+    return -(-extent // tile)
+
+
+def features(shape, choice, resident):
+    """How often each of NAMES is paid."""
+    m, n, k = shape
+    tile, cluster_m, cluster_k = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d))?", choice).groups()
+    tile_m, tile_n = map(int, tile.split("x"))
+    cluster_m, cluster_k = int(cluster_m or 1), int(cluster_k or 1)
+    blocks = cluster_m * cluster_k
+    waves = over(over(m, tile_m * cluster_m) * over(n, tile_n), resident[blocks])
+    row = [0.0] * len(NAMES)
+    row[0] = 1
+    row[NAMES.index(f"{tile} {'shared_us' if cluster_m > 1 else 'alone_us'}")] = waves * over(over(k, STEP_K), cluster_k)
+    row[NAMES.index("kClusterUs")] = blocks > 1
+    row[NAMES.index("kSumUs")] = waves * (cluster_k > 1)
+    return row
+
+
+def read(paths):
+    """{shape: {choice: microseconds}}"""
+    times = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for run in json.load(file)["runs"]:
+                if "choice" in run:
+                    times.setdefault((run["m"], run["n"], run["k"]), {})[run["choice"]] = run["time_us_median"]
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--resident", default="132,66,30", help="clusters of 1, 2 and 4 blocks that the GPU holds")
+    arguments = parser.parse_args()
+    resident = dict(zip((1, 2, 4), map(int, arguments.resident.split(","))))
+    times = read(arguments.files)
+
+    rows, goals = [], []
+    for shape, plans in times.items():
+        best = min(plans.values())
+        for choice, us in plans.items():
+            if us < FAR_FROM_BEST * best:  # relative errors count, not microseconds
+                rows.append([x / us for x in features(shape, choice, resident)])
+                goals.append(1.0)
+    constants, _ = nnls(numpy.array(rows), numpy.array(goals))
+    for name, constant in zip(NAMES, constants):
+        print(f"{name:20} {constant:.3f}")
+
+    print(f"\n{'shape':20} {'choice':22} {'us':>8} {'fastest':22} {'us':>8} {'lost %':>7}")
+    losses = []
+    for shape, plans in times.items():
+        choice = min(plans, key=lambda plan: numpy.dot(features(shape, plan, resident), constants))
+        fastest = min(plans, key=plans.get)
+        losses.append(plans[choice] / plans[fastest])
+        print(f"{'x'.join(map(str, shape)):20} {choice:22} {plans[choice]:8.1f} {fastest:22} {plans[fastest]:8.1f} "
+              f"{100 * losses[-1] - 100:7.1f}")
+    print(f"lost on average: {100 * math.exp(sum(map(math.log, losses)) / len(losses)) - 100:.1f} %")
+
+
+if __name__ == "__main__":
+    main()
