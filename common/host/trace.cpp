@@ -40,7 +40,7 @@ void print_slowdown(const Recording& recording, const TraceRequest& request) {
 TraceInputs::TraceInputs(const Shape& shape)
     : shape_(shape),
       a_(size_t(shape.m) * shape.k),
-      b_(size_t(shape.k) * shape.n),
+      b_(size_t(shape.k) * shape.n * shape.b_matrices),
       c_(size_t(shape.m) * shape.n),
       bias_(shape.n) {
   fill(a_.data(), a_.size(), NormalValues{2});
