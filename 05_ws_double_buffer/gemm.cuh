@@ -21,6 +21,8 @@
 namespace lesson05 {
 using ladder::Gemm;
 
+constexpr size_t kMostSharedBytes = 227 * 1024;  ///< of a block, on Hopper
+
 /// What is chosen at compile time: how many warpgroups compute for one that moves tiles, and slots.
 template <int kComputeWarpgroups, int kRingSlots>
 struct Shape {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "05_ws_double_buffer/gemm.cuh"
+#include "05_ws_double_buffer/ping_pong.cuh"
 #include "05_ws_double_buffer/separate_epilogue.cuh"
 #include "common/host/kernel_resources.hpp"
 #include "common/host/requirements.hpp"
@@ -14,8 +15,6 @@
 namespace lesson05 {
 namespace {
 using ladder::Settings;
-
-constexpr size_t kMostSharedBytes = 227 * 1024;  ///< of a block, on Hopper
 
 /// Calls visit(Shape<...>()) for the shape that `ratio` and `slots` choose.
 template <class Visit>
@@ -51,10 +50,26 @@ void visit_kernel(const Gemm& p, const Settings& settings, const Visit& visit) {
   });
 }
 
+bool takes_turns(const Settings& settings) { return settings.at("consumers") == "ping-pong"; }
+
+/// Ping-pong consumers have one shape of their own.
+void check_ping_pong(const Settings& settings) {
+  using ping_pong::Shape;
+  const auto refuse = [](const std::string& what, const std::string& why) {
+    throw std::invalid_argument(what + ": with --consumers ping-pong " + why);
+  };
+  if (settings.at("slots") != lesson().settings().at("slots"))
+    refuse("--slots " + settings.at("slots"),
+           "the ring has as many slots as fit, " + std::to_string(Shape::kSlots));
+  if (settings.at("ratio") != lesson().settings().at("ratio"))
+    refuse("--ratio " + settings.at("ratio"), "it is always two warpgroups that compute");
+}
+
 std::string kilobytes(size_t bytes) { return ladder::fixed(double(bytes) / 1024, 0) + " KB"; }
 
 void check(const Gemm& p, const Settings& settings) {
   ladder::require_tma(p, settings);
+  if (takes_turns(settings)) return check_ping_pong(settings);
   visit_shape(settings, [&]<class Shape>(Shape) {
     using Smem = SharedStorage<Shape>;
     if (sizeof(Smem) > kMostSharedBytes)
@@ -77,6 +92,9 @@ void check_bias(const Gemm& p, const Settings& settings) {
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check_bias(p, settings);
   const int group = std::stoi(settings.at("group"));
+  if (takes_turns(settings))
+    return visit_epilogue(p, settings,
+                          [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
     launch_gemm<Shape>(p, group, epilogue, stream);
   });
@@ -84,10 +102,19 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
 
 ladder::Resources resources(const Settings& settings) {
   ladder::Resources result;
-  visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
-    result = ladder::kernel_resources(gemm<Shape, Epilogue>, Shape::kThreads, sizeof(SharedStorage<Shape>),
+  const auto ask = [&]<class Shape>(Shape, auto* kernel, size_t shared_bytes) {
+    result = ladder::kernel_resources(kernel, Shape::kThreads, shared_bytes,
                                       std::to_string(Shape::kTile.m) + "x" + std::to_string(Shape::kTile.n));
-  });
+  };
+  if (takes_turns(settings)) {
+    visit_epilogue({}, settings, [&]<class Epilogue>(const Epilogue&) {
+      ask(ping_pong::Shape(), ping_pong::gemm<Epilogue>, sizeof(ping_pong::SharedStorage));
+    });
+  } else {
+    visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape shape, const Epilogue&) {
+      ask(shape, gemm<Shape, Epilogue>, sizeof(SharedStorage<Shape>));
+    });
+  }
   return result;
 }
 
@@ -136,6 +163,9 @@ const ladder::Lesson& lesson() {
       .idea = "The loader runs ahead of compute, through a ring of slots.",
       .knobs = {ladder::wgmma_knob(),
                 {"slots", "tiles of A and B that shared memory holds", {"4", "2", "3", "5"}},
+                {"consumers",
+                 "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
+                 {"together", "ping-pong"}},
                 {"ratio",
                  "warpgroups that move to those that compute (tiles of 64x256, 128x256, 192x128)",
                  {"1:2", "1:1", "1:3"}},

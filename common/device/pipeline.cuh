@@ -43,6 +43,12 @@ struct RingPosition {
       parity ^= 1;
     }
   }
+  /// advance(), `count` times.
+  __device__ __forceinline__ void advance(int count) {
+    const int laps = (slot + count) / kSlots;
+    slot = (slot + count) % kSlots;
+    parity ^= laps & 1;
+  }
 };
 
 /// The producer's end of a pipeline; every thread that produces has its own.
@@ -91,6 +97,12 @@ class Consumer {
  public:
   __device__ __forceinline__ explicit Consumer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
 
+  /// Leaves out slots that another consumer waits for and releases. All that this one waited for must have
+  /// been released before.
+  __device__ __forceinline__ void skip(int count) {
+    waited_.advance(count);
+    released_.advance(count);
+  }
   /// Waits until the next slot is full, and says which it is.
   __device__ __forceinline__ int consumer_wait() {
     const int slot = waited_.slot;

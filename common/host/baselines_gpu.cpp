@@ -187,6 +187,7 @@ Contender make_baseline(const std::string& name, const std::string& label, const
 
 std::vector<Contender> baselines(const Shape& shape) {
   std::vector<Contender> result;
+  if (shape.b_matrices > 1) return result;
   for (bool transposed : {false, true})
     result.push_back(make_baseline<CublasGemmEx>("cublas_gemmex", "cublasGemmEx", shape, transposed));
   for (bool transposed : {false, true})

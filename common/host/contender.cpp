@@ -40,6 +40,7 @@ std::vector<Contender> alternatives_to(const Lesson& lesson, const std::string& 
   for (const Alternative& alternative : lesson.alternatives(lesson.settings(chosen))) {
     Contender contender = contender_of(lesson, label + ", " + alternative.label, chosen);
     contender.settings["instead"] = alternative.label;  // so that results do not mistake it for the lesson
+    contender.prepare = alternative.prepare;
     contender.launch = alternative.launch;
     contender.epilogue = alternative.epilogue;
     contender.resources = {};

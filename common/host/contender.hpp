@@ -37,7 +37,8 @@ std::vector<Contender> alternatives_to(const Lesson& lesson, const std::string& 
 void multiply_and_wait(const Contender& contender, const Gemm& gemm);
 
 /// The libraries to compare with, for one shape: cublasGemmEx, and the best of cublasLt's heuristics, each
-/// with B row-major and with B transposed beforehand. None on the CPU device.
+/// with B row-major and with B transposed beforehand. None on the CPU device, and none for several B, which
+/// are more than one call.
 std::vector<Contender> baselines(const Shape& shape);
 
 }  // namespace ladder

@@ -6,7 +6,8 @@
 namespace ladder {
 
 /// C = A · B with fp32 accumulation. All three matrices are row-major bf16 in device memory:
-/// A is [m, k], B is [k, n], C is [m, n], without padding between rows.
+/// A is [m, k], B is [k, n], C is [m, n], without padding between rows. Some kernels multiply A by several
+/// B, which lie one behind the other (Shape::b_matrices).
 struct Gemm {
   const __nv_bfloat16* a = nullptr;
   const __nv_bfloat16* b = nullptr;

@@ -43,7 +43,9 @@ struct Resources {
 
 /// What a lesson makes of each sum of products before it rounds, for the verifier.
 struct ReferenceEpilogue {
-  std::function<double(double sum, double bias)> apply;  ///< empty: C is the sum, and there is no bias
+  /// `other` is the bias of the column; of lessons with two B the sum with the second.
+  /// Empty: C is the sum, and there is no other.
+  std::function<double(double sum, double other)> apply;
   /// The result for small integers is known bit for bit. If not, only the error on normal data is judged.
   bool exact = true;
   int roundings = 1;  ///< to bf16, on the way to a result
@@ -55,6 +57,7 @@ struct Alternative {
   std::function<void(const Gemm&, cudaStream_t)> launch;
   ReferenceEpilogue epilogue;
   std::function<double(const Gemm&)> global_bytes;  ///< see Lesson::global_bytes
+  std::function<void(const Gemm&)> prepare = {};    ///< see Contender::prepare
 };
 
 /// A lesson as the programs see it; `lesson.cu` of each directory defines one.
@@ -64,6 +67,8 @@ struct Lesson {
   std::vector<Knob> knobs;
   std::vector<Rung> rungs;
   int minimum_compute_capability = 80;  ///< major * 10 + minor; the CPU device runs all
+  int b_matrices = 1;                   ///< see Shape::b_matrices; at most 2
+  std::string program = {};             ///< its name, where that is not the lesson's
 
   /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
   /// run.
@@ -80,6 +85,8 @@ struct Lesson {
   /// What the lesson decides for a shape where a knob leaves it the choice, in a few words; and why, in a
   /// table of at most 100 columns.
   std::function<std::string(const Shape&, const Settings&)> choice = {}, explain = {};
+
+  const std::string& program_name() const { return program.empty() ? name : program; }
 
   /// Every knob at its default, overridden by `chosen`.
   /// @throws std::invalid_argument for an unknown knob or value.

@@ -21,7 +21,7 @@ constexpr int kDefaultGpuSize = 4096;
 constexpr int kDefaultCpuSize = 256;
 
 void print_choices(const Lesson& lesson) {
-  std::cout << lesson.name << ": " << lesson.idea << "\n\nKnobs, the default first:\n";
+  std::cout << lesson.program_name() << ": " << lesson.idea << "\n\nKnobs, the default first:\n";
   for (const Knob& knob : lesson.knobs)
     std::cout << "  --" << knob.name << " " << join(knob.choices, ",") << "  " << knob.help << "\n";
   std::cout << "\nNamed shapes (MxNxK):\n";
@@ -102,7 +102,7 @@ Report make_report(const Lesson& lesson, const std::vector<Contender>& contender
   }
   figures.push_back({{"verified", 8, false}, verified_cell});
 
-  Report report{lesson.name, lesson.idea, {}, {}, table_for_each_shape};
+  Report report{lesson.program_name(), lesson.idea, {}, {}, table_for_each_shape};
   for (const Figure& figure : figures) report.columns.push_back(figure.column);
   report.cells = [figures](const Outcome& outcome) {
     std::vector<std::string> cells;
@@ -123,7 +123,7 @@ void check_trace(const TraceRequest& request, const CommonOptions& options, size
 }
 
 int run(const Lesson& lesson, int argc, char** argv) {
-  CLI::App app(lesson.idea, lesson.name);
+  CLI::App app(lesson.idea, lesson.program_name());
   CommonOptions options;
   KnobOptions knobs;
   TraceRequest trace;
@@ -158,6 +158,10 @@ int run(const Lesson& lesson, int argc, char** argv) {
   if (options.files.given()) {
     if (combinations.size() > 1)
       throw std::invalid_argument("--a " + options.files.a + ": each knob can have only one value with it");
+    if (lesson.b_matrices > 1)
+      throw std::invalid_argument("--b " + options.files.b + ": " + lesson.program_name() +
+                                  " multiplies by " + std::to_string(lesson.b_matrices) +
+                                  " matrices, and a file holds one");
     use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
     return multiply_files(lesson, combinations.front(), options.files, options.comparison.verify)
                ? kExitOk
@@ -166,6 +170,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
 
   const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
   if (explain) {
     for (const Shape& shape : options.shapes)
       for (const Settings& settings : combinations) {
@@ -191,7 +196,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
 }  // namespace
 
 int run_lesson(const Lesson& lesson, int argc, char** argv) {
-  return run_program(lesson.name, [&] { return run(lesson, argc, argv); });
+  return run_program(lesson.program_name(), [&] { return run(lesson, argc, argv); });
 }
 
 }  // namespace ladder

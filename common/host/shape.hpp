@@ -10,12 +10,14 @@ namespace ladder {
 /// A is [m, k], B is [k, n], C is [m, n].
 struct Shape {
   int m = 0, n = 0, k = 0;
+  /// Where A is multiplied by several B: as many matrices [k, n], one behind the other in memory.
+  int b_matrices = 1;
 
   /// "128x64x32": m, n, k.
   std::string name() const;
   /// The bytes of A, B and C together, in bf16.
-  double bytes() const { return 2.0 * (double(m) * k + double(k) * n + double(m) * n); }
-  double flops() const { return 2.0 * m * n * k; }
+  double bytes() const { return 2.0 * (double(m) * k + double(k) * n * b_matrices + double(m) * n); }
+  double flops() const { return 2.0 * m * n * k * b_matrices; }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 

@@ -20,7 +20,7 @@ class InputSets {
   InputSets(const Shape& shape, int count, uint64_t seed) : shape_(shape) {
     for (int i = 0; i < count; ++i) {
       Buffers set{DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.k),
-                  DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n * shape.b_matrices),
                   DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.n),
                   DeviceBuffer<__nv_bfloat16>(shape.n)};
       fill(set.a.data(), set.a.size(), NormalValues{2 * (seed + i)});

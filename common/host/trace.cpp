@@ -40,10 +40,12 @@ void print_slowdown(const Recording& recording, const TraceRequest& request) {
 TraceInputs::TraceInputs(const Shape& shape)
     : shape_(shape),
       a_(size_t(shape.m) * shape.k),
-      b_(size_t(shape.k) * shape.n),
-      c_(size_t(shape.m) * shape.n) {
+      b_(size_t(shape.k) * shape.n * shape.b_matrices),
+      c_(size_t(shape.m) * shape.n),
+      bias_(shape.n) {
   fill(a_.data(), a_.size(), NormalValues{2});
   fill(b_.data(), b_.size(), NormalValues{3});
+  fill(bias_.data(), bias_.size(), NormalValues{4});
 }
 
 int trace_contender(const Contender& contender, const Shape& shape, const ComparisonOptions& options,
@@ -53,7 +55,8 @@ int trace_contender(const Contender& contender, const Shape& shape, const Compar
 
   if (options.verify) {
     Verifier verifier(shape, options.data_seed);
-    const Verdict verdict = verifier.check([&](const Gemm& gemm) { multiply_and_wait(contender, gemm); });
+    const Verdict verdict =
+        verifier.check([&](const Gemm& gemm) { multiply_and_wait(contender, gemm); }, contender.epilogue);
     if (!verdict.passed()) {
       std::cerr << contender.lesson << ": error: wrong result: " << verdict.complaint << std::endl;
       return kExitFailure;

@@ -31,11 +31,11 @@ class TraceInputs {
  public:
   /// @throws OutOfDeviceMemory
   explicit TraceInputs(const Shape& shape);
-  Gemm gemm() { return {a_.data(), b_.data(), c_.data(), shape_.m, shape_.n, shape_.k}; }
+  Gemm gemm() { return {a_.data(), b_.data(), c_.data(), shape_.m, shape_.n, shape_.k, bias_.data()}; }
 
  private:
   Shape shape_;
-  DeviceBuffer<__nv_bfloat16> a_, b_, c_;
+  DeviceBuffer<__nv_bfloat16> a_, b_, c_, bias_;
 };
 
 /// True if the kernels of this program record what they do.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/host/device_buffer.hpp"
 #include "common/host/lesson.hpp"
@@ -36,7 +37,7 @@ class Verifier {
  private:
   struct Problem {
     DeviceBuffer<__nv_bfloat16> a, b, bias;
-    Reference reference;  // A · B
+    std::vector<Reference> products;  // A · B, for each B
   };
   template <class MakeValues>
   Problem make_problem(const MakeValues& values_of_seed) const;

@@ -12,7 +12,8 @@ A page asks for a table with a line of its own; what stands between this line an
 
 The file is looked for in docs/results. The words after it:
 
-    rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder
+    rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
+                        rows=instead: one for a kernel, and one for each other way to its result
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
@@ -59,11 +60,15 @@ class Request:
 
 def title(run, key, runs):
     """What a row is called. Pages with tables of rungs lie one folder below the lessons."""
+    if key == "instead":
+        return run["settings"].get(key, "in one kernel")
     return row_title(run, runs).replace("](", "](../") if key == "rung" else f"`{value(run, key)}`"
 
 
 def details(runs, all_runs, key):
     """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size."""
+    if key == "instead":
+        return ways(runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% cuBLAS", "SM clock, MHz"], []
     if len(runs) > len(sizes):
@@ -76,6 +81,17 @@ def details(runs, all_runs, key):
             row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, cublas), clock(run)]
             rows.append((row + gains(run, here[0]))[:len(header)])
     return markdown(header, rows)
+
+
+def ways(runs):
+    """A kernel and the other ways to its result, for each size: their times, and what they move at least."""
+    rows, first = [], {}
+    for run in sorted(runs, key=shape):
+        before = first.setdefault(shape(run), run)
+        rows.append([f"{title(run, 'instead', runs)}, {shape_title(shape(run))}", f"{run['time_us_median']:.0f}",
+                     tflops(run), clock(run), f"{run['time_us_median'] / before['time_us_median']:.2f}",
+                     f"{run['global_bytes'] / 1e6:.0f}"])
+    return markdown(["", "µs", "TFLOP/s", "SM clock, MHz", "× time of the first", "MB moved, at least"], rows)
 
 
 def percent(run, cublas):

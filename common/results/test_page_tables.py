@@ -61,6 +61,15 @@ class PageTables(WithResults):
         with self.assertRaisesRegex(BadInput, "share a place"):
             self.filled("<!-- table: p.json rows=copy columns=slots -->\n<!-- end -->")
 
+    def test_other_ways_are_compared_with_the_kernel_in_time_and_bytes(self):
+        one, two = run("01_x", 200), run("01_x", 100, instead="two kernels")
+        one.update(time_us_median=10, global_bytes=1e6)
+        two.update(time_us_median=20, global_bytes=3e6)
+        self.record("w.json", one, two)
+        text = self.filled("<!-- table: w.json rows=instead -->\n<!-- end -->")
+        self.assertIn("| in one kernel, 64³ | 10 | 200 | 1000 | 1.00 | 1 |", text)
+        self.assertIn("| two kernels, 64³ | 20 | 100 | 1000 | 2.00 | 3 |", text)
+
     def test_only_narrows_the_runs_down(self):
         text = self.filled("<!-- table: r.json rows=slots only=slots:2,lesson:01_x -->\n<!-- end -->")
         self.assertNotIn("`1`", text)

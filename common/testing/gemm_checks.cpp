@@ -120,7 +120,7 @@ std::vector<int> trip_counts(int slots) {
 }
 
 std::string replay_command(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  std::string command = lesson.name + " --shape " + shape.name();
+  std::string command = lesson.program_name() + " --shape " + shape.name();
   for (const auto& [name, value] : settings) command += " --" + name + " " + value;
   const std::string schedule = current_schedule();
   return schedule.empty() ? command : command + " --schedule " + schedule;

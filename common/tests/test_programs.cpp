@@ -310,6 +310,17 @@ TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladde
   check_product(run_climb({"--a", a, "--b", b, "-o", c, "--lesson", "99"}));
 }
 
+TEST_CASE("A lesson with two B is called by its program's name and takes no matrices from files") {
+  skip_without_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.b_matrices = 2;
+  lesson.program = "99_two";
+  const Result result = run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); },
+                            {"--a", "a.npy", "--b", "b.npy", "-o", TemporaryDirectory().file("c.npy")});
+  check_bad_input(result, "99_two multiplies by 2 matrices");
+  CHECK_THAT(result.err, ContainsSubstring("99_two: error: --b b.npy"));
+}
+
 TEST_CASE("NaN in a reader's matrices is passed through, and the product is not called verified") {
   skip_without_device();
   const TemporaryDirectory directory;

@@ -65,6 +65,19 @@ double overlap(const std::vector<Event>& events, const std::string& one, const s
   return sum;
 }
 
+/// The same for two lanes and one name, as a share of its time in the first.
+double overlap_of_lanes(const Json& json, int one, int other, const std::string& name) {
+  double sum = 0, in_first = 0;
+  for (const Event& a : events_of(json)) {
+    if (a.lane != one || a.name != name) continue;
+    in_first += a.end - a.begin;
+    for (const Event& b : events_of(json))
+      if (b.lane == other && b.name == name)
+        sum += std::max(0.0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+  }
+  return sum / in_first;
+}
+
 std::vector<std::string> lane_names(const Json& json) {
   std::vector<std::string> names;
   for (const Json& event : json.at("traceEvents"))
@@ -126,6 +139,28 @@ TEST_CASE("04 and 05: the loader of one slot waits, that of a ring runs ahead") 
   CHECK(of_role(ring, "loader", "wait") < of_role(one_slot, "loader", "wait"));
   CHECK(overlap(events_of(one_slot), "copy", "mma") < 1e-9);  // microseconds, rounded to 1e-4
   CHECK(overlap(events_of(ring), "copy", "mma") > 0);
+}
+
+TEST_CASE("05: consumers that take turns multiply one after the other") {
+  const auto timeline_with = [](const std::string& consumers) {
+    return trace_of("05_ws_double_buffer",
+                    {"--shape", "512x1024x512", "--no-verify", "--consumers", consumers});
+  };
+  const Json together = timeline_with("together"), ping_pong = timeline_with("ping-pong");
+  constexpr int kProducts0 = 1, kProducts1 = 3;
+  CHECK(lane_names(ping_pong).at(kProducts0) == "compute 0: products in flight");
+  CHECK(lane_names(ping_pong).at(kProducts1) == "compute 1: products in flight");
+  CHECK(overlap_of_lanes(together, kProducts0, kProducts1, "mma") > 0.5);
+  CHECK(overlap_of_lanes(ping_pong, kProducts0, kProducts1, "mma") < 0.25);  // at hand-overs
+  CHECK(overlap(events_of(ping_pong), "wait stored[0]", "mma") > 0);
+  check_lanes(ping_pong);
+}
+
+TEST_CASE("05: a timeline can be that of a kernel with an epilogue") {
+  CHECK(trace_of("05_ws_double_buffer", {"--size", "256", "--epilogue", "bias_relu"})
+            .at("metadata")
+            .at("summary")
+            .size() > 0);
 }
 
 TEST_CASE("A timeline that cannot be written, or of more than one launch, is bad input") {

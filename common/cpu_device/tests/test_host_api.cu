@@ -60,6 +60,15 @@ TEST_CASE("copies and fills arrive, on any stream") {
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
+TEST_CASE("rows are copied from one pitch to another, and no row is wider than its pitch") {
+  const char from[] = "abc.def.";
+  char to[] = "------";
+  REQUIRE(cudaMemcpy2D(to, 3, from, 4, 2, 2, cudaMemcpyDeviceToDevice) == cudaSuccess);
+  CHECK(std::string(to) == "ab-de-");
+  CHECK(cudaMemcpy2D(to, 3, from, 4, 4, 1, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
 TEST_CASE("events measure time, unless they were never recorded") {
   cudaEvent_t start = nullptr, end = nullptr;
   float milliseconds = -1;
