@@ -16,7 +16,7 @@ name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200
 mkdir -p "$results/experiments" "$results/traces"
 
 # The climb: every rung and both libraries, in one interleaved run for each size.
-"$programs/ladder" --size 2048,4096,8192,16384 --json "$results/$name.json"
+"$programs/ladder" --size 2048,4096,8192,16384 --sample-ms 50 --json "$results/$name.json"
 
 # experiment NAME PROGRAM OPTIONS...
 experiment() {
