@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 
 STEP_K = 64
 FAR_FROM_BEST = 1.35
+LARGE_TILE = 128 * 256
 TILES = ("64x128", "128x128", "128x256", "256x128")
 NAMES = ["kLaunchUs"] + [f"{tile} {how}" for tile in TILES for how in ("alone_us", "shared_us")] + ["kClusterUs", "kSumUs"]
 
@@ -35,7 +36,10 @@ def features(shape, choice, resident):
     waves = over(over(m, tile_m * cluster_m) * over(n, tile_n), resident[blocks])
     row = [0.0] * len(NAMES)
     row[0] = 1
-    row[NAMES.index(f"{tile} {'shared_us' if cluster_m > 1 else 'alone_us'}")] = waves * over(over(k, STEP_K), cluster_k)
+    steps = over(over(k, STEP_K), cluster_k)
+    shared = waves - (tile_m * tile_n >= LARGE_TILE) if cluster_m > 1 else 0
+    row[NAMES.index(f"{tile} shared_us")] = shared * steps
+    row[NAMES.index(f"{tile} alone_us")] = (waves - shared) * steps
     row[NAMES.index("kClusterUs")] = blocks > 1
     row[NAMES.index("kSumUs")] = waves * (cluster_k > 1)
     return row

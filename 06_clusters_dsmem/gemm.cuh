@@ -128,15 +128,6 @@ __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Te
   ptx::tma_store_wait<0>();
 }
 
-/// All blocks of the cluster meet.
-template <class Shape>
-__device__ __forceinline__ void meet() {
-  if constexpr (Shape::kBlocks > 1)
-    ptx::cluster_sync();
-  else
-    __syncthreads();
-}
-
 /// Persistent clusters: each walks over its share of the tiles of C. n and k are multiples of 8, and there
 /// are at least kClusterK K steps.
 template <class Shape>
@@ -152,7 +143,10 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     }
     ptx::fence_mbarrier_init();
   }
-  meet<Shape>();  // no block sends before the barriers of all are there
+  if constexpr (Shape::kBlocks > 1)
+    ptx::cluster_sync();  // no block sends before the barriers of all are there
+  else
+    __syncthreads();
   ptx::let_next_grid_begin();
 
   const Part<Shape> part(k_steps);
@@ -162,13 +156,15 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     compute_tiles(smem, walk, part);
   } else {
     if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
-    if (ladder::lane_index() == 0) {
-      if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, part, turns);
-      if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
-        store_tiles(smem, maps, walk, part, warp - Shape::kStorerWarp);
-    }
+    // Who has no role leaves: waiting for the others until the end would cost power, hence speed.
+    if (ladder::lane_index() > 0 || warp >= Shape::kStorerWarp + Shape::kWarpgroups) return;
+    if (warp == Shape::kLoaderWarp)
+      load_tiles(smem, maps, walk, part, turns);
+    else
+      store_tiles(smem, maps, walk, part, warp - Shape::kStorerWarp);
   }
-  meet<Shape>();  // no block leaves while another may still reach its shared memory
+  // No block leaves while another may still reach its shared memory.
+  if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
 /// What the host decides at run time.

@@ -2,7 +2,9 @@
 # Records the result files that the pages are generated from: the climb, and the experiments and timelines of the
 # lessons' pages. (Profiles are profile.sh's.)
 #
-#   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER]]      (default: build docs/results)
+#   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER [NAME...]]]      (default: build docs/results, and all)
+#
+# NAME is climb, timelines or one of the experiments below.
 #
 # Needs a GPU and a build for it. Takes a few minutes. Afterwards: common/results/page_tables.py brings the pages up to date.
 set -euo pipefail
@@ -14,12 +16,17 @@ results=${2:-$repository/docs/results}
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200" becomes h200
 mkdir -p "$results/experiments" "$results/traces"
+readonly only=" ${*:3} "
+wanted() { [[ $only == "  " || $only == *" $1 "* ]]; }
 
 # The climb: every rung and both libraries, in one interleaved run for each size.
-"$programs/ladder" --size 2048,4096,8192,16384 --sample-ms 50 --json "$results/$name.json"
+if wanted climb; then
+  "$programs/ladder" --size 2048,4096,8192,16384 --sample-ms 50 --json "$results/$name.json"
+fi
 
 # experiment NAME PROGRAM OPTIONS...
 experiment() {
+  wanted "$1" || return 0
   "$programs/$2" "${@:3}" --json "$results/experiments/$name-$1.json"
 }
 experiment coalescing 01_naive --size 2048 --along columns,rows
@@ -41,21 +48,23 @@ experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
 # Lesson 06 against 05 and the libraries on shapes from real models and at their edges. Long samples: a GPU at its power
 # limit needs a tenth of a second to reach the clock of a kernel.
 shapes=2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,512x8192x8192,64x8192x8192
-experiment shapes ladder --lessons 05,06 --sample-ms 100 --shape 1024x1024x1024,$shapes
+experiment shapes ladder --lessons 05,06 --sample-ms 100 --rounds 7 --shape 1024x1024x1024,$shapes
 experiment hot ladder --lessons 05,06 --size 1024 --inputs hot
-experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 5
+experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 3
 
-# What plan.cpp is fitted to, and what shows where clusters pay: all plans, on large shapes and on skinny ones.
-skinny=1024x1024x1024,128x8192x8192,256x4096x8192,512x2048x8192,1024x1024x8192,512x4096x4096,1024x4096x4096,128x4096x4096,64x4096x14336,256x1024x8192
-plans() { experiment "plans_$1" 06_clusters_dsmem --no-verify --rounds 5 --shape "$skinny,$shapes" "${@:2}"; }
-plans small --tile 64x128,128x128 --cluster_m 1,2 --cluster_k 1,2
-plans large --tile 128x256,256x128 --cluster_m 1,2 --cluster_k 1
-plans split --tile 128x256 --cluster_m 1 --cluster_k 2,4
-experiment k_order 06_clusters_dsmem --sample-ms 100 --size 4096,8192,16384 --k_order turns,forward
+# What plan.cpp is fitted to, and what shows where clusters pay: all plans on skinny shapes, those with large tiles on the
+# others too.
+skinny=1024x1024x1024,128x8192x8192,256x4096x8192,512x2048x8192,1024x1024x8192,512x4096x4096,1024x4096x4096,128x4096x4096,64x4096x14336,256x1024x8192,64x8192x8192
+plans() { experiment "plans_$1" 06_clusters_dsmem --no-verify --rounds 5 "${@:2}"; }
+plans small --shape "$skinny" --tile 64x128,128x128 --cluster_m 1,2 --cluster_k 1,2
+plans split --shape "$skinny" --tile 128x256 --cluster_m 1 --cluster_k 1,2,4
+plans large --shape "$shapes" --tile 128x256,256x128 --cluster_m 1,2 --cluster_k 1 --sample-ms 60
+experiment k_order 06_clusters_dsmem --sample-ms 100 --rounds 5 --size 4096,8192,16384 --k_order turns,forward
 experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
 # Timelines, of one block so that the files stay small. timeline PROGRAM OPTIONS...
 timeline() {
+  wanted timelines || return 0
   "$programs/$1" "${@:2}" --trace "$results/traces/$1.json" --trace-blocks 1
 }
 timeline 04_warp_specialized --size 4096
