@@ -48,20 +48,22 @@ bool has_clusters(const Lesson& lesson) {
 
 std::vector<Figure> cpu_figures(const Lesson& lesson, const Execution& execution) {
   std::vector<Figure> figures;
-  // A column for the schedule takes the place of others.
+  // A column for the schedule, or for what the lesson chooses, takes the place of others.
   const int schedule_width = widest_schedule(execution);
+  const bool all = !schedule_width && !lesson.choice;
   if (schedule_width)
     figures.push_back(
         {{"schedule", schedule_width, false}, [](const Outcome& outcome) { return outcome.schedule; }});
   figures.push_back({{"B/output", 8}, of_run(bytes_per_output_cell)});
   if (has_clusters(lesson)) figures.push_back({{"cluster B", 9}, of_run(cluster_bytes_per_output_cell)});
-  if (!schedule_width) figures.push_back({{"flops/B", 7}, of_run(flops_per_byte_cell)});
+  if (all) figures.push_back({{"flops/B", 7}, of_run(flops_per_byte_cell)});
   figures.push_back(
       {{"waits", 8}, [](const Outcome& outcome) { return count_cell(outcome.run.counters->barrier_waits); }});
-  figures.push_back({{"conflicts", 9}, [](const Outcome& outcome) {
-                       return count_cell(outcome.run.counters->bank_conflicts);
-                     }});
-  if (!schedule_width) figures.push_back({{"overlap", 7}, of_run(overlap_cell)});
+  if (!lesson.choice)
+    figures.push_back({{"conflicts", 9}, [](const Outcome& outcome) {
+                         return count_cell(outcome.run.counters->bank_conflicts);
+                       }});
+  if (all) figures.push_back({{"overlap", 7}, of_run(overlap_cell)});
   return figures;
 }
 

@@ -69,6 +69,8 @@ def details(runs, all_runs, key):
     """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size."""
     if key == "instead":
         return ways(runs)
+    if key == "choice":
+        return choices(runs, all_runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% cuBLAS", "SM clock, MHz"], []
     if len(runs) > len(sizes):
@@ -92,6 +94,26 @@ def ways(runs):
                      tflops(run), clock(run), f"{run['time_us_median'] / before['time_us_median']:.2f}",
                      f"{run['global_bytes'] / 1e6:.0f}"])
     return markdown(["", "µs", "TFLOP/s", "SM clock, MHz", "× time of the first", "MB moved, at least"], rows)
+
+
+def choices(runs, all_runs):
+    """For each size the fastest of the kernels that a lesson chooses from, and the fastest that needs no cluster."""
+    rows = []
+    for size in dict.fromkeys(shape(run) for run in runs):
+        here = [run for run in runs if shape(run) == size]
+        best = max(here, key=lambda run: run["tflops"])
+        alone = max((run for run in here if "cluster" not in run["choice"]), key=lambda run: run["tflops"], default=None)
+        library = max((run["tflops"] for run in all_runs if is_library(run) and shape(run) == size), default=None)
+        row = [shape_title(size), best["choice"], microseconds(best), tflops(best), percent(best, library)]
+        rows.append(row + ([alone["choice"], microseconds(alone), f"{best['tflops'] / alone['tflops']:.2f}"]
+                           if alone else [""] * 3))
+    return markdown(["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs",
+                     "× faster"], rows)
+
+
+def microseconds(run):
+    us = run["time_us_median"]
+    return f"{us:.{1 if us < 100 else 0}f}"
 
 
 def percent(run, cublas):

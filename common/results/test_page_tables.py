@@ -70,6 +70,13 @@ class PageTables(WithResults):
         self.assertIn("| in one kernel, 64³ | 10 | 200 | 1000 | 1.00 | 1 |", text)
         self.assertIn("| two kernels, 64³ | 20 | 100 | 1000 | 2.00 | 3 |", text)
 
+    def test_choices_are_the_fastest_with_and_without_a_cluster(self):
+        chosen = [dict(run("06_x", speed), choice=choice)
+                  for speed, choice in ((100, "64x64"), (150, "64x64, cluster 1x2"), (120, "128x128"))]
+        self.record("c.json", *chosen, run("cublaslt", 300, b="row-major"), run("cublas_gemmex", 200, b="row-major"))
+        text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
+        self.assertIn("| 64³ | 64x64, cluster 1x2 | 10.0 | 150 | 50 % | 128x128 | 10.0 | 1.25 |", text)
+
     def test_only_narrows_the_runs_down(self):
         text = self.filled("<!-- table: r.json rows=slots only=slots:2,lesson:01_x -->\n<!-- end -->")
         self.assertNotIn("`1`", text)

@@ -195,6 +195,30 @@ TEST_CASE("A lesson that says what its blocks take gets a column for it and a ta
   for (const std::string& line : ladder::split(result.out, '\n')) CHECK(line.size() <= 100);
 }
 
+TEST_CASE("A lesson that chooses says what, and with --explain only why") {
+  skip_unless_cpu_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.choice = [](const ladder::Shape& shape, const ladder::Settings&) {
+    return shape.m > 8 ? "many" : "few";
+  };
+  lesson.explain = [](const ladder::Shape& shape, const ladder::Settings&) {
+    return "because of " + shape.name() + "\n";
+  };
+  const auto run_with = [&](const std::vector<std::string>& arguments) {
+    return run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); }, arguments);
+  };
+  const Result shown = run_with({"--slots", "1,3", "--size", "8,16"});
+  CHECK(shown.exit_code == 0);
+  CHECK(lines_with(shown.out, " many ") == 2);
+  CHECK(lines_with(shown.out, " few ") == 2);
+  for (const std::string& line : ladder::split(shown.out, '\n')) CHECK(line.size() <= 100);
+
+  const Result explained = run_with({"--explain", "--size", "8,16"});
+  CHECK(explained.exit_code == 0);
+  CHECK(lines_with(explained.out, "because of") == 2);
+  CHECK(lines_with(explained.out, "yes") == 0);
+}
+
 TEST_CASE("Alternatives to a lesson have their own launch, and results tell them from the lesson") {
   ladder::Lesson lesson = ladder::fake::lesson();
   CHECK(ladder::alternatives_to(lesson, "slots=3", {{"slots", "3"}}).empty());
