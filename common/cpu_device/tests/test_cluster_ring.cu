@@ -5,13 +5,12 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/mistake_checks.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/cluster.cuh"
@@ -21,7 +20,6 @@
 
 using namespace cpu_device;
 using namespace cpu_device::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -223,27 +221,12 @@ std::vector<Schedule> seeds() {
   return {all.begin() + static_cast<std::ptrdiff_t>(fixed_schedules().size()), all.end()};
 }
 
-/// What two slots and two tiles are blamed for, on each fixed schedule.
-std::vector<std::string> blames(Mistake mistake, bool check_races) {
-  static Problem problem(2, 4);
-  CheckRaces::wanted = check_races;
-  std::vector<std::string> texts;
-  for (const Schedule& schedule : fixed_schedules()) texts.push_back(gemm<2>(problem, schedule, mistake));
-  CheckRaces::wanted = false;
-  return texts;
-}
-
-void check_named_always(Mistake mistake, const std::string& words) {
-  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
-}
-
-/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
-/// all.
-void check_race(Mistake mistake, const std::string& words) {
-  const std::vector<std::string> texts = blames(mistake, false);
-  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
-  if (!instrumented()) return;
-  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+/// A kernel with two slots and two tiles.
+RunOfMistake with(Mistake mistake) {
+  return [mistake](const Schedule& schedule) {
+    static Problem problem(2, 4);
+    return gemm<2>(problem, schedule, mistake);
+  };
 }
 
 }  // namespace
@@ -265,28 +248,28 @@ TEST_CASE("the right ring of two blocks and three slots raises no alarm on a hun
 }
 
 TEST_CASE("a slot that is released to its own block only is a deadlock that names who did not arrive") {
-  check_named_always(Mistake::compute_releases_its_own_block_only, "for empty[0], phase of parity 0");
-  check_named_always(Mistake::compute_releases_its_own_block_only, "; no arrival from block (1,0,0)");
+  check_named_always(with(Mistake::compute_releases_its_own_block_only), "for empty[0], phase of parity 0");
+  check_named_always(with(Mistake::compute_releases_its_own_block_only), "; no arrival from block (1,0,0)");
 }
 TEST_CASE("blocks that do not meet after the initialisation of their barriers are found") {
-  check_race(Mistake::no_sync_after_initialisation, "test_cluster_ring.cu:");
+  check_race(with(Mistake::no_sync_after_initialisation), "test_cluster_ring.cu:");
 }
 TEST_CASE("a block that leaves before its neighbour's last release is found") {
-  check_race(Mistake::no_sync_at_the_end, "of the cluster");
+  check_race(with(Mistake::no_sync_at_the_end), "of the cluster");
 }
 TEST_CASE("a block that expects its own half only is found") {
-  check_race(Mistake::loader_expects_its_own_half_only, "full[");
+  check_race(with(Mistake::loader_expects_its_own_half_only), "full[");
 }
 TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
-  check_named_always(Mistake::loader_sends_to_itself_only, "4096 bytes missing");
-  check_named_always(Mistake::loader_sends_to_the_other_only, "4096 bytes missing");
+  check_named_always(with(Mistake::loader_sends_to_itself_only), "4096 bytes missing");
+  check_named_always(with(Mistake::loader_sends_to_the_other_only), "4096 bytes missing");
 }
 TEST_CASE("a loader that does not wait overwrites what its neighbour still reads") {
-  check_race(Mistake::loader_does_not_wait, "full[0]");
+  check_race(with(Mistake::loader_does_not_wait), "full[0]");
 }
 TEST_CASE("a block that does not wait reads what has not landed, of its own half or of the other") {
-  check_race(Mistake::compute_does_not_wait, "test_cluster_ring.cu:");
+  check_race(with(Mistake::compute_does_not_wait), "test_cluster_ring.cu:");
 }
 TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {
-  check_race(Mistake::compute_releases_before_wgmma_has_read, "race in shared memory");
+  check_race(with(Mistake::compute_releases_before_wgmma_has_read), "race in shared memory");
 }

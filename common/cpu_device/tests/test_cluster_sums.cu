@@ -1,13 +1,13 @@
 /// @file
 /// Two blocks that split a sum: each has a part of it for every tile, block 1 sends its part with
 /// store_async, and block 0 adds the two. Every rule of their handshake is broken once and named.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/mistake_checks.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
@@ -128,25 +128,8 @@ std::string add_parts(const Schedule& schedule, Mistake mistake = Mistake::none)
   return "";
 }
 
-std::vector<std::string> blames(Mistake mistake, bool check_races) {
-  CheckRaces::wanted = check_races;
-  std::vector<std::string> texts;
-  for (const Schedule& schedule : fixed_schedules()) texts.push_back(add_parts(schedule, mistake));
-  CheckRaces::wanted = false;
-  return texts;
-}
-
-void check_named_always(Mistake mistake, const std::string& words) {
-  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
-}
-
-/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
-/// all.
-void check_race(Mistake mistake, const std::string& words) {
-  const std::vector<std::string> texts = blames(mistake, false);
-  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
-  if (!instrumented()) return;
-  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+RunOfMistake with(Mistake mistake) {
+  return [mistake](const Schedule& schedule) { return add_parts(schedule, mistake); };
 }
 
 }  // namespace
@@ -160,35 +143,35 @@ TEST_CASE("sums that meet in one block's inbox are right, without an alarm, on a
 }
 
 TEST_CASE("a reader that does not wait adds what has not landed") {
-  check_race(Mistake::reader_does_not_wait, "test_cluster_sums.cu:");
+  check_race(with(Mistake::reader_does_not_wait), "test_cluster_sums.cu:");
 }
 TEST_CASE("a sender that does not wait for the inbox to be free overwrites what is still read") {
-  check_race(Mistake::sender_does_not_wait, "test_cluster_sums.cu:");
+  check_race(with(Mistake::sender_does_not_wait), "test_cluster_sums.cu:");
 }
 TEST_CASE("an inbox that is released before it was read is overwritten") {
-  check_race(Mistake::reader_releases_before_it_has_read, "test_cluster_sums.cu:");
+  check_race(with(Mistake::reader_releases_before_it_has_read), "test_cluster_sums.cu:");
 }
 TEST_CASE("a relaxed release orders no loads: a race, though the result is right here") {
-  for (const std::string& text : blames(Mistake::reader_releases_relaxed, false)) CHECK(text == "");
+  for (const std::string& text : blames(with(Mistake::reader_releases_relaxed), false)) CHECK(text == "");
   if (!instrumented()) return;
-  for (const std::string& text : blames(Mistake::reader_releases_relaxed, true))
+  for (const std::string& text : blames(with(Mistake::reader_releases_relaxed), true))
     CHECK_THAT(text, ContainsSubstring("overwritten while it may still be read"));
 }
 TEST_CASE("an inbox that expects nothing, or too few bytes, is found") {
-  check_race(Mistake::reader_expects_nothing, "test_cluster_sums.cu:");
-  check_race(Mistake::reader_expects_too_few_bytes, "test_cluster_sums.cu:");
+  check_race(with(Mistake::reader_expects_nothing), "test_cluster_sums.cu:");
+  check_race(with(Mistake::reader_expects_too_few_bytes), "test_cluster_sums.cu:");
 }
 TEST_CASE("an inbox that expects more bytes than come waits for ever, and the rest is said") {
-  check_named_always(Mistake::reader_expects_too_many_bytes, "16 bytes missing");
-  check_named_always(Mistake::sender_sends_half, "1024 bytes missing");
+  check_named_always(with(Mistake::reader_expects_too_many_bytes), "16 bytes missing");
+  check_named_always(with(Mistake::sender_sends_half), "1024 bytes missing");
 }
 TEST_CASE("an inbox that nobody releases is a deadlock that names both blocks") {
-  check_named_always(Mistake::reader_does_not_release,
+  check_named_always(with(Mistake::reader_does_not_release),
                      "block (1,0,0) warps 0-1 waits at test_cluster_sums.cu:");
-  check_named_always(Mistake::reader_does_not_release,
+  check_named_always(with(Mistake::reader_does_not_release),
                      "in phase 0 (parity 0), 64 of 64 arrivals missing; nobody arrived in this phase");
 }
 TEST_CASE("blocks that do not meet after initialisation, or before they leave, are found") {
-  check_race(Mistake::no_sync_after_initialisation, "test_cluster_sums.cu:");
-  check_race(Mistake::no_sync_at_the_end, "of the cluster");
+  check_race(with(Mistake::no_sync_after_initialisation), "test_cluster_sums.cu:");
+  check_race(with(Mistake::no_sync_at_the_end), "of the cluster");
 }

@@ -5,13 +5,12 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/mistake_checks.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
@@ -21,7 +20,6 @@
 
 using namespace cpu_device;
 using namespace cpu_device::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -251,28 +249,12 @@ std::vector<Schedule> seeds(uint64_t first, uint64_t count) {
 
 constexpr int kStepsOfMistakes = 4;
 
-/// What two slots and three tiles are blamed for, on each fixed schedule.
-std::vector<std::string> blames(Mistake mistake, bool check_races) {
-  static Problem problem(3, kStepsOfMistakes);
-  CheckRaces::wanted = check_races;
-  std::vector<std::string> texts;
-  for (const Schedule& schedule : fixed_schedules())
-    texts.push_back(gemm<2>(problem, kStepsOfMistakes, schedule, mistake));
-  CheckRaces::wanted = false;
-  return texts;
-}
-
-void check_named_always(Mistake mistake, const std::string& words) {
-  for (const std::string& text : blames(mistake, false)) CHECK_THAT(text, ContainsSubstring(words));
-}
-
-/// The result is wrong, or something is reported, on some fixed schedule; and the race checker names it on
-/// all.
-void check_race(Mistake mistake, const std::string& words) {
-  const std::vector<std::string> texts = blames(mistake, false);
-  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); }));
-  if (!instrumented()) return;
-  for (const std::string& text : blames(mistake, true)) CHECK_THAT(text, ContainsSubstring(words));
+/// A kernel with two slots and three tiles.
+RunOfMistake with(Mistake mistake) {
+  return [mistake](const Schedule& schedule) {
+    static Problem problem(3, kStepsOfMistakes);
+    return gemm<2>(problem, kStepsOfMistakes, schedule, mistake);
+  };
 }
 
 }  // namespace
@@ -292,53 +274,56 @@ TEST_CASE("the right ring of three slots raises no alarm on a hundred seeds") {
 }
 
 TEST_CASE("a loader that does not wait overwrites what wgmma still reads") {
-  check_race(Mistake::loader_does_not_wait, "full[0]");
+  check_race(with(Mistake::loader_does_not_wait), "full[0]");
 }
 TEST_CASE("a loader that starts with the wrong parity waits for ever") {
-  check_named_always(Mistake::loader_starts_with_wrong_parity, "for empty[0], phase of parity 0");
+  check_named_always(with(Mistake::loader_starts_with_wrong_parity), "for empty[0], phase of parity 0");
 }
 TEST_CASE("bytes that nobody expects are named") {
-  check_named_always(Mistake::loader_expects_nothing, "bytes");
+  check_named_always(with(Mistake::loader_expects_nothing), "bytes");
 }
 TEST_CASE("a barrier that expects too few bytes is named") {
-  check_named_always(Mistake::loader_expects_too_few_bytes, "bytes");
+  check_named_always(with(Mistake::loader_expects_too_few_bytes), "bytes");
 }
 TEST_CASE("a barrier that expects too many bytes never completes its phase, and the rest is said") {
-  check_named_always(Mistake::loader_expects_too_many_bytes, "128 bytes missing");
+  check_named_always(with(Mistake::loader_expects_too_many_bytes), "128 bytes missing");
 }
 TEST_CASE("a consumer that does not wait reads what has not landed") {
-  check_race(Mistake::compute_does_not_wait, "test_ring.cu:");
+  check_race(with(Mistake::compute_does_not_wait), "test_ring.cu:");
 }
 TEST_CASE("a consumer that forgets to flip its parity is found") {
-  check_race(Mistake::compute_forgets_to_flip_parity, "test_ring.cu:");
+  check_race(with(Mistake::compute_forgets_to_flip_parity), "test_ring.cu:");
 }
 TEST_CASE("a dropped release is a deadlock at the slot that was not released") {
-  check_named_always(Mistake::compute_does_not_release, "for empty[0], phase of parity 0");
+  check_named_always(with(Mistake::compute_does_not_release), "for empty[0], phase of parity 0");
 }
 TEST_CASE("a slot that is released before wgmma has read it is a race") {
-  check_race(Mistake::compute_releases_before_wgmma_has_read, "race in shared memory");
+  check_race(with(Mistake::compute_releases_before_wgmma_has_read), "race in shared memory");
 }
 TEST_CASE("a tile that is stored by TMA without a proxy fence before is a race") {
-  check_race(Mistake::compute_does_not_fence_its_tile, "no fence.proxy.async is ordered between the two");
+  check_race(with(Mistake::compute_does_not_fence_its_tile),
+             "no fence.proxy.async is ordered between the two");
 }
 TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") {
-  check_race(Mistake::compute_does_not_wait_for_storer, "test_ring.cu:");
-  check_race(Mistake::storer_does_not_wait_for_its_read, "race in shared memory");
+  check_race(with(Mistake::compute_does_not_wait_for_storer), "test_ring.cu:");
+  check_race(with(Mistake::storer_does_not_wait_for_its_read), "race in shared memory");
 }
 TEST_CASE("a storer that does not wait stores what is not there") {
-  check_race(Mistake::storer_does_not_wait, "test_ring.cu:");
+  check_race(with(Mistake::storer_does_not_wait), "test_ring.cu:");
 }
-TEST_CASE("stores that are never committed are named") { check_race(Mistake::storer_does_not_commit, ""); }
+TEST_CASE("stores that are never committed are named") {
+  check_race(with(Mistake::storer_does_not_commit), "");
+}
 TEST_CASE("a storer that exits without having waited is named") {
-  check_named_always(Mistake::storer_exits_early, "test_ring.cu:");
+  check_named_always(with(Mistake::storer_exits_early), "test_ring.cu:");
 }
 TEST_CASE("a barrier that the async proxy may not see yet is named") {
-  check_named_always(Mistake::no_fence_after_initialisation,
+  check_named_always(with(Mistake::no_fence_after_initialisation),
                      "no fence.mbarrier_init after the initialisation of full[0]");
 }
 TEST_CASE("a barrier that was never initialised is named") {
-  check_named_always(Mistake::no_initialisation, "was never initialised");
+  check_named_always(with(Mistake::no_initialisation), "was never initialised");
 }
 TEST_CASE("a slot that is not aligned to the swizzle is named") {
-  check_named_always(Mistake::misaligned_slot, "is not aligned to 1024 bytes");
+  check_named_always(with(Mistake::misaligned_slot), "is not aligned to 1024 bytes");
 }
