@@ -78,11 +78,16 @@ def row_title(run, runs):
     return f"{title}, {', '.join(details)}"
 
 
-def cells(run, before, cublas):
-    """TFLOP/s, the gain over the row before, and the percentage of cuBLAS."""
+def speed(run):
+    return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}" if run else ""
+
+
+def comparison(run, before, cublas):
+    """The gain over the row before, and the percentage of cuBLAS."""
+    if not run:
+        return ["", ""]
     gain = f"{run['tflops'] / before['tflops']:.2f}×" if before and not is_library(run) else ""
-    percent = f"{run['tflops'] / cublas * 100:.0f} %" if cublas else ""
-    return [f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}", gain, percent]
+    return [gain, f"{run['tflops'] / cublas * 100:.0f} %" if cublas else ""]
 
 
 def make_table(results):
@@ -91,16 +96,17 @@ def make_table(results):
     rows = list(dict.fromkeys(contender(run) for run in runs))
     by_place = {(contender(run), shape(run)): run for run in runs}
 
-    header = ["rung"]
-    for sizes in shapes:
-        header += [f"{shape_title(sizes)}, TFLOP/s", "× last", "% cuBLAS"]
+    judged = shapes[len(shapes) // 2]  # one size is enough for the comparison; with all, the table is too wide
+    header = ["rung"] + [f"{shape_title(sizes)}, TFLOP/s" for sizes in shapes]
+    header += [f"× last, {shape_title(judged)}", f"% cuBLAS, {shape_title(judged)}"]
     lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
     before, slower = {}, {}
     for key in rows:
         line = [row_title(next(run for run in runs if contender(run) == key), runs)]
+        line += [speed(by_place.get((key, sizes))) for sizes in shapes]
+        line += comparison(by_place.get((key, judged)), before.get(judged), cublas_tflops(runs, judged))
         for sizes in shapes:
             run = by_place.get((key, sizes))
-            line += cells(run, before.get(sizes), cublas_tflops(runs, sizes)) if run else ["", "", ""]
             if not run or is_library(run):
                 continue
             if sizes in before and run["tflops"] < before[sizes]["tflops"]:

@@ -87,6 +87,14 @@ class PageTables(WithResults):
         self.record("s.json", run("01_x", 77), run("cublas_gemmex", 100, b="row-major"))
         self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
 
+    def test_the_climb_shows_every_size_and_compares_at_the_middle_one(self):
+        self.record("s.json", *(run(lesson, speed * size, size=size)
+                                for size in (64, 128, 256) for lesson, speed in (("01_x", 1), ("02_y", 2))),
+                    run("cublas_gemmex", 512, size=128, b="row-major"))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("| 64³, TFLOP/s | 128³, TFLOP/s | 256³, TFLOP/s | × last, 128³ | % cuBLAS, 128³ |", text)
+        self.assertIn("| [02_y](02_y/) | 128 | 256 | 512 | 2.00× | 50 % |", text)
+
     def test_the_climb_names_a_rung_that_is_slower_than_the_one_before_it(self):
         self.record("s.json", run("01_x", 77), run("02_y", 60), run("03_z", 90), run("cublas_gemmex", 50, b="row-major"),
                     run("01_x", 77, size=128), run("02_y", 78, size=128))
