@@ -167,13 +167,6 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
-/// What the host decides at run time.
-struct Order {
-  int group;          ///< tile rows that are walked together; see grouped_tile
-  bool turns;         ///< see load_tiles
-  bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
-};
-
 /// As many clusters as the GPU holds at one time, or as there are tiles for.
 template <class Shape>
 void launch_gemm(const Gemm& p, const Order& order, cudaStream_t stream) {

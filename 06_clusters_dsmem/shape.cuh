@@ -1,6 +1,6 @@
 /// @file
-/// The choices of lesson 06 at compile time, what a block keeps in shared memory, and which part of its
-/// cluster's work it does.
+/// The choices of lesson 06 at compile time and at run time, what a block keeps in shared memory, and which
+/// part of its cluster's work it does.
 #pragma once
 #include "06_clusters_dsmem/partial_sums.cuh"
 #include "common/device/cores.cuh"
@@ -54,6 +54,13 @@ struct SharedStorage {
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
   ladder::Pipeline<Shape::kSlots> pipe_lc;
   ladder::Pipeline<Shape::kStagedSlots> pipe_cs[Shape::kWarpgroups];
+};
+
+/// What the host decides at run time.
+struct Order {
+  int group;          ///< tile rows that are walked together; see grouped_tile
+  bool turns;         ///< see load_tiles
+  bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
 };
 
 /// What a block does of its cluster's work. Ranks run down the rows of C first.
