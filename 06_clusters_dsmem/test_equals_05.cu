@@ -1,0 +1,47 @@
+/// @file
+/// Lessons 05 and 06 add the same integers in other orders: across warpgroups, from the last K step to the
+/// first, in two blocks. The sums are the same, bit for bit.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "05_ws_double_buffer/gemm.cuh"
+#include "06_clusters_dsmem/gemm.cuh"
+#include "common/host/contender.hpp"
+#include "common/host/error.hpp"
+#include "common/host/verifier.hpp"
+#include "common/testing/gemm_checks.hpp"
+
+namespace {
+
+/// C for the verifier's small integers, as it lies in memory.
+std::vector<uint16_t> product(const ladder::Lesson& lesson, const ladder::Settings& settings,
+                              const ladder::Shape& shape) {
+  const ladder::Contender contender = ladder::contender_of(lesson, lesson.name, settings);
+  std::vector<std::vector<uint16_t>> products;
+  const auto verdict = ladder::Verifier(shape, 1).check([&](const ladder::Gemm& gemm) {
+    multiply_and_wait(contender, gemm);
+    std::vector<uint16_t> c(size_t(gemm.m) * gemm.n);
+    CUDA_CHECK(cudaMemcpy(c.data(), gemm.c, c.size() * sizeof(uint16_t), cudaMemcpyDeviceToHost));
+    products.push_back(c);
+  });
+  INFO(verdict.complaint);
+  CHECK(verdict.passed());
+  return products.front();  // integers come first, then normal data
+}
+
+}  // namespace
+
+TEST_CASE("06: sums of integers are those of 05, bit for bit") {
+  ladder::testing::skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const auto shape = GENERATE(ladder::Shape{130, 264, 328}, ladder::Shape{512, 512, 256});
+  const auto expected = product(lesson05::lesson(), {}, shape);
+  for (const char* cluster_m : {"1", "2"})
+    for (const char* cluster_k : {"1", "2"}) {
+      CAPTURE(shape.name(), cluster_m, cluster_k);
+      CHECK(product(lesson06::lesson(),
+                    {{"tile", "128x128"}, {"cluster_m", cluster_m}, {"cluster_k", cluster_k}},
+                    shape) == expected);
+    }
+}
