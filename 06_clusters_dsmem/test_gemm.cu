@@ -46,6 +46,12 @@ Choice any_choice() {
                   choice<128, 256, 1, 4>(), choice<256, 128, 1, 1>(), choice<256, 128, 2, 1>());
 }
 
+/// One of each kind of cluster, and of each number of warpgroups and fragments.
+Choice kind_of_choice() {
+  return GENERATE(choice<64, 128, 1, 1>(), choice<64, 128, 2, 2>(), choice<128, 128, 1, 2>(),
+                  choice<128, 256, 4, 1>(), choice<128, 256, 1, 4>(), choice<256, 128, 2, 1>());
+}
+
 }  // namespace
 
 TEST_CASE("06: a ring that blocks share survives any number of steps") {
@@ -60,7 +66,7 @@ TEST_CASE("06: a ring that blocks share survives any number of steps") {
 
 TEST_CASE("06: the ring turns on from tile to tile, and partial sums meet for each") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
-  const Choice choice = any_choice();
+  const Choice choice = kind_of_choice();
   const auto [tile_rows, tile_columns, steps] = GENERATE(std::tuple(1, 5, 5), std::tuple(3, 2, 4));
   check_gemm_on_all_schedules(lesson06::lesson(),
                               {choice.rows * tile_rows, choice.columns * tile_columns, 64 * steps},
@@ -69,11 +75,16 @@ TEST_CASE("06: the ring turns on from tile to tile, and partial sums meet for ea
 
 TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
-  const Choice choice = any_choice();
+  const Choice choice = kind_of_choice();
   const auto shape = GENERATE(Shape{1, 8, 256},       // one row, and one chunk of columns
                               Shape{130, 264, 328},   // nothing fits
                               Shape{65, 136, 1000});  // uneven parts of K
   check_gemm_on_all_schedules(lesson06::lesson(), shape, choice.settings(), 1);
+}
+
+TEST_CASE("06: every kernel cuts its edges") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  check_gemm(lesson06::lesson(), {130, 264, 328}, any_choice().settings());
 }
 
 TEST_CASE("06: every order of tiles covers C") {
