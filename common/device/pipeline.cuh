@@ -117,8 +117,8 @@ class Consumer {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
     released_.advance();
   }
-  /// Says so to the producer in block `rank` of the cluster, which fills this slot too. Threads with `arrives`
-  /// may name different blocks.
+  /// Says so to the producer in block `rank` of the cluster, which fills this slot too. Threads with
+  /// `arrives` may name different blocks.
   __device__ __forceinline__ void consumer_release_in(uint32_t rank, bool arrives) {
     if (arrives) ptx::mbarrier_arrive_remote(&pipeline_.empty[released_.slot], rank);
     released_.advance();

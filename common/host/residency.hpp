@@ -21,9 +21,9 @@ int resident_blocks(void (*kernel)(Params...), int threads, size_t shared_bytes)
   return multiprocessors * blocks;
 }
 
-/// Clusters of `blocks` blocks that are resident at once on the whole GPU. Fewer than resident_blocks / blocks
-/// where the multiprocessors of a GPC are no multiple of `blocks`: a grid sized by that quotient would run its
-/// last clusters alone, after all others.
+/// Clusters of `blocks` blocks that are resident at once on the whole GPU. Fewer than resident_blocks /
+/// blocks where the multiprocessors of a GPC are no multiple of `blocks`: a grid sized by that quotient would
+/// run its last clusters alone, after all others.
 /// @throws CudaError if the kernel cannot run with these resources
 template <class... Params>
 int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
