@@ -37,7 +37,7 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
 /// of the cluster whose bit is set in `blocks`; each block counts the bytes at its own `full`.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, int column, int row,
                                                    Mbarrier* full, uint16_t blocks) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)  // elsewhere it is slow, and ptxas says so
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
       "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
