@@ -2,7 +2,6 @@
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/plan.hpp"

@@ -13,7 +13,8 @@ A page asks for a table with a line of its own; what stands between this line an
 The file is looked for in docs/results. The words after it:
 
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
-                        rows=instead: one for a kernel, and one for each other way to its result
+                        rows=instead: one for a kernel, and one for each other way to its result;
+                        rows=choice: one for each size, the fastest of the kernels that a lesson chooses from
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
