@@ -14,7 +14,8 @@ The file is looked for in docs/results. The words after it:
 
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
                         rows=instead: one for a kernel, and one for each other way to its result;
-                        rows=choice: one for each size, the fastest of the kernels that a lesson chooses from
+                        rows=choice: one for each size, the fastest of the kernels that a lesson chooses from;
+                        rows=size: one for each size, all lessons against the fastest library
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
@@ -26,9 +27,10 @@ import argparse
 import re
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 
-from climb_table import (BEGIN, BadInput, cublas_tflops, is_library, make_table, read_page, read_results, replaced,
-                         row_title, shape, shape_title, write)
+from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
+                         replaced, row_title, shape, shape_title, write)
 from page_requests import markdown, meets, parse_words, value
 from profile_table import profile_table
 from timeline_table import timeline_table
@@ -72,6 +74,8 @@ def details(runs, all_runs, key):
         return ways(runs)
     if key == "choice":
         return choices(runs, all_runs)
+    if key == "size":
+        return against_libraries(runs, all_runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% cuBLAS", "SM clock, MHz"], []
     if len(runs) > len(sizes):
@@ -110,6 +114,27 @@ def choices(runs, all_runs):
                            if alone else [""] * 3))
     return markdown(["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs",
                      "× faster"], rows)
+
+
+def against_libraries(runs, all_runs):
+    """For each size the fastest variant of the libraries, and each lesson's speed in percent of it."""
+    lessons, rows, ratios = sorted({run["lesson"] for run in runs}), [], {}
+    for size in dict.fromkeys(shape(run) for run in runs):
+        here = {run["lesson"]: run for run in runs if shape(run) == size}
+        library = max((run for run in all_runs if is_library(run) and shape(run) == size), key=lambda run: run["tflops"])
+        row = [shape_title(size), f"{LIBRARIES[library['lesson']]}, B {library['settings']['b']}", microseconds(library)]
+        for lesson in lessons:
+            run = here.get(lesson)
+            row += [microseconds(run), f"{100 * run['tflops'] / library['tflops']:.1f} %"] if run else ["", ""]
+            if run:
+                ratios.setdefault(lesson, []).append(run["tflops"] / library["tflops"])
+        chosen = [run["choice"] for run in here.values() if "choice" in run]
+        rows.append(row + [", ".join(chosen)])
+    if len(rows) > 1:
+        means = [cell for lesson in lessons for cell in ("", f"{100 * geometric_mean(ratios[lesson]):.1f} %")]
+        rows.append(["geometric mean", "", ""] + means + [""])
+    columns = [cell for lesson in lessons for cell in (f"{lesson[:2]}, µs", f"{lesson[:2]}, % of it")]
+    return markdown(["M×N×K", "fastest library", "µs"] + columns + ["chosen"], rows)
 
 
 def microseconds(run):

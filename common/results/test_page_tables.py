@@ -77,6 +77,16 @@ class PageTables(WithResults):
         text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
         self.assertIn("| 64³ | 64x64, cluster 1x2 | 10.0 | 150 | 50 % | 128x128 | 10.0 | 1.25 |", text)
 
+    def test_lessons_are_compared_with_the_fastest_library_at_each_size(self):
+        self.record("l.json", run("05_x", 100), dict(run("06_x", 150), choice="64x64"), run("06_x", 600, size=128),
+                    run("cublaslt", 300, b="row-major"), run("cublas_gemmex", 200, b="transposed"),
+                    run("cublaslt", 300, size=128, b="transposed"))
+        text = self.filled("<!-- table: l.json rows=size -->\n<!-- end -->")
+        self.assertIn("| M×N×K | fastest library | µs | 05, µs | 05, % of it | 06, µs | 06, % of it | chosen |", text)
+        self.assertIn("| 64³ | cublasLt, best of 8, B row-major | 10.0 | 10.0 | 33.3 % | 10.0 | 50.0 % | 64x64 |", text)
+        self.assertIn("| 128³ | cublasLt, best of 8, B transposed | 10.0 |  |  | 10.0 | 200.0 % |  |", text)
+        self.assertIn("| geometric mean |  |  |  | 33.3 % |  | 100.0 % |  |", text)
+
     def test_only_narrows_the_runs_down(self):
         text = self.filled("<!-- table: r.json rows=slots only=slots:2,lesson:01_x -->\n<!-- end -->")
         self.assertNotIn("`1`", text)
