@@ -5,8 +5,8 @@
     06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans_*.json    fails if plan.cpp has other constants
 
 The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's: a launch,
-waves of tiles, K steps of a tile, and more for clusters. Plans that are far from the best of their shape are left out;
-nobody will choose them.
+waves of tiles, K steps of a tile, and more for clusters. A wave that is not full is cheaper, because the GPU is limited by
+its power. Plans that are far from the best of their shape are left out; nobody will choose them.
 """
 import argparse
 import json
@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 STEP_K = 64
+POWER_CLOCK = 0.74  # of the highest clock: where the recorded runs of large kernels end up
 FAR_FROM_BEST = 1.35
 LARGE_TILE = 128 * 256
 TILES = ("64x128", "128x128", "128x256", "256x128")
@@ -33,13 +34,15 @@ def features(shape, choice, resident):
     tile_m, tile_n = map(int, tile.split("x"))
     cluster_m, cluster_k = int(cluster_m or 1), int(cluster_k or 1)
     blocks = cluster_m * cluster_k
-    waves = over(over(m, tile_m * cluster_m) * over(n, tile_n), resident[blocks])
+    clusters = over(m, tile_m * cluster_m) * over(n, tile_n)
+    waves = over(clusters, resident[blocks])
+    paid = max(POWER_CLOCK * waves, clusters / resident[blocks])
     row = [0.0] * len(NAMES)
     row[0] = 1
     steps = over(over(k, STEP_K), cluster_k)
-    shared = waves - (tile_m * tile_n >= LARGE_TILE) if cluster_m > 1 else 0
-    row[NAMES.index(f"{tile} shared_us")] = shared * steps
-    row[NAMES.index(f"{tile} alone_us")] = (waves - shared) * steps
+    alone = paid if cluster_m == 1 else POWER_CLOCK if tile_m * tile_n >= LARGE_TILE else 0
+    row[NAMES.index(f"{tile} alone_us")] = alone * steps
+    row[NAMES.index(f"{tile} shared_us")] = (paid - alone) * steps
     row[NAMES.index("kClusterUs")] = blocks > 1
     row[NAMES.index("kSumUs")] = waves * (cluster_k > 1)
     return row
