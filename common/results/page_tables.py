@@ -194,6 +194,15 @@ def lines_for(line, kind, words):
     return Request(line, words).table()
 
 
+def linked_from(page, table):
+    """The table with the links of a page in one of the lessons' folders, as this page needs them."""
+    try:
+        depth = len(page.resolve().relative_to(ROOT).parts) - 1
+    except ValueError:  # a page from elsewhere
+        depth = 1
+    return table.replace("](../", "](" + "../" * depth)
+
+
 def filled(page):
     """The page's text as it should be, and as it is."""
     old = read_page(page)
@@ -203,7 +212,7 @@ def filled(page):
         _, found, behind = rest[request.end():].partition(CLOSE)
         if not found:
             raise BadInput(f"{page}: the table '{line}' has no {CLOSE}")
-        table = "\n".join(lines_for(line, request[1], request[2].split()))
+        table = linked_from(page, "\n".join(lines_for(line, request[1], request[2].split())))
         new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
         rest = behind
     new += rest

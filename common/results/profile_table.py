@@ -4,7 +4,8 @@
     <!-- end -->
 
 rows=KEY names the rows after a setting, or after the lesson (rows=lesson, the default); only= as for tables. Each column
-is made from the first of its metrics that the profiler had.
+is made from the first of its metrics that the profiler had. columns=roofline gives flops for each byte instead,
+columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait.
 """
 import json
 
@@ -33,6 +34,7 @@ LIMIT = "launch__occupancy_limit_"
 LIMITS = {"registers": "registers", "shared_mem": "shared memory", "warps": "warps", "blocks": "blocks"}
 STALL, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 SHOWN_STALLS = 2
+VIEWS = ("all", "roofline", "residency", "waits")
 
 
 def read_profile(path):
@@ -62,13 +64,13 @@ def limiter(metrics):
     return f"{', '.join(words for words, blocks in limits.items() if blocks == fewest)} ({fewest:.0f})"
 
 
-def stalls(metrics):
+def stalls(metrics, shown=SHOWN_STALLS):
     """What warps wait for most often, each with its share of the warps that did not issue."""
     reasons = {name.removeprefix(STALL).removesuffix(STALL_END).replace("_", " "): figure
                for name, figure in metrics.items() if name.startswith(STALL) and name.endswith(STALL_END)}
     reasons.pop("selected", None)
     total = sum(reasons.values())
-    top = sorted(reasons, key=reasons.get, reverse=True)[:SHOWN_STALLS] if total else []
+    top = sorted(reasons, key=reasons.get, reverse=True)[:shown] if total else []
     return ", ".join(f"{reason} {100 * reasons[reason] / total:.0f} %" for reason in top)
 
 
@@ -77,6 +79,31 @@ def title(launch, key):
         return f"`{value(launch, key)}`"
     settings = ", ".join(f"{name} {chosen}" for name, chosen in sorted(launch["settings"].items()))
     return f"[{launch['lesson']}](../{launch['lesson']}/)" + (f", {settings}" if settings else "")
+
+
+def per_byte(launch, names):
+    """Flops of the product for each byte that the metrics count together; "" where one is missing."""
+    metrics = launch["metrics"]
+    if not all(name in metrics for name in names):
+        return ""
+    return f"{2 * launch['m'] * launch['n'] * launch['k'] / sum(metrics[name] for name in names):.1f}"
+
+
+def cells(launch, view):
+    """Titles and values of a row, after its name."""
+    metrics = launch["metrics"]
+    named = {name: cell(metrics, *column) for name, *column in COLUMNS}
+    if view == "roofline":
+        l2 = next((name for name in L2_TO_SM_METRICS if name in metrics), "")
+        return {"flops per byte of memory": per_byte(launch, ("dram__bytes_read.sum", "dram__bytes_write.sum")),
+                "flops per byte from L2 to SMs": per_byte(launch, (l2,)), "tensor cores, %": named["tensor cores, %"]}
+    if view == "waits":
+        return {"tensor cores, %": named["tensor cores, %"], "warps wait for": stalls(metrics, 4)}
+    if view == "residency":
+        blocks = {f"blocks by {words}": cell(metrics, (LIMIT + name,), 1, 0) for name, words in LIMITS.items()
+                  if name != "blocks"}
+        return {name: named[name] for name in ("registers", "shared, KB")} | blocks | {"warps, %": named["warps, %"]}
+    return named | {"blocks an SM limited by": limiter(metrics), "warps wait for": stalls(metrics)}
 
 
 def origin(profile, launches):
@@ -90,7 +117,10 @@ def origin(profile, launches):
 
 def profile_table(line, words, folder):
     """The lines that stand for the request; the newest profile of `folder` is taken."""
-    values, only = parse_words(line, words, ("rows",))
+    values, only = parse_words(line, words, ("rows", "columns"))
+    key, view = values.get("rows", "lesson"), values.get("columns", "all")
+    if view not in VIEWS:
+        raise BadInput(f"{line}: columns= is one of {', '.join(VIEWS)}")
     newest = max(folder.glob("*.json"), default=None)
     if newest is None:
         return [NONE_YET]
@@ -98,8 +128,6 @@ def profile_table(line, words, folder):
     launches = [launch for launch in profile["launches"] if meets(launch, only)]
     if not launches:
         raise BadInput(f"{line}: no launch in {newest.name} is like that")
-    key = values.get("rows", "lesson")
-    header = [key] + [name for name, *_ in COLUMNS] + ["blocks an SM limited by", "warps wait for"]
-    rows = [[title(run, key)] + [cell(run["metrics"], *column) for _, *column in COLUMNS]
-            + [limiter(run["metrics"]), stalls(run["metrics"])] for run in launches]
+    table = [{key: title(run, key)} | cells(run, view) for run in launches]
+    header, rows = list(table[0]), [list(row.values()) for row in table]
     return markdown(header, rows) + ["", origin(profile, launches)]

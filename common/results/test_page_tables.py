@@ -112,6 +112,11 @@ class PageTables(WithResults):
         self.assertIn("[02_y](02_y/) is slower than the rung before it at 64³; its page says why.", text)
         self.assertEqual(text.count("is slower than"), 1)
 
+    def test_links_lead_to_the_lessons_from_where_the_page_lies(self):
+        root = page_tables.ROOT
+        for page, link in (("05_y/README.md", "](../05_y/)"), ("docs/concepts/c.md", "](../../05_y/)"), ("d.md", "](05_y/)")):
+            self.assertEqual(page_tables.linked_from(root / page, "[y](../05_y/)"), f"[y{link}")
+
     def test_bad_requests_are_named(self):
         for line, message in (("r.json rows=slots -->\n", "has no <!-- end -->"),
                               ("r.json sort=slots -->\n<!-- end -->", "'sort=slots' is neither"),
@@ -231,6 +236,19 @@ class Profiles(WithResults):
         text = self.filled("<!-- profile: -->\n<!-- end -->")
         self.assertIn("| registers, shared memory (1) | long scoreboard 60 %, barrier 30 % |", text)
         self.assertIn("| [05_y](../05_y/) |", text)
+
+    def test_views_show_flops_for_each_byte_what_fits_and_what_is_waited_for(self):
+        stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
+        self.record_profile(self.launch({"dram__bytes_read.sum": 2**16, "dram__bytes_write.sum": 2**16,
+                                         "lts__t_bytes.sum": 2**15, "launch__occupancy_limit_shared_mem": 2,
+                                         stall("barrier"): 3, stall("wait"): 1}))
+        def view(name):
+            return self.filled(f"<!-- profile: columns={name} -->\n<!-- end -->")
+        self.assertIn("| [05_y](../05_y/) | 4.0 | 16.0 |  |", view("roofline"))
+        self.assertIn("| blocks by shared memory |", view("residency"))
+        self.assertIn("|  | barrier 75 %, wait 25 % |", view("waits"))
+        with self.assertRaisesRegex(BadInput, "columns= is one of all, roofline, residency, waits"):
+            view("made_up")
 
     def test_a_request_that_no_launch_meets_is_refused(self):
         self.record_profile(self.launch({}, group="8"))
