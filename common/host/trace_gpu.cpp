@@ -242,7 +242,7 @@ Recording record(const Contender& contender, const Gemm& gemm) {
   contender.launch(gemm, nullptr);
   clock.start(nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
-  return {memory.timeline(clock.mhz() / 1000), us};
+  return {memory.timeline(clock.mhz() / 1000), us, clock.mhz()};
 }
 
 void hand_over_to_traced(const Contender& contender, const Shape& shape, char** argv) {
