@@ -76,6 +76,12 @@ std::vector<TileTimes> schedule(const Pipeline& pipeline, int tiles) {
   return times;
 }
 
+Pipeline with_slots(Pipeline pipeline, int slots) {
+  pipeline.slots = pipeline.staging_slots = slots;
+  if (slots < 2) pipeline.release = Release::after_compute;
+  return pipeline;
+}
+
 double total_time(const Pipeline& pipeline, int tiles) {
   const std::vector<TileTimes> times = schedule(pipeline, tiles);
   return times.empty() ? 0 : times.back().store.end;

@@ -42,6 +42,10 @@ struct TileTimes {
 /// @throws std::invalid_argument naming the member of Pipeline that has no sense, or `tiles` if negative
 std::vector<TileTimes> schedule(const Pipeline& pipeline, int tiles);
 
+/// The same roles with rings of `slots` slots on both sides. With one slot, a late release becomes an early
+/// one.
+Pipeline with_slots(Pipeline pipeline, int slots);
+
 /// When the last tile is stored; 0 without tiles. @throws as schedule does
 double total_time(const Pipeline& pipeline, int tiles);
 

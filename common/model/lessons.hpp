@@ -1,0 +1,76 @@
+/// @file
+/// The cost model applied to the lessons' kernels: predicted beside measured, from recorded files.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/host/results.hpp"
+#include "common/model/calibration.hpp"
+#include "common/model/model.hpp"
+
+namespace ladder::model {
+
+/// Steps of the lessons' kernels, in any one unit: copies are asynchronous, one may start wherever a slot is
+/// free. In 03 a block refills a slot behind the barrier of the next step, in 05 and 06 compute releases it
+/// behind the start of the next step; both have waited for the next tile by then.
+Pipeline ring_of(int slots, double load, double compute);
+
+/// What the model must know of a kernel; everything follows from its source.
+struct Kernel {
+  int tile_m, tile_n, tile_k;
+  int slots;
+  int blocks_per_sm;
+  bool persistent;  ///< one pipeline over all tiles of a block, else a new one for each
+
+  /// Clocks to multiply one step's tiles on the tensor cores of one SM, without a pause.
+  double step_cycles() const;
+};
+
+/// Nothing for runs that the model does not cover: CUDA cores, mma_sync, other tiles, other epilogues, 01.
+std::optional<Kernel> kernel_of(const Run& run);
+
+/// What is taken from timelines, in clocks of an SM.
+struct Parameters {
+  double load = 0;  ///< from the release of a slot until the next tile has landed in it
+  /// Between the last step of a tile of C and the first of the next: of 128 x 128 (04) and of 128 x 256 (05).
+  double epilogue_128 = 0, epilogue_256 = 0;
+  double clock_mhz = 0;         ///< of the timelines
+  bool clock_recorded = false;  ///< else it is the highest clock of the result file
+};
+
+/// @param one_slot of lesson 04, where every load is seen
+/// @param ring of lesson 05
+/// @throws std::invalid_argument if the first has more than one slot
+Parameters parameters_from(const Calibration& one_slot, const Calibration& ring, const ResultFile& climb);
+
+/// A kernel's time on one shape.
+struct Prediction {
+  Run run;
+  Kernel kernel{};
+  double cycles = 0;         ///< predicted
+  double us = 0;             ///< the same at the clock that was measured: the model knows nothing of power
+  double error_percent = 0;  ///< of `us` against run.time_us_median
+  std::string bound;         ///< what takes the time: "tensor cores", "load" or "load + compute"
+};
+
+/// @param gpu as ResultFile::gpu says it
+/// @throws std::invalid_argument if that is a GPU that the model does not know
+Prediction predict(const Run& run, const Kernel& kernel, const Parameters& parameters,
+                   const std::string& gpu);
+
+/// Predictions for what a directory of results holds (docs/results).
+struct Report {
+  ResultFile climb;  ///< the newest one, and what was calibrated from the timelines beside it
+  Calibration one_slot, ring;
+  Parameters parameters;
+  std::vector<Prediction> climb_predictions;
+  std::vector<Prediction> slot_predictions;  ///< of the experiments with the slots of 03, 04 and 05
+};
+
+/// At 4096, 8192 and 16384 cubed. Of an experiment the newest file counts; one that was not recorded is left
+/// out.
+/// @throws std::invalid_argument naming --results and what is missing
+Report report_on(const std::string& directory);
+
+}  // namespace ladder::model

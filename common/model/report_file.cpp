@@ -1,0 +1,80 @@
+/// @file
+/// The file of predictions, as JSON.
+#include "common/model/report_file.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/model/picture.hpp"
+
+namespace ladder::model {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Figures are rounded to what the pages show, so that every compiler writes the same file.
+double rounded(double value, int digits) {
+  const double scale = std::pow(10, digits);
+  return std::round(value * scale) / scale;
+}
+
+Json json_of(const std::vector<Prediction>& predictions) {
+  Json list = Json::array();
+  for (const Prediction& prediction : predictions) {
+    const Run& run = prediction.run;
+    list.push_back({{"lesson", run.lesson},
+                    {"settings", run.settings},
+                    {"m", run.shape.m},
+                    {"n", run.shape.n},
+                    {"k", run.shape.k},
+                    {"slots", prediction.kernel.slots},
+                    {"blocks_per_sm", prediction.kernel.blocks_per_sm},
+                    {"bound", prediction.bound},
+                    {"predicted_us", rounded(prediction.us, 1)},
+                    {"measured_us", rounded(*run.time_us_median, 1)},
+                    {"sm_clock_mhz", rounded(*run.sm_clock_mhz, 0)},
+                    {"error_percent", rounded(prediction.error_percent, 1)}});
+  }
+  return list;
+}
+
+Json json_of(const Calibration& found) {
+  Json json = {{"lesson", found.lesson}, {"settings", found.settings},
+               {"shape", found.shape},   {"date", found.date},
+               {"commit", found.commit}, {"slots", found.slots},
+               {"tiles", found.tiles},   {"steps_per_tile", found.steps_per_tile}};
+  json["load_ns"] = found.load ? Json(rounded(*found.load, 0)) : Json(nullptr);
+  json["compute_ns"] = rounded(found.compute, 0);
+  json["store_ns"] = rounded(found.store, 0);
+  json["epilogue_ns"] = rounded(found.epilogue, 0);
+  return json;
+}
+
+/// A picture for the page, with the command that draws it.
+Json picture(const Pipeline& pipeline, int tiles) {
+  std::ostringstream command;
+  command << "build/bin/predict --timeline --load " << pipeline.load << " --compute " << pipeline.compute;
+  if (pipeline.store > 0) command << " --store " << pipeline.store;
+  command << " --tiles " << tiles << " --slots 1,2";
+  return {{"command", command.str()}, {"lines", draw_with_slots(pipeline, {1, 2}, tiles)}};
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  Json json = {{"date", report.climb.date}, {"commit", report.climb.commit}, {"gpu", report.climb.gpu}};
+  json["calibrations"] = {json_of(report.one_slot), json_of(report.ring)};
+  json["parameters"] = {{"clock_mhz", rounded(report.parameters.clock_mhz, 0)},
+                        {"clock_recorded", report.parameters.clock_recorded},
+                        {"load_cycles", rounded(report.parameters.load, 0)},
+                        {"epilogue_128_cycles", rounded(report.parameters.epilogue_128, 0)},
+                        {"epilogue_256_cycles", rounded(report.parameters.epilogue_256, 0)}};
+  json["climb"] = json_of(report.climb_predictions);
+  json["slots"] = json_of(report.slot_predictions);
+  json["pictures"] = {{"two_roles", picture({.load = 2, .compute = 3}, 4)},
+                      {"three_roles", picture({.load = 2, .compute = 3, .store = 2}, 4)}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace ladder::model

@@ -1,0 +1,321 @@
+/// @file
+/// What is read from timelines and result files, what `predict` makes of it, and how it refuses.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include "common/host/results.hpp"
+#include "common/host/timeline.hpp"
+#include "common/model/calibration.hpp"
+#include "common/model/lessons.hpp"
+#include "common/model/picture.hpp"
+#include "common/model/predict.hpp"
+#include "common/model/report_file.hpp"
+#include "common/tests/temporary_directory.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using ladder::Run;
+using ladder::SpanKind;
+using ladder::Timeline;
+using ladder::model::calibrate;
+using ladder::model::Calibration;
+using ladder::model::kernel_of;
+using ladder::model::Parameters;
+using ladder::model::Prediction;
+using ladder::testing::TemporaryDirectory;
+
+namespace {
+
+constexpr double kHandOver = 30, kCopy = 70, kCompute = 50, kEpilogue = 40, kStore = 25;
+constexpr int kTiles = 2, kSteps = 3;
+
+/// Two tiles of C of three steps each, with one slot and two warpgroups, the second of which is later by 5.
+Timeline one_slot() {
+  Timeline timeline;
+  timeline.unit = "ns";
+  timeline.tiles[0] = kTiles;
+  ladder::TimelineLane loader{0, "loader", "", {}}, first{0, "compute 0", "", {}},
+      second{0, "compute 1", "", {}}, storer{0, "storer", "", {}};
+  double now = 0;
+  for (int tile = 0; tile < kTiles; ++tile) {
+    for (int step = 0; step < kSteps; ++step) {
+      loader.spans.push_back({SpanKind::wait, "wait free[0]", now, now + kHandOver});
+      loader.spans.push_back({SpanKind::load, "load", now + kHandOver, now + kHandOver + 10});
+      const double landed = now + kHandOver + kCopy;
+      first.spans.push_back({SpanKind::wait, "wait loaded[0]", now, landed});
+      first.spans.push_back({SpanKind::compute, "compute", landed, landed + kCompute - 5});
+      second.spans.push_back({SpanKind::wait, "wait loaded[0]", now, landed + 5});
+      second.spans.push_back({SpanKind::compute, "compute", landed + 5, landed + kCompute});
+      now = landed + kCompute;
+    }
+    first.spans.push_back({SpanKind::store, "stage", now, now + 5});
+    storer.spans.push_back({SpanKind::store, "store", now + 5, now + 5 + kStore});
+    now += kEpilogue - 5;  // the first warpgroup is through 5 earlier
+  }
+  timeline.lanes = {first, second, loader, storer};
+  return timeline;
+}
+
+/// One tile of C of four steps with two slots; compute is never drained.
+Timeline ring() {
+  Timeline timeline;
+  timeline.unit = "ns";
+  timeline.tiles[0] = 1;
+  ladder::TimelineLane loader{0, "loader", "", {}}, compute{0, "compute", "", {}},
+      storer{0, "storer", "", {}};
+  for (int step = 0; step < 4; ++step) {
+    const double now = 100.0 * step;
+    loader.spans.push_back({SpanKind::wait, "wait free[" + std::to_string(step % 2) + "]", now, now + 10});
+    loader.spans.push_back({SpanKind::load, "load", now + 10, now + 20});
+    compute.spans.push_back(
+        {SpanKind::wait, "wait loaded[" + std::to_string(step % 2) + "]", now + 30, now + 40});
+    compute.spans.push_back({SpanKind::compute, "compute", now + 40, now + 60});
+  }
+  compute.spans.push_back({SpanKind::compute, "compute", 400, 420});
+  storer.spans.push_back({SpanKind::store, "store", 450, 460});
+  timeline.lanes = {compute, loader, storer};
+  return timeline;
+}
+
+std::string written(const TemporaryDirectory& directory, const Timeline& timeline,
+                    ladder::TimelineFacts more = {}) {
+  ladder::TimelineFacts facts = {
+      {"lesson", "04_warp_specialized"}, {"settings", "slot_k=128"}, {"shape", "1x1x1"},
+      {"device", "NVIDIA H200"},         {"date", "2026-11-21"},     {"commit", "abc"}};
+  facts.insert(facts.end(), more.begin(), more.end());
+  const std::string path = directory.file("trace.json");
+  ladder::testing::write_bytes(path, ladder::to_trace_events(timeline, facts));
+  return path;
+}
+
+void refuses_trace(const std::string& path, const char* why) {
+  CHECK_THROWS_MATCHES(calibrate("--trace", path), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("--trace '" + path) && ContainsSubstring(why)));
+}
+
+struct Result {
+  int exit_code;
+  std::string out, err;
+};
+
+Result run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "predict");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  std::ostringstream out, err;
+  std::streambuf *const old_out = std::cout.rdbuf(out.rdbuf()), *const old_err = std::cerr.rdbuf(err.rdbuf());
+  const int exit_code = ladder::model::run_predict(static_cast<int>(argv.size()), argv.data());
+  std::cout.rdbuf(old_out);
+  std::cerr.rdbuf(old_err);
+  return {exit_code, out.str(), err.str()};
+}
+
+Run run_of(const std::string& lesson, ladder::Settings settings) {
+  Run run;
+  run.lesson = lesson;
+  run.core = "wgmma";
+  run.shape = {4096, 4096, 4096};
+  run.settings = std::move(settings);
+  run.time_us_median = 100;
+  run.sm_clock_mhz = 1000;
+  return run;
+}
+
+Prediction predict(const Run& run, const Parameters& parameters) {
+  return ladder::model::predict(run, kernel_of(run).value(), parameters, "NVIDIA H200");
+}
+
+}  // namespace
+
+TEST_CASE("A timeline with one slot says what a load and a step take") {
+  const TemporaryDirectory directory;
+  const Calibration found =
+      calibrate("--trace", written(directory, one_slot(), {{"sm_clock_mhz", "1500.5"}}));
+  CHECK(found.slots == 1);
+  CHECK(found.tiles == kTiles);
+  CHECK(found.steps_per_tile == kSteps);
+  CHECK(found.load.value() == Approx(kHandOver + kCopy));
+  CHECK(found.compute == Approx(kCompute));
+  CHECK(found.store == Approx(kStore));
+  CHECK(found.epilogue == Approx(kEpilogue));
+  CHECK(found.sm_clock_mhz.value() == Approx(1500.5));
+  CHECK(found.lesson == "04_warp_specialized");
+}
+
+TEST_CASE("A timeline with more slots hides the loads, and says what a step takes") {
+  const TemporaryDirectory directory;
+  const Calibration found = calibrate("--trace", written(directory, ring()));
+  CHECK(found.slots == 2);
+  CHECK_FALSE(found.load);
+  CHECK(found.compute == Approx(100));
+  CHECK(found.recorded == Approx(410));
+  CHECK_FALSE(found.sm_clock_mhz);
+}
+
+TEST_CASE("A timeline without what the model needs is refused by name") {
+  const TemporaryDirectory directory;
+  refuses_trace(directory.file("missing.json"), "cannot be read");
+  ladder::testing::write_bytes(directory.file("text.json"), "text");
+  refuses_trace(directory.file("text.json"), "is no timeline");
+  ladder::testing::write_bytes(directory.file("other.json"), "{\"runs\": []}");
+  refuses_trace(directory.file("other.json"), "is no timeline");
+
+  Timeline of_cpu = one_slot();
+  of_cpu.unit = "cycles";
+  refuses_trace(written(directory, of_cpu), "CPU device");
+  Timeline without_loader = one_slot();
+  without_loader.lanes.erase(without_loader.lanes.begin() + 2);
+  refuses_trace(written(directory, without_loader), "has no loader");
+  Timeline cut = one_slot();
+  cut.lanes[1].spans.resize(4);
+  refuses_trace(written(directory, cut), "the same number of steps");
+  Timeline uneven = one_slot();
+  uneven.tiles[0] = 4;
+  refuses_trace(written(directory, uneven), "6 loads for 4 tiles");
+}
+
+TEST_CASE("Times become cycles of the timeline's own clock, or of the fastest run") {
+  Calibration turns, ahead;
+  turns.load = 100;
+  turns.epilogue = 10;
+  ahead.epilogue = 20;
+  ladder::ResultFile climb;
+  climb.runs = {run_of("02_tiled", {}), run_of("02_tiled", {})};
+  climb.runs[1].sm_clock_mhz = 2000;
+  Parameters parameters = parameters_from(turns, ahead, climb);
+  CHECK(parameters.load == Approx(200));
+  CHECK(parameters.epilogue_128 == Approx(20));
+  CHECK(parameters.epilogue_256 == Approx(40));
+  CHECK_FALSE(parameters.clock_recorded);
+
+  turns.sm_clock_mhz = ahead.sm_clock_mhz = 1500;
+  parameters = parameters_from(turns, ahead, climb);
+  CHECK(parameters.load == Approx(150));
+  CHECK(parameters.clock_recorded);
+
+  turns.load.reset();
+  CHECK_THROWS_AS(parameters_from(turns, ahead, climb), std::invalid_argument);
+}
+
+TEST_CASE("A kernel's time is that of its busiest block, or of the tensor cores of its SM") {
+  // 4096 cubed in tiles of 128 x 128: 1024, of which a block gets 4 and an SM 8, of 64 steps of 512 cycles.
+  const Parameters slow{.load = 2000}, fast{.load = 100};
+  CHECK(predict(run_of("02_tiled", {}), slow).cycles == Approx(4 * 64 * (2000 + 512)));
+  CHECK(predict(run_of("02_tiled", {}), slow).bound == "load + compute");
+  CHECK(predict(run_of("02_tiled", {}), fast).cycles == Approx(8 * 64 * 512));
+  CHECK(predict(run_of("02_tiled", {}), fast).bound == "tensor cores");
+
+  // One block an SM, tiles of 128 x 256: 4 of 64 steps of 1024 cycles. Three slots have two loads in flight.
+  const Prediction two = predict(run_of("05_ws_double_buffer", {{"slots", "2"}}), slow);
+  CHECK(two.cycles == Approx(256 * 2000 + 1024).epsilon(0.01));
+  CHECK(two.bound == "load");
+  const Prediction three = predict(run_of("05_ws_double_buffer", {{"slots", "3"}}), slow);
+  CHECK(three.cycles == Approx(256 * 1024 + 2000).epsilon(0.01));
+  CHECK(three.us == Approx(three.cycles / 1000));
+  CHECK(three.error_percent == Approx(three.us - 100));
+}
+
+TEST_CASE("Slots of lesson 03 that leave no room for a second block cost one") {
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "3"}}))->blocks_per_sm == 2);
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "4"}}))->blocks_per_sm == 1);
+}
+
+TEST_CASE("Runs that the model does not cover have no kernel") {
+  Run run = run_of("02_tiled", {});
+  run.core = "fma";
+  CHECK_FALSE(kernel_of(run));
+  CHECK_FALSE(kernel_of(run_of("01_naive", {})));
+  CHECK_FALSE(kernel_of(run_of("03_double_buffer", {{"copy", "cg"}})));
+  CHECK_FALSE(kernel_of(run_of("05_ws_double_buffer", {{"ratio", "1:3"}})));
+  run = run_of("06_clusters_dsmem", {});
+  run.choice = "64x128";
+  CHECK_FALSE(kernel_of(run));
+  run.choice = "128x256, cluster 2x1";
+  CHECK(kernel_of(run));
+  CHECK_THROWS_AS(ladder::model::predict(run, *kernel_of(run), {}, "NVIDIA T4"), std::invalid_argument);
+}
+
+TEST_CASE("The recorded predictions are those of the recorded results") {
+  const std::string results = LADDER_RESULTS_DIR;
+  const auto newest = ladder::newest_result_file(results);
+  REQUIRE(newest);
+  const std::string path = results + "/model/" + std::filesystem::path(*newest).filename().string();
+  INFO("bring it up to date: build/bin/predict --lessons --json " << path);
+  CHECK(ladder::testing::read_bytes(path) == to_json(ladder::model::report_on(results)));
+}
+
+TEST_CASE("The model tells the rings of lesson 05 apart, within a fifth of what was measured") {
+  int checked = 0;
+  for (const Prediction& prediction : ladder::model::report_on(LADDER_RESULTS_DIR).slot_predictions) {
+    if (prediction.run.lesson != "05_ws_double_buffer") continue;
+    CHECK(std::abs(prediction.error_percent) < 20);
+    CHECK(prediction.bound == (prediction.kernel.slots == 2 ? "load" : "tensor cores"));
+    ++checked;
+  }
+  CHECK(checked > 0);
+}
+
+TEST_CASE("A picture has a line for each role, in one scale") {
+  CHECK(ladder::model::draw_with_slots({.load = 20, .compute = 30}, {1, 2}, 2) ==
+        std::vector<std::string>{
+            "1 slot, 100",
+            "load     " + std::string(16, '0') + std::string(24, '.') + std::string(16, '1') +
+                std::string(24, '.'),
+            "compute  " + std::string(16, '.') + std::string(24, '0') + std::string(16, '.') +
+                std::string(24, '1'),
+            "2 slots, 80", "load     " + std::string(16, '0') + std::string(16, '1') + std::string(32, '.'),
+            "compute  " + std::string(16, '.') + std::string(24, '0') + std::string(24, '1')});
+  const auto three_roles = ladder::model::draw({{{0, 1}, {1, 2}, {2, 3}}}, 1);
+  CHECK(three_roles == std::vector<std::string>{"load     0..", "compute  .0.", "store    ..0"});
+  CHECK(ladder::model::draw({}, 1).front() == "load     ");
+}
+
+TEST_CASE("predict prints a row for each number of slots") {
+  const Result result =
+      run({"--load", "300", "--compute", "450", "--store", "200", "--tiles", "64", "--slots", "1,2"});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("1       48200") && ContainsSubstring("2       29300"));
+}
+
+TEST_CASE("predict reads a timeline and says which row was recorded") {
+  const TemporaryDirectory directory;
+  const Result result = run({"--trace", written(directory, one_slot()), "--slots", "2"});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("100 ns, from a slot's release") && ContainsSubstring("recorded"));
+  CHECK_THAT(run({"--trace", written(directory, ring())}).out, ContainsSubstring("hidden behind compute"));
+}
+
+TEST_CASE("predict writes what the pages are made from") {
+  const TemporaryDirectory directory;
+  const Result result = run({"--lessons", "--json", directory.file("model.json")});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("05_ws_double_buffer"));
+  CHECK_THAT(ladder::testing::read_bytes(directory.file("model.json")), ContainsSubstring("\"pictures\""));
+}
+
+TEST_CASE("predict names the argument that is wrong") {
+  const TemporaryDirectory directory;
+  const auto refuses = [](const std::vector<std::string>& arguments, const char* name) {
+    const Result result = run(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, ContainsSubstring(name));
+  };
+  refuses({}, "--load and --compute");
+  refuses({"--load", "1"}, "--load and --compute");
+  refuses({"--load", "-1", "--compute", "2"}, "load: -1");
+  refuses({"--load", "nan", "--compute", "2"}, "load: nan");
+  refuses({"--load", "1", "--compute", "2", "--slots", "0"}, "--slots");
+  refuses({"--load", "1", "--compute", "2", "--tiles", "-3"}, "--tiles");
+  refuses({"--load", "1", "--compute", "2", "--json", "x.json"}, "--json");
+  refuses({"--lessons", "--timeline"}, "--timeline");
+  refuses({"--lessons", "--results", directory.file("")}, "--results");
+  refuses({"--trace", directory.file("none.json")}, "--trace");
+}
