@@ -19,8 +19,8 @@ The file is looked for in docs/results. The words after it:
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
-In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, and `<!-- profile: ... -->` for that of
-profile_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
+In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
+profile_table.py, and `<!-- model: ... -->` for those of model_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
 CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -31,13 +31,14 @@ from statistics import geometric_mean
 
 from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
                          replaced, row_title, shape, shape_title, write)
+from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from profile_table import profile_table
 from timeline_table import timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-OPEN, CLOSE = re.compile(r"<!-- (table|timeline|profile): (.*?) *-->\n"), "<!-- end -->"
+OPEN, CLOSE = re.compile(r"<!-- (table|timeline|profile|model): (.*?) *-->\n"), "<!-- end -->"
 
 
 class Request:
@@ -191,6 +192,8 @@ def lines_for(line, kind, words):
         return timeline_table(words, RESULTS / "traces")
     if kind == "profile":
         return profile_table(line, words, RESULTS / "profiles")
+    if kind == "model":
+        return model_table(line, words, RESULTS / "model")
     return Request(line, words).table()
 
 

@@ -256,5 +256,57 @@ class Profiles(WithResults):
             self.filled("<!-- profile: only=lesson:06_z -->\n<!-- end -->")
 
 
+class Models(WithResults):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "model").mkdir()
+
+    @staticmethod
+    def prediction(size, slots, error, **more):
+        return {"lesson": "05_y", "settings": {"group": "16"}, "m": size, "n": size, "k": size, "slots": slots,
+                "bound": "load", "predicted_us": 90.4, "measured_us": 100.2, "error_percent": error, **more}
+
+    def record_model(self, **more):
+        model = {"date": "today", "commit": "abc", "gpu": "G",
+                 "calibrations": [{"lesson": "04_x", "slots": 1, "load_ns": 957.0, "compute_ns": 867.0, "store_ns": 914.0,
+                                   "epilogue_ns": 1334.0, "commit": "abc"},
+                                  {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
+                                   "epilogue_ns": 1945.0, "commit": "abc"}],
+                 "parameters": {"clock_mhz": 1980.0, "clock_recorded": False, "load_cycles": 1895.0,
+                                "epilogue_128_cycles": 2642.0, "epilogue_256_cycles": 3851.0},
+                 "climb": [], "slots": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
+        (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
+
+    def test_a_kernel_has_a_row_and_a_size_has_columns(self):
+        self.record_model(slots=[self.prediction(64, 2, -9.8), self.prediction(128, 2, 5.0, bound="tensor cores"),
+                                 self.prediction(128, 3, 0.2)])
+        text = self.filled("<!-- model: slots -->\n<!-- end -->")
+        self.assertIn("| [05_y](../05_y/) | 2 | load or tensor cores | 90 | 100 | −10 % | 90 | 100 | +5 % |", text)
+        self.assertIn("| [05_y](../05_y/) | 3 | load |  |  |  | 90 | 100 | +0 % |", text)
+
+    def test_a_load_that_is_hidden_is_said_to_be(self):
+        self.record_model()
+        text = self.filled("<!-- model: calibration -->\n<!-- end -->")
+        self.assertIn("| [04_x](results/traces/04_x.json) | 1 | 957 | 867 | 914 | 1334 |", text)
+        self.assertIn("| 4 | hidden | 657 |", text)
+        self.assertIn("At 1980 MHz (the highest of the climb", text)
+
+    def test_a_picture_comes_with_its_command(self):
+        self.record_model()
+        self.assertIn("```\n$ predict --x\n1 slot\nload 0\n```", self.filled("<!-- model: picture two -->\n<!-- end -->"))
+
+    def test_what_a_request_names_must_exist(self):
+        with self.assertRaisesRegex(BadInput, "holds no predictions"):
+            self.filled("<!-- model: slots -->\n<!-- end -->")
+        self.record_model()
+        with self.assertRaisesRegex(BadInput, "picture three: there is two"):
+            self.filled("<!-- model: picture three -->\n<!-- end -->")
+        with self.assertRaisesRegex(BadInput, "asks for neither"):
+            self.filled("<!-- model: -->\n<!-- end -->")
+        (self.folder / "model" / "2027.json").write_text("{}", encoding="utf-8")
+        with self.assertRaisesRegex(BadInput, "2027.json: is no file of predictions: 'date' is missing"):
+            self.filled("<!-- model: slots -->\n<!-- end -->")
+
+
 if __name__ == "__main__":
     unittest.main()

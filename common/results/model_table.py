@@ -1,0 +1,98 @@
+"""What the cost model predicts, from the newest file that `predict --lessons --json` wrote into docs/results/model.
+
+    <!-- model: climb -->                what the climb's kernels should take and took, for each size
+    <!-- model: slots -->                the same for the numbers of slots of lessons 03, 04 and 05
+    <!-- model: calibration -->          the times that were read from timelines
+    <!-- model: picture two_roles -->    a drawing, with the command that draws it (two_roles, three_roles)
+    <!-- end -->
+"""
+import json
+
+from climb_table import BadInput, shape, shape_title
+from page_requests import markdown
+
+NAMED_SETTINGS = ("copy", "slot_k")  # what tells the kernels of one lesson apart, besides the slots
+
+
+def read_model(folder):
+    path = max(folder.glob("*.json"), default=None)
+    if path is None:
+        raise BadInput(f"{folder}: holds no predictions; `predict --lessons --json` writes them")
+    try:
+        model = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("date", "commit", "gpu", "calibrations", "parameters", "climb", "slots", "pictures"):
+            if key not in model:
+                raise BadInput(f"{path}: is no file of predictions: '{key}' is missing")
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{path}: is no file of predictions: {error}") from error
+    return model
+
+
+def kernel(prediction):
+    """What makes a row: the lesson with its link, the settings that matter, and the slots."""
+    name = f"[{prediction['lesson']}](../{prediction['lesson']}/)"
+    details = [f"{key} {prediction['settings'][key]}" for key in NAMED_SETTINGS if key in prediction["settings"]]
+    return ", ".join([name] + details), prediction["slots"]
+
+
+def error(prediction):
+    return f"{prediction['error_percent']:+.0f} %".replace("-", "−")
+
+
+def predictions(model, which):
+    """One row for each kernel; for each size what was predicted, what was measured, and the error."""
+    list_ = model[which]
+    sizes = list(dict.fromkeys(shape(prediction) for prediction in list_))
+    by_place = {(kernel(prediction), shape(prediction)): prediction for prediction in list_}
+    header = ["kernel", "slots", "takes the time"]
+    for size in sizes:
+        header += [f"{shape_title(size)}: predicted, µs", "measured", "error"]
+    rows = []
+    for key in dict.fromkeys(kernel(prediction) for prediction in list_):
+        bounds = dict.fromkeys(prediction["bound"] for prediction in list_ if kernel(prediction) == key)
+        row = [key[0], str(key[1]), " or ".join(bounds)]
+        for size in sizes:
+            found = by_place.get((key, size))
+            row += [f"{found['predicted_us']:.0f}", f"{found['measured_us']:.0f}", error(found)] if found else [""] * 3
+        rows.append(row)
+    return markdown(header, rows) + ["", origin(model)]
+
+
+def calibration(model):
+    """The roles' times in each timeline, and the two numbers that the predictions are made with."""
+    rows = []
+    for found in model["calibrations"]:
+        load = f"{found['load_ns']:.0f}" if found["load_ns"] is not None else "hidden"
+        rows.append([f"[{found['lesson']}](results/traces/{found['lesson']}.json)", str(found["slots"]), load] +
+                    [f"{found[key]:.0f}" for key in ("compute_ns", "store_ns", "epilogue_ns")])
+    parameters = model["parameters"]
+    clock = "recorded with them" if parameters["clock_recorded"] else \
+        "the highest of the climb, because these timelines do not say their own"
+    return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
+        "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
+        f"epilogue {parameters['epilogue_128_cycles']:.0f} (128 × 128) and {parameters['epilogue_256_cycles']:.0f} "
+        f"(128 × 256). {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
+
+
+def picture(model, name):
+    if name not in model["pictures"]:
+        raise BadInput(f"model: picture {name}: there is {', '.join(model['pictures'])}")
+    drawn = model["pictures"][name]
+    return ["```", f"$ {drawn['command']}"] + drawn["lines"] + ["```"]
+
+
+def origin(model):
+    return (f"{model['gpu']}, {model['date']}, commit `{model['commit']}`; measured times from the result files, predicted "
+            "ones by `predict --lessons` for the clock that each kernel was measured at.")
+
+
+def model_table(line, words, folder):
+    """The lines that stand for `<!-- model: WORDS -->`; the newest file of `folder` is read."""
+    model = read_model(folder)
+    if words in (["climb"], ["slots"]):
+        return predictions(model, words[0])
+    if words == ["calibration"]:
+        return calibration(model)
+    if len(words) == 2 and words[0] == "picture":
+        return picture(model, words[1])
+    raise BadInput(f"{line}: asks for neither climb, slots, calibration nor picture NAME")
