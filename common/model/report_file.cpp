@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Figures are rounded to what the pages show, so that every compiler writes the same file.
+/// Figures are rounded a little finer than the pages show them, so that every compiler writes the same file.
 double rounded(double value, int digits) {
   const double scale = std::pow(10, digits);
   return std::round(value * scale) / scale;
@@ -31,10 +31,10 @@ Json json_of(const std::vector<Prediction>& predictions) {
                     {"slots", prediction.kernel.slots},
                     {"blocks_per_sm", prediction.kernel.blocks_per_sm},
                     {"bound", prediction.bound},
-                    {"predicted_us", rounded(prediction.us, 1)},
-                    {"measured_us", rounded(*run.time_us_median, 1)},
+                    {"predicted_us", rounded(prediction.us, 3)},
+                    {"measured_us", rounded(*run.time_us_median, 3)},
                     {"sm_clock_mhz", rounded(*run.sm_clock_mhz, 0)},
-                    {"error_percent", rounded(prediction.error_percent, 1)}});
+                    {"error_percent", rounded(prediction.error_percent, 2)}});
   }
   return list;
 }
