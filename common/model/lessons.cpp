@@ -91,12 +91,13 @@ std::optional<Kernel> kernel_of(const Run& run) {
   return std::nullopt;
 }
 
-Parameters parameters_from(const Calibration& one_slot, const Calibration& ring, const ResultFile& climb) {
+Parameters parameters_from(const Calibration& one_slot, const Calibration& ring, const Calibration& clusters,
+                           const ResultFile& climb) {
   if (!one_slot.load)
     throw std::invalid_argument(one_slot.lesson +
                                 ": its timeline has more than one slot, so that loads are hidden");
   Parameters parameters;
-  parameters.clock_recorded = one_slot.sm_clock_mhz && ring.sm_clock_mhz;
+  parameters.clock_recorded = one_slot.sm_clock_mhz && ring.sm_clock_mhz && clusters.sm_clock_mhz;
   double highest = 0;
   for (const Run& run : climb.runs) highest = std::max(highest, run.sm_clock_mhz.value_or(0));
   const auto cycles = [&](const Calibration& from, double ns) {
@@ -104,8 +105,9 @@ Parameters parameters_from(const Calibration& one_slot, const Calibration& ring,
   };
   parameters.clock_mhz = parameters.clock_recorded ? *one_slot.sm_clock_mhz : highest;
   parameters.load = cycles(one_slot, *one_slot.load);
-  parameters.epilogue_128 = cycles(one_slot, one_slot.epilogue);
-  parameters.epilogue_256 = cycles(ring, ring.epilogue);
+  parameters.epilogue_04 = cycles(one_slot, one_slot.epilogue);
+  parameters.epilogue_05 = cycles(ring, ring.epilogue);
+  parameters.epilogue_06 = cycles(clusters, clusters.epilogue);
   return parameters;
 }
 
@@ -119,7 +121,9 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
             tiles_of_sm = rounded_up(tiles, sms);
 
   const Pipeline pipeline = ring_of(kernel.slots, parameters.load, kernel.step_cycles());
-  const double epilogue = kernel.tile_n == 256 ? parameters.epilogue_256 : parameters.epilogue_128;
+  const double epilogue = run.lesson == "06_clusters_dsmem"     ? parameters.epilogue_06
+                          : run.lesson == "05_ws_double_buffer" ? parameters.epilogue_05
+                                                                : parameters.epilogue_04;
   const double block = kernel.persistent
                            ? *closed_form(pipeline, tiles_of_block * steps) + tiles_of_block * epilogue
                            : tiles_of_block * (*closed_form(pipeline, steps) + epilogue);
@@ -145,7 +149,8 @@ Report report_on(const std::string& directory) {
   const fs::path traces = fs::path(directory) / "traces";
   report.one_slot = calibrate("--results", (traces / "04_warp_specialized.json").string());
   report.ring = calibrate("--results", (traces / "05_ws_double_buffer.json").string());
-  report.parameters = parameters_from(report.one_slot, report.ring, report.climb);
+  report.clusters = calibrate("--results", (traces / "06_clusters_dsmem.json").string());
+  report.parameters = parameters_from(report.one_slot, report.ring, report.clusters, report.climb);
   report.climb_predictions = predictions(report.climb, report.parameters);
   for (const char* experiment : {"slots", "slot_k", "ring"}) {
     const std::optional<std::string> path = newest_experiment(directory, experiment);

@@ -33,16 +33,19 @@ std::optional<Kernel> kernel_of(const Run& run);
 /// What is taken from timelines, in clocks of an SM.
 struct Parameters {
   double load = 0;  ///< from the release of a slot until the next tile has landed in it
-  /// Between the last step of a tile of C and the first of the next: of 128 x 128 (04) and of 128 x 256 (05).
-  double epilogue_128 = 0, epilogue_256 = 0;
+  /// Between the last step of a tile of C and the first of the next. 02 and 03, which have no timeline, are
+  /// given that of 04, whose tile of C is as large.
+  double epilogue_04 = 0, epilogue_05 = 0, epilogue_06 = 0;
   double clock_mhz = 0;         ///< of the timelines
   bool clock_recorded = false;  ///< else it is the highest clock of the result file
 };
 
 /// @param one_slot of lesson 04, where every load is seen
 /// @param ring of lesson 05
+/// @param clusters of lesson 06
 /// @throws std::invalid_argument if the first has more than one slot
-Parameters parameters_from(const Calibration& one_slot, const Calibration& ring, const ResultFile& climb);
+Parameters parameters_from(const Calibration& one_slot, const Calibration& ring, const Calibration& clusters,
+                           const ResultFile& climb);
 
 /// A kernel's time on one shape.
 struct Prediction {
@@ -62,7 +65,7 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
 /// Predictions for what a directory of results holds (docs/results).
 struct Report {
   ResultFile climb;  ///< the newest one, and what was calibrated from the timelines beside it
-  Calibration one_slot, ring;
+  Calibration one_slot, ring, clusters;
   Parameters parameters;
   std::vector<Prediction> climb_predictions;
   std::vector<Prediction> slot_predictions;  ///< of the experiments with the slots of 03, 04 and 05

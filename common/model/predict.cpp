@@ -144,10 +144,10 @@ int print_lessons(const Options& options) {
   const Report report = report_on(options.results);
   const Parameters& parameters = report.parameters;
   std::cout << report.climb.gpu << ", " << report.climb.date << ", commit " << report.climb.commit << "\n"
-            << "From the timelines: load " << fixed(parameters.load, 0) << " cycles, epilogue "
-            << fixed(parameters.epilogue_128, 0) << " cycles for 128 x 128 and "
-            << fixed(parameters.epilogue_256, 0) << " for 128 x 256,\nat " << fixed(parameters.clock_mhz, 0)
-            << (parameters.clock_recorded ? " MHz\n" : " MHz, the highest clock of the climb\n")
+            << "From the timelines, in cycles: load " << fixed(parameters.load, 0) << "; epilogue "
+            << fixed(parameters.epilogue_04, 0) << " (04), " << fixed(parameters.epilogue_05, 0) << " (05), "
+            << fixed(parameters.epilogue_06, 0) << " (06); at " << fixed(parameters.clock_mhz, 0)
+            << (parameters.clock_recorded ? " MHz.\n" : " MHz, the\nhighest clock of the climb.\n")
             << "Predicted times are for the clock that each kernel was measured at.\n\n";
   print_predictions(std::cout, report.climb_predictions);
   std::cout << "\n";

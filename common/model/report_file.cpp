@@ -34,7 +34,7 @@ Json json_of(const std::vector<Prediction>& predictions) {
                     {"predicted_us", rounded(prediction.us, 3)},
                     {"measured_us", rounded(*run.time_us_median, 3)},
                     {"sm_clock_mhz", rounded(*run.sm_clock_mhz, 0)},
-                    {"error_percent", rounded(prediction.error_percent, 2)}});
+                    {"error_percent", rounded(prediction.error_percent, 4)}});
   }
   return list;
 }
@@ -64,12 +64,13 @@ Json picture(const Pipeline& pipeline, int tiles) {
 
 std::string to_json(const Report& report) {
   Json json = {{"date", report.climb.date}, {"commit", report.climb.commit}, {"gpu", report.climb.gpu}};
-  json["calibrations"] = {json_of(report.one_slot), json_of(report.ring)};
+  json["calibrations"] = {json_of(report.one_slot), json_of(report.ring), json_of(report.clusters)};
   json["parameters"] = {{"clock_mhz", rounded(report.parameters.clock_mhz, 0)},
                         {"clock_recorded", report.parameters.clock_recorded},
                         {"load_cycles", rounded(report.parameters.load, 0)},
-                        {"epilogue_128_cycles", rounded(report.parameters.epilogue_128, 0)},
-                        {"epilogue_256_cycles", rounded(report.parameters.epilogue_256, 0)}};
+                        {"epilogue_04_cycles", rounded(report.parameters.epilogue_04, 0)},
+                        {"epilogue_05_cycles", rounded(report.parameters.epilogue_05, 0)},
+                        {"epilogue_06_cycles", rounded(report.parameters.epilogue_06, 0)}};
   json["climb"] = json_of(report.climb_predictions);
   json["slots"] = json_of(report.slot_predictions);
   json["pictures"] = {{"two_roles", picture({.load = 2, .compute = 3}, 4)},

@@ -182,26 +182,30 @@ TEST_CASE("A timeline without what the model needs is refused by name") {
 }
 
 TEST_CASE("Times become cycles of the timeline's own clock, or of the fastest run") {
-  Calibration turns, ahead;
+  Calibration turns, ahead, clusters;
   turns.load = 100;
   turns.epilogue = 10;
   ahead.epilogue = 20;
+  clusters.epilogue = 30;
   ladder::ResultFile climb;
   climb.runs = {run_of("02_tiled", {}), run_of("02_tiled", {})};
   climb.runs[1].sm_clock_mhz = 2000;
-  Parameters parameters = parameters_from(turns, ahead, climb);
+  Parameters parameters = parameters_from(turns, ahead, clusters, climb);
   CHECK(parameters.load == Approx(200));
-  CHECK(parameters.epilogue_128 == Approx(20));
-  CHECK(parameters.epilogue_256 == Approx(40));
+  CHECK(parameters.epilogue_04 == Approx(20));
+  CHECK(parameters.epilogue_05 == Approx(40));
+  CHECK(parameters.epilogue_06 == Approx(60));
   CHECK_FALSE(parameters.clock_recorded);
 
   turns.sm_clock_mhz = ahead.sm_clock_mhz = 1500;
-  parameters = parameters_from(turns, ahead, climb);
+  CHECK_FALSE(parameters_from(turns, ahead, clusters, climb).clock_recorded);
+  clusters.sm_clock_mhz = 1500;
+  parameters = parameters_from(turns, ahead, clusters, climb);
   CHECK(parameters.load == Approx(150));
   CHECK(parameters.clock_recorded);
 
   turns.load.reset();
-  CHECK_THROWS_AS(parameters_from(turns, ahead, climb), std::invalid_argument);
+  CHECK_THROWS_AS(parameters_from(turns, ahead, clusters, climb), std::invalid_argument);
 }
 
 TEST_CASE("A kernel's time is that of its busiest block, or of the tensor cores of its SM") {

@@ -59,7 +59,7 @@ def predictions(model, which):
 
 
 def calibration(model):
-    """The roles' times in each timeline, and the two numbers that the predictions are made with."""
+    """The roles' times in each timeline, and the numbers that the predictions are made with."""
     rows = []
     for found in model["calibrations"]:
         load = f"{found['load_ns']:.0f}" if found["load_ns"] is not None else "hidden"
@@ -70,8 +70,8 @@ def calibration(model):
         "the highest of the climb, because these timelines do not say their own"
     return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
         "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
-        f"epilogue {parameters['epilogue_128_cycles']:.0f} (128 × 128) and {parameters['epilogue_256_cycles']:.0f} "
-        f"(128 × 256). {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
+        f"epilogue {parameters['epilogue_04_cycles']:.0f}, {parameters['epilogue_05_cycles']:.0f} and "
+        f"{parameters['epilogue_06_cycles']:.0f}. {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
 
 
 def picture(model, name):

@@ -4,7 +4,7 @@
 #
 #   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER [NAME...]]]      (default: build docs/results, and all)
 #
-# NAME is climb, timelines or one of the experiments below.
+# NAME is climb, timelines, model or one of the experiments below.
 #
 # Needs a GPU and a build for it. Takes a few minutes. Afterwards: common/results/page_tables.py brings the pages up to date.
 set -euo pipefail
@@ -15,7 +15,7 @@ results=${2:-$repository/docs/results}
 
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200" becomes h200
-mkdir -p "$results/experiments" "$results/traces"
+mkdir -p "$results/experiments" "$results/traces" "$results/model"
 readonly only=" ${*:3} "
 wanted() { [[ $only == "  " || $only == *" $1 "* ]]; }
 
@@ -72,3 +72,8 @@ timeline() {
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
+
+# What the cost model predicts for all of these.
+if wanted model; then
+  "$programs/predict" --lessons --results "$results" --json "$results/model/$name.json"
+fi

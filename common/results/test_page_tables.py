@@ -273,7 +273,8 @@ class Models(WithResults):
                                   {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
                                    "epilogue_ns": 1945.0, "commit": "abc"}],
                  "parameters": {"clock_mhz": 1980.0, "clock_recorded": False, "load_cycles": 1895.0,
-                                "epilogue_128_cycles": 2642.0, "epilogue_256_cycles": 3851.0},
+                                "epilogue_04_cycles": 2642.0, "epilogue_05_cycles": 3851.0,
+                                "epilogue_06_cycles": 4914.0},
                  "climb": [], "slots": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
         (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
 
