@@ -67,7 +67,7 @@ def calibration(model):
                     [f"{found[key]:.0f}" for key in ("compute_ns", "store_ns", "epilogue_ns")])
     parameters = model["parameters"]
     clock = "recorded with them" if parameters["clock_recorded"] else \
-        "the highest of the climb, because these timelines do not say their own"
+        "the highest of the climb, because these timelines do not say their own; at a lower one all would be fewer"
     return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
         "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
         f"epilogue {parameters['epilogue_04_cycles']:.0f}, {parameters['epilogue_05_cycles']:.0f} and "
