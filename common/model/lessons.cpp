@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "common/host/text.hpp"
+
 namespace ladder::model {
 namespace {
 
@@ -32,6 +34,11 @@ int rounded_up(int dividend, int divisor) { return (dividend + divisor - 1) / di
 std::string setting(const Run& run, const std::string& name, const std::string& otherwise) {
   const auto found = run.settings.find(name);
   return found == run.settings.end() ? otherwise : found->second;
+}
+
+int number_of(const Run& run, const std::string& name, const std::string& otherwise) {
+  constexpr uint64_t kMost = 1000;
+  return static_cast<int>(parse_number(run.lesson + ", " + name, setting(run, name, otherwise), 1, kMost));
 }
 
 std::vector<Prediction> predictions(const ResultFile& file, const Parameters& parameters) {
@@ -74,17 +81,17 @@ std::optional<Kernel> kernel_of(const Run& run) {
     const std::string copy = setting(run, "copy", "memcpy_async");
     if ((copy != "memcpy_async" && copy != "primitives") || setting(run, "bytes", "16") != "16")
       return std::nullopt;
-    const int slots = std::stoi(setting(run, "slots", "2"));
+    const int slots = number_of(run, "slots", "2");
     return Kernel{128,  128, 64, slots, slots <= 3 ? 2 : 1,
                   false};  // four slots of 32 KB leave no room for a second block
   }
   if (run.lesson == "04_warp_specialized")
-    return Kernel{128, 128, std::stoi(setting(run, "slot_k", "128")), 1, 2, true};
+    return Kernel{128, 128, number_of(run, "slot_k", "128"), 1, 2, true};
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
         setting(run, "epilogue", "none") != "none")
       return std::nullopt;
-    return Kernel{128, 256, 64, std::stoi(setting(run, "slots", "4")), 1, true};
+    return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }
   if (run.lesson == "06_clusters_dsmem" && run.choice.rfind("128x256", 0) == 0)
     return Kernel{128, 256, 64, 4, 1, true};

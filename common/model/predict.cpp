@@ -1,5 +1,5 @@
 /// @file
-/// The command line of `predict`, its tables and its file.
+/// The command line of `predict`, and its tables.
 #include "common/model/predict.hpp"
 
 #include <CLI/CLI.hpp>
@@ -97,7 +97,7 @@ void print_calibration(std::ostream& out, const Calibration& found) {
 int print_trace(const Options& options) {
   const Calibration found = calibrate("--trace", options.trace);
   print_calibration(std::cout, found);
-  const double load = found.load.value_or(options.load);
+  const double load = options.load != 0 ? options.load : found.load.value_or(0);
   if (load == 0) return kExitOk;
 
   std::cout << "\n";

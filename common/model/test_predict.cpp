@@ -244,6 +244,8 @@ TEST_CASE("Runs that the model does not cover have no kernel") {
   run.choice = "128x256, cluster 2x1";
   CHECK(kernel_of(run));
   CHECK_THROWS_AS(ladder::model::predict(run, *kernel_of(run), {}, "NVIDIA T4"), std::invalid_argument);
+  CHECK_THROWS_MATCHES(kernel_of(run_of("05_ws_double_buffer", {{"slots", "many"}})), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("05_ws_double_buffer, slots")));
 }
 
 TEST_CASE("The recorded predictions are those of the recorded results") {
@@ -293,7 +295,11 @@ TEST_CASE("predict reads a timeline and says which row was recorded") {
   const Result result = run({"--trace", written(directory, one_slot()), "--slots", "2"});
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.out, ContainsSubstring("100 ns, from a slot's release") && ContainsSubstring("recorded"));
-  CHECK_THAT(run({"--trace", written(directory, ring())}).out, ContainsSubstring("hidden behind compute"));
+  const std::string hidden = written(directory, ring());
+  CHECK_THAT(run({"--trace", hidden}).out,
+             ContainsSubstring("hidden behind compute") && !ContainsSubstring("recorded\n"));
+  CHECK_THAT(run({"--trace", hidden, "--load", "200", "--slots", "2"}).out,
+             ContainsSubstring("2            0.8                    200  recorded"));
 }
 
 TEST_CASE("predict writes what the pages are made from") {
