@@ -3,6 +3,7 @@
 /// broken rule. Lessons never include this header. Programs and tests include it only where they are built
 /// for the CPU device.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -34,10 +35,11 @@ std::vector<Schedule> fixed_schedules();
 
 struct Options {
   Schedule schedule;
-  int os_threads = 0;        ///< 0: one for each core; a cluster always stays on one OS thread
-  bool check_races = false;  ///< happens-before checking; needs lessons compiled with instrumentation
-  bool count = false;        ///< counters of plain accesses; needs the same
-  bool trace = false;        ///< keep the virtual-time spans of the first cluster
+  int os_threads = 0;         ///< 0: one for each core; a cluster always stays on one OS thread
+  bool check_races = false;   ///< happens-before checking; needs lessons compiled with instrumentation
+  bool count = false;         ///< counters of plain accesses; needs the same
+  bool trace = false;         ///< keep the virtual-time spans of the first cluster
+  bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
 };
 void set_options(const Options&);
 const Options& options();
@@ -79,9 +81,41 @@ struct Span {
 };
 const std::vector<Span>& last_trace();
 
-/// A kernel broke a rule. what() names the kernel, the block, warp and lane, the source line and the rule;
-/// for a deadlock who waits where, on which barrier, slot and phase; and the schedule, so that the run can be
-/// repeated.
+// --- streams ----------------------------------------------------------------------------------------------
+//
+// Options::schedule.landing says when queued work of streams runs: late, only what a wait of the host needs;
+// eager, as soon as it may; random, a seeded choice at each call. The legacy default stream runs at once.
+
+/// Faults to test with: the `nth` call of `function` from now on, counted from 1, does nothing and returns
+/// `error`, a cudaError_t.
+void fail_call(const std::string& function, int nth, int error);
+
+/// What the program has made and not given back. Default streams and default pools do not count.
+struct LiveResources {
+  size_t device_bytes = 0;  ///< that are in use; not what pools have reserved beyond
+  size_t pinned_bytes = 0;
+  size_t streams = 0, events = 0, graphs = 0, pools = 0;
+};
+LiveResources live_resources();
+
+/// An operation of a stream on the virtual timeline: each device has one engine for uploads, one for
+/// downloads, one for copies to other devices, and its SMs, which run one kernel at a time. Work is scheduled
+/// in the order in which it was enqueued.
+struct StreamSpan {
+  int device = 0;
+  std::string stream;  ///< "stream 1", "legacy stream", ...
+  std::string kind;    ///< upload, download, copy, kernel, host, memset, allreduce
+  std::string name;
+  double begin_us = 0, end_us = 0;
+};
+/// Of all work enqueued since the last call. Runs what is still queued.
+std::vector<StreamSpan> take_stream_trace();
+/// The virtual time at which all work enqueued so far has ended. Runs what is still queued.
+double stream_time_us();
+
+/// A kernel, or the host, broke a rule. what() names the kernel, the block, warp and lane, the source line
+/// and the rule; for a deadlock who waits where, on which barrier, slot and phase; or the call, the stream
+/// and the memory; and the schedule, so that the run can be repeated.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

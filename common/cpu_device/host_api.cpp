@@ -105,6 +105,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorLaunchFailure";
     case cudaErrorNotSupported:
       return "cudaErrorNotSupported";
+    default:
+      break;
   }
   return "unrecognized error code";
 }
@@ -131,6 +133,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "unspecified launch failure";
     case cudaErrorNotSupported:
       return "operation not supported";
+    default:
+      break;
   }
   return "unrecognized error code";
 }
@@ -171,17 +175,18 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* pointer) { return result(host_memory().release(pointer)); }
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind, cpu_device::DefaultStream) {
   if (!bytes) return cudaSuccess;
   if (!to || !from) return result(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t,
+                            cpu_device::DefaultStream) {
   return cudaMemcpy(to, from, bytes, kind);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind) {
+                         size_t height, cudaMemcpyKind kind, cpu_device::DefaultStream) {
   if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidValue);
   for (size_t row = 0; row < height; ++row) {
     const cudaError_t error = cudaMemcpy(static_cast<char*>(to) + row * to_pitch,
@@ -190,13 +195,13 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
   }
   return cudaSuccess;
 }
-cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+cudaError_t cudaMemset(void* to, int value, size_t bytes, cpu_device::DefaultStream) {
   if (!bytes) return cudaSuccess;
   if (!to) return result(cudaErrorInvalidValue);
   std::memset(to, value, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t, cpu_device::DefaultStream) {
   return cudaMemset(to, value, bytes);
 }
 
@@ -214,8 +219,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned) {
+cudaError_t cudaStreamSynchronize(cudaStream_t, cpu_device::DefaultStream) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned, cpu_device::DefaultStream) {
   return result(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
@@ -230,7 +235,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, cpu_device::DefaultStream) {
   if (!event) return result(cudaErrorInvalidResourceHandle);
   event->recorded = std::chrono::steady_clock::now();
   event->is_recorded = true;
