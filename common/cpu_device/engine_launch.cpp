@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/cpu_device/engine_state.hpp"
+#include "common/cpu_device/stream_engine.hpp"
 
 namespace cpu_device {
 namespace {
@@ -43,7 +44,8 @@ class Launch {
       : kernel_(kernel),
         thread_body_(thread_body),
         options_(options),
-        clusters_(kernel.grid.count() / kernel.cluster.count()) {}
+        clusters_(kernel.grid.count() / kernel.cluster.count()),
+        accesses_(accesses_of_running_kernel()) {}
 
   void run() {
     const unsigned workers = count_os_threads(kernel_, options_, clusters_);
@@ -60,7 +62,7 @@ class Launch {
  private:
   void work() {
     try {
-      Cluster cluster(kernel_, thread_body_, options_);
+      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr);
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {
         cluster.run(index);
@@ -92,7 +94,7 @@ class Launch {
     record_.trace = cluster.trace();
   }
 
-  void add_figures(const Cluster& cluster) {
+  void add_figures(Cluster& cluster) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Counters& from = cluster.counters();
     Counters& to = record_.counters;
@@ -109,12 +111,17 @@ class Launch {
     exact_ += cluster.access_counter().exact();
     sampled_ += cluster.access_counter().sampled();
     sampled_blocks_ += cluster.sampled_blocks();
+    if (accesses_) {
+      accesses_->reads.add(cluster.global_accesses()->reads);
+      accesses_->writes.add(cluster.global_accesses()->writes);
+    }
   }
 
   const KernelLaunch& kernel_;
   const std::function<void()>& thread_body_;
   const Options options_;
   const uint64_t clusters_;
+  GlobalAccesses* const accesses_;  ///< of all clusters; null if nobody wants to know
   std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> first_failed_{std::numeric_limits<uint64_t>::max()};
 
@@ -128,7 +135,10 @@ class Launch {
 
 }  // namespace
 
-void set_options(const Options& options) { current_options() = options; }
+void set_options(const Options& options) {
+  current_options() = options;
+  streams().restart_schedule(options.schedule.seed);
+}
 const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
 const std::vector<Span>& last_trace() { return last_record.trace; }

@@ -29,11 +29,13 @@ Thread& this_thread(Location where) {
 
 Thread::Thread(Cluster& cluster) : cluster(cluster), fiber(&Cluster::fiber_main, this) {}
 
-Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options)
+Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options,
+                 bool note_global_accesses)
     : kernel_(kernel),
       thread_body_(thread_body),
       options_(options),
       is_instrumented_(instrumented()),
+      notes_global_accesses_(note_global_accesses),
       cluster_count_(kernel.grid.count() / kernel.cluster.count()) {
   const auto blocks = static_cast<unsigned>(kernel_.cluster.count());
   const auto threads = static_cast<unsigned>(kernel_.block.count());
@@ -77,7 +79,8 @@ void Cluster::prepare(uint64_t index) {
   races_on_ = options_.check_races && is_instrumented_;
   counting_ = options_.count && is_instrumented_ && is_sampled(index, cluster_count_);
   clock_on_ = index == 0;
-  observed_ = is_instrumented_ && (races_on_ || counting_ || clock_on_ || blocks_.size() > 1);
+  observed_ = is_instrumented_ &&
+              (races_on_ || counting_ || clock_on_ || notes_global_accesses_ || blocks_.size() > 1);
   if (races_on_) {
     race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, kernel_.shared_bytes);
   }
@@ -91,6 +94,7 @@ void Cluster::prepare(uint64_t index) {
     to.races = races();
     to.counter = counting_ ? &access_counter_ : nullptr;
     to.clock = clock();
+    to.global = global_accesses();
     to.blocks_that_left = 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});

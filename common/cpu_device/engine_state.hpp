@@ -20,6 +20,7 @@
 #include "common/cpu_device/hooks.hpp"
 #include "common/cpu_device/races.hpp"
 #include "common/cpu_device/random.hpp"
+#include "common/cpu_device/stream_operation.hpp"
 #include "common/cpu_device/tensor_map.hpp"
 
 namespace cpu_device {
@@ -406,7 +407,8 @@ struct Block {
 /// Runs clusters of one launch on one OS thread.
 class Cluster {
  public:
-  Cluster(const KernelLaunch&, const std::function<void()>& thread_body, const Options&);
+  Cluster(const KernelLaunch&, const std::function<void()>& thread_body, const Options&,
+          bool note_global_accesses);
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
@@ -455,6 +457,8 @@ class Cluster {
   RaceChecker* races() { return races_on_ ? race_checker_.get() : nullptr; }
   VirtualClock* clock() { return clock_on_ ? &clock_ : nullptr; }
   AccessCounter& accesses() { return access_counter_; }
+  /// What all clusters of this object have touched; null if nobody wants to know.
+  GlobalAccesses* global_accesses() { return notes_global_accesses_ ? &global_accesses_ : nullptr; }
   Counters& totals() { return counters_; }
   void converged(Warp&);
   void converged(Block&);
@@ -490,7 +494,7 @@ class Cluster {
   const KernelLaunch kernel_;
   const std::function<void()>& thread_body_;
   const Options options_;
-  const bool is_instrumented_;
+  const bool is_instrumented_, notes_global_accesses_;
   uint64_t cluster_count_ = 1;
 
   Random random_;
@@ -511,6 +515,7 @@ class Cluster {
 
   Counters counters_;
   AccessCounter access_counter_;
+  GlobalAccesses global_accesses_;
   uint64_t sampled_blocks_ = 0;
   std::unique_ptr<RaceChecker> race_checker_;
   VirtualClock clock_;

@@ -63,6 +63,8 @@ void count_box(Cluster& cluster, const TmaBox& box, bool load) {
     const TmaBox::Piece piece = box.inside(r);
     counter.bulk_access(Space::global, reinterpret_cast<uintptr_t>(piece.global), piece.bytes,
                         /*write=*/!load);
+    if (GlobalAccesses* global = cluster.global_accesses())
+      (load ? global->reads : global->writes).add(piece.global, piece.bytes);
   }
   counter.bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/load);
 }

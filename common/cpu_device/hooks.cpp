@@ -24,6 +24,7 @@
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/engine.hpp"
 #include "common/cpu_device/races.hpp"
+#include "common/cpu_device/stream_operation.hpp"
 
 // The program's own image, as the linker lays it out.
 extern "C" const char __executable_start[];
@@ -123,6 +124,8 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
 }
 
 void observe_global(const ObservedThread& thread, const Access& access) {
+  if (GlobalAccesses* global = observers().global)
+    (access.write ? global->writes : global->reads).add(access.address, access.bytes);
   if (observers().counter) {
     observers().counter->lane_access(thread.warp, thread.lane, access.return_address, Space::global,
                                      reinterpret_cast<uintptr_t>(access.address),
@@ -142,7 +145,7 @@ void observe(const ObservedThread& thread, const Access& access) {
     observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
     return;
   }
-  if (!observers().counter && !observers().clock) return;
+  if (!observers().counter && !observers().clock && !observers().global) return;
   if (is_built_in_variable(access.address) || belongs_to_host(access.address)) return;
   observe_global(thread, access);
 }

@@ -12,6 +12,7 @@ namespace cpu_device {
 class AccessCounter;
 class RaceChecker;
 class VirtualClock;
+struct GlobalAccesses;
 
 /// A thread of the running cluster as the hooks need it. The engine keeps one for each fiber.
 struct ObservedThread {
@@ -55,6 +56,7 @@ struct Observers {
   RaceChecker* races = nullptr;
   AccessCounter* counter = nullptr;  ///< only in clusters that are sampled
   VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
+  GlobalAccesses* global = nullptr;  ///< only in kernels whose stream has neighbours
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
 };

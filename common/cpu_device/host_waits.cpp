@@ -1,20 +1,39 @@
 /// @file
-/// Waits of the host for host functions. Streams execute at once so far, so there is nothing to run.
+/// Waits of the host for host functions.
 #include "common/cpu_device/host_waits.hpp"
 
-#include "common/cpu_device/cpu_device.hpp"
+#include <vector>
+
+#include "common/cpu_device/host_calls.hpp"
 
 namespace cpu_device {
 
-struct HostFunctionUpdates::Known {};
+struct HostFunctionUpdates::Known {
+  OrderClock clock;
+  std::vector<std::shared_ptr<TimePoint>> ends;
+};
 
-HostFunctionUpdates::HostFunctionUpdates() = default;
+HostFunctionUpdates::HostFunctionUpdates() : known_(std::make_unique<Known>()) {}
 HostFunctionUpdates::~HostFunctionUpdates() = default;
-void HostFunctionUpdates::remember_running_host_function() {}
-void HostFunctionUpdates::host_has_seen_them() {}
+
+void HostFunctionUpdates::remember_running_host_function() {
+  const Operation* running = running_host_function();
+  if (!running) return;
+  known_->clock.join(running->clock);
+  known_->ends.push_back(running->end);
+}
+
+void HostFunctionUpdates::host_has_seen_them() {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  streams().host_learns(known_->clock, known_->ends);
+  known_->ends.clear();
+}
 
 void run_next_host_function(const std::string& signal) {
-  throw Failure("the host waits for " + signal + "; no queued host function will change it");
+  host_call("HostSignal::wait", [&] {
+    streams().run_next_host_function(signal);
+    return cudaSuccess;
+  });
 }
 
 }  // namespace cpu_device

@@ -52,8 +52,8 @@ TEST_CASE("copies and fills arrive, on any stream") {
   REQUIRE(cudaMallocHost(&host, 8) == cudaSuccess);
   REQUIRE(cudaMemcpyAsync(device, "ladders", 8, cudaMemcpyHostToDevice, stream) == cudaSuccess);
   REQUIRE(cudaMemsetAsync(device, 'L', 1, stream) == cudaSuccess);
-  REQUIRE(cudaMemcpy(host, device, 8, cudaMemcpyDeviceToHost) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+  REQUIRE(cudaMemcpy(host, device, 8, cudaMemcpyDeviceToHost) == cudaSuccess);
   CHECK(std::string(host) == "Ladders");
   CHECK(cudaFree(device) == cudaSuccess);
   CHECK(cudaFreeHost(host) == cudaSuccess);

@@ -35,20 +35,19 @@ class HostSignal {
   /// @throws cpu_device::Failure, naming the signal, if no queued host function is left that could change it
   template <class Holds, class Then>
   void wait(const Holds& holds, const Then& then, std::chrono::milliseconds) {
-    for (;;) {
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (holds()) {
-          then();
-          updates_.host_has_seen_them();
-          return;
-        }
-      }
-      cpu_device::run_next_host_function(name_);
-    }
+    while (!run_if(holds, then)) cpu_device::run_next_host_function(name_);
+    updates_.host_has_seen_them();
   }
 
  private:
+  template <class Holds, class Then>
+  bool run_if(const Holds& holds, const Then& then) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!holds()) return false;
+    then();
+    return true;
+  }
+
   const std::string name_;
   std::mutex mutex_;
   cpu_device::HostFunctionUpdates updates_;

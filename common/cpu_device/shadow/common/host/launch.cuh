@@ -1,5 +1,5 @@
 /// @file
-/// Shadow of common/host/launch.cuh: the kernel runs on the CPU device, at once.
+/// Shadow of common/host/launch.cuh: the kernel becomes an operation of its stream on the CPU device.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -7,15 +7,16 @@
 #include <tuple>
 #include <utility>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel_launch.hpp"
 #include "common/host/error.hpp"
 #include "common/host/launch_config.hpp"
 
 namespace ladder {
 
-/// Runs `kernel` with `args`, converted once to the kernel's own parameter types, as every thread of the
-/// grid. Streams need no order of their own here: work is done when the call returns.
-/// @throws CudaError if the launch is refused. @throws cpu_device::Failure if the kernel breaks a rule.
+/// Queues `kernel` with `args`, converted once to the kernel's own parameter types. On the legacy default
+/// stream it has run when the call returns.
+/// @throws CudaError if the launch is refused. @throws cpu_device::Failure if this kernel, or another that
+/// runs during the call, breaks a rule.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
@@ -24,8 +25,13 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
     const std::string call = std::string("launch of kernel '") + config.name + "' (" + limit + ")";
     throw CudaError(cudaErrorInvalidConfiguration, call.c_str(), __FILE__, __LINE__);
   }
-  const std::tuple<Params...> params(static_cast<Params>(std::forward<Args>(args))...);
-  cpu_device::launch(kernel_launch, [&] { std::apply(kernel, params); });
+  CUDA_CHECK(cpu_device::launch_on_stream(
+      config.stream, cpu_device::kDefaultStream, kernel_launch,
+      [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
+          const auto& run_as_every_thread) {
+        const std::tuple<Params...> params = kept;  // on the stack, where nobody takes them for global memory
+        run_as_every_thread([&] { std::apply(kernel, params); });
+      }));
 }
 
 }  // namespace ladder

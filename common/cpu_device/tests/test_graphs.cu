@@ -1,0 +1,135 @@
+/// @file
+/// Graphs: what streams capture runs as often as it is launched, in the order that was captured.
+#include "common/cpu_device/tests/stream_test.hpp"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A fork and a join: upload on one stream, kernel on another, download on the first.
+/// @param join whether the download waits for the kernel
+cudaError_t capture(cudaGraph_t* graph, const PinnedInts& input, const DeviceInts& from, const DeviceInts& to,
+                    const PinnedInts& output, bool join) {
+  Stream one, two;
+  Event uploaded, computed;
+  CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaEventRecord(uploaded, one));
+  CUDA_CHECK(cudaStreamWaitEvent(two, uploaded));
+  launch_add_one(from.data, to.data, two);
+  CUDA_CHECK(cudaEventRecord(computed, two));
+  if (join) CUDA_CHECK(cudaStreamWaitEvent(one, computed));
+  CUDA_CHECK(cudaMemcpyAsync(output.data, to.data, kBytes, cudaMemcpyDeviceToHost, one));
+  return cudaStreamEndCapture(one, graph);
+}
+
+}  // namespace
+
+TEST_CASE("a graph runs what was captured, with what memory holds at each launch") {
+  const LiveResources before = live_resources();
+  check_never_blamed([] {
+    PinnedInts input, output;
+    DeviceInts from, to;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    CUDA_CHECK(capture(&graph, input, from, to, output, true));
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CHECK(output.all(0));
+    Stream stream;
+    for (int i = 1; i <= 3; ++i) {
+      input.fill(i);
+      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+      CUDA_CHECK(cudaStreamSynchronize(stream));
+      CHECK(output.all(i + 1));
+    }
+    CUDA_CHECK(cudaGraphExecDestroy(exec));
+  });
+  CHECK(live_resources().graphs == before.graphs);
+}
+
+TEST_CASE("launches of one graph follow each other, also on different streams") {
+  check_never_blamed([] {
+    PinnedInts input(1), output;
+    DeviceInts from, to;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    CUDA_CHECK(capture(&graph, input, from, to, output, true));
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    Stream one, two;
+    CUDA_CHECK(cudaGraphLaunch(exec, one));
+    CUDA_CHECK(cudaGraphLaunch(exec, two));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    CHECK(output.all(2));
+    CUDA_CHECK(cudaGraphExecDestroy(exec));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+  });
+}
+
+TEST_CASE("a capture with a branch that does not come back is refused") {
+  use({});
+  PinnedInts input, output;
+  DeviceInts from, to;
+  cudaGraph_t graph = nullptr;
+  CHECK(capture(&graph, input, from, to, output, false) == cudaErrorStreamCaptureUnjoined);
+  CHECK(graph == nullptr);
+  (void)cudaGetLastError();
+}
+
+TEST_CASE("branches of a graph that touch the same memory are named") {
+  check_blamed_always(
+      [] {
+        PinnedInts one_input, two_input;
+        DeviceInts memory;
+        Stream one, two;
+        Event fork, join;
+        CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+        CUDA_CHECK(cudaEventRecord(fork, one));
+        CUDA_CHECK(cudaStreamWaitEvent(two, fork));
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, one_input.data, kBytes, cudaMemcpyHostToDevice, one));
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, two_input.data, kBytes, cudaMemcpyHostToDevice, two));
+        CUDA_CHECK(cudaEventRecord(join, two));
+        CUDA_CHECK(cudaStreamWaitEvent(one, join));
+        cudaGraph_t graph = nullptr;
+        cudaGraphExec_t exec = nullptr;
+        CUDA_CHECK(cudaStreamEndCapture(one, &graph));
+        CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+        CUDA_CHECK(cudaGraphDestroy(graph));
+        CUDA_CHECK(cudaGraphLaunch(exec, one));
+        CUDA_CHECK(cudaStreamSynchronize(one));
+      },
+      "nothing orders them: they are in branches of a graph that do not meet");
+}
+
+TEST_CASE("calls that would leave a capture are refused as CUDA does") {
+  use({});
+  Stream one, other;
+  Event before;
+  DeviceInts memory;
+  cudaStreamCaptureStatus status{};
+  CUDA_CHECK(cudaEventRecord(before, other));
+  CUDA_CHECK(cudaEventSynchronize(before));
+  CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaStreamIsCapturing(one, &status));
+  CHECK(status == cudaStreamCaptureStatusActive);
+  CHECK(cudaMemset(memory.data, 0, kBytes) == cudaErrorStreamCaptureImplicit);
+  CHECK(cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamWaitEvent(one, before) == cudaErrorStreamCaptureIsolation);
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamEndCapture(one, &graph) == cudaErrorStreamCaptureInvalidated);
+  CUDA_CHECK(cudaStreamIsCapturing(one, &status));
+  CHECK(status == cudaStreamCaptureStatusNone);
+  (void)cudaGetLastError();
+}
+
+TEST_CASE("a capture that is left open is reported") {
+  use({});
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  cudaStreamDestroy(stream);
+  CHECK_THAT(blame([] {}),
+             ContainsSubstring("cudaStreamDestroy of stream 1, whose capture of a graph was left open"));
+}
