@@ -59,7 +59,7 @@ void release(const AllocationPointer& allocation) {
   if (CUmemPoolHandle_st* pool = allocation->pool) {
     engine.memory.free(allocation, engine.last_id(), /*is_over=*/false);
     pool->give_back(memory, engine.host(), engine.last_id());
-    poison_pool_memory(memory, allocation->bytes, /*allowed=*/false);
+    poison_pool_memory(memory, allocation->bytes, /*guarded=*/false);
     return;
   }
   engine.memory.free(allocation, engine.last_id(), /*is_over=*/true);

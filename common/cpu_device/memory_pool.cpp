@@ -24,14 +24,13 @@ size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) /
 
 namespace cpu_device {
 
-void poison_pool_memory(std::byte* begin, size_t bytes, [[maybe_unused]] bool allowed) {
+void poison_pool_memory(std::byte* begin, size_t bytes, [[maybe_unused]] bool guarded) {
 #ifdef CPU_DEVICE_ASAN
-  __asan_unpoison_memory_region(begin, bytes);
+  const size_t with_padding = round_up(bytes, kAlignment);
+  __asan_unpoison_memory_region(begin, with_padding);
+  if (guarded) __asan_poison_memory_region(begin + bytes, with_padding - bytes);
 #endif
   std::memset(begin, 0xff, bytes);
-#ifdef CPU_DEVICE_ASAN
-  if (!allowed) __asan_poison_memory_region(begin, bytes);
-#endif
 }
 
 }  // namespace cpu_device
@@ -85,7 +84,7 @@ bool CUmemPoolHandle_st::add_chunk(size_t bytes) {
   if (posix_memalign(&memory, kAlignment, bytes)) return false;
   Chunk chunk{static_cast<std::byte*>(memory), bytes, {}};
   chunk.segments[0] = {bytes, 0, {}, 0};
-  cpu_device::poison_pool_memory(chunk.begin, bytes, /*allowed=*/false);
+  cpu_device::poison_pool_memory(chunk.begin, bytes, /*guarded=*/false);
   chunks_.push_back(std::move(chunk));
   reserved.set(reserved.current + bytes);
   streams().device(device).used_bytes += bytes;

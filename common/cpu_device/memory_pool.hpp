@@ -60,8 +60,9 @@ struct CUmemPoolHandle_st {
 
 namespace cpu_device {
 
-/// The memory of a fresh or a freed allocation: NaN. AddressSanitizer forbids its use until `allowed`.
-void poison_pool_memory(std::byte* begin, size_t bytes, bool allowed);
+/// The memory of a fresh or a freed allocation: NaN. AddressSanitizer guards the end of a fresh one. (Not
+/// what is free: whoever uses that is named when its order is checked, which needs the use to go through.)
+void poison_pool_memory(std::byte* begin, size_t bytes, bool guarded);
 /// Device memory of `device` that is left, in bytes.
 size_t free_device_bytes(int device);
 

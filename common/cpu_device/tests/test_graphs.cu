@@ -25,6 +25,18 @@ cudaError_t capture(cudaGraph_t* graph, const PinnedInts& input, const DeviceInt
   return cudaStreamEndCapture(one, graph);
 }
 
+/// What makes a graph launchable, gone with its scope.
+struct Executable {
+  explicit Executable(cudaGraph_t graph) {
+    CUDA_CHECK(cudaGraphInstantiate(&handle, graph, 0));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+  }
+  ~Executable() { cudaGraphExecDestroy(handle); }
+  Executable(const Executable&) = delete;
+  operator cudaGraphExec_t() const { return handle; }
+  cudaGraphExec_t handle = nullptr;
+};
+
 }  // namespace
 
 TEST_CASE("a graph runs what was captured, with what memory holds at each launch") {
@@ -33,10 +45,8 @@ TEST_CASE("a graph runs what was captured, with what memory holds at each launch
     PinnedInts input, output;
     DeviceInts from, to;
     cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
     CUDA_CHECK(capture(&graph, input, from, to, output, true));
-    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    CUDA_CHECK(cudaGraphDestroy(graph));
+    const Executable exec(graph);
     CHECK(output.all(0));
     Stream stream;
     for (int i = 1; i <= 3; ++i) {
@@ -45,7 +55,6 @@ TEST_CASE("a graph runs what was captured, with what memory holds at each launch
       CUDA_CHECK(cudaStreamSynchronize(stream));
       CHECK(output.all(i + 1));
     }
-    CUDA_CHECK(cudaGraphExecDestroy(exec));
   });
   CHECK(live_resources().graphs == before.graphs);
 }
@@ -55,16 +64,13 @@ TEST_CASE("launches of one graph follow each other, also on different streams") 
     PinnedInts input(1), output;
     DeviceInts from, to;
     cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
     CUDA_CHECK(capture(&graph, input, from, to, output, true));
-    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    const Executable exec(graph);
     Stream one, two;
     CUDA_CHECK(cudaGraphLaunch(exec, one));
     CUDA_CHECK(cudaGraphLaunch(exec, two));
     CUDA_CHECK(cudaDeviceSynchronize());
     CHECK(output.all(2));
-    CUDA_CHECK(cudaGraphExecDestroy(exec));
-    CUDA_CHECK(cudaGraphDestroy(graph));
   });
 }
 
@@ -93,10 +99,8 @@ TEST_CASE("branches of a graph that touch the same memory are named") {
         CUDA_CHECK(cudaEventRecord(join, two));
         CUDA_CHECK(cudaStreamWaitEvent(one, join));
         cudaGraph_t graph = nullptr;
-        cudaGraphExec_t exec = nullptr;
         CUDA_CHECK(cudaStreamEndCapture(one, &graph));
-        CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-        CUDA_CHECK(cudaGraphDestroy(graph));
+        const Executable exec(graph);
         CUDA_CHECK(cudaGraphLaunch(exec, one));
         CUDA_CHECK(cudaStreamSynchronize(one));
       },
