@@ -30,8 +30,11 @@ void HostFunctionUpdates::host_has_seen_them() {
 }
 
 void run_next_host_function(const std::string& signal) {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  const uint64_t before = streams().host_functions_run();
   host_call("HostSignal::wait", [&] {
-    streams().run_next_host_function(signal);
+    // What the schedule has run meanwhile may have been it.
+    if (streams().host_functions_run() == before) streams().run_next_host_function(signal);
     return cudaSuccess;
   });
 }

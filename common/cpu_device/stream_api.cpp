@@ -39,6 +39,25 @@ cudaError_t wait_for_captured_event(CUstream_st& stream, const CUevent_st& event
   return cudaSuccess;
 }
 
+cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned flags, int priority) {
+  return host_call(function, [&] {
+    if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t create_event(const char* function, cudaEvent_t* event, unsigned flags) {
+  return host_call(function, [&] {
+    if (!event) return cudaErrorInvalidValue;
+    *event = new CUevent_st;
+    (*event)->device = current_device();
+    (*event)->has_time = !(flags & cudaEventDisableTiming);
+    streams().events.insert(*event);
+    return cudaSuccess;
+  });
+}
+
 [[noreturn]] void report_unrecorded(const std::string& call) {
   fail(call + " waits for an event that was never recorded, which orders nothing");
 }
@@ -49,19 +68,15 @@ cudaError_t wait_for_captured_event(CUstream_st& stream, const CUevent_st& event
 using namespace cpu_device;
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+  return create_stream("cudaStreamCreate", stream, cudaStreamDefault, 0);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
+  return create_stream("cudaStreamCreateWithFlags", stream, flags, 0);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  return host_call("cudaStreamCreate", [&] {
-    if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-    *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
-    return cudaSuccess;
-  });
+  return create_stream("cudaStreamCreateWithPriority", stream, flags, priority);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
@@ -145,17 +160,12 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return create_event("cudaEventCreate", event, cudaEventDefault);
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return host_call("cudaEventCreate", [&] {
-    if (!event) return cudaErrorInvalidValue;
-    *event = new CUevent_st;
-    (*event)->device = current_device();
-    (*event)->has_time = !(flags & cudaEventDisableTiming);
-    streams().events.insert(*event);
-    return cudaSuccess;
-  });
+  return create_event("cudaEventCreateWithFlags", event, flags);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {

@@ -149,6 +149,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
       if (!std::exchange(operation->collective->has_run, true)) operation->collective->run();
     } else if (operation->is_host_function) {
       const InsideHostFunction inside(*operation);
+      ++host_functions_run_;
       operation->run(*operation);
     } else if (operation->run) {
       operation->run(*operation);
@@ -279,6 +280,9 @@ void StreamEngine::abandon() {
   for (auto& [id, operation] : pending_) {
     operation->done = true;
     operation->after.clear();
+    operation->engine = Engine::none;
+    operation->us = 0;
+    operation->is_on_timeline = false;
     if (operation->gives_back && operation->run) operation->run(*operation);
     operation->run = nullptr;
   }

@@ -86,6 +86,7 @@ class StreamEngine {
     return host_[operation.lane] >= operation.clock[operation.lane];
   }
   const OrderClock& host() const { return host_; }
+  uint64_t host_functions_run() const { return host_functions_run_; }
   bool is_pending(uint64_t id) const { return pending_.count(id) != 0; }
   uint64_t oldest_pending() const { return pending_.empty() ? UINT64_MAX : pending_.begin()->first; }
   uint64_t last_id() const { return last_id_; }
@@ -131,7 +132,7 @@ class StreamEngine {
   void advance_time();
 
   std::map<uint64_t, OperationPointer> pending_;
-  uint64_t last_id_ = 0;
+  uint64_t last_id_ = 0, host_functions_run_ = 0;
   OrderClock host_;
   OperationPointer running_;
   Random random_{1, 0x73747265616d73};

@@ -110,6 +110,51 @@ TEST_CASE("a slot that is recycled too early brings the wrong batch") {
   CHECK(recycle(false) != kInOrder);
 }
 
+TEST_CASE("the only host function ends the wait, whoever runs it first") {
+  check_never_blamed([] {
+    Stream stream, other;
+    ladder::HostSignal signal("the flag");
+    struct Flag {
+      ladder::HostSignal* signal;
+      bool set;
+    } flag{&signal, false};
+    CUDA_CHECK(cudaLaunchHostFunc(
+        stream,
+        [](void* data) {
+          auto& what = *static_cast<Flag*>(data);
+          what.signal->update([&] { what.set = true; });
+        },
+        &flag));
+    signal.wait([&] { return flag.set; }, [] {}, std::chrono::seconds(1));
+  });
+}
+
+TEST_CASE("what a host function was queued behind is over for a host that has waited for it") {
+  check_never_blamed([] {
+    Stream one, two;
+    PinnedInts input(3);
+    int* memory = nullptr;
+    ladder::HostSignal signal("the upload");
+    struct Flag {
+      ladder::HostSignal* signal;
+      bool set;
+    } flag{&signal, false};
+    CUDA_CHECK(cudaMalloc(&memory, kBytes));
+    CUDA_CHECK(cudaMemcpyAsync(memory, input.data, kBytes, cudaMemcpyHostToDevice, one));
+    CUDA_CHECK(cudaLaunchHostFunc(
+        one,
+        [](void* data) {
+          auto& what = *static_cast<Flag*>(data);
+          what.signal->update([&] { what.set = true; });
+        },
+        &flag));
+    signal.wait([&] { return flag.set; }, [] {}, std::chrono::seconds(1));
+    CUDA_CHECK(cudaMemsetAsync(memory, 0, kBytes, two));
+    CUDA_CHECK(cudaStreamSynchronize(two));
+    CUDA_CHECK(cudaFree(memory));
+  });
+}
+
 TEST_CASE("a wait of the host that nothing queued will end is reported") {
   check_blamed_always(
       [] {

@@ -21,17 +21,19 @@ template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
                                                config.shared_bytes};
+  const std::string call = std::string("launch of kernel '") + config.name + "'";
   if (const char* limit = cpu_device::refused(kernel_launch)) {
-    const std::string call = std::string("launch of kernel '") + config.name + "' (" + limit + ")";
-    throw CudaError(cudaErrorInvalidConfiguration, call.c_str(), __FILE__, __LINE__);
+    const std::string refused = call + " (" + limit + ")";
+    throw CudaError(cudaErrorInvalidConfiguration, refused.c_str(), __FILE__, __LINE__);
   }
-  CUDA_CHECK(cpu_device::launch_on_stream(
+  const cudaError_t result = cpu_device::launch_on_stream(
       config.stream, cpu_device::kDefaultStream, kernel_launch,
       [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
           const auto& run_as_every_thread) {
         const std::tuple<Params...> params = kept;  // on the stack, where nobody takes them for global memory
         run_as_every_thread([&] { std::apply(kernel, params); });
-      }));
+      });
+  check(result, call.c_str(), __FILE__, __LINE__);
 }
 
 }  // namespace ladder
