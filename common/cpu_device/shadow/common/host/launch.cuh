@@ -30,8 +30,10 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
       config.stream, cpu_device::kDefaultStream, kernel_launch,
       [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
           const auto& run_as_every_thread) {
-        const std::tuple<Params...> params = kept;  // on the stack, where nobody takes them for global memory
-        run_as_every_thread([&] { std::apply(kernel, params); });
+        // On the stack, where nobody takes them for global memory.
+        const auto function = kernel;
+        const std::tuple<Params...> params = kept;
+        run_as_every_thread([&] { std::apply(function, params); });
       });
   check(result, call.c_str(), __FILE__, __LINE__);
 }
