@@ -74,6 +74,7 @@ Json json_of(const Run& run) {
                          {"registers", run.resources->registers},
                          {"blocks_per_sm", run.resources->blocks_per_sm}};
   if (run.global_bytes) json["global_bytes"] = *run.global_bytes;
+  if (run.bound_us) json["bound_us"] = *run.bound_us;
   if (!run.choice.empty()) json["choice"] = run.choice;
   if (!run.inputs.empty()) json["inputs"] = run.inputs;
   return json;
@@ -109,6 +110,7 @@ Run run_of(const Json& json) {
   if (json.contains("choice")) run.choice = json.at("choice").get<std::string>();
   if (json.contains("inputs")) run.inputs = json.at("inputs").get<std::string>();
   if (json.contains("global_bytes")) run.global_bytes = json.at("global_bytes").get<double>();
+  if (json.contains("bound_us")) run.bound_us = json.at("bound_us").get<double>();
   return run;
 }
 

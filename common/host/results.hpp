@@ -28,6 +28,7 @@ struct Run {
   std::optional<LaunchCounters> counters;  ///< only on the CPU device
   std::optional<Resources> resources;      ///< of lessons that say so
   std::optional<double> global_bytes;      ///< likewise; see Lesson::global_bytes
+  std::optional<double> bound_us;          ///< of schedules: the time that no schedule can be shorter than
 };
 
 struct ResultFile {

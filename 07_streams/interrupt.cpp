@@ -1,0 +1,25 @@
+/// @file
+/// Ctrl-C sets a flag.
+#include "07_streams/interrupt.hpp"
+
+#include <atomic>
+#include <csignal>
+
+namespace lesson07 {
+namespace {
+
+// A signal handler may touch nothing but lock-free atomics.
+std::atomic<bool> pressed{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void on_interrupt(int) {
+  pressed = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace
+
+void catch_interrupts() { std::signal(SIGINT, on_interrupt); }
+bool interrupted() { return pressed; }
+
+}  // namespace lesson07

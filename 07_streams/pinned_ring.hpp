@@ -1,0 +1,96 @@
+/// @file
+/// Host memory that the copy engines read and write by themselves, and a ring of slots of it.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/host/error.hpp"
+#include "common/host/host_signal.hpp"
+
+namespace lesson07 {
+
+/// An array in pinned (page-locked) host memory, not initialised.
+template <class T>
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(size_t size) : size_(size) {
+    CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&data_), size * sizeof(T)));
+  }
+  ~PinnedBuffer() { cudaFreeHost(data_); }
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer& operator=(PinnedBuffer&&) = delete;
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// A few slots that serve any number of batches: the host takes one, a host function gives it back when the
+/// device is done with it. Pinning memory takes milliseconds; taking a slot takes none.
+template <class T>
+class PinnedRing {
+ public:
+  /// A slot that was taken. Goes back to the ring by release(), else with this object.
+  class Slot {
+   public:
+    Slot(PinnedRing& ring, int number) : ring_(&ring), number_(number) {}
+    ~Slot() { release(); }
+    Slot(Slot&& other) noexcept : ring_(std::exchange(other.ring_, nullptr)), number_(other.number_) {}
+    Slot& operator=(Slot&&) = delete;
+
+    /// Also from a host function: no CUDA call inside.
+    void release() {
+      if (PinnedRing* ring = std::exchange(ring_, nullptr)) ring->put_back(number_);
+    }
+    T* data() const { return ring_->slots_[number_].data(); }
+    int number() const { return number_; }
+
+   private:
+    PinnedRing* ring_;
+    int number_;
+  };
+
+  /// `name` is what a report calls it; every slot holds `elements`.
+  PinnedRing(const std::string& name, int slots, size_t elements)
+      : recycled_("a free slot of the " + name + " ring") {
+    for (int number = 0; number < slots; ++number) {
+      slots_.emplace_back(elements);
+      free_.push_back(number);
+    }
+  }
+
+  /// The slot that has been free for longest. Waits until there is one.
+  /// @throws HostWaitTimedOut, naming the ring, after `limit`
+  Slot acquire(std::chrono::milliseconds limit) {
+    int number = -1;
+    const auto take = [&] {
+      number = free_.front();
+      free_.pop_front();
+    };
+    recycled_.wait([&] { return !free_.empty(); }, take, limit);
+    return Slot(*this, number);
+  }
+
+  int slots() const { return static_cast<int>(slots_.size()); }
+
+ private:
+  void put_back(int number) {
+    recycled_.update([&] { free_.push_back(number); });
+  }
+
+  ladder::HostSignal recycled_;
+  std::vector<PinnedBuffer<T>> slots_;
+  std::deque<int> free_;  ///< under the lock of recycled_
+};
+
+}  // namespace lesson07

@@ -1,0 +1,117 @@
+/// @file
+/// Lesson 07: batches stream through the GPU.
+///
+/// Three engines work on three batches at one time: one copy engine uploads batch b+1, the SMs multiply batch
+/// b, the other copy engine downloads batch b-1. No engine waits for another as long as there is work in the
+/// streams.
+///
+///   stream 0   [alloc | upload 0 | kernel 0 | download 0 | free | recycle] [alloc | upload 3 | ...
+///   stream 1            [alloc | upload 1 | kernel 1 | download 1 | free | recycle] ...
+///   stream 2                     [alloc | upload 2 | kernel 2 | download 2 | free | recycle] ...
+///
+/// Within a stream, order is what makes it right: nothing of a batch begins before what it needs has ended.
+/// Between streams there is no order, except where an event makes it.
+#include "07_streams/pipeline.hpp"
+
+#include <deque>
+
+#include "07_streams/drain.hpp"
+#include "07_streams/interrupt.hpp"
+
+namespace lesson07 {
+namespace {
+
+/// What the end of a batch needs on the host. Lives until all streams are done.
+struct Delivery {
+  int batch;
+  const Data* data;
+  PinnedRing<bf16>::Slot a, c;
+  std::string complaint = {};
+};
+
+/// A host function: the last thing of a batch in its stream. Both slots are free then: the upload from `a`
+/// and the download to `c` have ended. It runs on a thread of the runtime, which the stream waits for. It
+/// must not call CUDA: the runtime may hold locks that such a call would wait for.
+void finish(void* delivery_pointer) {
+  Delivery& delivery = *static_cast<Delivery*>(delivery_pointer);
+  delivery.complaint = delivery.data->complaint(delivery.batch, delivery.c.data());
+  delivery.a.release();
+  delivery.c.release();
+}
+
+/// Gives a stream all that one batch takes. Nothing here waits for the device, except for a slot, and in
+/// level 0.
+void enqueue(const Batches& batches, const Weights& weights, const Kernel& kernel, Pipeline& pipeline,
+             bool waits, cudaStream_t stream, Delivery& delivery) {
+  const auto end_of_step = [&] {
+    if (waits) CUDA_CHECK(cudaStreamSynchronize(stream));
+  };
+  const int b = delivery.batch;
+  const size_t a_count = batches.a_elements(b), c_count = batches.c_elements(b);
+
+  // Both buffers exist from here on for this stream. The pool gives a block only to who is ordered behind its
+  // last user.
+  StreamBuffer<bf16> a(pipeline.pool, a_count, stream), c(pipeline.pool, c_count, stream);
+
+  delivery.data->fill(b, delivery.a.data());
+  CUDA_CHECK(
+      cudaMemcpyAsync(a.data(), delivery.a.data(), a_count * sizeof(bf16), cudaMemcpyHostToDevice, stream));
+  end_of_step();
+
+  kernel.launch({a.data(), weights.data(), c.data(), batches.rows[b], batches.n, batches.k}, stream);
+  a.free();
+  end_of_step();
+
+  CUDA_CHECK(
+      cudaMemcpyAsync(delivery.c.data(), c.data(), c_count * sizeof(bf16), cudaMemcpyDeviceToHost, stream));
+  c.free();
+  CUDA_CHECK(cudaLaunchHostFunc(stream, finish, &delivery));
+  end_of_step();
+}
+
+}  // namespace
+
+Weights::Weights(const PinnedBuffer<bf16>& host, int k, int n)
+    : device_(size_t(k) * n), stream_(ladder::make_stream()), ready_(ladder::make_event()) {
+  CUDA_CHECK(cudaMemcpyAsync(device_.data(), host.data(), device_.size() * sizeof(bf16),
+                             cudaMemcpyHostToDevice, stream_.get()));
+  CUDA_CHECK(cudaEventRecord(ready_.get(), stream_.get()));
+}
+
+Weights::~Weights() { drain(stream_.get()); }
+
+Pipeline::Pipeline(const Batches& batches, int stream_count, int slots, size_t pool_bytes)
+    : pool(UINT64_MAX, pool_bytes),
+      uploads("upload", slots, size_t(batches.most_rows()) * batches.k),
+      downloads("download", slots, size_t(batches.most_rows()) * batches.n) {
+  for (int s = 0; s < stream_count; ++s) streams.push_back(ladder::make_stream());
+}
+
+void run_batches(const Batches& batches, const Data& data, const Weights& weights, const Kernel& kernel,
+                 Pipeline& pipeline, const Schedule& schedule) {
+  std::deque<Delivery> deliveries;  // A deque: host functions hold pointers to its elements.
+  try {
+    // The one order between streams: B was uploaded in a stream of its own. The host does not wait for it.
+    for (const ladder::Stream& stream : pipeline.streams)
+      CUDA_CHECK(cudaStreamWaitEvent(stream.get(), weights.ready()));
+
+    for (int b = 0; b < batches.count() && !interrupted(); ++b) {
+      const ladder::Stream& stream = pipeline.streams.at(b % schedule.streams);
+      deliveries.push_back(
+          {b, &data, pipeline.uploads.acquire(pipeline.limit), pipeline.downloads.acquire(pipeline.limit)});
+      enqueue(batches, weights, kernel, pipeline, schedule.waits_for_every_step, stream.get(),
+              deliveries.back());
+    }
+    for (const ladder::Stream& stream : pipeline.streams) CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+  } catch (...) {
+    for (const ladder::Stream& stream : pipeline.streams) drain(stream.get());
+    throw;
+  }
+  for (const Delivery& delivery : deliveries)
+    if (!delivery.complaint.empty()) throw WrongResult(delivery.complaint);
+  if (interrupted())
+    throw Interrupted("interrupted after " + std::to_string(deliveries.size()) + " of " +
+                      std::to_string(batches.count()) + " batches; nothing is left in flight");
+}
+
+}  // namespace lesson07
