@@ -19,7 +19,10 @@ void on_interrupt(int) {
 
 }  // namespace
 
-void catch_interrupts() { std::signal(SIGINT, on_interrupt); }
+void catch_interrupts() {
+  pressed = false;
+  std::signal(SIGINT, on_interrupt);
+}
 bool interrupted() { return pressed; }
 
 }  // namespace lesson07

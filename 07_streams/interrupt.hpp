@@ -12,10 +12,10 @@ struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// From now on Ctrl-C only sets a flag. A second Ctrl-C ends the program at once.
+/// From now on Ctrl-C only sets a flag, which is not set yet. A second Ctrl-C ends the program at once.
 void catch_interrupts();
 
-/// Was Ctrl-C pressed since?
+/// Was Ctrl-C pressed since then?
 bool interrupted();
 
 }  // namespace lesson07

@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
   ladder::ResultFile results = ladder::new_result_file();
   std::cout << results.gpu << ", " << results.toolkit
             << (ladder::on_cpu_device() ? ": times are virtual; it executes semantics, not speed" : "")
-            << "\n";
+            << std::endl;
   for (const std::string& schedule : options.execution.schedules) {
     ladder::use_schedule(options.execution, schedule);
     for (const std::string& name : options.experiments)
