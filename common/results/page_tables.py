@@ -20,7 +20,8 @@ The file is looked for in docs/results. The words after it:
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
-profile_table.py, and `<!-- model: ... -->` for those of model_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
+profile_table.py, `<!-- model: ... -->` for those of model_table.py, and `<!-- schedules: ... -->` for that of
+schedule_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
 CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -34,11 +35,13 @@ from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, 
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from profile_table import profile_table
+from schedule_table import schedule_table
 from timeline_table import timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-OPEN, CLOSE = re.compile(r"<!-- (table|timeline|profile|model): (.*?) *-->\n"), "<!-- end -->"
+KINDS = "table|timeline|profile|model|schedules"
+OPEN, CLOSE = re.compile(rf"<!-- ({KINDS}): (.*?) *-->\n"), "<!-- end -->"
 
 
 class Request:
@@ -194,6 +197,8 @@ def lines_for(line, kind, words):
         return profile_table(line, words, RESULTS / "profiles")
     if kind == "model":
         return model_table(line, words, RESULTS / "model")
+    if kind == "schedules":
+        return schedule_table(line, words, RESULTS)
     return Request(line, words).table()
 
 

@@ -64,6 +64,9 @@ plans batches --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 
 experiment k_order 06_clusters_dsmem --sample-ms 100 --rounds 5 --size 4096,8192,16384 --k_order turns,forward
 experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
+# Lesson 07: the levels of overlap, and an experiment for each question of its page.
+experiment levels 07_streams --rounds 7
+
 # Timelines, of one block so that the files stay small. timeline PROGRAM OPTIONS...
 timeline() {
   wanted timelines || return 0

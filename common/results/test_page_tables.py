@@ -125,6 +125,39 @@ class PageTables(WithResults):
                 self.filled("<!-- table: " + line)
 
 
+def schedule(us, bound_us=None, size=64, **settings):
+    """A run of a whole schedule, as lesson 07 writes it."""
+    bound = {"bound_us": bound_us} if bound_us else {}
+    return dict(run("07_streams", None, size=size, **settings), time_us_median=us, time_us_q1=us * 0.99,
+                time_us_q3=us * 1.01, **bound)
+
+
+class Schedules(WithResults):
+    def test_a_level_is_compared_with_the_first_and_with_its_bound(self):
+        self.record("1-x-levels.json", schedule(9e9, 1, level="0"))
+        self.record("2-x-levels.json", schedule(4000, 1000, level="0", bound_by="upload"),
+                    schedule(1050, 1000, level="1", bound_by="upload"))
+        text = self.filled("<!-- schedules: *-x-levels.json rows=level -->\n<!-- end -->")
+        self.assertIn("| level | ms | ± % | × first | bound, ms | × bound | bound by |", text)
+        self.assertIn("| `1` | 1.05 | 1.0 | 3.81 | 1 | 1.050 | upload |", text)
+
+    def test_shapes_get_a_column_and_settings_can_be_shown(self):
+        self.record("s.json", schedule(10, memory="pinned", kind="a", bytes="1"),
+                    schedule(20, memory="pinned", kind="a", bytes="2", size=128),
+                    schedule(30, memory="pageable", kind="b", bytes="3"))
+        text = self.filled("<!-- schedules: s.json rows=memory,kind show=bytes -->\n<!-- end -->")
+        self.assertIn("| memory | kind | rows×N×K | µs | ± % | × first | bytes |", text)
+        self.assertIn("| `pageable` | `b` | 64³ | 30 | 1.0 | 0.33 | 3 |", text)
+        self.assertIn("| `pinned` | `a` | 128³ | 20 | 1.0 | 1.00 | 2 |", text)
+
+    def test_without_a_file_a_line_says_so_and_bad_requests_are_named(self):
+        self.assertIn("Not recorded yet.", self.filled("<!-- schedules: no-*.json rows=level -->\n<!-- end -->"))
+        self.record("s.json", schedule(10, level="0"))
+        for words, message in (("s.json", "rows=KEY is missing"), ("s.json rows=level only=level:7", "no run of s.json")):
+            with self.assertRaisesRegex(BadInput, message):
+                self.filled(f"<!-- schedules: {words} -->\n<!-- end -->")
+
+
 def role(name, wait, work, other):
     """A role of a timeline's summary, whose times for a tile add up to 100."""
     return {"block": 0, "role": name, "tiles": 1, "waited_percent": wait,

@@ -41,6 +41,7 @@ ladder::ResultFile example() {
   counted.counters->overlap_cycles = 0.5;
   counted.resources = ladder::Resources{"128x256", 230400, 168, 1};
   counted.global_bytes = 4e6;
+  counted.bound_us = 12.5;
   return {"2026-11-21", "abc123", "NVIDIA H200", "580.159", "CUDA 13.0", {timed, counted}};
 }
 
@@ -82,6 +83,7 @@ TEST_CASE("What a block takes is in the result file of lessons that say so") {
   CHECK(run.resources->registers == 168);
   CHECK(run.resources->blocks_per_sm == 1);
   CHECK(run.global_bytes == 4e6);
+  CHECK(run.bound_us == 12.5);
   CHECK_FALSE(ladder::from_json(ladder::to_json(example())).runs[0].resources);
 }
 
