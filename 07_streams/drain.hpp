@@ -15,9 +15,12 @@ void quietly(const CleanUp& clean_up) {
 }
 
 /// Waits until nothing of the stream is in flight, and forgets what failed.
-inline void drain(cudaStream_t stream) {
-  quietly([&] { cudaStreamSynchronize(stream); });
+/// @returns what failed
+inline cudaError_t drain(cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
+  quietly([&] { error = cudaStreamSynchronize(stream); });
   cudaGetLastError();
+  return error;
 }
 
 }  // namespace lesson07

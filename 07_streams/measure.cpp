@@ -29,7 +29,7 @@ double now_us() {
 
 /// Microseconds of one run, which begins when the device is idle.
 double time_us(const Variant& variant) {
-  if (interrupted()) throw Interrupted("interrupted");
+  if (interrupted()) throw Interrupted("interrupted between two runs; nothing is left in flight");
   CUDA_CHECK(cudaDeviceSynchronize());
   const double begin = now_us();
   variant.run();

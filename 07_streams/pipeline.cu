@@ -17,6 +17,7 @@
 
 #include "07_streams/drain.hpp"
 #include "07_streams/interrupt.hpp"
+#include "common/host/nvtx.hpp"
 
 namespace lesson07 {
 namespace {
@@ -47,6 +48,7 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
     if (waits) CUDA_CHECK(cudaStreamSynchronize(stream));
   };
   const int b = delivery.batch;
+  const ladder::NvtxRange range("enqueue batch " + std::to_string(b));
   const size_t a_count = batches.a_elements(b), c_count = batches.c_elements(b);
 
   // Both buffers exist from here on for this stream. The pool gives a block only to who is ordered behind its
@@ -67,6 +69,16 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   c.free();
   CUDA_CHECK(cudaLaunchHostFunc(stream, finish, &delivery));
   end_of_step();
+}
+
+/// Waits until nothing is in flight. @returns what failed first
+cudaError_t drain_all(const Pipeline& pipeline) {
+  cudaError_t first = cudaSuccess;
+  for (const ladder::Stream& stream : pipeline.streams) {
+    const cudaError_t error = drain(stream.get());
+    if (first == cudaSuccess) first = error;
+  }
+  return first;
 }
 
 }  // namespace
@@ -103,8 +115,12 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
               deliveries.back());
     }
     for (const ladder::Stream& stream : pipeline.streams) CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+  } catch (const ladder::HostWaitTimedOut&) {
+    // A stream that failed calls no host functions any more: then its error says why the slot never came.
+    CUDA_CHECK(drain_all(pipeline));
+    throw;
   } catch (...) {
-    for (const ladder::Stream& stream : pipeline.streams) drain(stream.get());
+    drain_all(pipeline);
     throw;
   }
   for (const Delivery& delivery : deliveries)
