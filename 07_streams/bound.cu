@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "07_streams/drain.hpp"
 #include "common/host/statistics.hpp"
 
 namespace lesson07 {
@@ -21,16 +20,11 @@ CopiesAlone::CopiesAlone(const Batches& batches, Pipeline& pipeline)
       pipeline_(pipeline),
       a_(size_t(batches.most_rows()) * batches.k),
       c_(size_t(batches.most_rows()) * batches.n),
-      up_(ladder::make_stream()),
-      down_(ladder::make_stream()),
       begin_(ladder::make_event()),
       upload_end_(ladder::make_event()),
-      download_end_(ladder::make_event()) {}
-
-CopiesAlone::~CopiesAlone() {
-  drain(up_.get());
-  drain(down_.get());
-}
+      download_end_(ladder::make_event()),
+      up_(make_drained_stream()),
+      down_(make_drained_stream()) {}
 
 void CopiesAlone::run() {
   const PinnedRing<bf16>::Slot from = pipeline_.uploads.acquire(pipeline_.limit);
@@ -58,15 +52,13 @@ KernelsAlone::KernelsAlone(const Batches& batches, const Weights& weights, Pipel
       weights_(weights),
       a_(size_t(batches.most_rows()) * batches.k),
       c_(size_t(batches.most_rows()) * batches.n),
-      stream_(ladder::make_stream()) {
+      stream_(make_drained_stream()) {
   const PinnedRing<bf16>::Slot from = pipeline.uploads.acquire(pipeline.limit);
   CUDA_CHECK(cudaMemcpyAsync(a_.data(), from.data(), a_.size() * sizeof(bf16), cudaMemcpyHostToDevice,
                              stream_.get()));
   CUDA_CHECK(cudaStreamWaitEvent(stream_.get(), weights.ready()));
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
 }
-
-KernelsAlone::~KernelsAlone() { drain(stream_.get()); }
 
 void KernelsAlone::run(const Kernel& kernel) {
   for (const int rows : batches_.rows)

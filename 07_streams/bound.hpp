@@ -22,9 +22,6 @@ struct Bound {
 class CopiesAlone {
  public:
   CopiesAlone(const Batches& batches, Pipeline& pipeline);
-  ~CopiesAlone();
-  CopiesAlone(const CopiesAlone&) = delete;
-  CopiesAlone& operator=(const CopiesAlone&) = delete;
 
   /// Returns when all copies have ended.
   void run();
@@ -36,8 +33,8 @@ class CopiesAlone {
   const Batches& batches_;
   Pipeline& pipeline_;
   ladder::DeviceBuffer<bf16> a_, c_;
-  ladder::Stream up_, down_;
   ladder::Event begin_, upload_end_, download_end_;
+  DrainedStream up_, down_;
   std::vector<double> upload_samples_, download_samples_;
 };
 
@@ -45,9 +42,6 @@ class CopiesAlone {
 class KernelsAlone {
  public:
   KernelsAlone(const Batches& batches, const Weights& weights, Pipeline& pipeline);
-  ~KernelsAlone();
-  KernelsAlone(const KernelsAlone&) = delete;
-  KernelsAlone& operator=(const KernelsAlone&) = delete;
 
   /// Returns when all kernels have ended.
   void run(const Kernel& kernel);
@@ -56,7 +50,7 @@ class KernelsAlone {
   const Batches& batches_;
   const Weights& weights_;
   ladder::DeviceBuffer<bf16> a_, c_;
-  ladder::Stream stream_;
+  DrainedStream stream_;
 };
 
 }  // namespace lesson07

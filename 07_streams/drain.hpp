@@ -3,6 +3,10 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <memory>
+
+#include "common/host/cuda_handles.hpp"
+
 namespace lesson07 {
 
 /// Calls `clean_up`, also from a destructor. The CPU device reports broken rules by exceptions.
@@ -22,5 +26,16 @@ inline cudaError_t drain(cudaStream_t stream) {
   cudaGetLastError();
   return error;
 }
+
+/// A stream whose work has ended when it goes. Declared behind the buffers that this work uses, it goes
+/// before them.
+struct DrainAndDestroy {
+  void operator()(cudaStream_t stream) const {
+    drain(stream);
+    cudaStreamDestroy(stream);
+  }
+};
+using DrainedStream = std::unique_ptr<CUstream_st, DrainAndDestroy>;
+inline DrainedStream make_drained_stream() { return DrainedStream(ladder::make_stream().release()); }
 
 }  // namespace lesson07

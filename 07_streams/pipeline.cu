@@ -84,13 +84,11 @@ cudaError_t drain_all(const Pipeline& pipeline) {
 }  // namespace
 
 Weights::Weights(const PinnedBuffer<bf16>& host, int k, int n)
-    : device_(size_t(k) * n), stream_(ladder::make_stream()), ready_(ladder::make_event()) {
+    : device_(size_t(k) * n), ready_(ladder::make_event()), stream_(make_drained_stream()) {
   CUDA_CHECK(cudaMemcpyAsync(device_.data(), host.data(), device_.size() * sizeof(bf16),
                              cudaMemcpyHostToDevice, stream_.get()));
   CUDA_CHECK(cudaEventRecord(ready_.get(), stream_.get()));
 }
-
-Weights::~Weights() { drain(stream_.get()); }
 
 Pipeline::Pipeline(const Batches& batches, int stream_count, int slots, size_t pool_bytes)
     : pool(UINT64_MAX, pool_bytes),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "07_streams/batches.hpp"
+#include "07_streams/drain.hpp"
 #include "07_streams/pinned_ring.hpp"
 #include "07_streams/stream_buffer.hpp"
 #include "common/host/cuda_handles.hpp"
@@ -29,17 +30,14 @@ class Weights {
  public:
   /// `host`: pinned, and left alone until ready()
   Weights(const PinnedBuffer<bf16>& host, int k, int n);
-  ~Weights();
-  Weights(const Weights&) = delete;
-  Weights& operator=(const Weights&) = delete;
 
   const bf16* data() const { return device_.data(); }
   cudaEvent_t ready() const { return ready_.get(); }
 
  private:
   ladder::DeviceBuffer<bf16> device_;
-  ladder::Stream stream_;
   ladder::Event ready_;
+  DrainedStream stream_;
 };
 
 /// What all runs share, because making it takes longer than a batch.

@@ -1,5 +1,5 @@
 /// @file
-/// CUDA's streams, events and graphs as objects that clean up after themselves. Only in the GPU build.
+/// CUDA's streams, events and graphs as objects that clean up after themselves.
 #pragma once
 #include <cuda_runtime.h>
 
