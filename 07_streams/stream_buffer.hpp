@@ -4,8 +4,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "07_streams/drain.hpp"
+#include "common/host/cuda_handles.hpp"
 #include "common/host/error.hpp"
 
 namespace lesson07 {
@@ -20,17 +22,16 @@ class MemoryPool {
     props.location.type = cudaMemLocationTypeDevice;
     CUDA_CHECK(cudaGetDevice(&props.location.id));
     props.maxSize = most_bytes;
-    CUDA_CHECK(cudaMemPoolCreate(&pool_, &props));
-    CUDA_CHECK(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &release_threshold));
+    cudaMemPool_t pool = nullptr;
+    CUDA_CHECK(cudaMemPoolCreate(&pool, &props));
+    pool_.reset(pool);
+    CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &release_threshold));
   }
-  ~MemoryPool() { cudaMemPoolDestroy(pool_); }
-  MemoryPool(const MemoryPool&) = delete;
-  MemoryPool& operator=(const MemoryPool&) = delete;
 
-  cudaMemPool_t get() const { return pool_; }
+  cudaMemPool_t get() const { return pool_.get(); }
 
  private:
-  cudaMemPool_t pool_ = nullptr;
+  std::unique_ptr<CUmemPoolHandle_st, ladder::CudaDeleter<cudaMemPoolDestroy>> pool_;
 };
 
 /// An array that exists from here on in the order of the stream, until free() in the same order.
