@@ -137,23 +137,24 @@ TEST_CASE("any call that fails ends the run with its error, and nothing leaks") 
   const std::string function =
       GENERATE("cudaMallocFromPoolAsync", "cudaMemcpyAsync", "cudaFreeAsync", "cudaLaunchHostFunc",
                "cudaStreamWaitEvent", "cudaStreamSynchronize", "cudaEventRecord", "cudaMalloc",
-               "cudaMallocHost", "cudaStreamCreateWithFlags", "cudaMemPoolCreate", "cudaMemPoolSetAttribute");
-  const int nth = GENERATE(1, 2, 3);
+               "cudaMallocHost", "cudaStreamCreate", "cudaMemPoolCreate", "cudaMemPoolSetAttribute");
+  const int nth = GENERATE(1, 2, 5);
   CAPTURE(function, nth);
   for_each_schedule(
       [&] {
         const NothingLeaks check;
         bool failed = false;
-        cpu_device::fail_call(function, nth, cudaErrorMemoryAllocation);
-        for (int attempt = 0; attempt < 3; ++attempt) {
+        cpu_device::fail_call(function, nth, cudaErrorNotSupported);
+        // A run makes some of these calls only once.
+        for (int attempt = 0; attempt < nth && !failed; ++attempt) {
           try {
             TestRun(ragged_rows(6), 72, 72, 2, 3).run();
           } catch (const std::runtime_error& error) {
-            CHECK_THAT(error.what(), ContainsSubstring("out of memory"));
+            CHECK_THAT(error.what(), ContainsSubstring("operation not supported"));
             failed = true;
           }
         }
-        CHECK(failed);  // A single run makes some of these calls once.
+        CHECK(failed);
         CHECK_NOTHROW(TestRun(ragged_rows(2), 72, 72, 2, 3).run());
       },
       1);
