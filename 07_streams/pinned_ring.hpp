@@ -43,21 +43,23 @@ class PinnedRing {
   /// A slot that was taken. Goes back to the ring by release(), else with this object.
   class Slot {
    public:
-    Slot(PinnedRing& ring, int number) : ring_(&ring), number_(number) {}
+    Slot(PinnedRing& ring, int number) : ring_(ring), number_(number) {}
     ~Slot() { release(); }
-    Slot(Slot&& other) noexcept : ring_(std::exchange(other.ring_, nullptr)), number_(other.number_) {}
+    Slot(Slot&& other) noexcept
+        : ring_(other.ring_), number_(other.number_), held_(std::exchange(other.held_, false)) {}
     Slot& operator=(Slot&&) = delete;
 
     /// Also from a host function: no CUDA call inside.
     void release() {
-      if (PinnedRing* ring = std::exchange(ring_, nullptr)) ring->put_back(number_);
+      if (std::exchange(held_, false)) ring_.put_back(number_);
     }
-    T* data() const { return ring_->slots_[number_].data(); }
+    T* data() const { return ring_.slots_[number_].data(); }
     int number() const { return number_; }
 
    private:
-    PinnedRing* ring_;
+    PinnedRing& ring_;
     int number_;
+    bool held_ = true;
   };
 
   /// `name` is what a report calls it; every slot holds `elements`.

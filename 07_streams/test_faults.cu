@@ -10,6 +10,7 @@
 
 #include "07_streams/interrupt.hpp"
 #include "07_streams/test_support.hpp"
+#include "common/host/bf16.hpp"
 #include "common/host/device.hpp"
 #include "common/testing/gemm_checks.hpp"
 #ifdef LADDER_CPU_DEVICE
@@ -18,6 +19,7 @@
 
 using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
+using ladder::DeviceBuffer;
 using ladder::testing::for_each_schedule;
 using ladder::testing::skip_unless_runnable;
 
@@ -158,5 +160,43 @@ TEST_CASE("any call that fails ends the run with its error, and nothing leaks") 
         CHECK_NOTHROW(TestRun(ragged_rows(2), 72, 72, 2, 3).run());
       },
       1);
+}
+
+TEST_CASE("a kernel that does not wait for the weights is reported by every schedule") {
+  for_each_schedule([&] {
+    TestRun run({64}, 72, 72, 1, 1);
+    const DeviceBuffer<bf16> a(std::vector<bf16>(64 * 72, ladder::to_bf16(1)));
+    DeviceBuffer<bf16> c(64 * 72);
+    CHECK_THROWS_WITH(
+        [&] {
+          const Weights weights(run.host_weights, 72, 72);
+          run.kernel.launch({a.data(), weights.data(), c.data(), 64, 72, 72}, run.pipeline.streams[0].get());
+          CUDA_CHECK(cudaStreamSynchronize(run.pipeline.streams[0].get()));
+          CUDA_CHECK(cudaDeviceSynchronize());
+        }(),
+        ContainsSubstring("a cudaStreamWaitEvent is missing"));
+  });
+}
+
+TEST_CASE("a slot that is recycled before its download is reported by every schedule") {
+  for_each_schedule([&] {
+    TestRun run({64, 64, 64}, 8, 8, 2, 1);
+    PinnedRing<bf16>& ring = run.pipeline.downloads;
+    DeviceBuffer<bf16> c(64 * 8);
+    std::deque<PinnedRing<bf16>::Slot> taken;
+    CHECK_THROWS_WITH(
+        [&] {
+          for (int b = 0; b < 3; ++b) {
+            cudaStream_t stream = run.pipeline.streams[b % 2].get();
+            PinnedRing<bf16>::Slot& slot = taken.emplace_back(ring.acquire(run.pipeline.limit));
+            const auto recycle = [](void* slot) { static_cast<PinnedRing<bf16>::Slot*>(slot)->release(); };
+            CUDA_CHECK(cudaLaunchHostFunc(stream, recycle, &slot));
+            CUDA_CHECK(cudaMemcpyAsync(slot.data(), c.data(), 64 * 8 * sizeof(bf16), cudaMemcpyDeviceToHost,
+                                       stream));
+          }
+          CUDA_CHECK(cudaDeviceSynchronize());
+        }(),
+        ContainsSubstring("nothing orders them"));
+  });
 }
 #endif
