@@ -4,6 +4,12 @@
 
 namespace lesson07 {
 
-std::vector<const Experiment*> experiments() { return {}; }
+const Experiment& pinned_experiment();
+const Experiment& streams_experiment();
+const Experiment& chunk_experiment();
+
+std::vector<const Experiment*> experiments() {
+  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment()};
+}
 
 }  // namespace lesson07
