@@ -7,9 +7,13 @@ namespace lesson07 {
 const Experiment& pinned_experiment();
 const Experiment& streams_experiment();
 const Experiment& chunk_experiment();
+const Experiment& alloc_experiment();
+const Experiment& stalls_experiment();
+const Experiment& scratch_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment()};
+  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment(),
+          &alloc_experiment(),  &stalls_experiment(),  &scratch_experiment()};
 }
 
 }  // namespace lesson07

@@ -1,0 +1,161 @@
+/// @file
+/// Experiment `alloc`: device memory for every batch, taken and given back in several ways.
+///
+/// All ways run the same loop: before a batch, the host waits for the batch before it in its stream, as
+/// cudaFree needs. The batches of the other streams are still under way when memory is taken or given back,
+/// so what a way takes longer than the first one is what its calls cost the others.
+#include <array>
+
+#include "07_streams/experiments/support.hpp"
+#include "07_streams/stream_buffer.hpp"
+#include "common/host/table.hpp"
+#include "common/host/text.hpp"
+
+namespace lesson07 {
+namespace {
+
+using bf16 = __nv_bfloat16;
+
+/// The loop. `take` is called when the memory of the batch before it in its stream is no longer in use, and
+/// `give` when all of the batch has been enqueued.
+struct Way {
+  std::string name;
+  std::function<std::array<bf16*, 2>(BatchSlot&, size_t stream)> take;  ///< A and C
+  std::function<void(std::array<bf16*, 2>, size_t stream)> give;
+  std::function<void()> end = [] {};  ///< after the last batch is over
+  const MemoryPool* pool = nullptr;   ///< of ways that have one
+  double host_us = 0;                 ///< in take and give, of the run that was last
+};
+
+void run_batches_in(Way& way, std::vector<BatchSlot>& slots, const std::vector<ladder::Stream>& streams,
+                    int batches) {
+  way.host_us = 0;
+  for (int batch = 0; batch < batches; ++batch) {
+    const size_t turn = batch % streams.size();
+    const cudaStream_t stream = streams[turn].get();
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    std::array<bf16*, 2> memory{};
+    way.host_us += host_us([&] { memory = way.take(slots[turn], turn); });
+    slots[turn].run_in(memory[0], memory[1], stream);
+    way.host_us += host_us([&] { way.give(memory, turn); });
+  }
+  wait_for(streams);
+  way.end();
+}
+
+bf16* device_malloc(size_t elements) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, elements * sizeof(bf16)));
+  return static_cast<bf16*>(memory);
+}
+
+/// What cudaMalloc gave and nobody has freed yet.
+class Taken {
+ public:
+  ~Taken() {
+    quietly([&] { free_all(); });
+  }
+  std::array<bf16*, 2> take(BatchSlot& slot) {
+    memory_.push_back(device_malloc(slot.host_a().size()));
+    memory_.push_back(device_malloc(slot.host_c().size()));
+    return {memory_.end()[-2], memory_.end()[-1]};
+  }
+  void free_all() {
+    for (bf16* memory : memory_) cudaFree(memory);
+    memory_.clear();
+  }
+
+ private:
+  std::vector<bf16*> memory_;
+};
+
+Way pool_way(const std::string& name, const MemoryPool& pool, const std::vector<ladder::Stream>& streams) {
+  const auto allocate = [&](size_t elements, size_t stream) {
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMallocFromPoolAsync(&memory, elements * sizeof(bf16), pool.get(), streams[stream].get()));
+    return static_cast<bf16*>(memory);
+  };
+  Way way{name,
+          [allocate](BatchSlot& slot, size_t stream) {
+            return std::array{allocate(slot.host_a().size(), stream), allocate(slot.host_c().size(), stream)};
+          },
+          [&](std::array<bf16*, 2> memory, size_t stream) {
+            for (bf16* one : memory) CUDA_CHECK(cudaFreeAsync(one, streams[stream].get()));
+          }};
+  way.pool = &pool;
+  return way;
+}
+
+std::string pool_mb(const MemoryPool* pool, cudaMemPoolAttr which) {
+  if (!pool) return "-";
+  uint64_t bytes = 0;
+  CUDA_CHECK(cudaMemPoolGetAttribute(pool->get(), which, &bytes));
+  return ladder::fixed(static_cast<double>(bytes) / 1e6, 1);
+}
+
+void run(const Context& context) {
+  const ladder::Shape& shape = context.shape;
+  const int batches = announced_batches(context);
+  const RandomWeights weights(shape.k, shape.n);
+  const std::vector<ladder::Stream> streams = make_streams(context.streams);
+  std::vector<BatchSlot> slots = make_slots(weights, shape.m, context.streams);
+  std::vector<Taken> of_stream(streams.size());
+  Taken kept;
+  const MemoryPool releases(0), keeps(UINT64_MAX);
+  const auto nothing = [](std::array<bf16*, 2>, size_t) {};
+
+  std::vector<Way> ways = {
+      {"all beforehand",
+       [](BatchSlot& slot, size_t) {
+         return std::array{slot.a(), slot.c()};
+       },
+       nothing},
+      {"cudaMalloc, cudaFree",
+       [&](BatchSlot& slot, size_t stream) {
+         of_stream[stream].free_all();  // of the batch before, which is over
+         return of_stream[stream].take(slot);
+       },
+       nothing,
+       [&] {
+         for (Taken& taken : of_stream) taken.free_all();
+       }},
+      {"cudaMalloc; cudaFree at the end", [&](BatchSlot& slot, size_t) { return kept.take(slot); }, nothing,
+       [&] { kept.free_all(); }},
+      pool_way("cudaMallocAsync, threshold 0", releases, streams),
+      pool_way("cudaMallocAsync, threshold max", keeps, streams)};
+
+  std::vector<Variant> variants;
+  for (Way& way : ways)
+    variants.push_back(
+        {way.name, {{"memory", way.name}}, [&] { run_batches_in(way, slots, streams, batches); }});
+  const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
+
+  ladder::Table table(context.out, {{"memory", 31, false},
+                                    {"us a batch", 10},
+                                    {"x first", 7},
+                                    {"host us in calls", 16},
+                                    {"reserved MB", 11},
+                                    {"used MB", 7}});
+  table.header();
+  for (size_t i = 0; i < ways.size(); ++i) {
+    ladder::Settings& settings = variants[i].settings;
+    settings["host_us_in_calls"] = host_time_text(ways[i].host_us / batches);
+    settings["reserved_mb"] = pool_mb(ways[i].pool, cudaMemPoolAttrReservedMemHigh);
+    settings["used_mb"] = pool_mb(ways[i].pool, cudaMemPoolAttrUsedMemHigh);
+    table.row({ways[i].name, us_text(measured[i].median_us / batches),
+               ladder::fixed(measured[i].median_us / measured[0].median_us, 2), settings["host_us_in_calls"],
+               settings["reserved_mb"], settings["used_mb"]});
+    add_result(context, "alloc", variants[i], shape, measured[i]);
+  }
+  context.out << "reserved and used: the most that the pool had\n";
+}
+
+}  // namespace
+
+const Experiment& alloc_experiment() {
+  static const Experiment experiment = {
+      "alloc", "What does it cost to take and give back device memory for every batch?", run};
+  return experiment;
+}
+
+}  // namespace lesson07
