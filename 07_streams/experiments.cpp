@@ -10,10 +10,12 @@ const Experiment& chunk_experiment();
 const Experiment& alloc_experiment();
 const Experiment& stalls_experiment();
 const Experiment& scratch_experiment();
+const Experiment& waits_experiment();
+const Experiment& events_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment(),
-          &alloc_experiment(),  &stalls_experiment(),  &scratch_experiment()};
+  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment(), &alloc_experiment(),
+          &stalls_experiment(), &scratch_experiment(), &waits_experiment(), &events_experiment()};
 }
 
 }  // namespace lesson07
