@@ -1,0 +1,144 @@
+/// @file
+/// Experiment `sharing`: when blocks of two kernels run on one multiprocessor, and how many kernels run at
+/// once.
+///
+/// A multiprocessor takes a block whenever it has enough warps, registers and shared memory left, of
+/// whichever kernel it is. Two kernels of one block for each multiprocessor run in two streams: once with
+/// little shared memory, once with so much that a second block does not fit. Then many kernels of one block
+/// each, in as many streams, tell how many the GPU runs at once.
+#include <algorithm>
+
+#include "07_streams/experiments/small_kernel.cuh"
+#include "07_streams/experiments/support.hpp"
+#include "common/host/device.hpp"
+#include "common/host/launch.cuh"
+#include "common/host/table.hpp"
+#include "common/host/text.hpp"
+
+namespace lesson07 {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr size_t kLittle = 32 << 10, kMuch = 200 << 10;  ///< bytes of shared memory; there are 227 KiB
+constexpr int kGrids = 256;
+
+/// Kernels of `blocks` blocks each, and the notes of all their blocks.
+class SmallKernels {
+ public:
+  SmallKernels(int kernels, int blocks)
+      : blocks_(blocks), records_(size_t(kernels) * blocks), sums_(size_t(kernels) * blocks) {}
+
+  void launch(int kernel, size_t shared_bytes, int steps, cudaStream_t stream) {
+    const size_t first = size_t(kernel) * blocks_;
+    ladder::launch(multiply_add_chain,
+                   {.name = "multiply_add_chain",
+                    .grid = dim3(static_cast<unsigned>(blocks_)),
+                    .block = dim3(kThreads),
+                    .shared_bytes = shared_bytes,
+                    .stream = stream},
+                   records_.data() + first, sums_.data() + first, steps);
+  }
+  std::vector<BlockRecord> records() const { return ladder::download(records_.data(), records_.size()); }
+
+ private:
+  int blocks_;
+  ladder::DeviceBuffer<BlockRecord> records_;
+  ladder::DeviceBuffer<float> sums_;
+};
+
+/// Multiprocessors on which a block of the first half of the records ran while one of the second half did.
+int shared_multiprocessors(const std::vector<BlockRecord>& records) {
+  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
+  return static_cast<int>(std::count_if(records.begin(), middle, [&](const BlockRecord& a) {
+    return std::any_of(middle, records.end(), [&](const BlockRecord& b) {
+      return a.multiprocessor == b.multiprocessor && a.begin_ns < b.end_ns && b.begin_ns < a.end_ns;
+    });
+  }));
+}
+
+/// The most blocks that ran at one time.
+int most_at_once(const std::vector<BlockRecord>& records) {
+  std::vector<std::pair<uint64_t, int>> changes;  // an end comes before a beginning at the same time
+  for (const BlockRecord& record : records) {
+    changes.emplace_back(record.begin_ns, +1);
+    changes.emplace_back(record.end_ns, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int now = 0, most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, now += change);
+  return most;
+}
+
+/// Two kernels, together or in turn.
+void compare_two_kernels(const Context& context, int blocks, int steps) {
+  const std::vector<ladder::Stream> streams = make_streams(2);
+  SmallKernels kernels(2, blocks);
+  const auto both = [&](size_t shared_bytes, size_t second_stream) {
+    return [&, shared_bytes, second_stream] {
+      kernels.launch(0, shared_bytes, steps, streams[0].get());
+      kernels.launch(1, shared_bytes, steps, streams[second_stream].get());
+      wait_for(streams);
+    };
+  };
+  std::vector<Variant> variants;
+  for (const size_t bytes : {kLittle, kMuch})
+    for (const size_t second : {size_t{0}, size_t{1}})
+      variants.push_back({second ? "two streams" : "one stream",
+                          {{"shared_kib", std::to_string(bytes >> 10)}, {"streams", second ? "2" : "1"}},
+                          both(bytes, second)});
+  const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
+
+  ladder::Table table(
+      context.out,
+      {{"shared KiB a block", 18}, {"two kernels in", 14, false}, {"us", 8}, {"multiprocessors shared", 22}});
+  table.header();
+  for (size_t i = 0; i < variants.size(); ++i) {
+    variants[i].run();
+    const std::string shared =
+        std::to_string(shared_multiprocessors(kernels.records())) + " of " + std::to_string(blocks);
+    table.row(
+        {variants[i].settings.at("shared_kib"), variants[i].label, us_text(measured[i].median_us), shared});
+    variants[i].settings["multiprocessors_shared"] = shared;
+    add_result(context, "sharing", variants[i], {}, measured[i]);
+  }
+}
+
+void count_kernels_at_once(const Context& context, int steps) {
+  const std::vector<ladder::Stream> streams = make_streams(kGrids);
+  SmallKernels kernels(kGrids, 1);
+  Variant variant = {"many", {{"kernels", std::to_string(kGrids)}}, [&] {
+                       for (int kernel = 0; kernel < kGrids; ++kernel)
+                         kernels.launch(kernel, 0, steps, streams[size_t(kernel)].get());
+                       wait_for(streams);
+                     }};
+  const Measured measured = measure_interleaved({variant}, context.rounds).front();
+  const int most = most_at_once(kernels.records());
+  context.out << "\n"
+              << kGrids << " kernels of one block in as many streams: at most " << most << " at once\n";
+  variant.settings["most_at_once"] = std::to_string(most);
+  add_result(context, "sharing", variant, {}, measured);
+}
+
+void run(const Context& context) {
+  if (ladder::on_cpu_device()) {
+    context.out << "The CPU device runs one kernel at a time, each block on a multiprocessor of its own.\n";
+    compare_two_kernels(context, 4, 10);
+    count_kernels_at_once(context, 10);
+    return;
+  }
+  int device = 0, multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  compare_two_kernels(context, multiprocessors, 100'000);
+  count_kernels_at_once(context, 2'000'000);  // some milliseconds: longer than it takes to launch all of them
+}
+
+}  // namespace
+
+const Experiment& sharing_experiment() {
+  static const Experiment experiment = {
+      "sharing", "When do two kernels share a multiprocessor, and how many kernels run at once?", run};
+  return experiment;
+}
+
+}  // namespace lesson07
