@@ -10,6 +10,7 @@ const Experiment& chunk_experiment();
 const Experiment& alloc_experiment();
 const Experiment& stalls_experiment();
 const Experiment& scratch_experiment();
+const Experiment& default_stream_experiment();
 const Experiment& waits_experiment();
 const Experiment& events_experiment();
 const Experiment& sharing_experiment();
@@ -17,9 +18,9 @@ const Experiment& graph_experiment();
 const Experiment& layers_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(),  &streams_experiment(), &chunk_experiment(), &alloc_experiment(),
-          &stalls_experiment(),  &scratch_experiment(), &waits_experiment(), &events_experiment(),
-          &sharing_experiment(), &graph_experiment(),   &layers_experiment()};
+  return {&pinned_experiment(), &streams_experiment(), &chunk_experiment(),          &alloc_experiment(),
+          &stalls_experiment(), &scratch_experiment(), &default_stream_experiment(), &waits_experiment(),
+          &events_experiment(), &sharing_experiment(), &graph_experiment(),          &layers_experiment()};
 }
 
 }  // namespace lesson07
