@@ -41,7 +41,7 @@ def rows_of(runs, keys, shown):
         here = [run for run in runs if shape(run) == size]
         for run in here:
             us = run["time_us_median"]
-            row = [f"`{value(run, key)}`" for key in keys] + [shape_title(size)] * (len(sizes) > 1)
+            row = [f"`{title(run, key)}`" for key in keys] + [shape_title(size)] * (len(sizes) > 1)
             row += [f"{us / scale:.4g}", f"{(run['time_us_q3'] - run['time_us_q1']) / 2 / us * 100:.1f}"]
             row += [f"{run['tflops']:.4g}" if run["tflops"] else ""] * speeds
             row.append(f"{here[0]['time_us_median'] / us:.2f}")
@@ -49,5 +49,10 @@ def rows_of(runs, keys, shown):
                 bound = run.get("bound_us")
                 row += [f"{bound / scale:.4g}", f"{us / bound:.3f}"] if bound else ["", ""]
                 row.append(value(run, "bound_by"))
-            rows.append(row + [value(run, key) for key in shown])
+            rows.append(row + [title(run, key) for key in shown])
     return markdown(header, rows)
+
+
+def title(run, key):
+    """The setting as it is: cells, unlike requests, may have blanks."""
+    return run["settings"].get(key, value(run, key))
