@@ -3,7 +3,6 @@
 #include "common/host/timeline.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "common/host/table.hpp"
 #include "common/host/text.hpp"
+#include "common/host/trace_events.hpp"
 
 namespace ladder {
 namespace {
@@ -185,32 +185,12 @@ std::vector<RoleSummary> summarise(const Timeline& timeline) {
 
 std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts) {
   using Json = nlohmann::ordered_json;
-  const auto tenths = [](double ns) { return std::round(ns * 10); };  // so that spans that touch still do
-  constexpr double kTenthsPerMicrosecond = 10'000;
-  Json events = Json::array();
-  const auto add_name = [&](const char* what, unsigned process, size_t thread, const std::string& name) {
-    events.push_back(
-        {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
-  };
-  std::set<unsigned> blocks;
-  for (size_t i = 0; i < timeline.lanes.size(); ++i) {
-    const TimelineLane& lane = timeline.lanes[i];
-    if (blocks.insert(lane.block).second)
-      add_name("process_name", lane.block, i, "block " + std::to_string(lane.block));
-    add_name("thread_name", lane.block, i, lane.name());
-    events.push_back({{"name", "thread_sort_index"},
-                      {"ph", "M"},
-                      {"pid", lane.block},
-                      {"tid", i},
-                      {"args", {{"sort_index", i}}}});
+  std::vector<TraceLane> lanes;
+  for (const TimelineLane& lane : timeline.lanes) {
+    lanes.push_back({lane.block, "block " + std::to_string(lane.block), lane.name(), {}});
     for (const TimelineSpan& span : lane.spans)
-      events.push_back({{"name", span.name},
-                        {"cat", kSpanKindNames[static_cast<size_t>(span.kind)]},
-                        {"ph", "X"},
-                        {"pid", lane.block},
-                        {"tid", i},
-                        {"ts", tenths(span.begin) / kTenthsPerMicrosecond},
-                        {"dur", (tenths(span.end) - tenths(span.begin)) / kTenthsPerMicrosecond}});
+      lanes.back().events.push_back(
+          {span.name, kSpanKindNames[static_cast<size_t>(span.kind)], span.begin, span.end});
   }
 
   Json metadata = Json::object();
@@ -229,8 +209,7 @@ std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts
                                    {"per_tile", per_tile},
                                    {"waited_percent", role.waited_percent}});
   }
-  const Json file = {{"traceEvents", events}, {"displayTimeUnit", "ns"}, {"metadata", metadata}};
-  return file.dump() + "\n";
+  return to_trace_events(lanes, metadata);
 }
 
 void print_summary(std::ostream& out, const Timeline& timeline) {

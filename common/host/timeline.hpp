@@ -68,9 +68,8 @@ std::vector<RoleSummary> summarise(const Timeline& timeline);
 /// What a timeline file says about the launch besides its spans; goes into "metadata" as it is.
 using TimelineFacts = std::vector<std::pair<std::string, std::string>>;
 
-/// The Trace Event Format: complete events ("ph": "X"), a process for each block, a thread for each lane.
-/// Times are written in microseconds, as the format wants, to a tenth of a nanosecond; a cycle is written as
-/// a nanosecond.
+/// The file, see common/host/trace_events.hpp: a process for each block, a thread for each lane. A cycle is
+/// written as a nanosecond.
 std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts);
 
 /// One row for each role: the average over the blocks.
