@@ -6,6 +6,7 @@
 /// partial sums through each other's shared memory. The tile is a choice now, and so is where a kernel begins
 /// and which way it walks along K.
 #pragma once
+#include "06_clusters_dsmem/plan.hpp"
 #include "06_clusters_dsmem/shape.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
-/// As many clusters as the GPU holds at one time, or as there are tiles for.
+/// As many clusters as the GPU holds at one time beside what it spares, or as there are tiles for.
 template <class Shape>
 void launch_gemm(const Gemm& p, const Order& order, cudaStream_t stream) {
   constexpr ladder::TileShape kTile = Shape::kTile;
@@ -178,8 +179,9 @@ void launch_gemm(const Gemm& p, const Order& order, cudaStream_t stream) {
                               ladder::tiles_over(p.n, kTile.n), order.group, Shape::kBlocks};
   const int tiles = walk.tile_rows * walk.tile_columns;
   const auto kernel = gemm<Shape>;
-  const int resident =
-      ladder::resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks);
+  const int resident = clusters_beside(
+      order.spare_sms, Shape::kBlocks,
+      ladder::resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
   ladder::launch(kernel,
                  {.name = "06_clusters_dsmem",
                   .grid = dim3((tiles < resident ? tiles : resident) * Shape::kBlocks),

@@ -51,14 +51,18 @@ const std::vector<Candidate>& all_candidates() {
   return candidates;
 }
 
+int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
+
 /// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
 std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
   const auto allows = [&](const char* knob, const std::string& value) {
     return settings.at(knob) == "auto" || settings.at(knob) == value;
   };
   std::vector<Candidate> open;
-  for (const Candidate& candidate : all_candidates()) {
+  for (Candidate candidate : all_candidates()) {
     const Plan& plan = candidate.plan;
+    candidate.resident_clusters =
+        clusters_beside(spare_sms(settings), plan.blocks(), candidate.resident_clusters);
     if (allows("tile", plan.tile()) && allows("cluster_m", std::to_string(plan.cluster_m)) &&
         allows("cluster_k", std::to_string(plan.cluster_k)))
       open.push_back(candidate);
@@ -96,7 +100,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const Estimate estimate = open_plans(shape_of(p), settings).front();
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    settings.at("k_order") == "turns", begins_early(estimate, settings)};
+                    settings.at("k_order") == "turns", begins_early(estimate, settings), spare_sms(settings)};
   visit_shapes([&]<class S>(S shape) {
     if (plan_of(shape) == plan) launch_gemm<S>(p, order, stream);
   });
@@ -120,6 +124,7 @@ const ladder::Lesson& lesson() {
                 {"k_order",
                  "turns: every other tile from its last K step to its first, which L2 still has",
                  {"turns", "forward"}},
+                {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
                 ladder::group_knob()},
       .rungs = {{"clusters, by plan", {}}},
       .minimum_compute_capability = 90,

@@ -21,6 +21,13 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// Of so many clusters that the GPU holds, those to launch where `spare_sms` multiprocessors are left to
+/// other kernels; at least one. A block of this lesson takes a multiprocessor for itself.
+constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) {
+  const int spared = (spare_sms + blocks - 1) / blocks;
+  return resident_clusters > spared ? resident_clusters - spared : 1;
+}
+
 /// A plan, and how many of its clusters the GPU holds at one time.
 struct Candidate {
   Plan plan;

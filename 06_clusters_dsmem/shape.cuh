@@ -61,6 +61,7 @@ struct Order {
   int group;          ///< tile rows that are walked together; see grouped_tile
   bool turns;         ///< see load_tiles
   bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
+  int spare_sms;      ///< multiprocessors that are left to other kernels
 };
 
 /// What a block does of its cluster's work. Ranks run down the rows of C first.

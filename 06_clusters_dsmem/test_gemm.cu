@@ -87,6 +87,12 @@ TEST_CASE("06: every kernel cuts its edges") {
   check_gemm(lesson06::lesson(), {130, 264, 328}, any_choice().settings());
 }
 
+TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const auto spare = GENERATE("4", "32");
+  check_gemm(lesson06::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"spare_sms", spare}});
+}
+
 TEST_CASE("06: every order of tiles covers C") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto group = GENERATE("1", "4", "8", "16");

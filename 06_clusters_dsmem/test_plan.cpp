@@ -78,3 +78,12 @@ TEST_CASE("06: the explanation names the choice first and lists what it was chos
   CHECK(text.rfind("1024x1024x8192: " + all.front().plan.name(), 0) == 0);
   for (const Estimate& estimate : all) CHECK(text.find(estimate.plan.name()) != std::string::npos);
 }
+
+TEST_CASE("06: multiprocessors are spared in whole clusters, and one cluster always remains") {
+  using lesson06::clusters_beside;
+  CHECK(clusters_beside(0, 2, 66) == 66);
+  CHECK(clusters_beside(8, 1, 132) == 124);
+  CHECK(clusters_beside(8, 2, 66) == 62);
+  CHECK(clusters_beside(3, 2, 66) == 64);
+  CHECK(clusters_beside(32, 1, 4) == 1);
+}
