@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/host/atomic_file.hpp"
-#include "common/host/results.hpp"
 #include "common/host/table.hpp"
 #include "common/host/text.hpp"
 
@@ -18,9 +16,9 @@ namespace {
 size_t index_of(Engine engine) { return static_cast<size_t>(engine); }
 const char* name_of(Engine engine) { return kEngineNames[index_of(engine)]; }
 
-/// Adds the span to the first of the lanes, all of one name, in which nothing overlaps it; to a new one if
+/// Adds the span to the first of the lanes, all like `model`, in which nothing overlaps it; to a new one if
 /// there is none. Spans come in the order of their beginnings.
-void add_to(std::vector<ladder::TraceLane>& lanes, const StreamSpan& span, const std::string& lane_name) {
+void add_to(std::vector<ladder::TraceLane>& lanes, const StreamSpan& span, const ladder::TraceLane& model) {
   const ladder::TraceEvent event = {span.name, name_of(span.engine), span.begin_us * 1000,
                                     span.end_us * 1000};
   for (ladder::TraceLane& lane : lanes)
@@ -28,8 +26,8 @@ void add_to(std::vector<ladder::TraceLane>& lanes, const StreamSpan& span, const
       lane.events.push_back(event);
       return;
     }
-  lanes.push_back(
-      {static_cast<unsigned>(span.device), "GPU " + std::to_string(span.device), lane_name, {event}});
+  lanes.push_back(model);
+  lanes.back().events.push_back(event);
 }
 
 std::vector<StreamSpan> in_order(std::vector<StreamSpan> spans) {
@@ -81,58 +79,82 @@ std::vector<EngineUse> summarise(const std::vector<StreamSpan>& spans) {
   return result;
 }
 
-std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<StreamSpan>& spans) {
+std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<ScheduleTimeline>& timelines) {
   std::vector<ladder::TraceLane> lanes;
-  for (const auto& [device, of_device] : by_device(spans)) {
-    std::array<std::vector<ladder::TraceLane>, kEngineNames.size()> engines;
-    std::vector<std::string> names;  // of streams, in the order of their first operations
-    std::map<std::string, std::vector<ladder::TraceLane>> streams;
-    for (const StreamSpan& span : of_device) {
-      add_to(engines[index_of(span.engine)], span, std::string("engine: ") + name_of(span.engine));
-      if (streams[span.stream].empty()) names.push_back(span.stream);
-      add_to(streams[span.stream], span, span.stream);
+  unsigned process = 0;
+  for (const ScheduleTimeline& timeline : timelines)
+    for (const auto& [device, spans] : by_device(timeline.spans)) {
+      ladder::TraceLane model;
+      model.process = process++;
+      model.process_name = timeline.experiment + ", " + timeline.schedule + ": GPU " + std::to_string(device);
+      std::array<std::vector<ladder::TraceLane>, kEngineNames.size()> engines;
+      std::vector<std::string> names;  // of streams, in the order of their first operations
+      std::map<std::string, std::vector<ladder::TraceLane>> streams;
+      for (const StreamSpan& span : spans) {
+        model.name = std::string("engine: ") + name_of(span.engine);
+        add_to(engines[index_of(span.engine)], span, model);
+        model.name = span.stream;
+        if (streams[span.stream].empty()) names.push_back(span.stream);
+        add_to(streams[span.stream], span, model);
+      }
+      for (const auto& engine : engines) lanes.insert(lanes.end(), engine.begin(), engine.end());
+      for (const std::string& name : names)
+        lanes.insert(lanes.end(), streams[name].begin(), streams[name].end());
     }
-    for (const auto& engine : engines) lanes.insert(lanes.end(), engine.begin(), engine.end());
-    for (const std::string& name : names)
-      lanes.insert(lanes.end(), streams[name].begin(), streams[name].end());
-  }
   return lanes;
 }
 
-std::string to_trace_events(const std::vector<StreamSpan>& spans, const ladder::TimelineFacts& facts) {
+std::string to_trace_events(const std::vector<ScheduleTimeline>& timelines,
+                            const ladder::TimelineFacts& facts) {
   using Json = nlohmann::ordered_json;
   Json metadata = Json::object();
   for (const auto& [name, value] : facts) metadata[name] = value;
   metadata["unit"] = "us";
   metadata["summary"] = Json::array();
-  for (const EngineUse& use : summarise(spans)) {
-    Json busy;
-    for (size_t engine = 0; engine < kEngineNames.size(); ++engine)
-      busy[kEngineNames[engine]] = use.busy_us[engine];
-    metadata["summary"].push_back({{"device", use.device},
-                                   {"length_us", use.length_us},
-                                   {"busy_us", busy},
-                                   {"two_at_once_us", use.two_at_once_us},
-                                   {"three_at_once_us", use.three_at_once_us}});
-  }
-  return ladder::to_trace_events(lanes_of_streams(spans), metadata);
+  for (const ScheduleTimeline& timeline : timelines)
+    for (const EngineUse& use : summarise(timeline.spans)) {
+      Json busy;
+      for (size_t engine = 0; engine < kEngineNames.size(); ++engine)
+        busy[kEngineNames[engine]] = use.busy_us[engine];
+      metadata["summary"].push_back({{"experiment", timeline.experiment},
+                                     {"schedule", timeline.schedule},
+                                     {"device", use.device},
+                                     {"length_us", use.length_us},
+                                     {"busy_us", busy},
+                                     {"two_at_once_us", use.two_at_once_us},
+                                     {"three_at_once_us", use.three_at_once_us}});
+    }
+  return ladder::to_trace_events(lanes_of_streams(timelines), metadata);
 }
 
-void print_summary(std::ostream& out, const std::vector<StreamSpan>& spans) {
-  for (const EngineUse& use : summarise(spans)) {
-    out << "GPU " << use.device << ": " << ladder::fixed(use.length_us, 1)
-        << " us from its first operation to the end of its last\n";
-    ladder::Table table(out, {{"", 34, false}, {"busy us", 12}, {"busy %", 7}});
-    table.header();
-    const auto row = [&](const std::string& what, double us) {
-      const double percent = use.length_us > 0 ? us / use.length_us * 100 : 0;
-      table.row({what, ladder::fixed(us, 1), ladder::fixed(percent, 1)});
-    };
-    for (size_t engine = 0; engine < kEngineNames.size(); ++engine)
-      if (use.busy_us[engine] > 0) row(kEngineNames[engine], use.busy_us[engine]);
-    row("two of upload, compute, download", use.two_at_once_us);
-    row("all three at once", use.three_at_once_us);
-  }
+void print_summary(std::ostream& out, const std::vector<ScheduleTimeline>& timelines) {
+  std::array<double, kEngineNames.size()> busy_us{};
+  for (const ScheduleTimeline& timeline : timelines)
+    for (const EngineUse& use : summarise(timeline.spans))
+      for (size_t engine = 0; engine < busy_us.size(); ++engine) busy_us[engine] += use.busy_us[engine];
+  std::vector<size_t> shown;  // the engines that did something; host functions only in the file
+  for (size_t engine = 0; engine < index_of(Engine::host); ++engine)
+    if (busy_us[engine] > 0) shown.push_back(engine);
+
+  out << "How much of its time each engine was busy, and two or three of upload, compute, download at once\n";
+  std::vector<ladder::Column> columns = {{"schedule", 24, false}, {"GPU", 3}, {"us", 9}};
+  for (const size_t engine : shown) columns.push_back({kEngineNames[engine] + std::string(" %"), 8});
+  columns.push_back({"two %", 5});
+  columns.push_back({"three %", 7});
+  ladder::Table table(out, columns);
+  table.header();
+  for (const ScheduleTimeline& timeline : timelines)
+    for (const EngineUse& use : summarise(timeline.spans)) {
+      const auto percent = [&](double us) {
+        return ladder::fixed(use.length_us > 0 ? us / use.length_us * 100 : 0, 1);
+      };
+      std::vector<std::string> cells = {timeline.schedule, std::to_string(use.device),
+                                        ladder::fixed(use.length_us, 1)};
+      for (const size_t engine : shown) cells.push_back(percent(use.busy_us[engine]));
+      cells.push_back(percent(use.two_at_once_us));
+      cells.push_back(percent(use.three_at_once_us));
+      table.row(cells);
+    }
 }
 
 HostTrace::~HostTrace() {
@@ -142,18 +164,6 @@ HostTrace::~HostTrace() {
   } catch (const std::exception&) {
     // A destructor has nobody to tell; who wants the spans calls stop().
   }
-}
-
-void HostTrace::write(const std::string& path, const ladder::TimelineFacts& facts) const {
-  const ladder::ResultFile here = ladder::new_result_file();
-  ladder::TimelineFacts all = {{"lesson", "07_streams"},
-                               {"device", here.gpu},
-                               {"toolkit", here.toolkit},
-                               {"commit", here.commit},
-                               {"date", here.date}};
-  all.insert(all.end(), facts.begin(), facts.end());
-  ladder::write_file_atomically("--trace", path,
-                                [&](std::ostream& file) { file << to_trace_events(spans_, all); });
 }
 
 }  // namespace lesson07

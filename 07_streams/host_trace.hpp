@@ -44,15 +44,23 @@ struct EngineUse {
 /// One for each device that did something, in their order.
 std::vector<EngineUse> summarise(const std::vector<StreamSpan>& spans);
 
-/// A row for each engine that did something, and for how long upload, compute and download overlapped.
-void print_summary(std::ostream& out, const std::vector<StreamSpan>& spans);
+/// What streams did in one run of a schedule. Times begin at 0, so that schedules can be compared.
+struct ScheduleTimeline {
+  std::string experiment, schedule;
+  std::vector<StreamSpan> spans;
+};
 
-/// A process for each device; in it a lane for each engine, then one for each stream. What overlaps in a lane
-/// goes to a second one of the same name.
-std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<StreamSpan>& spans);
+/// A row for each schedule and device: how much of the time each engine was busy, and two or all three of
+/// upload, compute and download at once.
+void print_summary(std::ostream& out, const std::vector<ScheduleTimeline>& timelines);
 
-/// The file for Perfetto: the lanes, `facts` and the summary as metadata.
-std::string to_trace_events(const std::vector<StreamSpan>& spans, const ladder::TimelineFacts& facts);
+/// A process for each schedule and device; in it a lane for each engine, then one for each stream. What
+/// overlaps in a lane goes to a second one of the same name.
+std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<ScheduleTimeline>& timelines);
+
+/// The file for Perfetto: the lanes, with `facts` and the figures of the summary as metadata.
+std::string to_trace_events(const std::vector<ScheduleTimeline>& timelines,
+                            const ladder::TimelineFacts& facts);
 
 /// Records what all streams of all devices do. One at a time; on the GPU by CUPTI's activity records.
 class HostTrace {
@@ -71,9 +79,6 @@ class HostTrace {
 
   /// Of the recording that was stopped, in the order of their beginnings; the first begins at 0.
   const std::vector<StreamSpan>& spans() const { return spans_; }
-  /// Writes the file whole or not at all, and says in `facts` and by itself where and when it was recorded.
-  /// @throws std::invalid_argument, naming --trace, if it cannot be written
-  void write(const std::string& path, const ladder::TimelineFacts& facts) const;
 
  private:
   bool running_ = false;

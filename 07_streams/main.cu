@@ -2,11 +2,13 @@
 /// The program of lesson 07: the table of levels, or one of the experiments. `07_streams --help` lists what
 /// it can do.
 #include <iostream>
+#include <optional>
 
 #include "07_streams/experiment.hpp"
 #include "07_streams/interrupt.hpp"
 #include "07_streams/levels.hpp"
 #include "07_streams/options.hpp"
+#include "07_streams/trace_recorder.hpp"
 #include "common/host/device.hpp"
 #include "common/host/program.hpp"
 
@@ -46,17 +48,22 @@ int run(int argc, char** argv) {
   std::cout << results.gpu << ", " << results.toolkit
             << (ladder::on_cpu_device() ? ": times are virtual; it executes semantics, not speed" : "")
             << std::endl;
+  std::optional<TraceRecorder> recorder;
+  if (!options.trace_path.empty()) recorder.emplace(options.trace_path);
   for (const std::string& schedule : options.execution.schedules) {
     ladder::use_schedule(options.execution, schedule);
     for (const std::string& name : options.experiments)
       for (const ladder::Shape& shape : options.shapes) {
         std::cout << "\n" << name << (schedule.empty() ? "" : ", " + schedule) << ": ";
+        if (recorder) recorder->begin_experiment(name + " " + shape.name());
         run_experiment(
             name,
             {std::cout, results, shape, options.batches, options.rounds, options.streams, options.slots},
             options);
+        if (recorder) recorder->print(std::cout);
       }
   }
+  if (recorder) recorder->write();
   if (!options.json_path.empty()) ladder::write_results("--json", options.json_path, results);
   return ladder::kExitOk;
 }

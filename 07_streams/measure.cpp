@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "07_streams/interrupt.hpp"
+#include "07_streams/trace_recorder.hpp"
 #include "common/host/device.hpp"
 #include "common/host/error.hpp"
 #include "common/host/statistics.hpp"
@@ -50,6 +51,7 @@ std::vector<Measured> measure_interleaved(const std::vector<Variant>& variants, 
     const ladder::Quartiles quartiles = ladder::quartiles(times);
     measured.push_back({quartiles.median, quartiles.q1, quartiles.q3});
   }
+  if (TraceRecorder* recorder = TraceRecorder::current()) recorder->record(variants);
   return measured;
 }
 

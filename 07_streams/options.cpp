@@ -64,6 +64,9 @@ bool read_options(int argc, char** argv, Options& options) {
   if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
   app.add_option("--data-seed", data_seed, "Chooses other sizes and input data")->type_name("SEED");
   app.add_option("--json", options.json_path, "Write the results to this file")->type_name("PATH");
+  app.add_option("--trace", options.trace_path,
+                 "Run each schedule once more and write what its streams did to this file, for Perfetto")
+      ->type_name("PATH");
   execution.add_to(app);
   if (!ladder::parse_arguments(app, argc, argv)) return false;
 
@@ -84,6 +87,7 @@ bool read_options(int argc, char** argv, Options& options) {
   options.data_seed = ladder::parse_number("--data-seed", data_seed, 0, UINT32_MAX);
   options.execution = execution.parsed();
   if (!options.json_path.empty()) ladder::check_writable("--json", options.json_path);
+  if (!options.trace_path.empty()) ladder::check_writable("--trace", options.trace_path);
   return true;
 }
 

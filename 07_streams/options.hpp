@@ -18,7 +18,8 @@ struct Options {
   std::vector<ladder::Shape> shapes;     ///< m: rows of a batch on average
   int batches = 0, streams = 0, slots = 0, rounds = 0;
   uint64_t data_seed = 0;
-  std::string json_path;  ///< empty: no result file
+  std::string json_path;   ///< empty: no result file
+  std::string trace_path;  ///< empty: no timelines
   ladder::Execution execution;
 };
 

@@ -29,6 +29,11 @@ double busy(const lesson07::EngineUse& use, Engine engine) {
   return use.busy_us[static_cast<size_t>(engine)];
 }
 
+/// One schedule of this name, on any number of devices.
+std::vector<lesson07::ScheduleTimeline> timeline_of(std::vector<StreamSpan> spans) {
+  return {{"levels", "streams", std::move(spans)}};
+}
+
 std::vector<std::string> names(const std::vector<ladder::TraceLane>& lanes) {
   std::vector<std::string> result;
   for (const ladder::TraceLane& lane : lanes) result.push_back(lane.name);
@@ -64,18 +69,15 @@ TEST_CASE("Two operations of an engine at once are counted once") {
 }
 
 TEST_CASE("Without operations there is nothing to say") {
-  std::ostringstream out;
-  lesson07::print_summary(out, {});
-  CHECK(out.str().empty());
   CHECK(lesson07::summarise({}).empty());
-  CHECK(lesson07::lanes_of_streams({}).empty());
+  CHECK(lesson07::lanes_of_streams(timeline_of({})).empty());
 }
 
 TEST_CASE("A device has lanes for its engines, then for its streams") {
-  const auto lanes = lesson07::lanes_of_streams(three_batches());
+  const auto lanes = lesson07::lanes_of_streams(timeline_of(three_batches()));
   CHECK(names(lanes) == std::vector<std::string>{"engine: upload", "engine: compute", "engine: download",
                                                  "stream 0", "stream 1", "stream 2"});
-  CHECK(lanes[0].process_name == "GPU 0");
+  CHECK(lanes[0].process_name == "levels, streams: GPU 0");
   REQUIRE(lanes[3].events.size() == 3);
   CHECK(lanes[3].events[1].name == "gemm");
   CHECK(lanes[3].events[1].category == "compute");
@@ -83,44 +85,47 @@ TEST_CASE("A device has lanes for its engines, then for its streams") {
 }
 
 TEST_CASE("What overlaps in a lane goes to a second one") {
-  const auto lanes = lesson07::lanes_of_streams({{0, "stream 0", Engine::compute, "a", 0, 10},
-                                                 {0, "stream 1", Engine::compute, "b", 5, 20},
-                                                 {0, "stream 0", Engine::compute, "c", 10, 12}});
+  const auto lanes = lesson07::lanes_of_streams(timeline_of({{0, "stream 0", Engine::compute, "a", 0, 10},
+                                                             {0, "stream 1", Engine::compute, "b", 5, 20},
+                                                             {0, "stream 0", Engine::compute, "c", 10, 12}}));
   CHECK(names(lanes) ==
         std::vector<std::string>{"engine: compute", "engine: compute", "stream 0", "stream 1"});
   CHECK(lanes[0].events.size() == 2);
   CHECK(lanes[1].events.size() == 1);
 }
 
-TEST_CASE("Each device is a process of the file, and has its own summary") {
-  std::vector<StreamSpan> spans = three_batches();
-  spans.push_back({1, "stream 0", Engine::peer_copy, "copy", 40, 60});
-  const auto json = nlohmann::json::parse(lesson07::to_trace_events(spans, {{"batches", "3"}}));
+TEST_CASE("Each device of each schedule is a process of the file, and has its own figures") {
+  auto timelines = timeline_of(three_batches());
+  timelines.push_back({"peers", "events", {{0, "stream 0", Engine::compute, "gemm", 0, 40}}});
+  timelines.back().spans.push_back({1, "stream 0", Engine::peer_copy, "copy", 40, 60});
+  const auto json = nlohmann::json::parse(lesson07::to_trace_events(timelines, {{"batches", "3"}}));
   int complete = 0;
   for (const auto& event : json.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     ++complete;
     if (event.at("name") != "copy") continue;
-    CHECK(event.at("pid") == 1);
+    CHECK(event.at("pid") == 2);
     CHECK(event.at("cat") == "peer copy");
     CHECK(event.at("ts") == 40);
     CHECK(event.at("dur") == 20);
   }
-  CHECK(complete == 2 * (9 + 1));  // in the lane of the engine and in that of the stream
+  CHECK(complete == 2 * (9 + 2));  // in the lane of the engine and in that of the stream
   const auto& metadata = json.at("metadata");
   CHECK(metadata.at("batches") == "3");
-  REQUIRE(metadata.at("summary").size() == 2);
+  REQUIRE(metadata.at("summary").size() == 3);
   CHECK(metadata.at("summary").at(0).at("three_at_once_us") == 5);
   CHECK(metadata.at("summary").at(0).at("busy_us").at("compute") == 60);
-  CHECK(metadata.at("summary").at(1).at("busy_us").at("peer copy") == 20);
+  CHECK(metadata.at("summary").at(2).at("schedule") == "events");
+  CHECK(metadata.at("summary").at(2).at("device") == 1);
+  CHECK(metadata.at("summary").at(2).at("busy_us").at("peer copy") == 20);
 }
 
-TEST_CASE("The table has rows for the engines that did something, in percent of the device's time") {
+TEST_CASE("The table has columns for the engines that did something, in percent of the device's time") {
   std::ostringstream out;
-  lesson07::print_summary(out, three_batches());
-  CHECK(out.str().find("GPU 0: 80.0 us") != std::string::npos);
+  lesson07::print_summary(out, timeline_of(three_batches()));
   CHECK(out.str().find("37.5") != std::string::npos);  // upload
   CHECK(out.str().find("75.0") != std::string::npos);  // compute
+  CHECK(out.str().find("43.8") != std::string::npos);  // two at once: 35 of 80 us
   CHECK(out.str().find("peer copy") == std::string::npos);
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);

@@ -1,0 +1,56 @@
+/// @file
+/// Several GPUs in one process.
+#include "07_streams/experiments/devices.hpp"
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "common/host/error.hpp"
+
+namespace lesson07 {
+
+OnDevice::OnDevice(int device) {
+  CUDA_CHECK(cudaGetDevice(&before_));
+  CUDA_CHECK(cudaSetDevice(device));
+}
+
+OnDevice::~OnDevice() { cudaSetDevice(before_); }
+
+int count_devices() {
+  int count = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&count));
+  return count;
+}
+
+bool has_devices(const Context& context, const std::string& experiment, int needed) {
+  const int found = count_devices();
+  if (found < needed)
+    context.out << experiment << ": needs " << needed << " GPUs, found " << found << std::endl;
+  return found >= needed;
+}
+
+bool enable_peer_access(int one, int other) {
+  for (const auto& [device, peer] : {std::pair(one, other), std::pair(other, one)}) {
+    int possible = 0;
+    CUDA_CHECK(cudaDeviceCanAccessPeer(&possible, device, peer));
+    if (!possible) return false;
+    const OnDevice current(device);
+    const cudaError_t result = cudaDeviceEnablePeerAccess(peer, 0);
+    if (result == cudaErrorPeerAccessAlreadyEnabled)
+      cudaGetLastError();  // Forget it: the next call succeeds.
+    else
+      CUDA_CHECK(result);
+  }
+  return true;
+}
+
+ladder::Stream make_urgent_stream() {
+  int least = 0, greatest = 0;
+  CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+  return ladder::Stream(stream);
+}
+
+}  // namespace lesson07
