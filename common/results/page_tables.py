@@ -20,8 +20,9 @@ The file is looked for in docs/results. The words after it:
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
-profile_table.py, `<!-- model: ... -->` for those of model_table.py, and `<!-- schedules: ... -->` for that of
-schedule_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the
+profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
+schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py. README.md holds the
+table of climb_table.py, made from the newest result file, as `ladder` does on the
 CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -36,11 +37,12 @@ from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from profile_table import profile_table
 from schedule_table import schedule_table
+from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-KINDS = "table|timeline|profile|model|schedules"
+KINDS = "table|timeline|profile|model|schedules|engines|hidden"
 OPEN, CLOSE = re.compile(rf"<!-- ({KINDS}): (.*?) *-->\n"), "<!-- end -->"
 
 
@@ -199,6 +201,10 @@ def lines_for(line, kind, words):
         return model_table(line, words, RESULTS / "model")
     if kind == "schedules":
         return schedule_table(line, words, RESULTS)
+    if kind == "engines":
+        return engines_table(line, words, RESULTS / "traces")
+    if kind == "hidden":
+        return hidden_table(line, words, RESULTS)
     return Request(line, words).table()
 
 

@@ -70,6 +70,11 @@ for question in pinned streams chunk alloc stalls scratch default_stream waits e
   experiment "$question" 07_streams --experiment "$question"
 done
 experiment default_streams 07_default_streams
+if [[ $(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l) -ge 2 ]]; then
+  experiment peers 07_streams --experiment peers --shape 4096x8192x8192 --batches 100 --rounds 7
+  # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.
+  experiment allreduce 07_streams --experiment allreduce --shape 7936x8192x16384 --batches 50 --rounds 7
+fi
 
 # Timelines, of one block so that the files stay small. timeline PROGRAM OPTIONS...
 timeline() {
@@ -79,6 +84,9 @@ timeline() {
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
+if wanted timelines; then
+  "$programs/07_streams" --batches 24 --rounds 1 --shape 2048x12288x12288 --trace "$results/traces/07_streams.json"
+fi
 
 # What the cost model predicts for all of these.
 if wanted model; then

@@ -158,6 +158,42 @@ class Schedules(WithResults):
                 self.filled(f"<!-- schedules: {words} -->\n<!-- end -->")
 
 
+class StreamTables(WithResults):
+    def parts(self, spare, product, all_reduce, sequential, overlapped):
+        times = {"product alone": product, "all-reduce alone": all_reduce, "sequential": sequential,
+                 "overlapped": overlapped}
+        return [{**run("07_streams", None, schedule=schedule, spare_sms=str(spare), devices="2", batches="10"),
+                 "time_us_median": 10 * us} for schedule, us in times.items()]
+
+    def test_what_is_hidden_is_a_share_of_the_shorter_part_without_spare_sms(self):
+        self.record("a.json", *self.parts(0, 800, 400, 1200, 1180), *self.parts(8, 850, 500, 1300, 860))
+        text = self.filled("<!-- hidden: a.json -->\n<!-- end -->")
+        self.assertIn("| 0 | 800 | 400 | 1200 | 1180 | 5 |", text)
+        self.assertIn("| 8 | 850 | 500 | 1300 | 860 | 85 |", text)
+
+    def test_a_run_that_is_not_whole_is_refused(self):
+        self.record("a.json", *self.parts(0, 800, 400, 1200, 1180)[:3])
+        with self.assertRaises(BadInput):
+            self.filled("<!-- hidden: a.json -->\n<!-- end -->")
+
+    def test_engines_have_columns_if_they_did_something(self):
+        (self.folder / "traces").mkdir()
+        busy = {"upload": 50.0, "compute": 90.0, "download": 20.0, "peer copy": 0.0, "all-reduce": 0.0, "host function": 3.0}
+        use = {"experiment": "levels", "schedule": "streams", "device": 0, "length_us": 100.0, "busy_us": busy,
+               "two_at_once_us": 60.0, "three_at_once_us": 10.0}
+        metadata = {"device": "G", "date": "today", "commit": "abc", "summary": [use]}
+        (self.folder / "traces" / "t.json").write_text(json.dumps({"metadata": metadata}), encoding="utf-8")
+        text = self.filled("<!-- engines: t.json -->\n<!-- end -->")
+        self.assertIn("| schedule | ms | upload, % | compute, % | download, % | two, % | three, % |", text)
+        self.assertIn("| streams | 0.10 | 50 | 90 | 20 | 60 | 10 |", text)
+
+    def test_what_was_not_recorded_says_so(self):
+        for kind in ("engines", "hidden"):
+            self.assertIn("Not recorded yet.", self.filled(f"<!-- {kind}: none.json -->\n<!-- end -->"))
+            with self.assertRaises(BadInput):
+                self.filled(f"<!-- {kind}: none.json other -->\n<!-- end -->")
+
+
 def role(name, wait, work, other):
     """A role of a timeline's summary, whose times for a tile add up to 100."""
     return {"block": 0, "role": name, "tiles": 1, "waited_percent": wait,
