@@ -16,6 +16,7 @@
 #include <deque>
 
 #include "07_streams/drain.hpp"
+#include "07_streams/host_trace.hpp"
 #include "07_streams/interrupt.hpp"
 #include "common/host/nvtx.hpp"
 
@@ -34,6 +35,7 @@ struct Delivery {
 /// and the download to `c` have ended. It runs on a thread of the runtime, which the stream waits for. It
 /// must not call CUDA: the runtime may hold locks that such a call would wait for.
 void finish(void* delivery_pointer) {
+  const HostFunctionSpan span("check and recycle");  // a line in a recorded timeline
   Delivery& delivery = *static_cast<Delivery*>(delivery_pointer);
   delivery.complaint = delivery.data->complaint(delivery.batch, delivery.c.data());
   delivery.a.release();
