@@ -2,6 +2,8 @@
 /// How much of an all-reduce can be hidden behind the next batch's product, and what stands in the way:
 /// kernels that take every SM leave none to NCCL's.
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <memory>
 
 #include "06_clusters_dsmem/gemm.cuh"
@@ -21,27 +23,32 @@ std::vector<int> spare_sms_choices() {
   return ladder::on_cpu_device() ? std::vector{0, 4} : std::vector{0, 4, 8, 16, 32};
 }
 
-/// Every schedule on whole numbers. @throws WrongResult
-void verify(SplitProduct& product, const Communicators& communicators, int spare_sms, const Context& context,
+/// Sequential and overlapped runs on whole numbers, with the communicators for each number of spare SMs.
+/// @throws WrongResult
+void verify(SplitProduct& product, const std::vector<int>& spares,
+            const std::vector<std::unique_ptr<Communicators>>& communicators, const Context& context,
             int devices) {
   constexpr uint64_t kSeed = 1;
   constexpr int kBatches = 7;  // every slot and every input again, in other pairs
+  const std::vector<int> rows = SampledRows(context.shape.m, context.shape.n, 1).rows();
+  std::vector<std::vector<float>> expected;  // of each input
+  for (int input = 0; input < SplitProduct::kInputs; ++input)
+    expected.push_back(product.expected_rows(kSeed, input, rows));
+
   product.fill_exactly(kSeed);
-  for (const bool overlaps : {false, true}) {
-    std::vector<std::unique_ptr<SampledRows>> sampled;
-    std::vector<SampledRows*> pointers;
-    for (int device = 0; device < devices; ++device) {
-      sampled.push_back(std::make_unique<SampledRows>(context.shape.m, context.shape.n, kBatches));
-      pointers.push_back(sampled.back().get());
-    }
-    product.run(kBatches, {.overlaps = overlaps, .spare_sms = spare_sms}, communicators, pointers);
-    for (int batch = 0; batch < kBatches; ++batch) {
-      const std::vector<float> expected = product.expected_rows(kSeed, batch, sampled[0]->rows());
+  for (size_t i = 0; i < spares.size(); ++i)
+    for (const bool overlaps : {false, true}) {
+      std::deque<SampledRows> sampled;  // one for each device
+      std::vector<SampledRows*> pointers;
       for (int device = 0; device < devices; ++device)
-        sampled[device]->check("allreduce, GPU " + std::to_string(device) + (overlaps ? ", overlapped" : ""),
-                               batch, expected);
+        pointers.push_back(&sampled.emplace_back(context.shape.m, context.shape.n, kBatches));
+      product.run(kBatches, {.overlaps = overlaps, .spare_sms = spares[i]}, *communicators[i], pointers);
+      const std::string who = std::string("allreduce, ") + (overlaps ? "overlapped" : "sequential") + ", " +
+                              std::to_string(spares[i]) + " spare SMs, GPU ";
+      for (int batch = 0; batch < kBatches; ++batch)
+        for (int device = 0; device < devices; ++device)
+          sampled[device].check(who + std::to_string(device), batch, expected[batch % SplitProduct::kInputs]);
     }
-  }
 }
 
 /// The schedules for one number of spare SMs, in this order.
@@ -95,7 +102,7 @@ void run(const Context& context) {
                           }});
     }
   }
-  for (size_t i = 0; i < spares.size(); ++i) verify(product, *communicators[i], spares[i], context, devices);
+  verify(product, spares, communicators, context, devices);
   product.fill_normally(1);
   const std::vector<Measured> times = measure_interleaved(variants, context.rounds);
 

@@ -6,6 +6,7 @@
 
 #include "common/host/bf16.hpp"
 #include "common/host/error.hpp"
+#include "common/host/parallel.hpp"
 
 namespace lesson07 {
 namespace {
@@ -35,24 +36,27 @@ float SparseIntegers::operator()(uint64_t position) const {
 
 std::vector<bf16> sparse_integers(uint64_t seed, size_t begin, size_t count) {
   std::vector<bf16> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = ladder::to_bf16(SparseIntegers{seed}(begin + i));
+  ladder::parallel_for(static_cast<int64_t>(count), 1 << 16, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) values[i] = ladder::to_bf16(SparseIntegers{seed}(begin + i));
+  });
   return values;
 }
 
 std::vector<float> multiply_exactly(const std::vector<float>& a, const ladder::IntegerValues& b, int k,
                                     int n) {
   const size_t rows = a.size() / k;
-  std::vector<float> product(rows * n), b_row(n);
-  for (int step = 0; step < k; ++step) {
-    bool wanted = false;
-    for (size_t row = 0; row < rows; ++row) wanted |= a[row * k + step] != 0;
-    if (!wanted) continue;
-    for (int column = 0; column < n; ++column)
-      b_row[column] = ladder::to_float(b(uint64_t(step) * n + column));
-    for (size_t row = 0; row < rows; ++row)
-      if (const float factor = a[row * k + step]; factor != 0)
-        for (int column = 0; column < n; ++column) product[row * n + column] += factor * b_row[column];
-  }
+  std::vector<float> product(rows * n);
+  ladder::parallel_for(n, 256, [&](int64_t first, int64_t last) {
+    for (int step = 0; step < k; ++step) {
+      bool wanted = false;
+      for (size_t row = 0; row < rows; ++row) wanted |= a[row * k + step] != 0;
+      if (!wanted) continue;
+      for (int64_t column = first; column < last; ++column) {
+        const float value = ladder::to_float(b(uint64_t(step) * n + column));
+        for (size_t row = 0; row < rows; ++row) product[row * n + column] += a[row * k + step] * value;
+      }
+    }
+  });
   return product;
 }
 

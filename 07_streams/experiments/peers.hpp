@@ -27,6 +27,9 @@ enum class HandOff {
 /// H [m, n], B2 [n, k], C [m, k].
 class TwoLayers {
  public:
+  /// Batch b has the A of batch b % kInputs. No multiple of the slots, so that neighbours in a slot differ.
+  static constexpr int kInputs = 3;
+
   /// The first two devices. @throws ladder::OutOfDeviceMemory
   explicit TwoLayers(const ladder::Shape& shape);
   ~TwoLayers();
@@ -56,7 +59,7 @@ class TwoLayers {
     ladder::DeviceBuffer<bf16> h0, h1, c;      ///< H on GPU 0 and on GPU 1; C where layer 2 runs
     ladder::Event computed, copied, consumed;  ///< layer 1, the copy, layer 2: their ends
   };
-  static constexpr int kSlots = 2, kInputs = 3;  ///< no multiple: neighbours in a slot differ
+  static constexpr int kSlots = 2;
 
   void layer(int number, const bf16* from, const bf16* weights, bf16* to, cudaStream_t stream) const;
   void copy(Slot& slot, cudaStream_t stream) const;

@@ -26,6 +26,9 @@ struct SplitSchedule {
 /// The matrices on all devices. A [m, k / devices], B [k / devices, n] and C [m, n] on each.
 class SplitProduct {
  public:
+  /// Batch b has the A of batch b % kInputs. No multiple of the slots, so that neighbours in a slot differ.
+  static constexpr int kInputs = 3;
+
   /// @throws std::invalid_argument if k is no multiple of 8 for each device; ladder::OutOfDeviceMemory
   SplitProduct(const ladder::Shape& shape, int devices);
   ~SplitProduct();
@@ -46,7 +49,7 @@ class SplitProduct {
   std::vector<float> expected_rows(uint64_t seed, int batch, const std::vector<int>& rows) const;
 
  private:
-  static constexpr int kSlots = 2, kInputs = 3;  ///< no multiple: neighbours in a slot differ
+  static constexpr int kSlots = 2;
 
   /// What one device has.
   struct Part {

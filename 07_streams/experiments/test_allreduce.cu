@@ -4,7 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <memory>
+#include <deque>
 
 #include "07_streams/experiments/several_gpus_test.hpp"
 #include "07_streams/experiments/split_product.hpp"
@@ -30,16 +30,14 @@ TEST_CASE("a product that is split over GPUs has the same sum on each, with and 
         product.fill_exactly(kDataSeed);
         for (const bool overlaps : {false, true}) {
           CAPTURE(overlaps);
-          std::vector<std::unique_ptr<SampledRows>> sampled;
+          std::deque<SampledRows> sampled;  // one for each device
           std::vector<SampledRows*> pointers;
-          for (int device = 0; device < devices; ++device) {
-            sampled.push_back(std::make_unique<SampledRows>(kShape.m, kShape.n, kBatches));
-            pointers.push_back(sampled.back().get());
-          }
+          for (int device = 0; device < devices; ++device)
+            pointers.push_back(&sampled.emplace_back(kShape.m, kShape.n, kBatches));
           product.run(kBatches, {.overlaps = overlaps}, communicators, pointers);
           for (int b = 0; b < kBatches; ++b) {
-            const std::vector<float> expected = product.expected_rows(kDataSeed, b, sampled[0]->rows());
-            for (const SampledRows* of_device : pointers) CHECK_NOTHROW(of_device->check("", b, expected));
+            const std::vector<float> expected = product.expected_rows(kDataSeed, b, sampled[0].rows());
+            for (const SampledRows& of_device : sampled) CHECK_NOTHROW(of_device.check("", b, expected));
           }
         }
       },
