@@ -60,11 +60,10 @@ EngineUse use_of(int device, const std::vector<StreamSpan>& spans) {
   for (const auto& [now, change] : changes) {
     for (size_t engine = 0; engine < running.size(); ++engine)
       if (running[engine] > 0) use.busy_us[engine] += now - before;
-    int at_once = 0;
-    for (const Engine engine : {Engine::upload, Engine::compute, Engine::download})
-      at_once += running[index_of(engine)] > 0;
+    const auto at_once =
+        std::count_if(running.begin(), running.begin() + index_of(Engine::host), [](int n) { return n > 0; });
     if (at_once >= 2) use.two_at_once_us += now - before;
-    if (at_once == 3) use.three_at_once_us += now - before;
+    if (at_once >= 3) use.three_at_once_us += now - before;
     running[change.first] += change.second;
     before = now;
   }
@@ -136,7 +135,7 @@ void print_summary(std::ostream& out, const std::vector<ScheduleTimeline>& timel
   for (size_t engine = 0; engine < index_of(Engine::host); ++engine)
     if (busy_us[engine] > 0) shown.push_back(engine);
 
-  out << "How much of its time each engine was busy, and two or three of upload, compute, download at once\n";
+  out << "How much of its time each engine was busy, and at least two or three of them at once\n";
   std::vector<ladder::Column> columns = {{"schedule", 24, false}, {"GPU", 3}, {"us", 9}};
   for (const size_t engine : shown) columns.push_back({kEngineNames[engine] + std::string(" %"), 8});
   columns.push_back({"two %", 5});

@@ -19,7 +19,7 @@ enum class Engine {
   download,    ///< copy engine, device to host
   peer_copy,   ///< copy engine, device to device
   all_reduce,  ///< the SMs that NCCL's kernels take
-  host         ///< a thread of the CUDA runtime: host functions
+  host         ///< a thread of the CUDA runtime: host functions. The last: none of the GPU's
 };
 constexpr std::array<const char*, 6> kEngineNames = {"upload",    "compute",    "download",
                                                      "peer copy", "all-reduce", "host function"};
@@ -38,7 +38,7 @@ struct EngineUse {
   int device = 0;
   double length_us = 0;                               ///< from the first operation to the end of the last
   std::array<double, kEngineNames.size()> busy_us{};  ///< by Engine; two operations at once count once
-  double two_at_once_us = 0, three_at_once_us = 0;    ///< of upload, compute and download
+  double two_at_once_us = 0, three_at_once_us = 0;    ///< at least, of all but host
 };
 
 /// One for each device that did something, in their order.
@@ -50,8 +50,8 @@ struct ScheduleTimeline {
   std::vector<StreamSpan> spans;
 };
 
-/// A row for each schedule and device: how much of the time each engine was busy, and two or all three of
-/// upload, compute and download at once.
+/// A row for each schedule and device: how much of the time each engine of the GPU was busy, and at least two
+/// or three of them at once.
 void print_summary(std::ostream& out, const std::vector<ScheduleTimeline>& timelines);
 
 /// A process for each schedule and device; in it a lane for each engine, then one for each stream. What

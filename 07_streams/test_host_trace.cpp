@@ -68,6 +68,15 @@ TEST_CASE("Two operations of an engine at once are counted once") {
   CHECK(uses.at(0).two_at_once_us == 0);
 }
 
+TEST_CASE("Copies between devices and all-reduces overlap like other engines, host functions do not count") {
+  const auto uses = lesson07::summarise({{0, "stream 0", Engine::compute, "gemm", 0, 40},
+                                         {0, "stream 1", Engine::all_reduce, "sum", 10, 20},
+                                         {0, "stream 2", Engine::peer_copy, "copy", 15, 30},
+                                         {0, "host functions", Engine::host, "recycle", 32, 40}});
+  CHECK(uses.at(0).two_at_once_us == 20);
+  CHECK(uses.at(0).three_at_once_us == 5);
+}
+
 TEST_CASE("Without operations there is nothing to say") {
   CHECK(lesson07::summarise({}).empty());
   CHECK(lesson07::lanes_of_streams(timeline_of({})).empty());
