@@ -1,8 +1,8 @@
 /// @file
 /// Experiment `waits`: three ways to make a kernel of one stream wait for an upload of another.
 ///
-/// A third stream has downloads to make that have nothing to do with either, and every fourth of them is
-/// long. cudaStreamWaitEvent makes one stream wait for a point in another; the host goes on.
+/// A third stream has a long download to make in every fourth batch, which has nothing to do with either.
+/// Together its downloads take as long as the uploads. cudaStreamWaitEvent makes one stream wait for a point in another; the host goes on.
 /// cudaStreamSynchronize makes the host wait for one stream: nothing is enqueued meanwhile.
 /// cudaDeviceSynchronize makes it wait for all streams, the long download too.
 #include "07_streams/experiments/support.hpp"
@@ -13,7 +13,7 @@ namespace lesson07 {
 namespace {
 
 constexpr int kSlots = 2;
-constexpr int kLongEvery = 4, kLongTimes = 4;  ///< every 4th download is 4 times as long
+constexpr int kLongEvery = 4;  ///< every 4th batch brings a download that is 4 times as long as its result
 
 enum class Wait { event, stream, device };
 
@@ -28,8 +28,8 @@ void run_batches_with(Wait wait, const Streams& streams, std::vector<BatchSlot>&
   std::vector<ladder::Event> has_read;  // of each slot: its kernel is over, the next upload may overwrite A
   for (int slot = 0; slot < kSlots; ++slot) has_read.push_back(make_order_event());
   for (int batch = 0; batch < batches; ++batch) {
-    const int repeats = batch % kLongEvery == 0 ? kLongTimes : 1;
-    for (int i = 0; i < repeats; ++i) independent.download(streams.downloads.get());
+    if (batch % kLongEvery == 0)
+      for (int i = 0; i < kLongEvery; ++i) independent.download(streams.downloads.get());
 
     BatchSlot& slot = slots[batch % kSlots];
     if (batch >= kSlots)
