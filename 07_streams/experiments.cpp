@@ -16,14 +16,15 @@ const Experiment& events_experiment();
 const Experiment& sharing_experiment();
 const Experiment& graph_experiment();
 const Experiment& layers_experiment();
+const Experiment& recycle_experiment();
 const Experiment& peers_experiment();
 const Experiment& allreduce_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(), &streams_experiment(),  &chunk_experiment(),          &alloc_experiment(),
-          &stalls_experiment(), &scratch_experiment(),  &default_stream_experiment(), &waits_experiment(),
-          &events_experiment(), &sharing_experiment(),  &graph_experiment(),          &layers_experiment(),
-          &peers_experiment(),  &allreduce_experiment()};
+  return {&pinned_experiment(),  &streams_experiment(), &chunk_experiment(),          &alloc_experiment(),
+          &stalls_experiment(),  &scratch_experiment(), &default_stream_experiment(), &waits_experiment(),
+          &events_experiment(),  &sharing_experiment(), &graph_experiment(),          &layers_experiment(),
+          &recycle_experiment(), &peers_experiment(),   &allreduce_experiment()};
 }
 
 }  // namespace lesson07

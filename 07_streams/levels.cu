@@ -64,15 +64,6 @@ void verify(Stage& stage, const std::vector<Level>& chosen, const Context& conte
   }
 }
 
-/// Normal data in all slots: zeros and integers draw less power.
-void fill_slots(Stage& stage, uint64_t data_seed) {
-  std::deque<PinnedRing<bf16>::Slot> all;
-  for (int slot = 0; slot < stage.pipeline.uploads.slots(); ++slot) {
-    all.push_back(stage.pipeline.uploads.acquire(stage.pipeline.limit));
-    fill_normals(all.back().data(), size_t(stage.batches.most_rows()) * stage.batches.k, data_seed + slot);
-  }
-}
-
 void print(const Context& context, const Stage& stage, const std::vector<Level>& chosen,
            const std::vector<Measured>& times, const std::vector<Bound>& bounds) {
   const Batches& batches = stage.batches;
@@ -113,7 +104,7 @@ Variant variant_of(const Level& level, const Context& context, const std::functi
 void measure(Stage& stage, const std::vector<Level>& chosen, const Context& context, uint64_t data_seed) {
   const Batches& batches = stage.batches;
   fill_normals(stage.weights.data(), stage.weights.size(), data_seed);
-  fill_slots(stage, data_seed);
+  fill_uploads(stage.pipeline, batches, data_seed);
   const Weights weights(stage.weights, batches.k, batches.n);
   const StampedData data(batches, stage.weights.data());
   CopiesAlone copies(batches, stage.pipeline);

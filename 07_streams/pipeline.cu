@@ -5,9 +5,10 @@
 /// b, the other copy engine downloads batch b-1. No engine waits for another as long as there is work in the
 /// streams.
 ///
-///   stream 0   [alloc | upload 0 | kernel 0 | download 0 | free | recycle] [alloc | upload 3 | ...
-///   stream 1            [alloc | upload 1 | kernel 1 | download 1 | free | recycle] ...
-///   stream 2                     [alloc | upload 2 | kernel 2 | download 2 | free | recycle] ...
+///   stream 0    [alloc | upload 0 | kernel 0 | download 0 | free] [alloc | upload 3 | ...
+///   stream 1             [alloc | upload 1 | kernel 1 | download 1 | free] ...
+///   stream 2                      [alloc | upload 2 | kernel 2 | download 2 | free] ...
+///   host functions                                     [recycle 0] [recycle 1] [recycle 2] ...
 ///
 /// Within a stream, order is what makes it right: nothing of a batch begins before what it needs has ended.
 /// Between streams there is no order, except where an event makes it.
@@ -28,12 +29,13 @@ struct Delivery {
   int batch;
   const Data* data;
   PinnedRing<bf16>::Slot a, c;
+  ladder::Event downloaded = ladder::make_order_event();
   std::string complaint = {};
 };
 
-/// A host function: the last thing of a batch in its stream. Both slots are free then: the upload from `a`
-/// and the download to `c` have ended. It runs on a thread of the runtime, which the stream waits for. It
-/// must not call CUDA: the runtime may hold locks that such a call would wait for.
+/// A host function: the last thing of a batch. Both slots are free then: the upload from `a` and the download
+/// to `c` have ended. It runs on a thread of the runtime, which its stream waits for. It must not call CUDA:
+/// the runtime may hold locks that such a call would wait for.
 void finish(void* delivery_pointer) {
   const HostFunctionSpan span("check and recycle");  // a line in a recorded timeline
   Delivery& delivery = *static_cast<Delivery*>(delivery_pointer);
@@ -45,9 +47,9 @@ void finish(void* delivery_pointer) {
 /// Gives a stream all that one batch takes. Nothing here waits for the device, except for a slot, and in
 /// level 0.
 void enqueue(const Batches& batches, const Weights& weights, const Kernel& kernel, Pipeline& pipeline,
-             bool waits, cudaStream_t stream, Delivery& delivery) {
+             const Schedule& schedule, cudaStream_t stream, Delivery& delivery) {
   const auto end_of_step = [&] {
-    if (waits) CUDA_CHECK(cudaStreamSynchronize(stream));
+    if (schedule.waits_for_every_step) CUDA_CHECK(cudaStreamSynchronize(stream));
   };
   const int b = delivery.batch;
   const ladder::NvtxRange range("enqueue batch " + std::to_string(b));
@@ -69,17 +71,25 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   CUDA_CHECK(
       cudaMemcpyAsync(delivery.c.data(), c.data(), c_count * sizeof(bf16), cudaMemcpyDeviceToHost, stream));
   c.free();
-  CUDA_CHECK(cudaLaunchHostFunc(stream, finish, &delivery));
+  cudaStream_t recycler = stream;
+  if (schedule.recycles_apart) {
+    recycler = pipeline.host_functions.get();
+    CUDA_CHECK(cudaEventRecord(delivery.downloaded.get(), stream));
+    CUDA_CHECK(cudaStreamWaitEvent(recycler, delivery.downloaded.get(), 0));
+  }
+  CUDA_CHECK(cudaLaunchHostFunc(recycler, finish, &delivery));
   end_of_step();
 }
 
 /// Waits until nothing is in flight. @returns what failed first
 cudaError_t drain_all(const Pipeline& pipeline) {
   cudaError_t first = cudaSuccess;
-  for (const ladder::Stream& stream : pipeline.streams) {
+  const auto drain_one = [&](const ladder::Stream& stream) {
     const cudaError_t error = drain(stream.get());
     if (first == cudaSuccess) first = error;
-  }
+  };
+  for (const ladder::Stream& stream : pipeline.streams) drain_one(stream);
+  drain_one(pipeline.host_functions);
   return first;
 }
 
@@ -93,10 +103,19 @@ Weights::Weights(const PinnedBuffer<bf16>& host, int k, int n)
 }
 
 Pipeline::Pipeline(const Batches& batches, int stream_count, int slots, size_t pool_bytes)
-    : pool(UINT64_MAX, pool_bytes),
+    : host_functions(ladder::make_stream()),
+      pool(UINT64_MAX, pool_bytes),
       uploads("upload", slots, size_t(batches.most_rows()) * batches.k),
       downloads("download", slots, size_t(batches.most_rows()) * batches.n) {
   for (int s = 0; s < stream_count; ++s) streams.push_back(ladder::make_stream());
+}
+
+void fill_uploads(Pipeline& pipeline, const Batches& batches, uint64_t seed) {
+  std::deque<PinnedRing<bf16>::Slot> all;  // taken together, so that each slot is taken once
+  for (int slot = 0; slot < pipeline.uploads.slots(); ++slot) {
+    all.push_back(pipeline.uploads.acquire(pipeline.limit));
+    fill_normals(all.back().data(), size_t(batches.most_rows()) * batches.k, seed + slot);
+  }
 }
 
 void run_batches(const Batches& batches, const Data& data, const Weights& weights, const Kernel& kernel,
@@ -111,10 +130,10 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
       const ladder::Stream& stream = pipeline.streams.at(b % schedule.streams);
       deliveries.push_back(
           {b, &data, pipeline.uploads.acquire(pipeline.limit), pipeline.downloads.acquire(pipeline.limit)});
-      enqueue(batches, weights, kernel, pipeline, schedule.waits_for_every_step, stream.get(),
-              deliveries.back());
+      enqueue(batches, weights, kernel, pipeline, schedule, stream.get(), deliveries.back());
     }
     for (const ladder::Stream& stream : pipeline.streams) CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+    CUDA_CHECK(cudaStreamSynchronize(pipeline.host_functions.get()));
   } catch (const ladder::HostWaitTimedOut&) {
     // A stream that failed calls no host functions any more: then its error says why the slot never came.
     CUDA_CHECK(drain_all(pipeline));

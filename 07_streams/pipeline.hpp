@@ -47,16 +47,24 @@ struct Pipeline {
   Pipeline(const Batches& batches, int stream_count, int slots, size_t pool_bytes = 0);
 
   std::vector<ladder::Stream> streams;
+  ladder::Stream host_functions;  ///< see Schedule::recycles_apart
   MemoryPool pool;
   PinnedRing<bf16> uploads, downloads;  ///< slots for A_b and for C_b
   /// How long the host waits for a slot before it gives up.
   std::chrono::milliseconds limit{10'000};
 };
 
+/// Normal data in all slots for uploads. Zeros and integers draw less power, which would make kernels faster.
+void fill_uploads(Pipeline& pipeline, const Batches& batches, uint64_t seed);
+
 /// How batches go through the pipeline.
 struct Schedule {
   int streams = 3;                    ///< of the pipeline's, at least 1
   bool waits_for_every_step = false;  ///< the host does, as a program without any overlap would
+  /// Host functions have a stream of their own. A stream does not go on before its host function has
+  /// returned, and that takes the time of a thread that wakes up: in the stream of the batch, the next upload
+  /// waits.
+  bool recycles_apart = true;
 };
 
 /// Multiplies all batches: batch b goes through stream b % schedule.streams. Returns when all results were

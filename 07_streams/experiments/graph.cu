@@ -69,7 +69,7 @@ class CapturedBatches {
 
   std::vector<BatchSlot> slots_;
   std::vector<ladder::Stream> streams_;
-  ladder::Event order_ = make_order_event();
+  ladder::Event order_ = ladder::make_order_event();
   int batches_;
   std::atomic<int> completed_{0};
   ladder::Graph graph_;

@@ -37,8 +37,8 @@ class TwoLayers {
     ladder::fill(x_.data(), x_.size(), ladder::IntegerValues{4, ladder::integer_magnitude(first.k)});
     for (int slot = 0; slot < kSlots; ++slot) {
       h_.emplace_back(size_t(rows) * first.n);
-      made_.push_back(make_order_event());
-      used_.push_back(make_order_event());
+      made_.push_back(ladder::make_order_event());
+      used_.push_back(ladder::make_order_event());
     }
     CUDA_CHECK(cudaDeviceSynchronize());
   }

@@ -129,12 +129,6 @@ void run_round_robin(std::vector<BatchSlot>& slots, const std::vector<ladder::St
   wait_for(streams);
 }
 
-ladder::Event make_order_event() {
-  cudaEvent_t event = nullptr;
-  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  return ladder::Event(event);
-}
-
 void order(cudaStream_t before, cudaStream_t after, const ladder::Event& event) {
   CUDA_CHECK(cudaEventRecord(event.get(), before));
   CUDA_CHECK(cudaStreamWaitEvent(after, event.get(), 0));

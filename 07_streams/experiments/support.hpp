@@ -99,9 +99,6 @@ void wait_for(const std::vector<ladder::Stream>& streams);
 /// at least as many slots. Returns when all is done.
 void run_round_robin(std::vector<BatchSlot>& slots, const std::vector<ladder::Stream>& streams, int batches);
 
-/// An event that only orders, and takes no time stamp.
-ladder::Event make_order_event();
-
 /// Everything that `after` is given from now on begins after all that `before` was given so far. The event
 /// may be used again at once.
 void order(cudaStream_t before, cudaStream_t after, const ladder::Event& event);

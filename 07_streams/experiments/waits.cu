@@ -2,9 +2,9 @@
 /// Experiment `waits`: three ways to make a kernel of one stream wait for an upload of another.
 ///
 /// A third stream has a long download to make in every fourth batch, which has nothing to do with either.
-/// Together its downloads take as long as the uploads. cudaStreamWaitEvent makes one stream wait for a point in another; the host goes on.
-/// cudaStreamSynchronize makes the host wait for one stream: nothing is enqueued meanwhile.
-/// cudaDeviceSynchronize makes it wait for all streams, the long download too.
+/// Together its downloads take as long as the uploads. cudaStreamWaitEvent makes one stream wait for a point
+/// in another; the host goes on. cudaStreamSynchronize makes the host wait for one stream: nothing is
+/// enqueued meanwhile. cudaDeviceSynchronize makes it wait for all streams, the long download too.
 #include "07_streams/experiments/support.hpp"
 #include "common/host/table.hpp"
 #include "common/host/text.hpp"
@@ -20,13 +20,13 @@ enum class Wait { event, stream, device };
 struct Streams {
   ladder::Stream uploads = ladder::make_stream(), kernels = ladder::make_stream(),
                  downloads = ladder::make_stream();
-  ladder::Event uploaded = make_order_event();
+  ladder::Event uploaded = ladder::make_order_event();
 };
 
 void run_batches_with(Wait wait, const Streams& streams, std::vector<BatchSlot>& slots,
                       BatchSlot& independent, int batches) {
   std::vector<ladder::Event> has_read;  // of each slot: its kernel is over, the next upload may overwrite A
-  for (int slot = 0; slot < kSlots; ++slot) has_read.push_back(make_order_event());
+  for (int slot = 0; slot < kSlots; ++slot) has_read.push_back(ladder::make_order_event());
   for (int batch = 0; batch < batches; ++batch) {
     if (batch % kLongEvery == 0)
       for (int i = 0; i < kLongEvery; ++i) independent.download(streams.downloads.get());

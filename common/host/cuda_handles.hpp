@@ -36,6 +36,13 @@ inline Event make_event() {
   return Event(event);
 }
 
+/// An event that only orders, and takes no time stamp.
+inline Event make_order_event() {
+  cudaEvent_t event = nullptr;
+  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return Event(event);
+}
+
 /// Milliseconds between two events that were recorded; waits for the second.
 inline double elapsed_ms(const Event& begin, const Event& end) {
   float ms = 0;
