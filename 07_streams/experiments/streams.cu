@@ -69,7 +69,7 @@ void run(const Context& context) {
   const double a = double(shape.m) * shape.k, c = double(shape.m) * shape.n;
   context.out << "copy engines: " << copy_engines() << "\nuploads " << gb_per_s(a, uploads) << ", downloads "
               << gb_per_s(c, downloads) << ", both at once " << gb_per_s(a, both_ways) << " up and "
-              << gb_per_s(c, both_ways) << " down, kernels " << us_text(kernels / batches)
+              << gb_per_s(c, both_ways) << " down\nkernels: " << us_text(kernels / batches)
               << " us a batch\n\n";
 
   ladder::Table table(
