@@ -12,6 +12,7 @@
 #include "common/host/program.hpp"
 #include "common/host/report.hpp"
 #include "common/host/text.hpp"
+#include "common/ladder/compare.hpp"
 #include "common/ladder/recorded.hpp"
 
 namespace ladder {
@@ -179,7 +180,17 @@ int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
   if (on_cpu_device())
     app.add_option("--results", results_path, "Show the GPU figures recorded in this file")
         ->type_name("PATH");
+  CLI::App* const compare = app.add_subcommand("compare", "What changed between two result files");
+  std::string before_path, after_path;
+  bool compare_all = false;
+  compare->add_option("before", before_path, "A result file")->required()->type_name("PATH");
+  compare->add_option("after", after_path, "A later one")->required()->type_name("PATH");
+  compare->add_flag("--all", compare_all, "Also what did not change beyond the noise");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
+  if (compare->parsed()) {
+    compare_files(std::cout, before_path, after_path, compare_all);
+    return kExitOk;
+  }
   options.check();
   const std::vector<const Lesson*> lessons = choose(all_lessons, "--lessons", lesson_list);
   const std::vector<const Lesson*> multiplier = choose(all_lessons, "--lesson", lesson_of_files);

@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <sstream>
@@ -265,6 +266,14 @@ TEST_CASE("The ladder runs every rung and writes what it found") {
   CHECK(file.runs[1].settings.at("slots") == "3");
   CHECK(file.runs[1].verified == true);
   CHECK_FALSE(file.runs[1].tflops);
+}
+
+TEST_CASE("ladder compare refuses what is no result file in one line") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("bad.json")) << "{}";
+  check_bad_input(run_climb({"compare", directory.file("bad.json"), directory.file("bad.json")}), "bad.json");
+  check_bad_input(run_climb({"compare", "/nonexistent.json", "/nonexistent.json"}), "/nonexistent.json");
+  check_bad_input(run_climb({"compare", "/nonexistent.json"}), "after is required");
 }
 
 TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
