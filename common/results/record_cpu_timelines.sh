@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Records the timelines of the CPU device that the site shows beside those of a GPU: one block, a few steps.
+#
+#   common/results/record_cpu_timelines.sh [BUILD_FOLDER [RESULTS_FOLDER]]      (default: build-cpu docs/results)
+#
+# Needs a build for the CPU device. The times are those of its virtual clock, so they are the same on every machine.
+set -euo pipefail
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+programs=${1:-$repository/build-cpu}/bin
+results=${2:-$repository/docs/results}
+mkdir -p "$results/traces"
+
+for program in 03_double_buffer 04_warp_specialized 05_ws_double_buffer 06_clusters_dsmem; do
+  "$programs/$program" --size 512 --no-verify --trace "$results/traces/$program-cpu_device.json" --trace-blocks 1
+done
