@@ -14,7 +14,10 @@ using ladder::Gemm;
 
 /// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of B then lie in
 /// one column.
-enum class Along { columns, rows };
+enum class Along {
+  columns,  ///< of C: neighbouring threads have neighbouring columns
+  rows      ///< of C: they have neighbouring rows
+};
 
 constexpr int kBlockFast = 32;  ///< threads along the axis that threadIdx.x walks: a warp
 constexpr int kBlockSlow = 8;   ///< threads along the other
@@ -27,6 +30,7 @@ __global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
   const int column = kAlong == Along::columns ? fast : slow;
   if (row >= p.m || column >= p.n) return;
 
+  // [dot_product]
   const __nv_bfloat16* a = p.a + static_cast<size_t>(row) * p.k;
   const __nv_bfloat16* b = p.b + column;
   float sum = 0;
@@ -34,6 +38,7 @@ __global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
   for (int k = 0; k < p.k; ++k)
     sum += __bfloat162float(a[k]) * __bfloat162float(b[static_cast<size_t>(k) * p.n]);
   p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
+  // [dot_product]
 }
 
 /// One thread for each element of C, in blocks of 32 x 8.

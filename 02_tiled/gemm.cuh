@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(c
   Core core;
   const int my_rows = 64 * ladder::warpgroup_index();
 
+  // [k_loop]
   for (int kt = 0; kt < k_tiles; ++kt, a_share.next_right(), b_share.next_down()) {
     Staged<TileA> a;
     Staged<TileB> b;
@@ -92,6 +93,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(c
     core.template finish<0>();
     __syncthreads();  // everyone has read them: they may be overwritten
   }
+  // [k_loop]
   ladder::store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 

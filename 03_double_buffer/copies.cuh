@@ -59,19 +59,24 @@ struct MemcpyAsync {
   template <class State>
   __device__ explicit MemcpyAsync(State&) {}
 
+  /// Waits until the next slot may be filled.
   __device__ __forceinline__ void producer_acquire() { pipe.producer_acquire(); }
+  /// Starts to copy this thread's share of a tile to `tile`, the next slot; past the matrix it writes zeros.
   template <class Share, class Tile>
   __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
     copy_share<kBytes>(share, tile, [&](char* to, const char* from) {
       cuda::memcpy_async(to, from, cuda::aligned_size_t<kBytes>(kBytes), pipe);
     });
   }
+  /// Closes the batch of copies that fills the slot.
   __device__ __forceinline__ void producer_commit() { pipe.producer_commit(); }
+  /// Waits until the oldest of the kAhead batches in flight has landed; of the only one, if kAhead is 0.
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
     const TraceSpan span(Event::wait_copies);
     cuda::pipeline_consumer_wait_prior<later(kAhead)>(pipe);  // the number is a constant: one instruction
   }
+  /// Says that this thread has read the oldest slot.
   __device__ __forceinline__ void consumer_release() { pipe.consumer_release(); }
 
   cuda::pipeline<cuda::thread_scope_thread> pipe = cuda::make_pipeline();
@@ -198,12 +203,14 @@ struct ThroughRegisters {
     uint4 chunks[Share::kChunks];
     __nv_bfloat16* to;
 
+    /// Starts the loads to registers.
     __device__ __forceinline__ void load(const Share& share, Tile& tile) {
       to = share.destination(tile);
       share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
         chunks[i] = valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
       });
     }
+    /// Registers to the slot.
     __device__ __forceinline__ void store() const {
 #pragma unroll
       for (int i = 0; i < Share::kChunks; ++i)

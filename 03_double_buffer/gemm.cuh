@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
   Pipe pipe(smem.pipe);
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
+  // [load]
   const auto load = [&](int kt) {
     if (Pipe::kBlockWide && kt >= k_tiles) return;
     pipe.producer_acquire();  // every thread is through with the tile that the slot held
@@ -67,7 +68,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
                              // same
     load_slot = after(load_slot);
   };
+  // [load]
 
+  // [k_loop]
   constexpr int kAhead = kSlots - 1;  // tiles on their way while one is computed
   for (int kt = 0; kt < kAhead; ++kt) load(kt);
   for (int kt = 0, slot = 0; kt < k_tiles; ++kt, slot = after(slot)) {
@@ -83,6 +86,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
     pipe.consumer_release();
     if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }
+  // [k_loop]
   ladder::store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 

@@ -46,6 +46,7 @@ struct TensorMaps {
   CUtensorMap a, b, c;
 };
 
+// [load_tiles]
 /// One thread fills the slot, tile after tile.
 template <int kPanels>
 __device__ __forceinline__ void load_tiles(SharedStorage<kPanels>& smem, const TensorMaps& maps,
@@ -69,6 +70,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kPanels>& smem, const T
     }
   }
 }
+// [load_tiles]
 
 /// Two warpgroups multiply what the slot holds and put finished tiles into the staging tile.
 template <int kPanels>
@@ -80,6 +82,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kPanels>& smem, cons
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
     Core core;
+    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       loaded.consumer_wait();
 #pragma unroll 1  // unrolled, the addresses of all panels take more registers than two blocks have
@@ -88,6 +91,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kPanels>& smem, cons
       core.template finish<0>();  // there is no other slot to go on with
       loaded.consumer_release(elected);
     }
+    // [k_loop]
     finished.producer_acquire();  // waits until the storer has read the tile before
     ladder::stage_fragment<0>(core.d, smem.c, my_rows);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
@@ -126,6 +130,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   }
   __syncthreads();
 
+  // [roles]
   const int warp = threadIdx.x / ladder::kWarp;
   if (warp < kLoaderWarp) {
     compute_tiles(smem, walk, k_steps);
@@ -133,6 +138,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
+  // [roles]
 }
 
 /// As many blocks as the GPU holds at one time, or as there are tiles.

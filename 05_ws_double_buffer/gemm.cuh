@@ -59,6 +59,7 @@ struct TensorMaps {
   CUtensorMap a, b, c;
 };
 
+// [load_tiles]
 /// One thread keeps the ring full: it runs up to kSlots tiles ahead of the tensor cores.
 template <class Shape>
 __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
@@ -79,6 +80,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const Ten
     }
   }
 }
+// [load_tiles]
 
 /// Each warpgroup multiplies its 64 rows and hands finished tiles to its storer, half by half.
 template <class Shape, class Epilogue>
@@ -90,6 +92,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
   for (int index = walk.first(); index < walk.end(); index += walk.step()) {
     typename Shape::Core core;
+    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = loaded.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
@@ -98,6 +101,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
     }
     core.template finish<0>();
     loaded.consumer_release(elected);
+    // [k_loop]
 
     const int first_column = walk.at(index).column * Shape::kTile.n;
     finished.producer_acquire();  // waits until the storer has read what was staged before

@@ -67,11 +67,13 @@ class Turn {
   __device__ __forceinline__ Turn(Barriers& turn, int warpgroup)
       : mine_(&turn[warpgroup]), next_(&turn[1 - warpgroup]), parity_(warpgroup == 0) {}
 
+  /// Waits for the turn of this warpgroup.
   __device__ __forceinline__ void wait() {
     const ladder::trace::Span span(mine_);
     ptx::mbarrier_wait(mine_, parity_);
     parity_ ^= 1;
   }
+  /// Gives the turn to the other one.
   __device__ __forceinline__ void pass() { ptx::mbarrier_arrive(next_); }
 
  private:

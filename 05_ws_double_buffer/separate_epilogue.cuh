@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   *place = packed;
 }
 
+/// Replaces C [m, n] by epilogue(C), in a kernel of its own; n is a multiple of 8.
 template <class Epilogue>
 void launch_epilogue(const ladder::Gemm& p, const Epilogue& epilogue, cudaStream_t stream) {
   const int chunks_per_row = p.n / kElementsPerThread, chunks = p.m * chunks_per_row;

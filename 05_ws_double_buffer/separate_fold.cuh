@@ -27,6 +27,8 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   reinterpret_cast<uint4*>(c)[chunk] = packed_gate;
 }
 
+/// C [m, n] = combine(gate, up), whose rows are `stride` elements apart, in a kernel of its own; n is a
+/// multiple of 8.
 template <class Combine>
 void launch_fold(const __nv_bfloat16* gate, const __nv_bfloat16* up, int stride, const ladder::Gemm& p,
                  const Combine& combine, cudaStream_t stream) {

@@ -61,6 +61,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const Ten
   }
 }
 
+// [release]
 /// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
 template <class Shape>
 __device__ __forceinline__ void release(ladder::Consumer<Shape::kSlots>& pipe, const Part<Shape>& part) {
@@ -70,6 +71,7 @@ __device__ __forceinline__ void release(ladder::Consumer<Shape::kSlots>& pipe, c
   else
     pipe.consumer_release_in(part.rank(thread, part.k), thread < Shape::kClusterM);
 }
+// [release]
 
 /// Each warpgroup multiplies its rows, adds up with the blocks that split K, and hands its share of the
 /// columns to its storer, panel by panel.

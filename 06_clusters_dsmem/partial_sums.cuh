@@ -15,6 +15,7 @@ struct Inbox {
   ptx::Mbarrier full;         ///< all bytes from the others are here
   ptx::Mbarrier others_free;  ///< the others have read theirs: an arrival from each of their warps
 
+  /// Before the first use, by one thread; `index` tells inboxes apart in reports.
   __device__ __forceinline__ void init(int index) {
     ptx::mbarrier_init(&full, 1);
     ptx::mbarrier_init(&others_free, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);

@@ -81,6 +81,7 @@ struct Part {
   __device__ __forceinline__ int row(ladder::TileIndex tile) const {
     return (tile.row * Shape::kClusterM + m) * Shape::kTile.m;
   }
+  /// The first column of C of this tile, the same for all blocks of the cluster.
   __device__ __forceinline__ int column(ladder::TileIndex tile) const { return tile.column * Shape::kTile.n; }
 };
 

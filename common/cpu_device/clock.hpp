@@ -61,6 +61,7 @@ class VirtualClock {
   /// Starts a cluster at time 0. Spans for a trace are kept if `trace`.
   void begin(unsigned blocks, unsigned threads_per_block, bool trace);
 
+  /// How far a thread has come, in cycles since begin().
   double now(unsigned thread) const;
 
   // --- global memory -----------------------------------------------------------------------------------

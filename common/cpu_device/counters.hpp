@@ -65,6 +65,7 @@ unsigned count_sectors(const LaneAccess* lanes, unsigned count);
 struct Wavefronts {
   unsigned taken = 0, ideal = 0;
 };
+/// Of the accesses of one warp.
 Wavefronts count_wavefronts(const LaneAccess* lanes, unsigned count);
 
 /// Counts the accesses of one cluster after the other, on one OS thread.

@@ -12,9 +12,18 @@
 namespace cpu_device {
 
 /// Which of the threads that can run is resumed next.
-enum class Order { round_robin, lowest_first, highest_first, random };
+enum class Order {
+  round_robin,    ///< they take turns
+  lowest_first,   ///< the one with the lowest number
+  highest_first,  ///< the one with the highest
+  random          ///< any that can run, drawn from the schedule's seed
+};
 /// When an asynchronous copy or a wgmma that is in flight takes effect.
-enum class Landing { late, eager, random };
+enum class Landing {
+  late,   ///< as late as it may
+  eager,  ///< as early as it may
+  random  ///< at a moment drawn from the schedule's seed
+};
 
 /// One legal execution. The same schedule always gives the same execution of a block, on any number of OS
 /// threads.
@@ -41,6 +50,7 @@ struct Options {
   bool trace = false;         ///< keep the virtual-time spans of the first cluster
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
 };
+/// For the launches that follow.
 void set_options(const Options&);
 const Options& options();
 

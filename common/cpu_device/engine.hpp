@@ -75,7 +75,12 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where);
 void named_barrier_arrive(unsigned id, unsigned threads, Location where);
 /// `__syncwarp`.
 void warp_barrier(uint32_t mask, Location where);
-enum class Shuffle { index, up, down, exclusive_or };
+enum class Shuffle {
+  index,        ///< `__shfl_sync`
+  up,           ///< `__shfl_up_sync`
+  down,         ///< `__shfl_down_sync`
+  exclusive_or  ///< `__shfl_xor_sync`
+};
 /// `__shfl_*_sync` of up to 8 bytes; `argument` is the source lane, the delta or the lane mask.
 uint64_t shuffle(Shuffle, uint32_t mask, uint64_t value, int argument, int width, Location where);
 /// `__ballot_sync`.
@@ -103,7 +108,10 @@ uint64_t mbarrier_arrive(uint64_t* barrier, uint32_t count, uint32_t expect_byte
 void mbarrier_expect_bytes(uint64_t* barrier, uint32_t bytes, Location where);
 /// Arrives and lowers the count of all later phases by one: `arrive_and_drop`.
 void mbarrier_arrive_and_drop(uint64_t* barrier, Location where);
-enum class ArrivalOrder { relaxed, release };
+enum class ArrivalOrder {
+  relaxed,  ///< `.relaxed`
+  release   ///< `.release`
+};
 /// `mapa` and `mbarrier.arrive.shared::cluster`: one arrival at the same place in block `rank`. It may take
 /// effect later, but not after the next cluster.sync. A relaxed one orders nothing but the asynchronous
 /// operations that the thread has waited for.

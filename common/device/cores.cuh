@@ -21,6 +21,7 @@
 
 namespace ladder {
 
+/// Sets all to zero.
 template <int kCount>
 __device__ __forceinline__ void clear(float (&d)[kCount]) {
 #pragma unroll
@@ -38,6 +39,7 @@ struct WgmmaCore {
   /// barrier.
   __device__ __forceinline__ void publish() { ptx::fence_proxy_async(); }
 
+  /// Starts d += a[row .. row + 63][:] · b; with `first`, d = that. A warpgroup calls it as a whole.
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
@@ -58,6 +60,7 @@ struct WgmmaCore {
     ptx::wgmma_commit_group();
   }
 
+  /// Waits until at most kInFlight of the products started are unfinished.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {
     products.start();  // if none was started since: the wait is what is measured

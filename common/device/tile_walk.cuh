@@ -15,6 +15,7 @@ struct TileWalk {
   __device__ __forceinline__ int first() const { return static_cast<int>(blockIdx.x) / blocks_per_cluster; }
   __device__ __forceinline__ int step() const { return static_cast<int>(gridDim.x) / blocks_per_cluster; }
   __device__ __forceinline__ int end() const { return tile_rows * tile_columns; }
+  /// Where in C the tile of an index lies, in tiles.
   __device__ __forceinline__ TileIndex at(int index) const {
     return grouped_tile(index, tile_rows, tile_columns, group);
   }

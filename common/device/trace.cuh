@@ -82,10 +82,12 @@ class Span {
 /// A span that begins and ends in different functions. It begins at the first start() since the last stop().
 class Stopwatch {
  public:
+  /// Begins the span, unless it has begun. @param begins_tile whether this is the first of a tile of C
   __device__ __forceinline__ void start(bool begins_tile = false) {
     if (!begin_) begin_ = begin_now();
     begins_tile_ = begins_tile_ || begins_tile;
   }
+  /// Ends the span and records it as this event.
   __device__ __forceinline__ void stop(Event event) {
     append(event, begins_tile_, begin_);
     begin_ = 0;

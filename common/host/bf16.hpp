@@ -8,7 +8,9 @@
 
 namespace ladder {
 
+/// The 16 bits as they are.
 inline uint16_t bf16_bits(__nv_bfloat16 value) { return std::bit_cast<uint16_t>(value); }
+/// The value that has these bits.
 inline __nv_bfloat16 bf16_from_bits(uint16_t bits) { return std::bit_cast<__nv_bfloat16>(bits); }
 
 /// bf16 is the upper half of a float.

@@ -20,6 +20,7 @@ bool parse_arguments(CLI::App& app, int argc, char** argv);
 /// the argument, its value and the rule.
 class CommonOptions {
  public:
+  /// Adds the options to a program.
   void add_to(CLI::App& app);
   /// After parsing: what the options mean together. @throws std::invalid_argument
   void check();
@@ -38,6 +39,7 @@ class CommonOptions {
 /// One option for each knob of a lesson, each of which takes a list.
 class KnobOptions {
  public:
+  /// Adds an option for each knob of the lesson.
   void add_to(CLI::App& app, const Lesson& lesson);
   /// Every combination of the values given, the last knob varying fastest; one that is empty if none was
   /// given.

@@ -30,6 +30,7 @@ inline Stream make_stream() {
   return Stream(stream);
 }
 
+/// An event that takes the time when it is recorded.
 inline Event make_event() {
   cudaEvent_t event = nullptr;
   CUDA_CHECK(cudaEventCreate(&event));

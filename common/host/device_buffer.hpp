@@ -49,6 +49,7 @@ class DeviceBuffer {
   const T* data() const { return data_; }
   size_t size() const { return size_; }
 
+  /// Copies all values, of which there are at most size(), to the beginning; waits until that is done.
   void upload(const std::vector<T>& values) {
     CUDA_CHECK(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
   }

@@ -28,6 +28,7 @@ struct CudaError : std::runtime_error {
   }
 };
 
+/// What CUDA_CHECK calls. @throws CudaError unless `code` is cudaSuccess
 inline void check(cudaError_t code, const char* call, const char* file, int line) {
   if (code != cudaSuccess) throw CudaError(code, call, file, line);
 }

@@ -31,6 +31,7 @@ struct Execution {
 /// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.
 class ExecutionOptions {
  public:
+  /// Adds the options to a program.
   void add_to(CLI::App& app);
   /// What they mean, once they are parsed.
   /// @throws std::invalid_argument naming the option, its value and the rule

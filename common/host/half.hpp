@@ -7,6 +7,7 @@
 
 namespace ladder {
 
+/// The value of the bits of an IEEE half; exact.
 inline float half_to_float(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   float magnitude = 0;

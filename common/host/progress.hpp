@@ -14,6 +14,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Replaces the line.
   void show(const std::string& text);
   /// Before anything is printed elsewhere.
   void clear();

@@ -45,6 +45,7 @@ ResultFile new_result_file();
 /// out.
 std::string build_commit();
 
+/// The text of a result file.
 std::string to_json(const ResultFile& results);
 /// @throws std::invalid_argument naming what is wrong
 ResultFile from_json(const std::string& text);

@@ -19,6 +19,7 @@ class Table {
   /// 100 characters.
   Table(std::ostream& out, std::vector<Column> columns);
 
+  /// Prints the titles of the columns, and a line below them.
   void header();
   /// Flushes, so that a row is seen when it is known. A cell that is too wide pushes the others to the right.
   void row(const std::vector<std::string>& cells);

@@ -19,9 +19,9 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map) {
 #endif
 }
 
-/// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: copies the box whose
-/// first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in the async
-/// proxy.
+/// `cp.async.bulk.tensor.2d` from global memory to `shared::cluster`, `mbarrier::complete_tx::bytes`: copies
+/// the box whose first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in
+/// the async proxy.
 __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int column, int row,
                                          Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -46,8 +46,8 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
 #endif
 }
 
-/// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`: copies a box from shared to global memory;
-/// what lies outside the tensor is left out. What threads wrote there needs a fence_proxy_async before.
+/// `cp.async.bulk.tensor.2d` from `shared::cta` to global memory, `bulk_group`: copies a box; what lies
+/// outside the tensor is left out. What threads wrote there needs a fence_proxy_async before.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* from, int column, int row) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),

@@ -30,6 +30,11 @@ def meets(run, only):
     return all(value(run, key) in wanted for key, wanted in only.items())
 
 
+def left_aligned(header, rows):
+    """Lines of a table of words."""
+    return [f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows]]
+
+
 def markdown(header, rows):
     """Lines of a table; all columns but the first are numbers."""
     lines = [header, ["---"] + ["--:"] * (len(header) - 1)] + rows

@@ -21,9 +21,9 @@ The file is looked for in docs/results. The words after it:
 
 In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
 profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
-schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py. README.md holds the
-table of climb_table.py, made from the newest result file, as `ladder` does on the
-CPU device. Exit code 2: bad input, one line.
+schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
+for the excerpt of code_excerpt.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of
+climb_table.py, made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -33,6 +33,8 @@ from statistics import geometric_mean
 
 from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
                          replaced, row_title, shape, shape_title, write)
+from code_excerpt import code_excerpt
+from file_table import file_table
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from profile_table import profile_table
@@ -42,8 +44,7 @@ from timeline_table import timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-KINDS = "table|timeline|profile|model|schedules|engines|hidden"
-OPEN, CLOSE = re.compile(rf"<!-- ({KINDS}): (.*?) *-->\n"), "<!-- end -->"
+CLOSE = "<!-- end -->"
 
 
 class Request:
@@ -191,21 +192,23 @@ def origin(results):
             f"{', '.join(shape_title(size) for size in sizes)}{verified}.")
 
 
+FILLERS = {
+    "table": lambda line, words: Request(line, words).table(),
+    "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
+    "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),
+    "model": lambda line, words: model_table(line, words, RESULTS / "model"),
+    "schedules": lambda line, words: schedule_table(line, words, RESULTS),
+    "engines": lambda line, words: engines_table(line, words, RESULTS / "traces"),
+    "hidden": lambda line, words: hidden_table(line, words, RESULTS),
+    "snippet": lambda line, words: code_excerpt(line, words, ROOT),
+    "files": lambda line, words: file_table(line, words, RESULTS),
+}
+OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
+
+
 def lines_for(line, kind, words):
     """What stands below the line of a request."""
-    if kind == "timeline":
-        return timeline_table(words, RESULTS / "traces")
-    if kind == "profile":
-        return profile_table(line, words, RESULTS / "profiles")
-    if kind == "model":
-        return model_table(line, words, RESULTS / "model")
-    if kind == "schedules":
-        return schedule_table(line, words, RESULTS)
-    if kind == "engines":
-        return engines_table(line, words, RESULTS / "traces")
-    if kind == "hidden":
-        return hidden_table(line, words, RESULTS)
-    return Request(line, words).table()
+    return FILLERS[kind](line, words)
 
 
 def linked_from(page, table):

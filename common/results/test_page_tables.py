@@ -38,6 +38,27 @@ class WithResults(unittest.TestCase):
         return page_tables.filled(page)[0]
 
 
+class FileTable(WithResults):
+    def test_a_row_says_where_a_file_was_recorded_with_the_range_of_the_clock(self):
+        text = self.filled("<!-- files: . -->\n<!-- end -->\n")
+        self.assertIn("| [r.json](r.json) | 3 runs | today | G | 1 | T | 800–1000 |  | `abc` |", text)
+
+    def test_a_folder_without_files_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "needs a folder"):
+            self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class CodeExcerpts(WithResults):
+    def test_the_code_between_two_markers_is_shown_without_its_indentation(self):
+        (self.folder / "k.cuh").write_text("a\n  // [x]\n  b {\n    c\n  }\n  // [x]\nd\n", encoding="utf-8")
+        self.assertEqual(page_tables.code_excerpt("", ["k.cuh", "x"], self.folder), ["```cpp", "b {", "  c", "}", "```"])
+
+    def test_a_file_without_the_markers_is_refused(self):
+        (self.folder / "k.cuh").write_text("// [x]\nb\n", encoding="utf-8")
+        with self.assertRaisesRegex(BadInput, "twice"):
+            page_tables.code_excerpt("", ["k.cuh", "x"], self.folder)
+
+
 class PageTables(WithResults):
     def test_a_row_says_the_gain_over_the_first_in_time_and_per_clock(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\n<!-- end -->\nb\n")
