@@ -4,6 +4,9 @@
 # What is there already is not touched, wherever it came from: with nothing missing, this changes nothing and
 # needs no network. The machine's package sources stay as they are. CUDA is not installed: without it the
 # lessons run on the CPU device.
+#
+#   common/setup.sh         what the programs and their tests need
+#   common/setup.sh docs    what the site and its tests need
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,6 +18,13 @@ fail() {
   echo "setup: $*" >&2
   exit 1
 }
+
+case "$*" in
+'') needs=(compiler cmake ninja addr2line boost_context cli11 json catch2) ;;
+docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib browser) ;;
+*) fail "'$*': is not understood; the one argument that there is is 'docs'" ;;
+esac
+readonly needs
 
 # --- What is usable -----------------------------------------------------------------------------------------
 
@@ -70,15 +80,31 @@ has_catch2() {
 CPP
 }
 
+# The site. Programs of the distribution's own Python, which need not be the first on the PATH.
+has_doxygen() { command -v doxygen >/dev/null; }
+has_doxygen_awesome() { [[ -e /usr/share/doxygen-awesome-css/doxygen-awesome.css ]]; }
+has_python_module() {
+  local python
+  for python in $(type -ap python3); do "$python" -c "import $1" 2>/dev/null && return; done
+  return 1
+}
+has_matplotlib() { has_python_module matplotlib; }
+# Chromium, driven by Python, opens the site in its tests. Ubuntu has it as a snap only, so there is no test there.
+has_browser() {
+  { command -v chromedriver >/dev/null && has_python_module selenium; } || [[ $(. /etc/os-release && echo "$ID") != debian ]]
+}
+
 # --- What is missing ----------------------------------------------------------------------------------------
 
-# The package that meets each need. Catch2 is left to install_missing: its package depends on the system.
+# The packages that meet each need. Catch2 and doxygen-awesome-css are left to install_missing: whether there is one
+# depends on the system.
 readonly -A package_for=(
   [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
   [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev
+  [doxygen]=doxygen [matplotlib]=python3-matplotlib [browser]='chromium chromium-driver python3-selenium'
 )
 missing=()
-for need in compiler cmake ninja addr2line boost_context cli11 json catch2; do
+for need in "${needs[@]}"; do
   "has_$need" || missing+=("$need")
 done
 
@@ -137,10 +163,19 @@ install_missing() {
   say "reading the package lists"
   apt_get update || say "some package lists could not be read; going on with those there are"
 
-  local packages=() need catch2='' backports=no
+  local packages=() names need catch2='' backports=no
   for need in "${missing[@]}"; do
+    if [[ $need == doxygen_awesome ]]; then
+      if [[ -n $(package_at_least doxygen-awesome-css 2.1) ]]; then
+        packages+=(doxygen-awesome-css)
+      else
+        say "$PRETTY_NAME has no doxygen-awesome-css: CMake will download it"
+      fi
+      continue
+    fi
     if [[ $need != catch2 ]]; then
-      packages+=("${package_for[$need]}")
+      read -ra names <<<"${package_for[$need]}"
+      packages+=("${names[@]}")
       continue
     fi
     catch2=$(package_at_least 'libcatch2-dev catch2' 3.3)
@@ -168,4 +203,4 @@ else
   say "everything needed is here"
 fi
 
-say "$(device)"
+if [[ $* != docs ]]; then say "$(device)"; fi

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Draws the site's pictures from the committed result files, each as SVG for light and for dark pages.
+
+    make_figures.py [--swizzle JSON] FOLDER
+
+FOLDER/figures.json lists them: alternative text, caption, and the files that each was drawn from. --swizzle is what
+print_swizzle prints. Exit code 2: bad input, one line.
+"""
+import argparse
+import itertools
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), f"matplotlib-{os.getuid()}"))
+import matplotlib
+
+matplotlib.use("svg")
+from matplotlib import pyplot
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
+from climb_table import LIBRARIES, BadInput, contender, is_library, read_results, shape
+
+from site_files import ROOT, relative
+
+RESULTS = ROOT / "docs/results"
+
+# Datasheet of the H200 SXM: dense bf16, and HBM3e. 4096 flops a cycle of each of 132 SMs is the former at 1.83 GHz.
+PEAK_TFLOPS, PEAK_TB_PER_S = 989, 4.8
+
+THEMES = {
+    "light": {"text": "#2f4153", "faint": "#9aa5ad", "grid": "#dedede", "load": "#1f77b4", "compute": "#2a8c4a",
+              "store": "#8e5bb5", "wait": "#d8dde1", "other": "#c98a1b", "mark": "#c7352b",
+              "series": ["#8a8f94", "#b07aa1", "#9c6b3f", "#c98a1b", "#e0662f", "#c7352b", "#8e5bb5", "#1f77b4", "#2a8c4a", "#0f8b8d"]},
+    "dark": {"text": "#d2dbde", "faint": "#7d878d", "grid": "#3a3c40", "load": "#5aa9e6", "compute": "#57c27c",
+             "store": "#b995dd", "wait": "#3d4247", "other": "#e6b450", "mark": "#ff7b72",
+             "series": ["#9aa0a6", "#d6a3c9", "#c79a6b", "#e6b450", "#f0925f", "#ff7b72", "#b995dd", "#5aa9e6", "#57c27c", "#4cc9c0"]},
+}
+
+
+class Figures:
+    """Draws each picture once for each theme, and remembers what is said of it."""
+
+    def __init__(self, folder):
+        self.folder, self.facts = folder, {}
+
+    def add(self, name, draw, sources, alt, caption, size=(8.4, 4.4), width="wide"):
+        for theme, colours in THEMES.items():
+            style = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 10,
+                     "text.color": colours["text"], "axes.labelcolor": colours["text"], "axes.edgecolor": colours["faint"],
+                     "xtick.color": colours["text"], "ytick.color": colours["text"], "grid.color": colours["grid"],
+                     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
+                     "figure.facecolor": "none", "axes.facecolor": "none", "savefig.transparent": True}
+            with matplotlib.rc_context(style):
+                figure = pyplot.figure(figsize=size, layout="constrained")
+                draw(figure, colours)
+                figure.savefig(self.folder / f"{name}.{theme}.svg", metadata={"Date": None})
+                pyplot.close(figure)
+        self.facts[name] = {"alt": alt, "caption": caption, "sources": [relative(path) for path in sources], "width": width}
+
+    def write(self):
+        (self.folder / "figures.json").write_text(json.dumps(self.facts, indent=1), encoding="utf-8")
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+# --- The climb ------------------------------------------------------------------------------------------------------
+
+
+def rung_name(run, runs):
+    """The lesson's number, and what tells this rung from the lesson's others."""
+    if is_library(run):
+        return f"{LIBRARIES[run['lesson']]}, B {run['settings'].get('b', '')}"
+    siblings = [other for other in runs if other["lesson"] == run["lesson"]]
+    details = []
+    if len({other["core"] for other in siblings}) > 1:
+        details.append(run["core"])
+    for name, value in sorted(run["settings"].items()):
+        if name != "core" and len({other["settings"].get(name) for other in siblings}) > 1:
+            details.append(value if not value.isdigit() else f"{value} {name}")
+    return run["lesson"][:2] + (" " + ", ".join(details) if details else "")
+
+
+def draw_climb(figure, colours, runs):
+    axes = figure.add_subplot()
+    rungs = list(dict.fromkeys(contender(run) for run in runs))
+    series = itertools.cycle(colours["series"])
+    for rung in rungs:
+        points = sorted((run["m"], run["tflops"], run) for run in runs if contender(run) == rung and run["m"] == run["n"] == run["k"])
+        library = is_library(points[0][2])
+        style = ({"color": colours["faint"], "linestyle": "--" if "lt" in rung[0] else ":", "linewidth": 1.2} if library
+                 else {"color": next(series), "marker": "o", "markersize": 4, "linewidth": 1.8})
+        axes.plot([point[0] for point in points], [point[1] for point in points], label=rung_name(points[0][2], runs), **style)
+    axes.set_xscale("log", base=2)
+    sizes = sorted({run["m"] for run in runs})
+    axes.set_xticks(sizes, [f"{size}³" for size in sizes])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("TFLOP/s")
+    axes.grid(axis="y")
+    handles, labels = axes.get_legend_handles_labels()
+    last = {label: handle.get_ydata()[-1] for handle, label in zip(handles, labels)}
+    order = sorted(range(len(labels)), key=lambda i: -last[labels[i]])
+    axes.legend([handles[i] for i in order], [labels[i] for i in order], loc="center left", bbox_to_anchor=(1, .5),
+                fontsize=8.5)
+
+
+def add_climb(figures, path, results):
+    figures.add("climb", lambda figure, colours: draw_climb(figure, colours, results["runs"]), [path],
+                "Speed of every rung and of cuBLAS at each size, in TFLOP/s; the table holds the same figures.",
+                f"Speed of each rung and of the library, {results['gpu']}, {results['date']}.")
+
+
+# --- The roofline ---------------------------------------------------------------------------------------------------
+
+
+def is_of(run, key, value):
+    """Whether the run had this setting; lessons that choose by themselves say what they took."""
+    had = run["settings"].get(key, value)
+    if had == "auto" and key == "cluster_m":
+        return value == (run.get("choice", "").partition("cluster ")[2].partition("x")[0] or "1")
+    return had in (value, "auto")
+
+
+def roofline_points(profile, results):
+    """Of each profiled kernel: flops for each byte of GPU memory, as profiled, and the speed that the climb measured."""
+    points = []
+    for launch in profile["launches"]:
+        same = [run for run in results["runs"] if run["lesson"] == launch["lesson"] and shape(run) == shape(launch)
+                and (launch["core"] in ("auto", run["core"]) or run["settings"].get("core") == launch["core"])
+                and all(is_of(run, key, value) for key, value in launch["settings"].items())]
+        if not same:
+            continue
+        metrics = launch["metrics"]
+        moved = metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"]
+        best = max(same, key=lambda run: run["tflops"])
+        points.append((2 * launch["m"] * launch["n"] * launch["k"] / moved, best["tflops"], rung_name(best, results["runs"]),
+                       launch["lesson"]))
+    # Several launches of a rung show the same kernel.
+    return list({point[2]: point for point in points}.values())
+
+
+def draw_roofline(figure, colours, points, lesson):
+    axes = figure.add_subplot()
+    low, high = 10, 3e4
+    ridge = PEAK_TFLOPS / PEAK_TB_PER_S
+    axes.plot([low, ridge, high], [low * PEAK_TB_PER_S, PEAK_TFLOPS, PEAK_TFLOPS], color=colours["faint"], linewidth=1.5)
+    axes.text(low * 1.15, low * PEAK_TB_PER_S * 1.5, f"memory: {PEAK_TB_PER_S} TB/s", color=colours["faint"], rotation=33,
+              rotation_mode="anchor", fontsize=9)
+    axes.text(high, PEAK_TFLOPS * 1.12, f"tensor cores: {PEAK_TFLOPS} TFLOP/s", color=colours["faint"], ha="right", fontsize=9)
+    place = PEAK_TFLOPS
+    for intensity, speed, name, owner in sorted(points, key=lambda point: -point[1]):
+        mine = lesson in (None, owner)
+        colour = colours["faint"] if not mine else colours["load"] if lesson is None else colours["mark"]
+        axes.plot(intensity, speed, "o", color=colour, markersize=7 if mine else 5, zorder=3 if mine else 2)
+        if mine:  # the names stand in a column of their own, one above the other
+            place = min(speed, place / 1.45)
+            axes.annotate(name, (intensity, speed), xytext=(high / 12, place), color=colour, fontsize=9, va="center",
+                          arrowprops={"arrowstyle": "-", "color": colour, "linewidth": .6, "shrinkB": 4})
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1, 3000), xlabel="flops for each byte of GPU memory",
+             ylabel="TFLOP/s")
+    axes.grid(which="major")
+
+
+def add_rooflines(figures, profile_path, climb_path, results):
+    profile = read_json(profile_path)
+    points = roofline_points(profile, results)
+    caption = (f"The roofline of the datasheet (dense bf16, HBM3e) and the kernels at 4096³: bytes as the profiler counted "
+               f"them, speed from the climb; {results['gpu']}, {results['date']}.")
+    for lesson in [None] + sorted({point[3] for point in points}):
+        name = f"roofline_{lesson}" if lesson else "roofline"
+        listed = [point for point in points if lesson in (None, point[3])]
+        alt = "; ".join(f"{point[2]}: {point[0]:.0f} flops a byte, {point[1]:.0f} TFLOP/s" for point in listed)
+        figures.add(name, lambda figure, colours, lesson=lesson: draw_roofline(figure, colours, points, lesson),
+                    [profile_path, climb_path], f"Roofline. {alt}.", caption, size=(6.4, 4.2), width="narrow")
+
+
+# --- Timelines ------------------------------------------------------------------------------------------------------
+
+KINDS = ("load", "compute", "store", "wait")
+
+
+def timeline_lanes(trace):
+    """Names of the lanes of block 0 in order, and the spans of each: (kind, begin, duration), times in µs or cycles."""
+    scale = 1 if trace["metadata"]["unit"] == "ns" else 1000  # the file shows a cycle as a nanosecond
+    names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"]
+             if event["name"] == "thread_name" and event["pid"] == 0}
+    lanes = {name: [] for name in names.values()}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == 0:
+            lanes[names[event["tid"]]].append((event["cat"], event["ts"] * scale, event["dur"] * scale))
+    order = lambda name: (["loader", "compute", "storer"].index(role) if (role := name.split()[0].rstrip(":")) in
+                          ("loader", "compute", "storer") else 3, name)
+    return {name: lanes[name] for name in sorted(lanes, key=order)}
+
+
+def shown_window(lanes):
+    """From the first span to just behind the first stores: a tile of C from its first load to its last byte."""
+    begin = min(start for spans in lanes.values() for _, start, _ in spans)
+    stores = sorted(start + duration for spans in lanes.values() for kind, start, duration in spans if kind == "store")
+    end = max(start + duration for spans in lanes.values() for _, start, duration in spans)
+    first = [time for time in stores if time < stores[0] + (end - begin) / 50] if stores else []
+    return begin, min(end, begin + 1.12 * ((first[-1] if first else end) - begin))
+
+
+def draw_timeline(figure, colours, trace, lanes):
+    on_cpu = trace["metadata"]["unit"] != "ns"
+    begin, end = shown_window(lanes)
+    windows = [((begin, end), "the first tile of C"), ((begin, begin + (end - begin) / 5), "its first steps")]
+    windows = windows[:1] if on_cpu else windows  # the CPU device's recordings are short
+    parts = figure.subplots(len(windows), 1, squeeze=False)[:, 0]
+    for axes, ((left, right), title) in zip(parts, windows):
+        for place, (name, spans) in enumerate(reversed(lanes.items())):
+            for kind in KINDS:
+                bars = [(start, duration) for what, start, duration in spans if what == kind and start < right]
+                axes.broken_barh(bars, (place - .38, .76), facecolors=colours.get(kind, colours["other"]), linewidth=0)
+        axes.set(xlim=(left, right), yticks=range(len(lanes)), yticklabels=list(reversed(lanes)))
+        axes.set_title(title, fontsize=10, loc="left")
+        axes.tick_params(axis="y", length=0)
+    parts[-1].set_xlabel("time, cycles" if on_cpu else "time, µs")
+    patches = [pyplot.Rectangle((0, 0), 1, 1, color=colours[kind]) for kind in KINDS]
+    parts[0].legend(patches, ["loads", "computes", "stores", "waits"], ncols=4, loc="lower right", bbox_to_anchor=(1, 1), fontsize=9)
+
+
+def add_timeline(figures, path):
+    trace = read_json(path)
+    lanes = timeline_lanes(trace)
+    facts = trace["metadata"]
+    on_cpu = facts["unit"] != "ns"
+    words = ("on the CPU device, by its virtual clock; what runs in the background has lanes of its own" if on_cpu else
+             f"on an {facts['device']}; “loads” is the time to start copies, which land during the next wait")
+    figures.add(f"timeline_{path.stem.replace('-', '_')}",
+                lambda figure, colours: draw_timeline(figure, colours, trace, lanes), [path],
+                f"Timeline of {facts['lesson']}: when each role of block 0 loads, computes, stores and waits.",
+                f"What the roles of block 0 of {facts['lesson']} do at {facts['shape']}, {words}. {facts['date']}, commit "
+                f"{facts['commit']}.", size=(8.4, (1 if on_cpu else 1.6) + (.26 if on_cpu else .46) * len(lanes)))
+
+
+# --- The swizzle ----------------------------------------------------------------------------------------------------
+
+
+def draw_swizzle(figure, colours, places):
+    plain_axes, swizzled_axes = figure.subplots(1, 2)
+    for axes, title, layout in ((plain_axes, "laid out plainly", [list(range(8)) for _ in places]),
+                                (swizzled_axes, "with the swizzle", places)):
+        for row, chunks in enumerate(layout):
+            for chunk, place in enumerate(chunks):
+                read = chunk == 2  # one column of chunks, as ldmatrix and wgmma read it
+                axes.add_patch(pyplot.Rectangle((place, row), 1, 1, facecolor=colours["mark"] if read else "none",
+                                                alpha=.75 if read else 1, edgecolor=colours["faint"], linewidth=.8))
+                axes.text(place + .5, row + .5, chunk, ha="center", va="center", fontsize=9)
+        axes.set(xlim=(0, 8), ylim=(8, 0), aspect="equal", xticks=[i + .5 for i in range(8)],
+                 xticklabels=[f"{4 * i}–{4 * i + 3}" for i in range(8)], yticks=[i + .5 for i in range(8)],
+                 yticklabels=range(8), xlabel="banks", ylabel="row")
+        axes.set_title(title, fontsize=10)
+        axes.tick_params(length=0)
+        axes.tick_params(axis="x", labelsize=8)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+
+
+def add_swizzle(figures, path):
+    places = read_json(path)["places"]
+    figures.add("swizzle", lambda figure, colours: draw_swizzle(figure, colours, places),
+                [ROOT / "common/device/swizzled_tile.cuh"],
+                "Eight rows of eight chunks of 16 bytes. Plainly laid out, chunk 2 of all rows lies in the same four banks; "
+                "with the swizzle it lies in eight different groups of banks.",
+                "Where the eight chunks of 16 bytes of a row lie. Chunk 2 of eight rows is read at one time: plainly from "
+                "the same four banks, in eight turns; with the swizzle from all 32, in one.", size=(8.4, 4))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--swizzle", type=Path, help="what print_swizzle prints")
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    figures = Figures(arguments.folder)
+
+    climb_path = max(RESULTS.glob("*.json"))  # the newest: names begin with the date
+    results = read_results(climb_path)
+    add_climb(figures, climb_path, results)
+    add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
+    for path in sorted((RESULTS / "traces").glob("*.json")):
+        add_timeline(figures, path)
+    if arguments.swizzle:
+        add_swizzle(figures, arguments.swizzle)
+    figures.write()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"make_figures.py: error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+"""Turns the repository's Markdown into the pages of the site, in the order of its navigation.
+
+    make_pages.py --list-sources FILE                             what Doxygen reads for the reference
+    make_pages.py --reference TAG_FILE --html HTML_FOLDER OUTPUT_FOLDER
+
+Pages are written to be read on a git host. For Doxygen each gets a name, its headings get anchors, links to other pages,
+to sources and to code in backticks lead to where Doxygen puts them, `<!-- snippet: FILE NAME -->` becomes \\snippet, and
+`<!-- figure: NAME -->` the picture that make_figures.py has drawn. Other files that are linked are copied to the site.
+inputs.doxy, which Doxyfile includes, lists the result. Exit code 2: bad input, one line.
+"""
+import argparse
+import html
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import diff_page
+import site_files
+from site_files import ROOT, relative
+
+REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "common/README.md": "common",
+                    "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
+                    "docs/concepts.md": "concepts"}
+FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
+HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
+LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
+IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
+CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
+SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S+) -->$")
+SNIPPET_END = "<!-- end -->"
+SYMBOL = re.compile(r"^(?=.*[A-Z_:(])(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\(\))?$")  # plain words are knobs, not code
+
+
+class BadInput(Exception):
+    """What is wrong with a page, in one line."""
+
+
+def label_of(page):
+    """The page's name in the site: its URL without .html."""
+    path = relative(page)
+    if path in REPOSITORY_PAGES:
+        return REPOSITORY_PAGES[path]
+    lesson = re.match(r"(\d\d)_[^/]*/README\.md$", path)
+    if lesson:
+        return f"lesson_{lesson[1]}"
+    given = HEADING.match(page.read_text(encoding="utf-8").partition("\n")[0])
+    if given and given[3]:
+        return given[3]
+    decision = re.match(r"docs/decisions/(\d+)", path)
+    if decision:
+        return f"decision_{decision[1]}"
+    return re.sub(r"\W+", "_", path.removesuffix(".md").removesuffix("/README").removeprefix("docs/"))
+
+
+def slug(title):
+    """The anchor that git hosts give a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def title_of(page):
+    for line in page.read_text(encoding="utf-8").splitlines():
+        heading = HEADING.match(line)
+        if heading:
+            return heading[2]
+    raise BadInput(f"{relative(page)}: has no title")
+
+
+class Site:
+    """All pages, and what links between them become."""
+
+    def __init__(self, reference, html_folder, figures):
+        self.reference, self.html_folder, self.figures = reference, html_folder, figures
+        self.pages = site_files.pages()
+        self.labels = {page: label_of(page) for page in self.pages}
+        if len(set(self.labels.values())) != len(self.labels):
+            raise BadInput("two pages have the same name: " + ", ".join(sorted(self.labels.values())))
+
+    def link(self, page, target):
+        """Where a link of a page leads in the site."""
+        if re.match(r"[a-z]+:", target):
+            return target
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or not file.is_relative_to(ROOT):
+            raise BadInput(f"{relative(page)}: the link '{target}' leads to nothing")
+        if file.is_dir() and (file / "README.md") in self.labels:
+            file = file / "README.md"
+        if file in self.labels:
+            label = self.labels[file]
+            return f"{label}.html" + (f"#{label}_{anchor}" if anchor else "")
+        if file.is_dir():
+            return self.folder_page(file)
+        return self.reference.source_page(relative(file)) or self.copied(file)
+
+    def folder_page(self, folder):
+        return f"folder_{re.sub(r'[^A-Za-z0-9]', '_', relative(folder))}.html"
+
+    def copied(self, file):
+        """A file that is neither page nor source goes along as it is; as text, unless browsers know what it is."""
+        name = relative(file) + ("" if file.suffix in (".json", ".svg", ".png") else ".txt")
+        to = self.html_folder / "files" / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, to)
+        return f"files/{name}"
+
+    def code(self, page, span):
+        """Code in backticks, as a link where it names something of the reference."""
+        lesson = re.match(r"(\d\d)_", relative(page))
+        name = span.removesuffix("()")
+        place = SYMBOL.match(span) and self.reference.place_of(name, f"lesson{lesson[1]}" if lesson else "")
+        text = code_span(span)
+        return f'<a class="code-link" href="{place}">{text}</a>' if place else text
+
+    def prose(self, page, text):
+        """A paragraph outside of code blocks. Links may hold code, code holds no links."""
+        def code_outside_links(part):
+            return CODE.sub(lambda match: self.code(page, match[2]), part)
+
+        text = IMAGE.sub(lambda match: self.image(page, match[1], match[2]), text)
+        result, position = "", 0
+        for match in LINK.finditer(text):
+            if any(span.start() < match.start() < span.end() for span in CODE.finditer(text)):
+                continue
+            label = CODE.sub(lambda code: code_span(code[2]), match[1])
+            result += code_outside_links(text[position:match.start()])
+            result += f'<a href="{self.link(page, match[2])}">{label}</a>'
+            position = match.end()
+        return result + code_outside_links(text[position:])
+
+    def image(self, page, words, target):
+        return f'@htmlonly<img src="{self.link(page, target)}" alt="{html.escape(words)}"/>@endhtmlonly'
+
+    def figure(self, page, name):
+        if name not in self.figures:
+            raise BadInput(f"{relative(page)}: there is no figure '{name}'; there are {', '.join(self.figures)}")
+        facts = self.figures[name]
+        images = "".join(f'<img class="on-{theme}" src="figures/{name}.{theme}.svg" alt="{html.escape(facts["alt"])}"/>'
+                         for theme in ("light", "dark"))
+        sources = ", ".join(f'<a href="{self.copied(ROOT / path)}">{path}</a>' for path in facts["sources"])
+        return ["", "@htmlonly[block]", f'<figure class="{facts["width"]}"><div class="scrolls">{images}</div>',
+                f"<figcaption>{facts['caption']} Drawn from {sources}.</figcaption></figure>", "@endhtmlonly", ""]
+
+
+def code_span(code):
+    """Code in backticks, as Doxygen takes it: a single quote would end a span of one backtick."""
+    marks = "``" if "'" in code else "`"
+    return marks + " ".join(code.split()) + marks
+
+
+def lesson_number(page):
+    match = re.match(r"(\d\d)_[^/]*/README\.md$", relative(page))
+    return match[1] if match else None
+
+
+def converted(site, page, children):
+    """The page's text for Doxygen. `children` are the names of the pages below it in the navigation."""
+    label, lines = site.labels[page], page.read_text(encoding="utf-8").splitlines()
+    number = lesson_number(page)
+    result, paragraph, fence, indented, skipping, blank, title_seen = [], [], None, False, False, True, False
+    for line in lines + [""]:
+        if paragraph and ends_paragraph(line):
+            result += site.prose(page, "\n".join(paragraph)).split("\n")
+            paragraph = []
+        if skipping:  # the text of a snippet: Doxygen puts in its own
+            skipping = line != SNIPPET_END
+            continue
+        opening = FENCE.match(line)
+        if opening:
+            fence = None if fence is not None else opening[1]
+            result.append(line if fence is None or opening[2] else f"{opening[1]}```{{.unparsed}}")
+            continue
+        if fence is not None:
+            result.append(line)
+            continue
+        indented = line.startswith("    ") and (blank or indented) and not in_list(result)
+        blank = not line.strip()
+        snippet, figure, heading = SNIPPET.match(line), FIGURE.match(line), HEADING.match(line)
+        if blank or indented:
+            result.append(line)
+        elif snippet:
+            result += ["", f"\\snippet {snippet[1]} {snippet[2]}", ""]
+            skipping = True
+        elif figure:
+            result += site.figure(page, figure[1])
+        elif heading and not title_seen:
+            title_seen = True
+            # The main page has its title from Doxyfile.
+            result += [f"# {plain(heading[2])} {{#{'mainpage' if label == 'index' else label}}}"]
+        elif heading:
+            if number and heading[2].startswith("Predict"):
+                result += made_of(site, page)
+            if number and heading[2] == "Walk through":
+                result += change_link(page, children)
+            result += ["", heading_of(len(heading[1]), f"{label}_{heading[3] or slug(heading[2])}", site.prose(page, heading[2])), ""]
+        else:
+            paragraph.append(line)
+    return "\n".join(result + paragraph) + "\n"
+
+
+def ends_paragraph(line):
+    """Links and code may go over the end of a line, not over these."""
+    return not line.strip() or FENCE.match(line) or HEADING.match(line) or line.startswith(("<!--", "|"))
+
+
+def heading_of(level, anchor, text):
+    """Not Markdown's: Doxygen would put it into the navigation, between the pages."""
+    return f'<h{level} id="{anchor}">{text}</h{level}>'
+
+
+def plain(title):
+    return title.replace("`", "")
+
+
+def in_list(lines):
+    """Whether what stands above belongs to an item of a list, whose paragraphs are indented too."""
+    for line in reversed(lines):
+        if line.strip():
+            return bool(re.match(r"\s*([-*]|\d+\.) ", line)) or line.startswith("  ") and not line.startswith("    ")
+    return False
+
+
+def change_link(page, children):
+    diffs = [child for child in children if child.startswith("diff_")]
+    return [f'<a class="to-diff" href="{diff}.html">The change to gemm.cuh, line by line</a>' for diff in diffs] + [""]
+
+
+def made_of(site, page):
+    """The headers that the lesson's kernel includes, each with the sentence that says its purpose."""
+    kernel = page.parent / "gemm.cuh"
+    if not kernel.exists():
+        return []
+    lines = ["<b>Made of</b>", ""]
+    for include in re.findall(r'#include "([^"]+)"', kernel.read_text(encoding="utf-8")):
+        place = site.reference.source_page(include)
+        if place:
+            lines.append(f'- <a href="{place}">{code_span(include)}</a>: {purpose(ROOT / include)}')
+    return lines + [""] if len(lines) > 2 else []
+
+
+def purpose(header):
+    """The first sentence of the header's @file comment."""
+    text = header.read_text(encoding="utf-8").partition("/// @file\n")[2]
+    words = " ".join(line.removeprefix("///").strip() for line in text.split("\n\n")[0].splitlines()
+                     if line.startswith("///"))
+    sentence = re.split(r"(?<=[.:]) ", words)[0].rstrip(".:")
+    return sentence + "."
+
+
+# --- Navigation -----------------------------------------------------------------------------------------------------
+
+
+class Section:
+    """A page with pages below it. A page of the repository is its index, else one is made."""
+
+    def __init__(self, label, title, words, children):
+        self.label, self.title, self.words, self.children = label, title, words, children
+
+
+def order_of_links(index, pages):
+    """Pages in the order in which the index page links them, the others behind."""
+    text = index.read_text(encoding="utf-8") if index.exists() else ""
+    places = {(index.parent / target.partition("#")[0]).resolve(): place
+              for place, target in reversed(list(enumerate(match[2] for match in LINK.finditer(text))))}
+    return sorted(pages, key=lambda page: (places.get(page, len(places)), page))
+
+
+def below(site, pattern):
+    return [page for page in site.pages if re.match(pattern, relative(page))]
+
+
+def sections(site):
+    """The navigation: names of pages below the start page, and the sections among them."""
+    lessons = below(site, r"\d\d_[^/]*/README\.md")
+    index = ROOT / "docs/concepts.md"
+    concepts = order_of_links(index, below(site, r"docs/concepts/"))
+    decisions = below(site, r"docs/decisions/")
+    names = lambda pages: [site.labels[page] for page in pages]
+    made = [Section("lessons", "The lessons", "One idea each, on the same problem. Read them in this order.", names(lessons))]
+    if concepts:
+        made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
+    made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
+    taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index"}
+    others = [label for label in site.labels.values() if label not in taken]
+    ordered = ["cpu_device", "cost_model", "sanitizers", "results", "decisions", "common", "contributing"]
+    top = [section.label for section in made if section.label != "decisions"]
+    top += [label for label in ordered if label in others or label == "decisions"]
+    # What a lesson has besides its README hangs below that; any other page is at the end of the list.
+    rest = [label for label in others if label not in top]
+    return made, top, rest
+
+
+def subpages(names):
+    return ["", *[f"- @subpage {name}" for name in names], ""] if names else []
+
+
+def hidden(lines):
+    """For Doxygen's navigation alone: the page has links of its own to the pages below it."""
+    return ["", "@htmlonly[block]", '<div class="for-navigation">', "@endhtmlonly", *lines, "@htmlonly[block]", "</div>",
+            "@endhtmlonly", ""]
+
+
+def write_site(site, output):
+    made, top, rest = sections(site)
+    by_label = {section.label: section for section in made}
+    diffs = diff_page.pairs()
+    below_page = {}
+    for page, label in site.labels.items():
+        number = lesson_number(page)
+        below_page[label] = [f"diff_{old[:2]}_{new[:2]}" for old, new in diffs if new[:2] == number]
+    below_page["common"] = [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
+    for label in list(rest):
+        path = next(relative(page) for page, name in site.labels.items() if name == label)
+        if re.match(r"\d\d_", path):
+            below_page[f"lesson_{path[:2]}"].append(label)
+            rest.remove(label)
+
+    written = []
+    for page, label in site.labels.items():
+        text = converted(site, page, below_page[label])
+        if label == "index":
+            text += "\n".join(["", heading_of(2, "index_all-pages", "All pages"), *subpages(top + rest + ["sources"])])
+        elif label in by_label:
+            text += "\n".join(hidden(subpages(by_label[label].children)))
+        elif below_page[label]:
+            text += "\n".join(hidden(subpages(below_page[label])))
+        written.append(write_page(output, label, text))
+    for section in made:
+        if section.label not in site.labels.values():
+            text = "\n".join([f"# {section.title} {{#{section.label}}}", "", section.words, *subpages(section.children)])
+            written.append(write_page(output, section.label, text))
+    for old, new in diffs:
+        name = f"diff_{old[:2]}_{new[:2]}"
+        (output / f"{name}.fragment.html").write_text(diff_page.fragment(old, new, site.reference), encoding="utf-8")
+        written.append(write_page(output, name, diff_page.page(old, new)))
+    for folder in linked_folders(site):
+        written.append(write_folder(site, output, folder))
+    return written + [write_sources(site, output), write_namespaces(output)]
+
+
+def write_sources(site, output):
+    """The list of all files that the site shows, by folder, each with the sentence that says its purpose."""
+    lines, folder = ["# Sources {#sources}", "", "What lessons are made of. Tests and the shadow headers are left out."], None
+    for file in site_files.sources():
+        if file.parent != folder:
+            folder = file.parent
+            lines += ["", heading_of(2, "sources_" + re.sub(r"\W", "_", relative(folder)), f"{relative(folder)}/"), ""]
+        lines.append(f'- <a href="{site.reference.source_page(relative(file))}">{code_span(file.name)}</a>: {purpose(file)}')
+    return write_page(output, "sources", "\n".join(lines) + "\n")
+
+
+def write_namespaces(output):
+    """What each namespace is for. Doxygen shows only those of which something is said."""
+    said = {"ladder": "What lessons share: what kernels are made of, and what runs, verifies and measures them.",
+            "ptx": "Inline assembler, one function for each instruction. On the CPU device its shadows stand in.",
+            "cpu_device": "The emulator that runs kernels without a GPU."}
+    for page in site_files.pages():
+        if lesson_number(page):
+            said[f"lesson{lesson_number(page)}"] = f"The kernel of lesson {plain(title_of(page))}."
+    path = output / "namespaces.dox"
+    path.write_text("".join(f"/// @namespace {name}\n/// {words}\n\n" for name, words in said.items()), encoding="utf-8")
+    return path
+
+
+def linked_folders(site):
+    folders = set()
+    for page in site.pages:
+        for match in LINK.finditer(page.read_text(encoding="utf-8")):
+            target = (page.parent / match[2].partition("#")[0]).resolve()
+            if target.is_dir() and target.is_relative_to(ROOT) and target / "README.md" not in site.labels:
+                folders.add(target)
+    return sorted(folders)
+
+
+def write_folder(site, output, folder):
+    """A page that lists a folder's files: what a git host shows for it."""
+    label = site.folder_page(folder).removesuffix(".html")
+    lines = [f"# {relative(folder)}/ {{#{label}}}", ""]
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and not file.name.startswith("."):
+            place = site.reference.source_page(relative(file)) or site.copied(file)
+            words = f": {purpose(file)}" if file.suffix in site_files.SOURCE_SUFFIXES else ""
+            lines.append(f'- <a href="{place}">{code_span(file.name)}</a>{words}')
+    return write_page(output, label, "\n".join(lines) + "\n")
+
+
+def write_page(output, label, text):
+    path = output / f"{label}.md"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_inputs(path, files, main_page=None):
+    lines = ["INPUT = \\"] + [f'  "{file}" \\' for file in files] + [""]
+    if main_page:
+        lines.append(f'USE_MDFILE_AS_MAINPAGE = "{main_page}"')
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list-sources", type=Path, metavar="FILE", help="only write the list of sources there")
+    parser.add_argument("--reference", type=Path, help="Doxygen's tag file of the sources")
+    parser.add_argument("--html", type=Path, help="the folder of the site")
+    parser.add_argument("output", type=Path, nargs="?", help="the folder for pages")
+    arguments = parser.parse_args()
+    if arguments.list_sources:
+        namespaces = write_namespaces(arguments.list_sources.parent)
+        write_inputs(arguments.list_sources, [*site_files.sources(), namespaces])
+        return 0
+    figures = json.loads((arguments.html / "figures/figures.json").read_text(encoding="utf-8"))
+    site = Site(site_files.Reference(arguments.reference), arguments.html, figures)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for old in arguments.output.glob("*.md"):
+        old.unlink()
+    written = write_site(site, arguments.output)
+    write_inputs(arguments.output / "inputs.doxy", written + site_files.sources(), arguments.output / "index.md")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"make_pages.py: error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,76 @@
+"""What the makers of the site share: which files belong to it, and where Doxygen puts them."""
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PAGE_FOLDERS = ["common", "docs"]
+SOURCE_SUFFIXES = {".cuh", ".hpp", ".cu", ".cpp"}
+# The reference is about what lessons use: not about how common/host and the CPU device do it, nor about tests.
+NO_SOURCES = re.compile(r"(^|/)(tests|shadow|broken|exercise)/|(^|/)test_[^/]*$|^common/.*\.cpp$|"
+                        r"^common/cpu_device/(?!(cpu_device|engine|clock|counters)\.hpp$)")
+
+
+def lessons():
+    """Their folders, in the order of the ladder."""
+    return sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/README.md"))
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def sources():
+    """What Doxygen reads besides pages."""
+    folders = lessons() + [ROOT / "common"]
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in SOURCE_SUFFIXES]
+    return [path for path in files if not NO_SOURCES.search(relative(path))]
+
+
+def pages():
+    """Every page of the repository but those of the machinery itself."""
+    folders = lessons() + [ROOT / folder for folder in PAGE_FOLDERS]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    return found + sorted(page for folder in folders for page in folder.rglob("*.md"))
+
+
+class Reference:
+    """What Doxygen's tag file says of sources: the page of each file, and the place of each symbol."""
+
+    def __init__(self, tag_file):
+        self.file_pages, self.symbols = {}, {}
+        for compound in ElementTree.parse(tag_file).getroot():
+            name, page = compound.findtext("name"), compound.findtext("filename")
+            if compound.get("kind") == "file":
+                path = Path(compound.findtext("path") or "") / name
+                self.file_pages[relative(path) if path.is_absolute() else path.as_posix()] = page
+                continue
+            if compound.get("kind") in ("class", "struct"):
+                self._add(name, page)
+            for member in compound.findall("member"):
+                if member.get("kind") in ("function", "variable", "typedef", "enumeration"):
+                    place = f"{member.findtext('anchorfile')}#{member.findtext('anchor')}"
+                    self._add(f"{name}::{member.findtext('name')}", place)
+
+    def _add(self, qualified, place):
+        self.symbols.setdefault(re.split("::", qualified)[-1], {}).setdefault(qualified, place)
+
+    def source_page(self, path, line=None):
+        """The page that shows the file's text; None for files that Doxygen does not read."""
+        page = self.file_pages.get(path)
+        if page is None:
+            return None
+        page = page if page.endswith(".html") else page + ".html"
+        return page.replace(".html", "_source.html") + (f"#l{line:05}" if line else "")
+
+    def place_of(self, name, scope=""):
+        """Of a symbol as a page names it: `Pipeline`, `ptx::tma_load`, `producer_acquire`. Of several the one in the
+        namespace `scope`, else that of the only namespace that has it; None if that leaves a choice."""
+        candidates = {full: place for full, place in self.symbols.get(name.split("::")[-1], {}).items()
+                      if full == name or full.endswith("::" + name)}
+        mine = [place for full, place in candidates.items() if scope and full.startswith(scope + "::")]
+        if mine:
+            return mine[0]
+        shared = {full: place for full, place in candidates.items() if not full.startswith("lesson")}
+        return next(iter(shared.values())) if len(shared) == 1 else None
