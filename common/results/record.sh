@@ -59,8 +59,9 @@ plans() { experiment "plans_$1" 06_clusters_dsmem --no-verify --rounds 5 "${@:2}
 plans small --shape "$skinny" --tile 64x128,128x128 --cluster_m 1,2 --cluster_k 1,2
 plans split --shape "$skinny" --tile 128x256 --cluster_m 1 --cluster_k 1,2,4
 plans large --shape "$shapes" --tile 128x256,256x128 --cluster_m 1,2 --cluster_k 1 --sample-ms 60
-plans batches --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 128x256,128x128 --cluster_m 1 \
-  --cluster_k 1,2 --sample-ms 60
+# Batches of lesson 07, where the last wave of tiles is not full.
+experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
+  --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 128x256,128x128 --cluster_m 1 --cluster_k 1,2
 experiment k_order 06_clusters_dsmem --sample-ms 100 --rounds 5 --size 4096,8192,16384 --k_order turns,forward
 experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
