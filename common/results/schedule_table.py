@@ -34,23 +34,29 @@ def rows_of(runs, keys, shown):
     scale, unit = (1e3, "ms") if min(run["time_us_median"] for run in runs) >= 1e3 else (1, "µs")
     bounded = any(run.get("bound_us") for run in runs)
     speeds = any(run["tflops"] for run in runs)
-    header = keys + ["rows×N×K"] * (len(sizes) > 1) + [unit, "± %"] + ["TFLOP/s"] * speeds + ["× first"]
-    header += [f"bound, {unit}", "× bound", "bound by"] * bounded + shown
+    limits = bounded and any(run["settings"].get("bound_by") for run in runs)
+    header = [name(key) for key in keys] + ["rows×N×K"] * (len(sizes) > 1) + [unit, "± %"] + ["TFLOP/s"] * speeds + ["× first"]
+    header += [f"bound, {unit}", "× bound"] * bounded + ["bound by"] * limits + [name(key) for key in shown]
     rows = []
     for size in sizes:
         here = [run for run in runs if shape(run) == size]
         for run in here:
             us = run["time_us_median"]
-            row = [f"`{title(run, key)}`" for key in keys] + [shape_title(size)] * (len(sizes) > 1)
+            row = [f"`{title(run, key)}`" if title(run, key) else "" for key in keys] + [shape_title(size)] * (len(sizes) > 1)
             row += [f"{us / scale:.4g}", f"{(run['time_us_q3'] - run['time_us_q1']) / 2 / us * 100:.1f}"]
             row += [f"{run['tflops']:.4g}" if run["tflops"] else ""] * speeds
             row.append(f"{here[0]['time_us_median'] / us:.2f}")
             if bounded:
                 bound = run.get("bound_us")
                 row += [f"{bound / scale:.4g}", f"{us / bound:.3f}"] if bound else ["", ""]
-                row.append(value(run, "bound_by"))
+            row += [value(run, "bound_by")] * limits
             rows.append(row + [title(run, key) for key in shown])
     return markdown(header, rows)
+
+
+def name(key):
+    """A setting's name as a heading."""
+    return key.replace("_", " ")
 
 
 def title(run, key):
