@@ -11,8 +11,7 @@
 ///   host functions                                     [recycle 0] [recycle 1] [recycle 2] ...
 ///
 /// Within a stream, order is what makes it right: nothing of a batch begins before what it needs has ended.
-/// Between streams there is no order, except where an event makes it: copies of one direction take turns, so
-/// that the first batch has the whole bus, instead of sharing it with those behind it.
+/// Between streams there is no order, except where an event makes it.
 #include "07_streams/pipeline.hpp"
 
 #include <deque>
@@ -30,7 +29,7 @@ struct Delivery {
   int batch;
   const Data* data;
   PinnedRing<bf16>::Slot a, c;
-  ladder::Event uploaded = ladder::make_order_event(), downloaded = ladder::make_order_event();
+  ladder::Event downloaded = ladder::make_order_event();
   std::string complaint = {};
 };
 
@@ -45,10 +44,10 @@ void finish(void* delivery_pointer) {
   delivery.c.release();
 }
 
-/// Gives a stream all that one batch takes. Nothing here waits for the device, except in level 0.
-/// @param before the batch before this one, whose copies have the first turn; null: there is none
+/// Gives a stream all that one batch takes. Nothing here waits for the device, except for a slot, and in
+/// level 0.
 void enqueue(const Batches& batches, const Weights& weights, const Kernel& kernel, Pipeline& pipeline,
-             const Schedule& schedule, cudaStream_t stream, const Delivery* before, Delivery& delivery) {
+             const Schedule& schedule, cudaStream_t stream, Delivery& delivery) {
   const auto end_of_step = [&] {
     if (schedule.waits_for_every_step) CUDA_CHECK(cudaStreamSynchronize(stream));
   };
@@ -61,24 +60,21 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   StreamBuffer<bf16> a(pipeline.pool, a_count, stream), c(pipeline.pool, c_count, stream);
 
   delivery.data->fill(b, delivery.a.data());
-  if (before) CUDA_CHECK(cudaStreamWaitEvent(stream, before->uploaded.get(), 0));
   CUDA_CHECK(
       cudaMemcpyAsync(a.data(), delivery.a.data(), a_count * sizeof(bf16), cudaMemcpyHostToDevice, stream));
-  CUDA_CHECK(cudaEventRecord(delivery.uploaded.get(), stream));
   end_of_step();
 
   kernel.launch({a.data(), weights.data(), c.data(), batches.rows[b], batches.n, batches.k}, stream);
   a.free();
   end_of_step();
 
-  if (before) CUDA_CHECK(cudaStreamWaitEvent(stream, before->downloaded.get(), 0));
   CUDA_CHECK(
       cudaMemcpyAsync(delivery.c.data(), c.data(), c_count * sizeof(bf16), cudaMemcpyDeviceToHost, stream));
-  CUDA_CHECK(cudaEventRecord(delivery.downloaded.get(), stream));
   c.free();
   cudaStream_t recycler = stream;
   if (schedule.recycles_apart) {
     recycler = pipeline.host_functions.get();
+    CUDA_CHECK(cudaEventRecord(delivery.downloaded.get(), stream));
     CUDA_CHECK(cudaStreamWaitEvent(recycler, delivery.downloaded.get(), 0));
   }
   CUDA_CHECK(cudaLaunchHostFunc(recycler, finish, &delivery));
@@ -134,8 +130,7 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
       const ladder::Stream& stream = pipeline.streams.at(b % schedule.streams);
       deliveries.push_back(
           {b, &data, pipeline.uploads.acquire(pipeline.limit), pipeline.downloads.acquire(pipeline.limit)});
-      const Delivery* before = schedule.copies_in_turn && b > 0 ? &deliveries.end()[-2] : nullptr;
-      enqueue(batches, weights, kernel, pipeline, schedule, stream.get(), before, deliveries.back());
+      enqueue(batches, weights, kernel, pipeline, schedule, stream.get(), deliveries.back());
     }
     for (const ladder::Stream& stream : pipeline.streams) CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     CUDA_CHECK(cudaStreamSynchronize(pipeline.host_functions.get()));
