@@ -18,7 +18,7 @@ struct Context {
       results;          ///< a row for each variant: lesson "07_streams", settings.experiment = name, ...
   ladder::Shape shape;  ///< m: rows of a batch on average; n, k: the weights
   int batches = 0, rounds = 0;
-  int streams = 4, slots = 4;
+  int streams = 3, slots = 6;
 };
 
 struct Experiment {

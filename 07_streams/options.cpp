@@ -47,7 +47,7 @@ bool read_options(int argc, char** argv, Options& options) {
   CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at one time", "07_streams");
   const bool cpu = ladder::on_cpu_device();
   std::string experiments = "levels", levels = "0,1,2,3,4", sizes, shapes;
-  std::string batches = cpu ? "8" : "200", streams = "4", slots = "4", rounds = "5", data_seed = "1";
+  std::string batches = cpu ? "8" : "200", streams = "3", slots = "6", rounds = "5", data_seed = "1";
   ladder::ExecutionOptions execution;
   app.add_flag("--list", options.list, "List the experiments, each with its question");
   app.add_option("--experiment", experiments, "Run these instead of the table of levels")->type_name("NAME");
@@ -59,8 +59,8 @@ bool read_options(int argc, char** argv, Options& options) {
              std::string(default_shapes()) + ")")
       ->type_name("MxNxK");
   app.add_option("--batches", batches, "How many batches (default " + batches + ")")->type_name("B");
-  app.add_option("--streams", streams, "Streams that they take turns in (default 4)")->type_name("S");
-  app.add_option("--slots", slots, "Slots of pinned memory in each direction (default 4)")->type_name("S");
+  app.add_option("--streams", streams, "Streams that they take turns in (default 3)")->type_name("S");
+  app.add_option("--slots", slots, "Slots of pinned memory in each direction (default 6)")->type_name("S");
   if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
   app.add_option("--data-seed", data_seed, "Chooses other sizes and input data")->type_name("SEED");
   app.add_option("--json", options.json_path, "Write the results to this file")->type_name("PATH");

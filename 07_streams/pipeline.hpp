@@ -59,7 +59,7 @@ void fill_uploads(Pipeline& pipeline, const Batches& batches, uint64_t seed);
 
 /// How batches go through the pipeline.
 struct Schedule {
-  int streams = 4;                    ///< of the pipeline's, at least 1
+  int streams = 3;                    ///< of the pipeline's, at least 1
   bool waits_for_every_step = false;  ///< the host does, as a program without any overlap would
   /// Host functions have a stream of their own. A stream does not go on before its host function has
   /// returned, and that takes the time of a thread that wakes up: in the stream of the batch, the next upload

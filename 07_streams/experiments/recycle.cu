@@ -16,7 +16,7 @@
 namespace lesson07 {
 namespace {
 
-constexpr int kSlots[] = {2, 3, 4};
+constexpr int kSlots[] = {3, 4, 6};
 constexpr uint64_t kSeed = 1;
 
 void run(const Context& context) {
@@ -38,7 +38,7 @@ void run(const Context& context) {
           {apart ? "of their own" : "of the batch",
            {{"slots", std::to_string(slots)},
             {"batches", std::to_string(context.batches)},
-            {"host_functions", apart ? "apart" : "in the batch's stream"}},
+            {"host_functions", apart ? "in a stream of their own" : "in the batch's stream"}},
            [&, apart] {
              run_batches(batches, data, weights, kernel, pipeline, {context.streams, false, apart});
            }});
@@ -70,7 +70,8 @@ void run(const Context& context) {
 
 const Experiment& recycle_experiment() {
   static const Experiment experiment = {
-      "recycle", "How many pinned slots do hundreds of batches need, and where are they given back?", run};
+      "recycle",
+      "How many pinned slots do hundreds of batches need, and in which stream are they given back?", run};
   return experiment;
 }
 
