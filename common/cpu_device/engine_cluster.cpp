@@ -77,11 +77,8 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   forget_mapping(thread, target);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) {
-    if (order == ArrivalOrder::release) {
-      races->release(thread.number, arrival->released);
-    } else {
-      races->release_operations(thread.number, arrival->released);
-    }
+    races->release_operations(thread.number, arrival->operations);
+    if (order == ArrivalOrder::release) races->release(thread.number, arrival->released);
     // It touches the barrier: the block must not leave before it knows of that, from this thread or a wait.
     races->issue(arrival->race_operation, thread.number, RaceChecker::Queue::thread, Proxy::generic, what,
                  cluster.site(where));

@@ -193,7 +193,8 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
     return;
   }
   if (RaceChecker* races = cluster.races()) {
-    const bool is_afar = arrival.order == ArrivalOrder::release && arrival.issuer->block != barrier.block;
+    const bool is_afar = arrival.issuer->block != barrier.block;
+    races->pass_on(arrival.operations, barrier.released);
     races->pass_on(arrival.released, is_afar ? barrier.released_afar : barrier.released);
     races->complete(arrival.race_operation, barrier.released);
   }

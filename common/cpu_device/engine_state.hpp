@@ -155,7 +155,8 @@ struct RemoteArrival : PendingOperation {
   ArrivalOrder order = ArrivalOrder::relaxed;
   const char* name = "";
   double lands_at = 0;            ///< virtual time
-  SyncObject released;            ///< what the issuer made known
+  SyncObject released;            ///< what the issuer made known; nothing if it arrived relaxed
+  SyncObject operations;          ///< of that, the asynchronous operations, which any arrival makes known
   AsyncOperation race_operation;  ///< the arrival itself, which touches the barrier
 
   void land(Cluster&) override;
