@@ -11,7 +11,8 @@
 # is called with --trace. On the CPU device every program records by itself.
 # It makes the library <name>_lesson, the program <name>, the test programs <name>_test and, on the CPU device,
 # <name>_test_races and <name>_test_asan, on the GPU the tests under compute-sanitizer, and the target diff_MM_NN, which
-# prints what this gemm.cuh changes in that of the lesson before.
+# prints what this gemm.cuh changes in that of the lesson before. Where there is a folder `broken`, it makes the programs of
+# the lab as well, see AddBroken.cmake.
 function(add_lesson name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
@@ -37,6 +38,10 @@ function(add_lesson name)
   if(LADDER_CPU_DEVICE)
     ladder_add_test(${name}_test_races ${test} FLAVOUR instrumented)
     ladder_add_test(${name}_test_asan ${test} FLAVOUR asan)
+  endif()
+
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
+    ladder_add_broken(${name})
   endif()
 
   get_property(lessons GLOBAL PROPERTY LADDER_LESSONS)

@@ -1,0 +1,34 @@
+/// @file
+/// Lesson 02 for the lab: two of its kernels, so that a broken copy is compiled quickly.
+#include "02_tiled/gemm.cuh"
+#include "common/host/requirements.hpp"
+
+namespace lesson02 {
+namespace {
+
+void check(const Gemm& p, const ladder::Settings& settings) {
+  ladder::usable_core(settings);
+  ladder::require_multiple("n", p.n, TileB::kChunk, "because the lab has only the kernel with aligned rows");
+  ladder::require_multiple("k", p.k, TileA::kChunk, "because the lab has only the kernel with aligned rows");
+}
+
+void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+  const std::string core = ladder::usable_core(settings);
+  if (core == "wgmma") launch_gemm<ladder::WgmmaCore<kTile.n>, true>(p, stream);
+  if (core == "mma_sync") launch_gemm<ladder::MmaSyncCore<kTile.n>, true>(p, stream);
+}
+
+}  // namespace
+
+const ladder::Lesson& lesson() {
+  static const ladder::Lesson lesson = {
+      .name = "02_tiled",
+      .idea = "Lesson 02, for the lab.",
+      .knobs = {{"core", "what multiplies a tile", {"auto", "wgmma", "mma_sync"}}},
+      .rungs = {{"lab", {}}},
+      .check = check,
+      .launch = launch};
+  return lesson;
+}
+
+}  // namespace lesson02

@@ -1,0 +1,51 @@
+/// @file
+/// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
+#include "03_double_buffer/gemm.cuh"
+#include "common/host/requirements.hpp"
+
+namespace lesson03 {
+namespace {
+using ladder::Settings;
+using Wgmma = ladder::WgmmaCore<kTile.n>;
+
+template <class Pipe>
+void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
+  const std::string& slots = settings.at("slots");
+  if (slots == "1") launch_gemm<1, Pipe, Wgmma>(p, stream);
+  if (slots == "3") launch_gemm<3, Pipe, Wgmma>(p, stream);
+}
+
+void check(const Gemm& p, const Settings&) {
+  ladder::require_multiple("n", p.n, TileB::kChunk, "because copies move 16 bytes at a time");
+  ladder::require_multiple("k", p.k, TileA::kChunk, "because copies move 16 bytes at a time");
+}
+
+void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
+  check(p, settings);
+  const std::string& copy = settings.at("copy");
+  if (copy == "memcpy_async") launch_with<MemcpyAsync<16>>(p, settings, stream);
+  if (copy == "block") launch_with<BlockPipeline>(p, settings, stream);
+  if (copy == "primitives") launch_with<Primitives>(p, settings, stream);
+  if (copy == "cg") launch_with<CooperativeGroups>(p, settings, stream);
+  if (copy == "registers") launch_with<ThroughRegisters<TileA, TileB, kThreads>>(p, settings, stream);
+}
+
+}  // namespace
+
+const ladder::Lesson& lesson() {
+  static const ladder::Lesson lesson = {
+      .name = "03_double_buffer",
+      .idea = "Lesson 03, for the lab.",
+      .knobs = {ladder::wgmma_knob(),
+                {"slots", "tiles of A and B that shared memory holds", {"3", "1"}},
+                {"copy",
+                 "how a tile gets to shared memory",
+                 {"memcpy_async", "block", "primitives", "cg", "registers"}}},
+      .rungs = {{"lab", {}}},
+      .minimum_compute_capability = 90,
+      .check = check,
+      .launch = launch};
+  return lesson;
+}
+
+}  // namespace lesson03

@@ -1,0 +1,30 @@
+/// @file
+/// Lesson 05 for the lab: one of its kernels, so that a broken copy is compiled quickly.
+#include "05_ws_double_buffer/gemm.cuh"
+#include "common/host/requirements.hpp"
+
+namespace lesson05 {
+namespace {
+using LabShape = Shape<2, 4>;  ///< the lesson's default: two warpgroups that compute, four slots
+
+void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tma(p, settings); }
+
+void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+  check(p, settings);
+  launch_gemm<LabShape>(p, std::stoi(settings.at("group")), ladder::Identity(), stream);
+}
+
+}  // namespace
+
+const ladder::Lesson& lesson() {
+  static const ladder::Lesson lesson = {.name = "05_ws_double_buffer",
+                                        .idea = "Lesson 05, for the lab.",
+                                        .knobs = {ladder::wgmma_knob(), ladder::group_knob()},
+                                        .rungs = {{"lab", {}}},
+                                        .minimum_compute_capability = 90,
+                                        .check = check,
+                                        .launch = launch};
+  return lesson;
+}
+
+}  // namespace lesson05

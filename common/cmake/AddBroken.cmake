@@ -1,0 +1,117 @@
+# The broken copies of a lesson's kernel, for the lab (docs/lab.md). Also a program: with -P it applies one patch.
+#
+# ladder_add_broken(<NN_name>), called by add_lesson where the lesson has a folder `broken` with
+#   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly
+#   <mistake>.patch  one mistake: lines `Key: value` (see common/lab/mistakes.py), then a unified diff, whose paths
+#                    start at the root of the repository
+# It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
+# the patch names, which comes first on the include path. On the CPU device all are instrumented, and mistakes whose kind is
+# `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
+# all, lab_NN those of one lesson. A patch that no longer applies fails the build and is named.
+#
+# LADDER_LAB_PATCHES: take the patches from <folder>/<NN_name>/ instead; that is how mutate.py brings its own.
+
+if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
+  file(REMOVE_RECURSE "${COPY}")
+  foreach(file IN LISTS FILES)
+    get_filename_component(folder "${file}" DIRECTORY)
+    file(COPY "${SOURCE}/${file}" DESTINATION "${COPY}/${folder}")
+  endforeach()
+  # Inside a repository, git would take paths as relative to its root, and skip what lies elsewhere.
+  get_filename_component(above "${COPY}" DIRECTORY)
+  set(ENV{GIT_CEILING_DIRECTORIES} "${above}")
+  execute_process(
+    COMMAND git apply "${PATCH}" WORKING_DIRECTORY "${COPY}" ERROR_VARIABLE message RESULT_VARIABLE failed)
+  if(NOT "${failed}" STREQUAL "0")
+    file(REMOVE_RECURSE "${COPY}")
+    message(FATAL_ERROR "${PATCH} no longer applies; make it anew for the lesson as it is:\n${message}")
+  endif()
+  foreach(file IN LISTS FILES)
+    file(TOUCH "${COPY}/${file}")
+  endforeach()
+  return()
+endif()
+
+set(LADDER_LAB_PATCHES "" CACHE PATH "A folder with patches that take the place of those of the lessons")
+add_custom_target(lab COMMENT "All broken copies of the lessons")
+
+function(ladder_add_broken name)
+  string(SUBSTRING ${name} 0 2 number)
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}/broken")
+  add_custom_target(lab_${number} COMMENT "The broken copies of ${name}")
+  add_dependencies(lab lab_${number})
+  set_property(GLOBAL APPEND PROPERTY LADDER_LAB_NUMBERS ${number})
+
+  ladder_add_library(${name}_main SOURCES main.cu FLAVOURS plain asan LINK ladder_host)
+  ladder_add_program(right_${number} SOURCES "${folder}/lesson.cu" FLAVOUR instrumented LINK ${name}_main)
+  set_target_properties(right_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
+  ladder_compile_for_lab(right_${number})
+  add_dependencies(lab_${number} right_${number})
+
+  if(LADDER_LAB_PATCHES)
+    set(folder "${LADDER_LAB_PATCHES}/${name}")
+  endif()
+  file(GLOB patches CONFIGURE_DEPENDS "${folder}/*.patch")
+  foreach(patch IN LISTS patches)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${patch}")
+    get_filename_component(mistake "${patch}" NAME_WE)
+    file(STRINGS "${patch}" files REGEX "^[+][+][+] b/")
+    list(TRANSFORM files REPLACE "^[+][+][+] b/" "")
+    file(STRINGS "${patch}" memory REGEX "^Kind: memory")
+
+    set(program broken_${number}_${mistake})
+    set(copy "${CMAKE_CURRENT_BINARY_DIR}/broken/${mistake}")
+    set(copied "${files}")
+    list(TRANSFORM copied PREPEND "${copy}/")
+    set(originals "${files}")
+    list(TRANSFORM originals PREPEND "${PROJECT_SOURCE_DIR}/")
+    add_custom_command(
+      OUTPUT ${copied}
+      COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DCOPY=${copy}" "-DPATCH=${patch}" "-DFILES=${files}"
+              -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+      DEPENDS "${patch}" ${originals} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
+      COMMENT "Applying ${number}/${mistake}.patch"
+      VERBATIM)
+    # lesson.cu may be what is patched.
+    set(lesson "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
+    if("${name}/broken/lesson.cu" IN_LIST files)
+      set(lesson "${copy}/${name}/broken/lesson.cu")
+    endif()
+
+    add_custom_target(patch_${number}_${mistake} DEPENDS ${copied})
+    set(flavours instrumented)
+    if(memory AND LADDER_HAS_ASAN)
+      list(APPEND flavours asan)
+    endif()
+    foreach(flavour IN LISTS flavours)
+      set(target ${program})
+      if(flavour STREQUAL "asan")
+        set(target ${program}_asan)
+      endif()
+      ladder_add_program(${target} SOURCES "${lesson}" FLAVOUR ${flavour} LINK ${name}_main)
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+      target_include_directories(${target} BEFORE PRIVATE "${copy}")
+      ladder_compile_for_lab(${target})
+      add_dependencies(${target} patch_${number}_${mistake})
+      add_dependencies(lab_${number} ${target})
+    endforeach()
+  endforeach()
+endfunction()
+
+# What a mistake leaves unused is no error. On the GPU, what ptxas says of a lab program is kept beside it: the compiler
+# is one of the detectors.
+function(ladder_compile_for_lab program)
+  if(LADDER_CPU_DEVICE)
+    foreach(what variable parameter but-set-variable but-set-parameter)
+      target_compile_options(${program} PRIVATE -Wno-unused-${what})
+    endforeach()
+  else()
+    set_target_properties(
+      ${program}
+      PROPERTIES LADDER_MAY_SPILL ON
+                 CUDA_COMPILER_LAUNCHER
+                 "${PROJECT_SOURCE_DIR}/common/lab/recording_nvcc.sh;${PROJECT_BINARY_DIR}/bin/${program}.log")
+    target_compile_options(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>")
+  endif()
+endfunction()
