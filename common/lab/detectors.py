@@ -1,0 +1,279 @@
+"""What may notice a mistake, on either device: each detector runs a program, bounded in time, and judges what it says.
+
+A detector is a function (programs, mistake) -> Finding, where `programs` says where the lab's programs are. Given a
+mistake whose name is empty it judges the right program, with the mistake's arguments.
+"""
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+from mistakes import BadInput
+
+CAUGHT, MISSED, HANG = "caught", "missed", "hang"
+# A counter or a time that grows by less is no finding.
+GROWS_BY = 1.1
+SLOWER_BY = 1.03
+
+
+@dataclasses.dataclass
+class Programs:
+    """Where the programs of the lab are."""
+    folder: pathlib.Path        # build/bin
+    debug_folder: pathlib.Path  # the same of a build whose waits are bounded; GPU
+    sanitizer: str              # compute-sanitizer; GPU
+
+    def path(self, mistake, flavour=""):
+        name = mistake.program if mistake.name else f"right_{mistake.number}"
+        return self.folder / (name + flavour)
+
+
+@dataclasses.dataclass
+class Finding:
+    """What a detector says of a program."""
+    outcome: str       # caught, missed or hang
+    message: str = ""  # its first lines
+    seconds: float = 0  # of processor time, of all its runs
+    output: str = ""   # all it said
+
+    def as_json(self):
+        result = {"outcome": self.outcome, "seconds": round(self.seconds, 1)}
+        return {**result, "message": self.message} if self.message else result
+
+
+@dataclasses.dataclass
+class Ran:
+    """A program that has ended, or was ended."""
+    status: int  # exit code; negative: a signal
+    output: str
+    seconds: float
+    timed_out: bool
+
+
+def run(command, limit_s):
+    """Runs a command for at most so many seconds; then it is killed, with what it has started."""
+    if not pathlib.Path(command[0]).exists():
+        raise BadInput(f"{command[0]}: not built; build the target lab")
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        end, timed_out = time.monotonic() + limit_s, False
+        # wait4 says how much processor time was used, which a busy machine does not change.
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            if not timed_out and time.monotonic() > end:
+                timed_out = True
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(0.005)
+        _, status, used = ended
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return Ran(process.returncode, out.read().decode(errors="replace"), used.ru_utime + used.ru_stime, timed_out)
+
+
+def first_lines(output, most=400):
+    """What a person would read first: the error, without the program's name, in one line."""
+    lines = [line.strip() for line in output.splitlines()]
+    begin = next((i for i, line in enumerate(lines) if "error: " in line or "ERROR: " in line), None)
+    if begin is None:
+        return ""
+    lines[begin] = re.sub(r"^.*?error: (kernel '[^']*': )?", "", lines[begin])
+    return " ".join(line for line in lines[begin:] if line)[:most]
+
+
+def judged(ran):
+    """Of a program that checks itself: caught if it failed."""
+    if ran.timed_out:
+        return Finding(HANG, "", ran.seconds, ran.output)
+    if ran.status == 2:
+        raise BadInput(first_lines(ran.output) or ran.output)
+    if ran.status == 0:
+        return Finding(MISSED, "", ran.seconds, ran.output)
+    return Finding(CAUGHT, first_lines(ran.output) or f"ended with status {ran.status}", ran.seconds, ran.output)
+
+
+def results_of(command, limit_s):
+    """The runs in the result file that a program writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "results.json"
+        ran = run([*command, "--json", str(path)], limit_s)
+        if ran.timed_out or not path.exists():
+            return [], ran
+        return json.loads(path.read_text(encoding="utf-8"))["runs"], ran
+
+
+# --- The CPU device -----------------------------------------------------------------------------------------------------
+
+CPU_LIMIT_S = 60
+ONE_THREAD = ("--threads", "1")  # of the host, so that processor time is time
+ALL_SCHEDULES = ("--schedule", "all")
+
+
+def on_cpu(*options, flavour=""):
+    """The detector that runs the program with these options."""
+    def detect(programs, mistake):
+        command = [str(programs.path(mistake, flavour)), *mistake.run, *ONE_THREAD, *options]
+        return judged(run(command, CPU_LIMIT_S))
+    return detect
+
+
+# What each costs a kernel time; cycles are those of the virtual clock.
+COSTS = ("global_read_sectors", "global_write_sectors", "shared_wavefronts", "bank_conflicts", "cluster_bytes", "cycles")
+
+
+def counters(programs, mistake):
+    """Caught if the CPU device counts more than for the right kernel, or if copies and products overlap less."""
+    figures, seconds = [], 0.0
+    for program in (programs.path(dataclasses.replace(mistake, name="")), programs.path(mistake)):
+        runs, ran = results_of([str(program), *mistake.run, *ONE_THREAD], CPU_LIMIT_S)
+        if not runs:
+            return judged(ran)
+        figures.append(runs[0]["counters"])
+        seconds += ran.seconds
+    right, broken = figures
+    grown = [f"{name} {right[name]:.0f} -> {broken[name]:.0f}" for name in COSTS
+             if broken[name] > GROWS_BY * right[name]]
+    if broken["overlap_cycles"] * GROWS_BY < right["overlap_cycles"]:
+        grown.append(f"overlap_cycles {right['overlap_cycles']:.0f} -> {broken['overlap_cycles']:.0f}")
+    return Finding(CAUGHT if grown else MISSED, ", ".join(grown), seconds, ", ".join(grown))
+
+
+CPU_DETECTORS = {
+    "result": on_cpu(),
+    "schedules": on_cpu(*ALL_SCHEDULES),
+    "races": on_cpu(*ALL_SCHEDULES, "--check-races"),
+    "asan": on_cpu(flavour="_asan"),
+    "counters": counters,
+}
+
+# --- The GPU ------------------------------------------------------------------------------------------------------------
+
+GPU_LIMIT_S, TOOL_LIMIT_S, TIMING_LIMIT_S = 8, 15, 40
+# Many tiles for each block, and many more K steps than slots.
+LARGER_SHAPE = "4096x4608x1152"
+BRIEFLY = ("--rounds", "1", "--sample-ms", "1")
+TIMED_SIZE = "4096"
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
+REMARK = re.compile(r"^.*\((C75\d\d)\).*$|^.*[Ww]arning.*$", re.MULTILINE)
+SPILLED = re.compile(r"(\d+) bytes spill stores")
+
+
+def with_larger_shape(arguments):
+    """The arguments, with one more problem."""
+    arguments = list(arguments)
+    place = arguments.index("--shape") + 1
+    arguments[place] += "," + LARGER_SHAPE
+    return arguments
+
+
+def without_shape(arguments):
+    place = arguments.index("--shape")
+    return list(arguments[:place]) + list(arguments[place + 2:])
+
+
+def compiler(programs, mistake):
+    """Caught if ptxas remarks something (C75xx), or spills registers."""
+    path = programs.path(mistake)
+    log = pathlib.Path(f"{path}.log")
+    if not log.exists():
+        raise BadInput(f"{log}: not there; build the target lab")
+    text = log.read_text(encoding="utf-8", errors="replace")
+    said = list(dict.fromkeys(match[0].strip() for match in REMARK.finditer(text)))
+    spilled = max((int(count) for count in SPILLED.findall(text)), default=0)
+    if spilled:
+        said.append(f"{spilled} bytes spill stores")
+    return Finding(CAUGHT if said else MISSED, "; ".join(said)[:400], 0, text)
+
+
+def gpu_result(programs, mistake):
+    """Three runs on two shapes; caught if one of them failed."""
+    command = [str(programs.path(mistake)), *with_larger_shape(mistake.run), *BRIEFLY]
+    findings = []
+    for _ in range(3):
+        findings.append(judged(run(command, GPU_LIMIT_S)))
+        if findings[-1].outcome == HANG:
+            return findings[-1]
+    caught = [finding for finding in findings if finding.outcome == CAUGHT]
+    if not caught:
+        return findings[0]
+    caught[0].message = f"{len(caught)} of 3 runs: {caught[0].message}"[:400]
+    return caught[0]
+
+
+def sanitizer(tool):
+    """The detector that runs the program under a tool of compute-sanitizer."""
+    def detect(programs, mistake):
+        ran = run([programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name", "kernel_substring=lesson",
+                   str(programs.path(mistake)), *mistake.run, *BRIEFLY], TOOL_LIMIT_S)
+        summary = SUMMARY.search(ran.output)
+        if ran.timed_out:
+            return Finding(HANG, "", ran.seconds, ran.output)
+        if not summary:
+            raise BadInput(f"{tool} of {programs.path(mistake)} printed no summary: {ran.output[-300:]}")
+        said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
+        lines = [line for line in said if line and "COMPUTE-SANITIZER" not in line]
+        caught = int(summary[1]) > 0
+        return Finding(CAUGHT if caught else MISSED,
+                       f"{summary[1]} errors: {' '.join(lines)}"[:400] if caught else "", ran.seconds, ran.output)
+    return detect
+
+
+def bounded_waits(programs, mistake):
+    """Caught if a wait gave up, in a build whose waits do."""
+    debug = dataclasses.replace(programs, folder=programs.debug_folder)
+    ran = run([str(debug.path(mistake)), *with_larger_shape(mistake.run), *BRIEFLY], TOOL_LIMIT_S)
+    if ran.timed_out:
+        return Finding(HANG, "", ran.seconds, ran.output)
+    waited = [line.strip() for line in ran.output.splitlines() if re.search(r"waited .* for", line)]
+    return Finding(CAUGHT if waited else MISSED, "; ".join(waited)[:400], ran.seconds, ran.output)
+
+
+def timing(programs, mistake):
+    """Caught if slower than the right kernel, timed in turns."""
+    times, seconds = {}, 0.0
+    right = programs.path(dataclasses.replace(mistake, name=""))
+    for program in (right, programs.path(mistake)) * 2:
+        runs, ran = results_of([str(program), "--size", TIMED_SIZE, *without_shape(mistake.run), "--no-verify",
+                                "--rounds", "3", "--sample-ms", "20"], TIMING_LIMIT_S)
+        if not runs:
+            return judged(ran)
+        times.setdefault(program, []).append(runs[0]["time_us_median"])
+        seconds += ran.seconds
+    before, after = statistics.median(times[right]), statistics.median(times[programs.path(mistake)])
+    message = f"{before:.0f} us -> {after:.0f} us, {after / before:.2f} x"
+    return Finding(CAUGHT if after > SLOWER_BY * before else MISSED, message, seconds, message)
+
+
+GPU_DETECTORS = {
+    "result": gpu_result,
+    **{tool: sanitizer(tool) for tool in TOOLS},
+    "bounded": bounded_waits,
+    "compiler": compiler,
+    "timing": timing,
+}
+
+
+def detectors_for(kind, device):
+    """The names of those that are worth a try: a performance mistake gives the right result, and only it costs time."""
+    if device == "cpu":
+        names = ["result", "schedules", "races"]
+        return names + {"handshake": [], "memory": ["asan"], "performance": ["counters"]}[kind]
+    return [name for name in GPU_DETECTORS if (name == "timing") <= (kind == "performance")]
+
+
+def findings_for(mistake, programs, device, names):
+    """A finding by each detector named. The tools of compute-sanitizer run side by side: most of their time is their
+    start."""
+    detectors = CPU_DETECTORS if device == "cpu" else GPU_DETECTORS
+    findings = {name: detectors[name](programs, mistake) for name in names if name not in TOOLS}
+    with concurrent.futures.ThreadPoolExecutor(len(TOOLS)) as pool:
+        running = {name: pool.submit(detectors[name], programs, mistake) for name in names if name in TOOLS}
+        findings.update({name: result.result() for name, result in running.items()})
+    return {name: findings[name] for name in names}

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Which detector notices which planted mistake? Runs the lab's broken and right programs under every detector.
+
+    matrix.py --programs build-cpu/bin                      the CPU device: prints a table
+    matrix.py --programs ... --json FILE                    and writes it, beside what the file has of other lessons
+    matrix.py --programs ... --check FILE                   and compares it with a recorded one; exit code 1 if it differs
+    matrix.py --programs ... --bar                          and demands what docs/lab.md promises; exit code 1 if not kept
+    matrix.py --programs ... --seeds 100                    the right programs alone, on so many random schedules, with
+                                                            race checks; exit code 1 if there is an alarm
+    matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin        the GPU
+
+The programs are those of the target `lab`. Every run is bounded in time. `caught`: the detector complained; `missed`: it
+did not; `hang`: the program had to be killed. Of right programs, which are run with the arguments of every mistake,
+`caught` means a false alarm. Exit code 2: bad input, one line.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from detectors import (CAUGHT, CPU_DETECTORS, GPU_DETECTORS, HANG, Programs, detectors_for,  # noqa: E402
+                       findings_for, judged, run)
+from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
+
+# The bar of the CPU device.
+MOST_SECONDS = 5
+SEED_LIMIT_S = 120
+
+
+def right_twins(mistakes):
+    """The right program with the arguments of each mistake, once for each arguments; of the kind that has most detectors,
+    but without asan and those that compare with the right program."""
+    twins = {}
+    for mistake in mistakes:
+        twins.setdefault((mistake.lesson, mistake.run), dataclasses.replace(
+            mistake, name="", mistake="", kind="handshake", notice="", says=""))
+    return list(twins.values())
+
+
+def run_all(mistakes, programs, device, jobs):
+    """[(mistake, its findings by detector)], in the order given."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(findings_for, mistake, programs, device, detectors_for(mistake.kind, device))
+                   for mistake in mistakes]
+        return [(mistake, result.result()) for mistake, result in zip(mistakes, running)]
+
+
+# --- What is printed ----------------------------------------------------------------------------------------------------
+
+def title(mistake):
+    return f"{mistake.number} {mistake.name or 'right: ' + ' '.join(mistake.run)}"
+
+
+def print_table(found, names):
+    """At most 100 columns."""
+    width = 99 - sum(max(len(name), 6) + 1 for name in names)
+    print(f"{'':{width}}" + "".join(f" {name:{max(len(name), 6)}}" for name in names).rstrip())
+    for mistake, findings in found:
+        cells = (findings[name].outcome if name in findings else "-" for name in names)
+        print(f"{title(mistake)[:width]:{width}}" +
+              "".join(f" {cell:{max(len(name), 6)}}" for name, cell in zip(names, cells)).rstrip())
+
+
+# --- What is written ----------------------------------------------------------------------------------------------------
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def commit():
+    return output_of("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12")
+
+
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+
+
+def versions(device, sanitizer):
+    if device == "cpu":
+        return {"device": "CPU device", "machine": platform.machine()}
+    query = output_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()[0]
+    name, _, driver = query.partition(", ")
+    return {"device": name, "driver": driver, "nvcc": output_of("nvcc", "--version").splitlines()[-1],
+            "compute-sanitizer": output_of(sanitizer, "--version").splitlines()[-1]}
+
+
+def as_json(found):
+    rows = []
+    for mistake, findings in found:
+        row = {"lesson": mistake.lesson, "name": mistake.name, "kind": mistake.kind, "mistake": mistake.mistake,
+               "run": " ".join(mistake.run), "notice": mistake.notice}
+        if not mistake.name:
+            row = {"lesson": mistake.lesson, "run": row["run"]}
+        rows.append({**row, "findings": {name: finding.as_json() for name, finding in findings.items()}})
+    return rows
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def write_json(path, found, right, arguments):
+    """Rows that the file has of lessons that were not run now are kept."""
+    rows = {"mistakes": as_json(found), "right": as_json(right)}
+    if path.exists():
+        now = {mistake.lesson for mistake, _ in found + right}
+        old = read_json(path)
+        for key, new in rows.items():
+            rows[key] = sorted([row for row in old[key] if row["lesson"] not in now] + new, key=lambda row: row["lesson"])
+    head = {"date": today(), "commit": arguments.commit or commit(), **versions(arguments.device, arguments.sanitizer)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**head, **rows}, indent=1) + "\n", encoding="utf-8")
+
+
+# --- What is demanded ---------------------------------------------------------------------------------------------------
+
+def differences(found, right, path):
+    """How the outcomes differ from those of a recorded file."""
+    old = read_json(path)
+    for key, rows in (("mistakes", as_json(found)), ("right", as_json(right))):
+        recorded = {(row["lesson"], row.get("name"), row["run"]): row["findings"] for row in old[key]}
+        for row in rows:
+            name = f"{row['lesson']} {row.get('name', 'right')} {row['run']}"
+            before = recorded.get((row["lesson"], row.get("name"), row["run"]))
+            if before is None:
+                yield f"{name}: not in {path}"
+                continue
+            for detector, finding in row["findings"].items():
+                was = before.get(detector, {}).get("outcome", "not run")
+                if was != finding["outcome"]:
+                    yield f"{name}: {detector}: {finding['outcome']}, but {was} in {path}"
+
+
+def complaints(mistake, findings):
+    """What a mistake's findings lack of what docs/lab.md promises for the CPU device."""
+    name = title(mistake)
+    caught = {detector: finding for detector, finding in findings.items() if finding.outcome == CAUGHT}
+    hung = [detector for detector, finding in findings.items() if finding.outcome == HANG]
+    if hung:
+        yield f"{name}: hangs under {', '.join(hung)}"
+    slow = [f"{detector} took {finding.seconds:.1f} s" for detector, finding in findings.items()
+            if finding.seconds > MOST_SECONDS]
+    if slow:
+        yield f"{name}: {', '.join(slow)}; the most is {MOST_SECONDS} s"
+    if not mistake.name or mistake.kind == "performance":  # it is right
+        for detector in caught.keys() - {"counters"}:
+            yield f"{name}: false alarm of {detector}: {caught[detector].message}"
+    if not mistake.name or mistake.notice not in findings:
+        return
+    if mistake.notice not in caught:
+        yield f"{name}: {mistake.notice} did not notice it"
+    elif mistake.says not in caught[mistake.notice].output:
+        yield f"{name}: the report of {mistake.notice} does not say '{mistake.says}': {caught[mistake.notice].message}"
+
+
+def alarms_of_seeds(mistakes, programs, seeds, jobs):
+    """The right programs on random schedules, with race checks: one line for each alarm."""
+    def one(twin, seed):
+        command = [str(programs.path(twin)), *twin.run, "--threads", "1", "--check-races", "--seed", str(seed)]
+        finding = judged(run(command, SEED_LIMIT_S))
+        return "" if finding.outcome == "missed" else f"{title(twin)} --seed {seed}: {finding.outcome}: {finding.message}"
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        twins = right_twins(mistake for mistake in mistakes if mistake.kind == "handshake")
+        running = [pool.submit(one, twin, seed) for twin in twins for seed in range(1, seeds + 1)]
+        return [line for line in (result.result() for result in running) if line], len(running)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="FOLDER", help="where the programs are")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--debug-programs", type=pathlib.Path, metavar="FOLDER",
+                        help="the same of a build whose waits are bounded (GPU)")
+    parser.add_argument("--sanitizer", metavar="PATH", help="compute-sanitizer (GPU)",
+                        default=shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer")
+    parser.add_argument("--lessons", default="", metavar="NN[,NN]", help="only these")
+    parser.add_argument("--only", metavar="NAME", help="only mistakes of this name")
+    parser.add_argument("--patches", metavar="FOLDER", help="take the mistakes from FOLDER/NN_name/, as mutate.py does")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--check", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--commit", metavar="NAME", help="what the file says it was recorded with (default: git's)")
+    parser.add_argument("--bar", action="store_true")
+    parser.add_argument("--seeds", type=int, default=0, metavar="N")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N",
+                        help="programs that run at one time (default: one for each core; on the GPU one)")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.device == "gpu" and not arguments.debug_programs:
+        raise BadInput("--device gpu: needs --debug-programs")
+    numbers = [number for number in arguments.lessons.split(",") if number]
+    mistakes = [mistake for mistake in read_mistakes(numbers, arguments.patches)
+                if arguments.only in (None, mistake.name)]
+    if not mistakes:
+        raise BadInput(f"--only {arguments.only}: no such mistake")
+    programs = Programs(arguments.programs, arguments.debug_programs, arguments.sanitizer)
+    jobs = arguments.jobs or (1 if arguments.device == "gpu" else os.cpu_count())
+    if arguments.seeds:
+        alarms, runs = alarms_of_seeds(mistakes, programs, arguments.seeds, jobs)
+        print("\n".join(alarms + [f"{runs} runs of right programs, {len(alarms)} false alarms"]))
+        return 1 if alarms else 0
+
+    right = run_all(right_twins(mistakes), programs, arguments.device, jobs)
+    found = run_all(mistakes, programs, arguments.device, jobs)
+    names = list(CPU_DETECTORS if arguments.device == "cpu" else GPU_DETECTORS)
+    print_table(found + right, names)
+    if arguments.json:
+        write_json(arguments.json, found, right, arguments)
+    complained = list(differences(found, right, arguments.check)) if arguments.check else []
+    if arguments.bar:
+        complained += [line for mistake, findings in found + right for line in complaints(mistake, findings)]
+    for line in complained:
+        print(line)
+    return 1 if complained else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"matrix.py: error: {error}", file=sys.stderr)
+        sys.exit(2)

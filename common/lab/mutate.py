@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Deletes every synchronisation statement of the lessons, one at a time, and asks the CPU device whether it notices.
+
+    mutate.py --build build-mutants [--lessons 04,05] [--json FILE]
+
+A mutant is a lesson without one statement that calls one of VERBS, in one of FILES. (A call that gives a slot's number
+cannot be deleted; the waits behind such calls are statements of common/device/pipeline.cuh, which belongs to lesson 06
+here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the planted mistakes, and
+run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is explained there must
+survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some minutes, so no test runs it.
+"""
+import argparse
+import concurrent.futures
+import difflib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
+from matrix import commit, today, versions  # noqa: E402
+from mistakes import ROOT, BadInput, Mistake  # noqa: E402
+
+# Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
+VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",
+         "consumer_release_in", "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
+         "__syncwarp", "cluster_sync", "fence_proxy_async", "fence_mbarrier_init", "tma_store_commit", "tma_store_wait_read",
+         "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
+         "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_for_grid_before",
+         "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
+         "__pipeline_wait_prior")
+# A call that is a statement of its own: what it is called on, the verb, template arguments.
+CALL = re.compile(r"(?:(?<=[;{})])|(?<=else))\s*((?:\w+(?:\[\w+\])?(?:\.|::)(?:template )?)*"
+                  r"(" + "|".join(VERBS) + r")(?:<[^;{}]*?>)?\()")
+FILES = {"02": ["02_tiled/gemm.cuh"],
+         "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/copies.cuh"],
+         "04": ["04_warp_specialized/gemm.cuh"],
+         "05": ["05_ws_double_buffer/gemm.cuh"],
+         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"]}
+# Together they reach every statement, and go round the ring.
+RUNS = {
+    "02": ["--shape 256x256x256"],
+    "03": [f"--shape 256x256x512 --slots 3,1 --copy {copy}" for copy in ("memcpy_async", "block", "primitives", "cg")],
+    "04": ["--shape 384x256x384"],
+    "05": ["--shape 640x1024x320"],
+    "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
+           "--shape 256x512x640 --tile 128x256 --cluster_m 2"],
+}
+DETECTORS = ("result", "schedules", "races")
+EXPLAINED = pathlib.Path(__file__).with_name("mutants_explained.json")
+
+
+def statements(text):
+    """(verb, begin, end) of every statement that is such a call."""
+    code = re.sub(r"//[^\n]*", lambda comment: " " * len(comment[0]), text)
+    place = 0
+    while call := CALL.search(code, place):
+        end, depth = call.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        place = end
+        if code[end:].lstrip().startswith(";"):
+            yield call[2], call.start(1), code.index(";", end) + 1
+
+
+def mutants_of(file):
+    """(name, deleted statement, line, patch) for every statement of a file."""
+    text, counts = (ROOT / file).read_text(encoding="utf-8"), {}
+    for verb, begin, end in statements(text):
+        counts[verb] = counts.get(verb, 0) + 1
+        mutated = text[:begin] + "{}" + text[end:]
+        diff = "".join(difflib.unified_diff(text.splitlines(True), mutated.splitlines(True), f"a/{file}", f"b/{file}"))
+        statement = re.sub(r"\s+", " ", text[begin:end])
+        name = f"{pathlib.Path(file).stem}_{verb.strip('_')}_{counts[verb]}"
+        yield name, statement, text.count("\n", 0, begin) + 1, diff
+
+
+def write_patches(folder, numbers):
+    """The patches of all lessons, in place of those that are there. [(mutant, file, line)]"""
+    mutants = []
+    for number in FILES:
+        lesson = FILES[number][0].split("/")[0]
+        (folder / lesson).mkdir(parents=True, exist_ok=True)
+        wanted = {}
+        for file in FILES[number] if number in numbers else []:
+            for name, statement, line, diff in mutants_of(file):
+                mutant = Mistake(lesson, name, f"without `{statement}`", "handshake", (), "", "")
+                wanted[f"{name}.patch"] = f"Mistake: {mutant.mistake}\nKind: handshake\nRun:\nNotice:\n\n{diff}"
+                mutants.append((mutant, file, line))
+        for old in (folder / lesson).glob("*.patch"):
+            if old.name not in wanted:
+                old.unlink()
+        for name, patch in wanted.items():
+            path = folder / lesson / name
+            if not path.exists() or path.read_text(encoding="utf-8") != patch:
+                path.write_text(patch, encoding="utf-8")
+    return mutants
+
+
+def build(folder):
+    """Mutants that do not compile are left out; judge() sees that they are not there."""
+    subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DLADDER_DEVICE=cpu",
+                    f"-DLADDER_LAB_PATCHES={folder / 'mutants'}"],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "lab", "--", "-k", "0"], check=False)
+
+
+def judge(mutant, programs):
+    """(who noticed it, what it said); the first detector in the order of DETECTORS."""
+    if not programs.path(mutant).exists():
+        return "compiler", Finding("caught", "does not compile")
+    finding = Finding(MISSED)
+    for detector in DETECTORS:
+        for arguments in RUNS[mutant.number]:
+            run = Mistake(mutant.lesson, mutant.name, "", "handshake", tuple(arguments.split()), "", "")
+            finding = CPU_DETECTORS[detector](programs, run)
+            if finding.outcome != MISSED:
+                return detector, finding
+    return None, finding
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, metavar="FOLDER", help="a build folder of its own")
+    parser.add_argument("--lessons", default=",".join(FILES), metavar="NN[,NN]", help="only these")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    arguments = parser.parse_args()
+    numbers = arguments.lessons.split(",")
+    if unknown := [number for number in numbers if number not in FILES]:
+        raise BadInput(f"--lessons {unknown[0]}: there are {', '.join(FILES)}")
+    folder = arguments.build.resolve()
+    mutants = write_patches(folder / "mutants", numbers)
+    build(folder)
+
+    programs = Programs(folder / "bin", None, "")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = list(pool.map(lambda mutant: judge(mutant[0], programs), mutants))
+    explained = json.loads(EXPLAINED.read_text(encoding="utf-8"))
+    rows, wrong = [], []
+    for (mutant, file, line), (detector, finding) in zip(mutants, verdicts):
+        key = f"{mutant.number}/{mutant.name}"
+        reason = explained.pop(key, None)
+        rows.append({"lesson": mutant.lesson, "name": mutant.name, "file": file, "line": line, "mistake": mutant.mistake,
+                     "noticed_by": detector, "message": finding.message, **({"reason": reason} if reason else {})})
+        if detector is None:
+            print(f"{key}: survives {mutant.mistake}: {reason or 'NOT EXPLAINED'}")
+        if (detector is None) != (reason is not None):
+            wrong.append(f"{key}: " + ("survives, and is not explained" if detector is None else f"{detector} notices it, "
+                                       f"though {EXPLAINED.name} explains why nothing does"))
+    wrong += [f"{key}: explained, but there is no such mutant" for key in explained if key[:2] in numbers]
+    counts = {name: sum(row["noticed_by"] == name for row in rows) for name in (*DETECTORS, "compiler", None)}
+    print(", ".join(f"{name or 'survived'} {count}" for name, count in counts.items()), f"of {len(rows)} mutants")
+    if arguments.json:
+        head = {"date": today(), "commit": commit(), **versions("cpu", "")}
+        arguments.json.write_text(json.dumps({**head, "mutants": rows}, indent=1) + "\n", encoding="utf-8")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"mutate.py: error: {error}", file=sys.stderr)
+        sys.exit(2)

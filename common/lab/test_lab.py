@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Tests of the lab's own tools: `python3 common/lab/test_lab.py`."""
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import detectors  # noqa: E402
+import matrix  # noqa: E402
+import mistakes  # noqa: E402
+import mutate  # noqa: E402
+from detectors import CAUGHT, HANG, MISSED, Finding  # noqa: E402
+from mistakes import BadInput, Mistake  # noqa: E402
+
+PATCH = "Mistake: Nobody waits.\nKind: handshake\nRun: --shape 8x8x8\nNotice: races\nSays: full[0]\n\n--- a/x\n+++ b/x\n"
+MISTAKE = Mistake("05_x", "no_wait", "Nobody waits.", "handshake", ("--shape", "8x8x8"), "races", "full[0]")
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, name, script):
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def patch(self, text):
+        path = self.folder / "05_x" / "broken" / "no_wait.patch"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+class Patches(WithFolder):
+    def test_a_patch_says_what_it_is(self):
+        self.assertEqual(mistakes.read_patch(self.patch(PATCH)), MISTAKE)
+
+    def test_a_missing_line_and_an_unknown_kind_are_refused(self):
+        with self.assertRaisesRegex(BadInput, "no line 'Notice: "):
+            mistakes.read_patch(self.patch(PATCH.replace("Notice: races\n", "")))
+        with self.assertRaisesRegex(BadInput, "Kind: rare: must be"):
+            mistakes.read_patch(self.patch(PATCH.replace("handshake", "rare")))
+
+    def test_the_planted_mistakes_cover_each_lesson_with_copies_and_say_what_the_report_must_say(self):
+        planted = mistakes.read_mistakes()
+        self.assertGreaterEqual({mistake.number for mistake in planted}, {"02", "03", "04", "05", "06"})
+        for mistake in planted:
+            with self.subTest(mistake.program):
+                self.assertTrue(mistake.mistake.endswith("."))
+                self.assertIn("--shape", mistake.run)
+                if mistake.kind != "performance":
+                    self.assertIn(mistake.notice, detectors.CPU_DETECTORS)
+                    self.assertTrue(mistake.says)
+
+
+class Runs(WithFolder):
+    def test_a_failure_is_caught_and_its_first_lines_are_kept(self):
+        path = self.program("p", "echo \"05_x: error: kernel '05_x': deadlock\n  at full[0]\" >&2; exit 1")
+        finding = detectors.judged(detectors.run([str(path)], 10))
+        self.assertEqual((finding.outcome, finding.message), (CAUGHT, "deadlock at full[0]"))
+
+    def test_success_is_missed_and_bad_input_is_an_error(self):
+        self.assertEqual(detectors.judged(detectors.run([str(self.program("p", "exit 0"))], 10)).outcome, MISSED)
+        with self.assertRaisesRegex(BadInput, "no such shape"):
+            detectors.judged(detectors.run([str(self.program("q", "echo 'q: error: no such shape'; exit 2"))], 10))
+
+    def test_a_program_that_hangs_is_killed(self):
+        self.assertEqual(detectors.judged(detectors.run([str(self.program("p", "sleep 60"))], 0.2)).outcome, HANG)
+
+    def test_a_program_that_was_not_built_is_named(self):
+        with self.assertRaisesRegex(BadInput, "not built"):
+            detectors.run([str(self.folder / "none")], 1)
+
+
+class Bar(unittest.TestCase):
+    def complaints(self, mistake, **findings):
+        return list(matrix.complaints(mistake, findings))
+
+    def test_the_report_must_come_from_the_detector_named_and_say_its_words(self):
+        self.assertEqual(self.complaints(MISTAKE, races=Finding(CAUGHT, "", 1, "race at full[0]")), [])
+        self.assertIn("does not say", self.complaints(MISTAKE, races=Finding(CAUGHT, "", 1, "race"))[0])
+        self.assertIn("did not notice", self.complaints(MISTAKE, result=Finding(CAUGHT), races=Finding(MISSED))[0])
+
+    def test_hangs_and_slow_detectors_are_complained_of(self):
+        self.assertIn("hangs", self.complaints(MISTAKE, races=Finding(HANG))[0])
+        self.assertIn("6.0 s", self.complaints(MISTAKE, races=Finding(CAUGHT, "", 6, "full[0]"))[0])
+
+    def test_right_programs_and_slow_ones_must_raise_no_alarm_of_order(self):
+        right = Mistake("05_x", "", "", "handshake", ("--shape", "8x8x8"), "", "")
+        slow = Mistake("05_x", "slow", "Slow.", "performance", ("--shape", "8x8x8"), "timing", "")
+        for mistake in (right, slow):
+            self.assertEqual(self.complaints(mistake, races=Finding(MISSED)), [])
+            self.assertIn("false alarm", self.complaints(mistake, races=Finding(CAUGHT, "race"))[0])
+
+
+class Statements(unittest.TestCase):
+    def statements(self, text):
+        return [text[begin:end] for _, begin, end in mutate.statements(text)]
+
+    def test_calls_that_stand_alone_are_found(self):
+        self.assertEqual(self.statements("void f() {\n  core.template finish<0>();  // wait();\n  if (x) pipe.consumer_release(a(1));"
+                                         "\n  else\n    __syncthreads();\n  smem.pipe[i].advance(2); }"),
+                         ["core.template finish<0>();", "pipe.consumer_release(a(1));", "__syncthreads();",
+                          "smem.pipe[i].advance(2);"])
+
+    def test_definitions_and_calls_that_give_a_value_are_not(self):
+        self.assertEqual(self.statements("void consumer_wait() {}\nconst int slot = pipe.consumer_wait();\nunwait();"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
