@@ -1,0 +1,134 @@
+/// @file
+/// What each ingredient of a lesson is worth: knobs, and the lab's broken programs, switch it off.
+#include "common/ladder/ablate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/host/command_line.hpp"
+#include "common/host/device.hpp"
+#include "common/host/program.hpp"
+#include "common/host/results.hpp"
+#include "common/host/statistics.hpp"
+#include "common/host/table.hpp"
+#include "common/host/text.hpp"
+
+namespace ladder {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr int kGpuSize = 4096, kCpuSize = 512;
+constexpr int kTurns = 3;  ///< of all programs, one after the other; the median counts
+
+/// A lesson without one ingredient: one of its own programs with an option, or a program of the lab.
+struct Variant {
+  std::string without, program, options;
+};
+
+/// The lesson itself comes first. A program called right_NN is the same kernel.
+const std::map<std::string, std::vector<Variant>>& ablations() {
+  static const std::map<std::string, std::vector<Variant>> all = {
+      {"05",
+       {{"(as it is)", "05_ws_double_buffer", ""},
+        {"half of the ring", "05_ws_double_buffer", "--slots 2"},
+        {"order of tiles", "05_ws_double_buffer", "--group 1"},
+        {"second compute warpgroup", "05_ws_double_buffer", "--ratio 1:1"},
+        {"setmaxnreg", "broken_05_setmaxnreg_ignored", ""},
+        {"a product in flight", "broken_05_drained_every_step", ""},
+        {"one arrival for a release", "broken_05_all_threads_release", ""},
+        {"stores by TMA", "broken_05_stores_from_registers", ""},
+        {"persistence", "broken_05_not_persistent", ""}}},
+      {"06",
+       {{"(as it is)", "right_06", "--tile 128x256 --cluster_m 2"},
+        {"multicast", "broken_06_no_multicast", "--tile 128x256 --cluster_m 2"},
+        {"relaxed arrivals", "broken_06_release_at_cluster_scope", "--tile 128x256 --cluster_m 2"}}}};
+  return all;
+}
+
+/// Runs the program beside this one and reads what it measured.
+/// @throws BadInput if it is not built, std::runtime_error if it fails
+Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) {
+  const fs::path program = folder / variant.program,
+                 results = fs::temp_directory_path() / "ladder_ablate.json";
+  if (!fs::exists(program))
+    throw BadInput(program.string() + " is not built: cmake --build " + folder.parent_path().string() +
+                   " --target lab");
+  std::string command = "'" + program.string() + "' --shape " + shape.name() + " " + variant.options +
+                        " --json '" + results.string() + "' > /dev/null";
+  if (!on_cpu_device()) command += " --rounds 5 --sample-ms 50";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
+  const Run run = read_results("--json", results.string()).runs.at(0);
+  fs::remove(results);
+  return run;
+}
+
+std::string change(double value, double before) { return fixed((value / before - 1) * 100, 1); }
+
+/// The counts of one run each: they do not vary.
+void print_counts(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder) {
+  constexpr double kSectorBytes = 32;
+  Table table(std::cout,
+              {{"without", 26, false}, {"B/output", 8}, {"cycles", 8}, {"+ %", 7}, {"overlap", 7}});
+  table.header();
+  double before = 0;
+  for (const Variant& variant : variants) {
+    const LaunchCounters counters = *measure(variant, shape, folder).counters;
+    if (before == 0) before = counters.cycles;
+    table.row({variant.without, fixed(counters.global_read_sectors * kSectorBytes / shape.m / shape.n, 1),
+               fixed(counters.cycles, 0), change(counters.cycles, before),
+               fixed(100 * counters.overlap_cycles / counters.copy_cycles, 0) + " %"});
+  }
+  std::cout
+      << "\nCycles are those of the virtual clock, for one block; the CPU device has no registers and no L2 "
+         "cache.\n";
+}
+
+/// Medians of turns: all programs, then all again.
+void print_times(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder) {
+  std::vector<std::vector<double>> times(variants.size());
+  for (int turn = 0; turn < kTurns; ++turn)
+    for (size_t i = 0; i < variants.size(); ++i)
+      times[i].push_back(*measure(variants[i], shape, folder).time_us_median);
+  Table table(std::cout, {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}});
+  table.header();
+  const double before = quartiles(times.front()).median;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const double us = quartiles(times[i]).median;
+    table.row({variants[i].without, fixed(us, 1), fixed(shape.flops() / us * 1e-6, 1), change(us, before)});
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Switches each ingredient of a lesson off in turn, and says what that costs", "ladder ablate");
+  std::vector<std::string> known;
+  for (const auto& [number, variants] : ablations()) known.push_back(number);
+  std::string lesson, shape_text;
+  app.add_option("lesson", lesson, "One of " + join(known, ", "))->required()->type_name("NN");
+  app.add_option("--shape", shape_text, "C is M x N, A has K columns")->type_name("MxNxK");
+  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  if (!ablations().count(lesson))
+    throw std::invalid_argument("ablate " + lesson + ": there are " + join(known, ", "));
+  const int size = on_cpu_device() ? kCpuSize : kGpuSize;
+  Shape shape{size, size, size};
+  if (!shape_text.empty()) shape = parse_shapes("--shape", shape_text).front();
+  require_device();
+
+  const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
+  std::cout << "Lesson " << lesson << ", " << shape.name() << " (M x N x K)\n" << std::endl;
+  const std::vector<Variant>& variants = ablations().at(lesson);
+  on_cpu_device() ? print_counts(variants, shape, folder) : print_times(variants, shape, folder);
+  return kExitOk;
+}
+
+}  // namespace
+
+int run_ablate(int argc, char** argv) {
+  return run_program("ladder ablate", [&] { return run(argc, argv); });
+}
+
+}  // namespace ladder
