@@ -399,5 +399,50 @@ class Models(WithResults):
             self.filled("<!-- model: slots -->\n<!-- end -->")
 
 
+class Lab(WithResults):
+    def record_half(self, half, **outcomes):
+        (self.folder / "lab").mkdir(exist_ok=True)
+        findings = {name: {"outcome": outcome, "message": "at `full[0]`"} for name, outcome in outcomes.items()}
+        slow = {"lesson": "05_y", "name": "slow", "kind": "performance", "mistake": "Slow.", "run": "", "notice": "timing",
+                "findings": {"result": {"outcome": "missed"}}}
+        results = {"date": "today", "commit": "abc", "device": half, "right": [{"lesson": "05_y", "run": "--size 8",
+                   "findings": findings}], "mistakes": [{**slow, "name": "no_wait", "kind": "handshake", "mistake":
+                   "Nobody waits.", "notice": "races", "findings": findings}, slow]}
+        (self.folder / "lab" / f"d-{half}.json").write_text(json.dumps(results), encoding="utf-8")
+
+    def lab(self, table):
+        return self.filled(f"<!-- lab: {table} -->\n<!-- end -->")
+
+    def test_without_a_file_the_page_says_so(self):
+        self.assertIn("Nothing has been recorded yet", self.lab("matrix"))
+
+    def test_both_halves_stand_in_one_row(self):
+        self.record_half("cpu", result="missed", races="caught")
+        self.assertIn("| handshake | Nobody waits. | – | yes |", self.lab("matrix"))
+        self.record_half("h200", result="hang")
+        self.assertIn("| handshake | Nobody waits. | – | yes | hang |", self.lab("matrix"))
+        self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
+
+    def test_what_nothing_notices_and_what_is_a_false_alarm_is_said(self):
+        self.record_half("cpu", result="missed", races="caught")
+        self.assertIn("notices: [05 slow](../05_y/broken/slow.patch).", self.lab("summary"))
+        self.assertIn("| 05 `--size 8` | CPU: races | caught | at `full[0]` |", self.lab("false-alarms"))
+        self.assertIn("| `at 'full[0]'` |", self.lab("messages"))
+
+    def test_mutants_are_counted_and_survivors_explained(self):
+        (self.folder / "lab").mkdir()
+        rows = [{"lesson": "05_y", "name": "a", "file": "f", "mistake": "without `x();`", "noticed_by": "races"},
+                {"lesson": "05_y", "name": "b", "file": "f", "mistake": "without `y();`", "noticed_by": None,
+                 "reason": "It is not needed."}]
+        head = {"date": "today", "commit": "abc", "device": "CPU device"}
+        (self.folder / "lab" / "d-mutants.json").write_text(json.dumps({**head, "mutants": rows}), encoding="utf-8")
+        self.assertIn("| 05 | 0 | 0 | 0 | 1 | 1 |", self.lab("mutants"))
+        self.assertIn("| `f` | without `y();` | It is not needed. |", self.lab("mutants"))
+
+    def test_an_unknown_table_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "must ask for one of"):
+            self.lab("everything")
+
+
 if __name__ == "__main__":
     unittest.main()

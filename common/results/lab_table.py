@@ -1,0 +1,143 @@
+"""The tables of the lab: who noticed which planted mistake, in the newest files of docs/results/lab.
+
+    <!-- lab: matrix -->          a row for each mistake, a column for each detector of both devices
+    <!-- lab: summary -->         for each kind of mistake and detector how many it noticed; and what nothing noticed
+    <!-- lab: messages -->        what the CPU device said of each mistake of order or memory
+    <!-- lab: false-alarms -->    what the detectors said of the right kernels
+    <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
+    <!-- end -->
+
+Where the GPU's half has not been recorded, its columns are missing.
+"""
+import json
+
+from climb_table import BadInput
+from page_requests import markdown
+
+NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
+SIGNS = {"caught": "yes", "missed": "–", "hang": "hang"}
+KINDS = ("handshake", "memory", "performance")
+HALVES = ("cpu", "h200")
+
+
+def newest(folder, half):
+    """What the newest file of this half holds, or None."""
+    path = max(folder.glob(f"*-{half}.json"), default=None)
+    if path is None:
+        return None
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        return {**results, "half": "CPU" if half == "cpu" else half.upper()}
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error!r}") from error
+
+
+def detectors_of(results):
+    """(half, detector) in the order of the files."""
+    rows = results["mistakes"]
+    return [(results["half"], name) for name in dict.fromkeys(name for row in rows for name in row["findings"])]
+
+
+def key(row):
+    return row["lesson"], row["name"]
+
+
+def link(row):
+    return f"[{row['lesson'][:2]} {row['name']}](../{row['lesson']}/broken/{row['name']}.patch)"
+
+
+def cell(rows, place, detector):
+    finding = rows.get(place, {}).get("findings", {}).get(detector)
+    return SIGNS[finding["outcome"]] if finding else ""
+
+
+def columns_of(halves):
+    return [column for half in halves for column in detectors_of(half)]
+
+
+def matrix(halves):
+    by_place = {half["half"]: {key(row): row for row in half["mistakes"]} for half in halves}
+    columns = columns_of(halves)
+    rows = []
+    for row in halves[0]["mistakes"]:
+        cells = [cell(by_place[half], key(row), name) for half, name in columns]
+        rows.append([link(row), row["kind"], row["mistake"]] + cells)
+    return markdown(["mistake", "kind", "what was done"] + [f"{half}: {name}" for half, name in columns], rows)
+
+
+def summary(halves):
+    rows = []
+    for half, name in columns_of(halves):
+        results = next(results for results in halves if results["half"] == half)
+        row = [f"{half}: {name}"]
+        for kind in KINDS:
+            tried = [mistake["findings"][name]["outcome"] for mistake in results["mistakes"]
+                     if mistake["kind"] == kind and name in mistake["findings"]]
+            hung = tried.count("hang")
+            row.append(f"{tried.count('caught')} of {len(tried)}" + (f", {hung} hang" if hung else "") if tried else "")
+        rows.append(row)
+    lines = markdown(["noticed by"] + list(KINDS), rows)
+    unnoticed = [row for row in halves[0]["mistakes"]
+                 if all(finding["outcome"] == "missed" for results in halves for other in results["mistakes"]
+                        if key(other) == key(row) for finding in other["findings"].values())]
+    who = "either device" if len(halves) > 1 else "the CPU device"
+    names = ", ".join(link(row) for row in unnoticed)
+    return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
+
+
+def messages(halves):
+    rows = []
+    for row in halves[0]["mistakes"]:
+        said = next((row["findings"][name] for name in (row["notice"], *row["findings"])
+                     if row["findings"].get(name, {}).get("outcome") == "caught"), None)
+        if row["kind"] != "performance" and said:
+            rows.append([link(row), "`" + said["message"].replace("|", "/").replace("`", "'") + "`"])
+    return markdown(["mistake", "what the CPU device says"], rows)
+
+
+def false_alarms(halves):
+    rows, runs = [], 0
+    for half in halves:
+        for row in half["right"]:
+            for name, finding in row["findings"].items():
+                runs += 1
+                if finding["outcome"] != "missed":
+                    rows.append([f"{row['lesson'][:2]} `{row['run']}`", f"{half['half']}: {name}", finding["outcome"],
+                                 finding.get("message", "").replace("|", "/")[:160]])
+    if not rows:
+        return [f"None, in {runs} runs."]
+    return markdown(["the right kernel of", "detector", "outcome", "its words"], rows) + ["", f"The other {runs - len(rows)} runs "
+                                                                                         "of right kernels were quiet."]
+
+
+def mutants(results):
+    names = list(dict.fromkeys(row["lesson"] for row in results["mutants"]))
+    who = ["compiler", "result", "schedules", "races", None]
+    rows = [[name[:2]] + [str(sum(row["lesson"] == name and row["noticed_by"] == detector for row in results["mutants"]))
+                          for detector in who] for name in names]
+    lines = markdown(["lesson"] + [f"first noticed by {detector}" for detector in who[:-1]] + ["survived"], rows)
+    survivors = [[f"`{row['file']}`", f"{row['mistake']}", row.get("reason", "")] for row in results["mutants"]
+                 if row["noticed_by"] is None]
+    return lines + ["", "The survivors, and why:", ""] + markdown(["file", "mutant", "why it survives"], survivors)
+
+
+TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms}
+
+
+def origin(results):
+    facts = [results["device"]] + [f"{name} {results[name]}" for name in ("driver", "nvcc", "compute-sanitizer")
+                                   if name in results]
+    return f"{', '.join(facts)}; {results['date']}, commit `{results['commit']}`."
+
+
+def lab_table(line, words, folder):
+    """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
+    if len(words) != 1 or words[0] not in (*TABLES, "mutants"):
+        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'mutants'))}")
+    if words[0] == "mutants":
+        results = newest(folder, "mutants")
+        return mutants(results) + ["", origin(results)] if results else [NONE_YET]
+    halves = [half for half in (newest(folder, name) for name in HALVES) if half]
+    if not halves or halves[0]["half"] != "CPU":
+        return [NONE_YET]
+    return TABLES[words[0]](halves) + [""] + [origin(half) for half in halves]
