@@ -11,7 +11,7 @@ import detectors  # noqa: E402
 import matrix  # noqa: E402
 import mistakes  # noqa: E402
 import mutate  # noqa: E402
-from detectors import CAUGHT, HANG, MISSED, Finding  # noqa: E402
+from detectors import CAUGHT, HANG, MISSED, Finding, Programs  # noqa: E402
 from mistakes import BadInput, Mistake  # noqa: E402
 
 PATCH = "Mistake: Nobody waits.\nKind: handshake\nRun: --shape 8x8x8\nNotice: races\nSays: full[0]\n\n--- a/x\n+++ b/x\n"
@@ -76,6 +76,43 @@ class Runs(WithFolder):
     def test_a_program_that_was_not_built_is_named(self):
         with self.assertRaisesRegex(BadInput, "not built"):
             detectors.run([str(self.folder / "none")], 1)
+
+
+class Gpu(WithFolder):
+    """What the GPU's detectors make of words like those of the tools."""
+
+    def detect(self, name, script):
+        self.program(MISTAKE.program, script)
+        programs = Programs(self.folder, self.folder, str(self.folder / "tool"))
+        return detectors.GPU_DETECTORS[name](programs, MISTAKE)
+
+    def test_a_tool_has_caught_what_it_counts(self):
+        for count, outcome in ((0, MISSED), (3, CAUGHT)):
+            self.program("tool", f"echo '========= Race reported'; echo '========= RACECHECK SUMMARY: {count} hazards'")
+            self.assertEqual(self.detect("racecheck", "true").outcome, outcome)
+        self.assertIn("3 errors: Race reported", self.detect("racecheck", "true").message)
+
+    def test_a_tool_that_checked_nothing_is_an_error(self):
+        self.program("tool", "echo 'no device'")
+        with self.assertRaisesRegex(BadInput, "no summary"):
+            self.detect("memcheck", "true")
+
+    def test_wrong_results_are_counted(self):
+        line = "echo '05_x: error: wrong result of 05_x (defaults): row 0'"
+        finding = self.detect("result", f"{line}; {line}; exit 1")
+        self.assertTrue(finding.message.startswith("2 of 6 results: wrong result"))
+
+    def test_a_wait_that_gave_up_is_told_from_a_wrong_result(self):
+        waited = "echo '05_x: error: launch failed'; echo 'block 0, warp 8 waited 2 s for free[0], phase of parity 0'; exit 1"
+        self.assertIn("warp 8 waited 2 s for free[0]", self.detect("bounded", waited).message)
+        self.assertEqual(self.detect("bounded", "echo 'error: wrong result'; exit 1").outcome, MISSED)
+
+    def test_the_compiler_remarks_and_spills(self):
+        for words, outcome in (("ptxas info : 0 bytes stack frame, 0 bytes spill stores", MISSED),
+                               ("ptxas info : 8 bytes stack frame, 8 bytes spill stores", CAUGHT),
+                               ("ptxas info : (C7508) Potential Performance Loss: setmaxnreg ignored", CAUGHT)):
+            (self.folder / f"{MISTAKE.program}.log").write_text(words, encoding="utf-8")
+            self.assertEqual(self.detect("compiler", "true").outcome, outcome)
 
 
 class Bar(unittest.TestCase):
