@@ -269,6 +269,8 @@ def findings_for(mistake, programs, device, names):
     """A finding by each detector named. On the GPU all but the clock work side by side: most of their time is their
     start."""
     detectors = CPU_DETECTORS if device == "cpu" else GPU_DETECTORS
+    # A compiler without the runtime library of AddressSanitizer builds no such programs.
+    names = [name for name in names if name != "asan" or programs.path(mistake, "_asan").exists()]
     alone = [name for name in names if device == "cpu" or name == "timing"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         running = {name: pool.submit(detectors[name], programs, mistake) for name in names if name not in alone}
