@@ -6,13 +6,12 @@
 namespace lesson03 {
 namespace {
 using ladder::Settings;
-using Wgmma = ladder::WgmmaCore<kTile.n>;
 
-template <class Pipe>
+template <class Pipe, class Core = ladder::WgmmaCore<kTile.n>>
 void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string& slots = settings.at("slots");
-  if (slots == "1") launch_gemm<1, Pipe, Wgmma>(p, stream);
-  if (slots == "3") launch_gemm<3, Pipe, Wgmma>(p, stream);
+  if (slots == "1") launch_gemm<1, Pipe, Core>(p, stream);
+  if (slots == "3") launch_gemm<3, Pipe, Core>(p, stream);
 }
 
 void check(const Gemm& p, const Settings&) {
