@@ -84,8 +84,8 @@ void print_counts(const std::vector<Variant>& variants, const Shape& shape, cons
                fixed(100 * counters.overlap_cycles / counters.copy_cycles, 0) + " %"});
   }
   std::cout
-      << "\nCycles are those of the virtual clock, for one block; the CPU device has no registers and no L2 "
-         "cache.\n";
+      << "\nCycles are those of the virtual clock, for one block; without persistence it has fewer tiles."
+         "\nThe CPU device has no registers and no L2 cache.\n";
 }
 
 /// Medians of turns: all programs, then all again.
