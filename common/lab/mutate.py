@@ -47,7 +47,8 @@ RUNS = {
     "04": ["--shape 384x256x384"],
     "05": ["--shape 640x1024x320"],
     "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
-           "--shape 256x512x640 --tile 128x256 --cluster_m 2"],
+           "--shape 256x512x640 --tile 128x256 --cluster_m 2",
+           "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
 }
 DETECTORS = ("result", "schedules", "races")
 EXPLAINED = pathlib.Path(__file__).with_name("mutants_explained.json")
