@@ -20,6 +20,10 @@ def facts(path):
             return ["timeline", origin["date"], origin["device"], "", origin["toolkit"], "", "", f"`{origin['commit']}`"]
         if "calibrations" in content:
             return ["predictions", content["date"], content["gpu"], "", "", "", "", f"`{content['commit']}`"]
+        for key in ("mistakes", "mutants"):
+            if key in content:
+                return [f"{len(content[key])} {key}", content["date"], content["device"], "", "", "", "",
+                        f"`{content['commit'][:7]}`"]
         entries = content.get("runs", content.get("launches"))
         kind = "profiles" if "launches" in content else "runs"
         clock, power = (span(entries, key) for key in ("sm_clock_mhz", "power_watts"))
