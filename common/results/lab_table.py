@@ -10,6 +10,7 @@
 Where the GPU's half has not been recorded, its columns are missing.
 """
 import json
+import re
 
 from climb_table import BadInput
 from page_requests import markdown
@@ -85,13 +86,19 @@ def summary(halves):
     return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
 
 
+def without_addresses(message):
+    """What AddressSanitizer found, without where that lay in this run."""
+    found = re.search(r"(AddressSanitizer: \S+) on address .*?((?:READ|WRITE) of size \d+)", message)
+    return f"{found[1]}, {found[2]}" if found else message
+
+
 def messages(halves):
     rows = []
     for row in halves[0]["mistakes"]:
         said = next((row["findings"][name] for name in (row["notice"], *row["findings"])
                      if row["findings"].get(name, {}).get("outcome") == "caught"), None)
         if row["kind"] != "performance" and said:
-            rows.append([link(row), "`" + said["message"].replace("|", "/").replace("`", "'") + "`"])
+            rows.append([link(row), "`" + without_addresses(said["message"]).replace("|", "/").replace("`", "'") + "`"])
     return markdown(["mistake", "what the CPU device says"], rows)
 
 

@@ -243,6 +243,54 @@ def add_timeline(figures, path):
                 f"{facts['commit']}.", size=(8.4, (1 if on_cpu else 1.6) + (.26 if on_cpu else .46) * len(lanes)))
 
 
+# --- What the engines of a GPU did for the streams of lesson 07 -------------------------------------------------------
+
+ENGINES = {"upload": "load", "compute": "compute", "download": "store"}  # and the colours of the roles that they resemble
+
+
+def engine_spans(trace, process):
+    """{engine: [(begin, duration)]} in ms, of one schedule."""
+    spans = {engine: [] for engine in ENGINES}
+    names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"]
+             if event["name"] == "thread_name" and event["pid"] == process}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == process:
+            engine = names[event["tid"]].removeprefix("engine: ")
+            if engine in spans:
+                spans[engine].append((event["ts"] / 1e3, event["dur"] / 1e3))
+    return spans
+
+
+def draw_engines(figure, colours, schedules):
+    shown = 6 * max(begin + duration for engine in schedules[0][1].values() for begin, duration in engine[:1])
+    for axes, (name, spans) in zip(figure.subplots(len(schedules), 1, sharex=True), schedules):
+        for place, (engine, role) in enumerate(reversed(ENGINES.items())):
+            for number, (begin, duration) in enumerate(spans[engine]):
+                if begin < shown:
+                    axes.broken_barh([(begin, duration)], (place - .38, .76), facecolors=colours[role],
+                                     alpha=1 if number % 2 else .6, linewidth=0)
+        axes.set(xlim=(0, shown), yticks=range(len(ENGINES)), yticklabels=list(reversed(ENGINES)))
+        axes.set_title(name, fontsize=10, loc="left")
+        axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("time, ms")
+
+
+def add_engines(figures, path):
+    """The first level, where everything waits for everything, and the last."""
+    trace = read_json(path)
+    processes = {event["pid"]: event["args"]["name"].split(", ", 1)[1].rsplit(":", 1)[0]
+                 for event in trace["traceEvents"] if event["name"] == "process_name"}
+    chosen = [process for process, name in processes.items() if name.startswith(("nothing", "clusters"))]
+    schedules = [(processes[process], engine_spans(trace, process)) for process in chosen]
+    facts = trace["metadata"]
+    figures.add(f"engines_{path.stem.replace('-', '_')}",
+                lambda figure, colours: draw_engines(figure, colours, schedules), [path],
+                "Timeline of the engines of a GPU: one after the other without streams, all at one time with them.",
+                f"What the engines of an {facts['device']} do at the start of lesson 07's levels: "
+                f"{trace['metadata']['summary'][0]['experiment'].removeprefix('levels ')}, one batch light, the next dark. "
+                f"{facts['date']}, commit {facts['commit']}.", size=(8.4, 3.8))
+
+
 # --- The swizzle ----------------------------------------------------------------------------------------------------
 
 
@@ -289,7 +337,10 @@ def main():
     add_climb(figures, climb_path, results)
     add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
     for path in sorted((RESULTS / "traces").glob("*.json")):
-        add_timeline(figures, path)
+        if read_json(path)["metadata"]["unit"] == "us":  # of streams, not of a kernel's roles
+            add_engines(figures, path)
+        else:
+            add_timeline(figures, path)
     if arguments.swizzle:
         add_swizzle(figures, arguments.swizzle)
     figures.write()
