@@ -21,6 +21,7 @@ struct Kernel {
   const ladder::Lesson* lesson = nullptr;
   ladder::Settings settings;
 
+  /// Launches the kernel on the stream and returns; throws what Lesson::launch throws.
   void launch(const ladder::Gemm& gemm, cudaStream_t stream) const { lesson->launch(gemm, settings, stream); }
 };
 

@@ -16,10 +16,11 @@ struct NcclError : std::runtime_error {
   NcclError(ncclResult_t code, const char* call);
 };
 
+/// @throws NcclError unless `code` is ncclSuccess
 inline void check_nccl(ncclResult_t code, const char* call) {
   if (code != ncclSuccess) throw NcclError(code, call);
 }
-/// Throws NcclError unless `call` returns ncclSuccess.
+/// check_nccl() for a call of NCCL.
 #define NCCL_CHECK(call) ::lesson07::check_nccl((call), #call)
 
 /// One rank on each of the devices 0 to count - 1.

@@ -21,6 +21,7 @@ const Experiment& allreduce_experiment();
 
 constexpr uint64_t kDataSeed = 7;
 
+/// Ends the test case where there are fewer devices, or none that lesson 06 runs on.
 inline void skip_unless_devices(int count) {
   ladder::testing::skip_unless_runnable(lesson06::lesson());
   if (count_devices() < count) SKIP("needs " << count << " GPUs");
@@ -30,6 +31,7 @@ inline void skip_unless_devices(int count) {
 struct Output {
   std::ostringstream text;
   ladder::ResultFile results;
+  /// Three batches, one sample of each measurement.
   Context context(const ladder::Shape& shape) { return {text, results, shape, 3, 1}; }
 };
 

@@ -19,9 +19,12 @@
 
 namespace lesson07 {
 
-/// pageable: of malloc. registered: the same, pinned afterwards (cudaHostRegister). pinned: of
-/// cudaMallocHost.
-enum class HostMemory { pageable, registered, pinned };
+/// Where host memory comes from.
+enum class HostMemory {
+  pageable,    ///< as malloc gives it
+  registered,  ///< the same, pinned by cudaHostRegister
+  pinned       ///< by cudaMallocHost
+};
 
 std::string name_of(HostMemory memory);
 
@@ -65,6 +68,7 @@ class BatchSlot {
   BatchSlot(const RandomWeights& weights, int rows, HostMemory memory = HostMemory::pinned,
             uint64_t seed = 2);
 
+  /// Each enqueues its step of a batch and returns.
   void upload(cudaStream_t stream);
   void multiply(cudaStream_t stream);
   void download(cudaStream_t stream);
