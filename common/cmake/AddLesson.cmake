@@ -12,7 +12,7 @@
 # It makes the library <name>_lesson, the program <name>, the test programs <name>_test and, on the CPU device,
 # <name>_test_races and <name>_test_asan, on the GPU the tests under compute-sanitizer, and the target diff_MM_NN, which
 # prints what this gemm.cuh changes in that of the lesson before. Where there is a folder `broken`, it makes the programs of
-# the lab as well, see AddBroken.cmake.
+# the lab as well, see AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
 function(add_lesson name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
@@ -39,6 +39,7 @@ function(add_lesson name)
     ladder_add_test(${name}_test_races ${test} FLAVOUR instrumented)
     ladder_add_test(${name}_test_asan ${test} FLAVOUR asan)
   endif()
+  ladder_add_exercises(${name})
 
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
     ladder_add_broken(${name})

@@ -171,6 +171,7 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
 
 int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
   CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
+  app.footer("ladder learn: the exercises; see ladder learn --help");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(app);

@@ -1,0 +1,88 @@
+# A lesson's exercises: what `ladder learn` builds, and tests of the exercises themselves.
+include("${CMAKE_CURRENT_LIST_DIR}/ExerciseMarks.cmake")
+
+add_custom_target(exercises COMMENT "The checks of all exercises")
+
+# A learner's unused variable is no reason not to check what is there.
+add_library(ladder_lenient INTERFACE)
+target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-w>)
+
+# ladder_add_exercises(<NN_name>), called by add_lesson(). Each folder NN_name/exercise/<I_name> holds
+#   starter.cuh    what a learner begins with
+#   solution.cuh   the same outside of the marked lines (ExerciseMarks.cmake)
+#   wrong/*.inc    what the marked lines may look like and must not
+#   check.cu       a program that includes EXERCISE, one of these files, and judges it (common/exercise/check.hpp)
+#   exercise.json  the title; "starter" and "wrong", what the check must say of those files
+#   hints.md       a section for each hint
+# and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
+# The tests have the label `exercise`, and the target `exercises` builds what they run. On the GPU only the solution is
+# tested: what is wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
+function(ladder_add_exercises lesson)
+  string(SUBSTRING ${lesson} 0 2 number)
+  file(GLOB descriptions CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exercise/*/exercise.json")
+  foreach(description IN LISTS descriptions)
+    cmake_path(GET description PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder_name)
+    string(REGEX REPLACE "_.*" "" index ${folder_name})
+    set(id ${number}.${index})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${description}" "${folder}/starter.cuh")
+    file(READ "${description}" json)
+
+    ladder_add_check(exercise_${id} "${folder}" "${folder}/mine.cuh")
+    set_target_properties(exercise_${id} PROPERTIES EXCLUDE_FROM_ALL ON)
+
+    add_test(NAME "exercise ${id}: starter and solution differ only in the marked lines"
+             COMMAND ${CMAKE_COMMAND} -D STARTER=${folder}/starter.cuh -D SOLUTION=${folder}/solution.cuh
+                     -P "${PROJECT_SOURCE_DIR}/common/cmake/ExerciseMarks.cmake")
+    ladder_add_check_test(${id} "${folder}" solution "${folder}/solution.cuh")
+    if(NOT LADDER_CPU_DEVICE)
+      continue()
+    endif()
+
+    string(JSON words GET "${json}" starter)
+    ladder_add_check_test(${id} "${folder}" starter "${folder}/starter.cuh" --starter "${words}")
+
+    ladder_split_at_marks("${folder}/starter.cuh" before after)
+    file(GLOB wrong_files CONFIGURE_DEPENDS "${folder}/wrong/*.inc")
+    list(LENGTH wrong_files count)
+    if(count LESS 3)
+      message(FATAL_ERROR "${folder}: an exercise needs three wrong solutions at least")
+    endif()
+    foreach(wrong_file IN LISTS wrong_files)
+      cmake_path(GET wrong_file STEM wrong)
+      string(JSON words GET "${json}" wrong ${wrong})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${wrong_file}")
+      file(READ "${wrong_file}" lines)
+      set(whole_file "${CMAKE_CURRENT_BINARY_DIR}/exercise/${folder_name}/${wrong}.cuh")
+      file(GENERATE OUTPUT "${whole_file}" CONTENT "${before}${lines}${after}")
+      ladder_add_check_test(${id} "${folder}" ${wrong} "${whole_file}" --wrong "${words}")
+    endforeach()
+  endforeach()
+endfunction()
+
+# ladder_add_check_test(<id> <folder> <variant> <file> [<argument>...])
+function(ladder_add_check_test id folder variant file)
+  ladder_add_check(exercise_${id}_${variant} "${folder}" "${file}")
+  add_dependencies(exercises exercise_${id}_${variant})
+  set(name "exercise ${id}: ${variant}")
+  add_test(NAME "${name}" COMMAND exercise_${id}_${variant} ${ARGN})
+  set_tests_properties("${name}" PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 4)
+  set_property(TEST "${name}" "exercise ${id}: starter and solution differ only in the marked lines"
+               PROPERTY LABELS exercise)
+endfunction()
+
+# ladder_add_check(<target> <folder> <file>): the exercise's check, for one file.
+function(ladder_add_check target folder file)
+  ladder_add_program(${target} SOURCES "${folder}/check.cu" FLAVOUR instrumented LINK ladder_exercise)
+  target_compile_definitions(${target} PRIVATE "EXERCISE=\"${file}\"")
+  # g++ 12 notes that it passes tensor maps to kernels otherwise than g++ 4.5 did.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
+  if(NOT file MATCHES "/(solution|starter)[.]cuh$")
+    target_link_libraries(${target} PRIVATE ladder_lenient)
+  endif()
+  if(NOT LADDER_CPU_DEVICE)
+    # A learner's kernel may wait for what never comes: it gives up instead of hanging.
+    target_compile_definitions(${target} PRIVATE LADDER_BOUNDED_WAITS=1)
+    set_target_properties(${target} PROPERTIES LADDER_MAY_SPILL ON)
+  endif()
+endfunction()

@@ -1,0 +1,37 @@
+# The marked lines of an exercise's file: those between a line `// >>> yours` and a line `// <<<`.
+# Also a program, which fails unless two files are the same outside of them:
+#   cmake -D STARTER=<file> -D SOLUTION=<file> -P ExerciseMarks.cmake
+if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
+endif()
+
+# Sets <before> and <after> to what is in the file up to and from the marks on, marks included.
+function(ladder_split_at_marks file before after)
+  file(READ "${file}" text)
+  foreach(mark IN ITEMS "// >>> yours" "// <<<")
+    string(FIND "${text}" "${mark}" first)
+    string(FIND "${text}" "${mark}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+      message(FATAL_ERROR "${file}: must have one line '${mark}'")
+    endif()
+    list(APPEND places ${first})
+  endforeach()
+  list(GET places 0 begin)
+  list(GET places 1 end)
+  string(LENGTH "// >>> yours\n" length)
+  math(EXPR begin "${begin} + ${length}")
+  string(SUBSTRING "${text}" 0 ${begin} text_before)
+  string(SUBSTRING "${text}" ${end} -1 text_after)
+  set(${before} "${text_before}" PARENT_SCOPE)
+  set(${after} "${text_after}" PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  ladder_split_at_marks("${STARTER}" starter_before starter_after)
+  ladder_split_at_marks("${SOLUTION}" solution_before solution_after)
+  string(STRIP "${starter_after}" starter_after)
+  string(STRIP "${solution_after}" solution_after)
+  if(NOT starter_before STREQUAL solution_before OR NOT starter_after STREQUAL solution_after)
+    message(FATAL_ERROR "${STARTER} and ${SOLUTION} differ outside of the marked lines")
+  endif()
+endif()

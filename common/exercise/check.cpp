@@ -1,0 +1,98 @@
+/// @file
+/// Running a learner's kernel in many ways.
+#include "common/exercise/check.hpp"
+
+#include <iostream>
+
+#include "common/host/device.hpp"
+#include "common/host/program.hpp"
+#include "common/testing/schedules.hpp"
+
+namespace ladder::exercise {
+namespace {
+
+constexpr int kRandomSeeds = 4;
+constexpr int kExitCannotRun = 4;
+
+Execution execution(bool check_races) {
+  Execution execution;
+  execution.check_races = check_races && on_cpu_device();
+  return execution;
+}
+
+struct Verdict {
+  bool right = true;
+  bool is_sentence = false;  ///< else the text is a report of the device
+  std::string text;
+};
+
+Verdict judge(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const NotYet& not_yet) {
+    return {false, true, not_yet.what()};
+  } catch (const std::exception& failure) {  // the device says which rule is broken
+    return {false, false, failure.what()};
+  }
+  return {};
+}
+
+/// The test of a file that must fail in a way that is known.
+int expect_failure(const Verdict& verdict, const std::string& how, const std::string& words) {
+  std::string complaint;
+  if (verdict.right)
+    complaint = "the check accepts it";
+  else if (verdict.text.find(words) == std::string::npos)
+    complaint = "the check does not say '" + words + "'";
+  else if (how == "--starter" && (!verdict.is_sentence || verdict.text.find('\n') != std::string::npos))
+    complaint = "the check says more than one sentence";
+  std::cout << verdict.text << "\n";
+  if (complaint.empty()) return kExitOk;
+  std::cerr << "error: " << complaint << "\n";
+  return kExitFailure;
+}
+
+}  // namespace
+
+void expect(bool holds, const std::string& sentence) {
+  if (!holds) throw NotYet(sentence);
+}
+
+void on_every_schedule(const std::function<void()>& body) {
+  for (const std::string& schedule : testing::test_schedules(kRandomSeeds)) {
+    use_schedule(execution(true), schedule);
+    try {
+      body();
+    } catch (const NotYet& not_yet) {
+      throw NotYet(not_yet.what() + (schedule.empty() ? "" : " (schedule " + schedule + ")"));
+    }
+  }
+}
+
+std::optional<LaunchCounters> counted(const std::function<void()>& body) {
+  use_schedule(execution(false), "");
+  body();
+  return last_launch_counters();
+}
+
+int run_check(int argc, char** argv, const std::function<void()>& check, int compute_capability) {
+  return run_program("check", [&] {
+    try {
+      require_device();
+    } catch (const BadInput& none) {
+      std::cout << none.what() << "\n";
+      return kExitCannotRun;
+    }
+    if (!on_cpu_device() && device_info().compute_capability < compute_capability) {
+      std::cout << "needs a GPU of compute capability " << compute_capability / 10 << "."
+                << compute_capability % 10 << " or later\n";
+      return kExitCannotRun;
+    }
+    const Verdict verdict = judge(check);
+    if (argc == 3) return expect_failure(verdict, argv[1], argv[2]);
+    std::cout << (verdict.right ? "right" : "not yet: " + verdict.text) << std::endl;
+    return verdict.right ? kExitOk : kExitFailure;
+  });
+}
+
+}  // namespace ladder::exercise

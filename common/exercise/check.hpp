@@ -1,0 +1,113 @@
+/// @file
+/// What the checks of exercises share: running a learner's kernel in many ways, and saying in one sentence
+/// what is not right yet.
+#pragma once
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/host/bf16.hpp"
+#include "common/host/device_buffer.hpp"
+#include "common/host/execution.hpp"
+
+namespace ladder::exercise {
+
+/// The kernel is not right yet; what() is one sentence that says what to look at.
+struct NotYet : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// @throws NotYet with `sentence` unless `holds`
+void expect(bool holds, const std::string& sentence);
+
+/// Calls `body` by each of the CPU device's fixed schedules and by some random ones, with races checked; on
+/// the GPU, once. @throws NotYet of the first that fails, with the name of its schedule
+void on_every_schedule(const std::function<void()>& body);
+
+/// Calls `body`, and returns what its last launch did: how speed is judged. Nothing on the GPU, which does
+/// not count.
+std::optional<LaunchCounters> counted(const std::function<void()>& body);
+
+/// All that main() of a check does. With arguments it is the test of a file that must fail:
+///   --starter TEXT  the check must fail with one sentence that contains TEXT
+///   --wrong TEXT    the check must fail, and what it says contain TEXT
+/// @param compute_capability of the oldest GPU that can run the kernel, for example 80
+/// @returns the exit code: 0; 1 where it is not as it must be; 4 where there is no GPU to run on
+int run_check(int argc, char** argv, const std::function<void()>& check, int compute_capability = 80);
+
+inline float to_float(float value) { return value; }
+inline float to_float(__nv_bfloat16 value) { return ladder::to_float(value); }
+
+/// What a kernel writes: `size` elements in device memory, and some behind them that it must leave alone.
+/// T is float or __nv_bfloat16.
+template <class T>
+class Output {
+ public:
+  /// @param name what messages call it, for example "C". @param columns of a row-major matrix; 0 for a vector
+  Output(std::string name, size_t size, size_t columns = 0)
+      : name_(std::move(name)), size_(size), columns_(columns), memory_(untouched(size + kBehind)) {}
+
+  T* data() { return memory_.data(); }
+
+  /// @throws NotYet unless every element differs by at most `tolerance` from what it must be
+  void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {
+    const std::vector<T> got = download(memory_.data(), size_ + kBehind);
+    size_t written = 0;
+    for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
+    expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
+    for (size_t i = size_; i < got.size(); ++i)
+      expect(!is_written(got[i]), "memory behind " + name_ + " was overwritten, " +
+                                      std::to_string(i - size_) +
+                                      " elements after its end: which threads must write nothing?");
+    for (size_t i = 0; i < size_; ++i) {
+      expect(is_written(got[i]), place(i) + " was never written");
+      const float value = to_float(got[i]), right = to_float(expected[i]);
+      if (std::abs(value - right) <= tolerance) continue;  // never true for NaN
+      std::ostringstream sentence;
+      sentence << place(i) << " is " << value << ", must be " << right;
+      throw NotYet(sentence.str());
+    }
+  }
+
+ private:
+  static constexpr size_t kBehind = 1024;
+  static constexpr unsigned char kUntouched = 0xff;  // in every byte: a NaN that arithmetic does not make
+
+  static std::vector<T> untouched(size_t size) {
+    std::vector<T> values(size);
+    std::memset(static_cast<void*>(values.data()), kUntouched, size * sizeof(T));
+    return values;
+  }
+  static bool is_written(const T& value) {
+    static const T never = untouched(1).front();
+    return std::memcmp(&value, &never, sizeof(T)) != 0;
+  }
+  std::string place(size_t i) const {
+    if (columns_ == 0) return "element " + std::to_string(i) + " of " + name_;
+    return "row " + std::to_string(i / columns_) + ", column " + std::to_string(i % columns_) + " of " +
+           name_;
+  }
+
+  std::string name_;
+  size_t size_, columns_;
+  DeviceBuffer<T> memory_;
+};
+
+/// Small integers from -4 to 4, different from place to place: sums of products of them are exact.
+template <class T>
+std::vector<T> small_integers(size_t size, unsigned seed) {
+  std::vector<T> values(size);
+  uint32_t state = 2654435761u * (seed + 1);
+  for (T& value : values) {
+    state = 1664525u * state + 1013904223u;
+    value = T(static_cast<float>(static_cast<int>(state >> 24) % 9 - 4));
+  }
+  return values;
+}
+
+}  // namespace ladder::exercise

@@ -1,0 +1,31 @@
+/// @file
+/// `ladder learn`: leads a learner through the exercises. See `ladder learn --help`.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <ostream>
+
+#include "common/exercise/exercises.hpp"
+
+namespace ladder {
+
+/// Where a learner works.
+struct Workshop {
+  std::filesystem::path root;        ///< the source tree with the lessons
+  std::filesystem::path state_file;  ///< what is done
+  /// Builds the check of an exercise with the learner's file, and runs it; both print.
+  /// @returns whether the file is right
+  std::function<bool(const Exercise&)> check;
+};
+
+/// The source tree and the build directory that this program was made in.
+Workshop this_workshop();
+
+/// Runs a command of a shell with its output in `log`, and returns its exit code.
+int run_command(const std::string& command, const std::filesystem::path& log);
+
+/// All that `ladder learn` does; argv[0] is the word "learn".
+/// @returns the exit code: 0; 1 where a check fails; 2 for bad input, after one line on stderr
+int run_learn(const Workshop& workshop, std::ostream& out, int argc, char** argv);
+
+}  // namespace ladder
