@@ -1,0 +1,23 @@
+/// @file
+/// Exercise 01.2: any number of elements with any number of threads.
+///
+/// A grid as large as the problem is one way to cover it. Here the grid is given: write the loop with which
+/// its threads cover n elements, whether those are more than the threads, fewer, or no multiple of them.
+#pragma once
+#include "common/host/launch.cuh"
+
+namespace exercise {
+
+/// y[i] = max(x[i], 0) for 0 <= i < n. x and y are in device memory.
+__global__ void relu(const float* x, float* y, const int n) {
+  // >>> yours
+  const int stride = gridDim.x * blockDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) y[i] = x[i] > 0 ? x[i] : 0;
+  // <<<
+}
+
+inline void launch_relu(const float* x, float* y, int n, int blocks, int threads) {
+  ladder::launch(relu, {.name = "grid_stride", .grid = dim3(blocks), .block = dim3(threads)}, x, y, n);
+}
+
+}  // namespace exercise
