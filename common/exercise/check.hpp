@@ -64,8 +64,8 @@ class Output {
       expect(!is_written(got[i]), "memory behind " + name_ + " was overwritten, " +
                                       std::to_string(i - size_) +
                                       " elements after its end: which threads must write nothing?");
+    for (size_t i = 0; i < size_; ++i) expect(is_written(got[i]), place(i) + " was never written");
     for (size_t i = 0; i < size_; ++i) {
-      expect(is_written(got[i]), place(i) + " was never written");
       const float value = to_float(got[i]), right = to_float(expected[i]);
       if (std::abs(value - right) <= tolerance) continue;  // never true for NaN
       std::ostringstream sentence;
@@ -75,7 +75,7 @@ class Output {
   }
 
  private:
-  static constexpr size_t kBehind = 1024;
+  static constexpr size_t kBehind = 16384;
   static constexpr unsigned char kUntouched = 0xff;  // in every byte: a NaN that arithmetic does not make
 
   static std::vector<T> untouched(size_t size) {
