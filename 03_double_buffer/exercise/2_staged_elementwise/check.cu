@@ -1,0 +1,47 @@
+/// @file
+/// The check of exercise 03.2: ragged ends, blocks of any size, negative numbers in all places; and copies
+/// that overlap.
+#include EXERCISE
+
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using ladder::exercise::expect, ladder::exercise::small_integers;
+
+/// @throws NotYet unless out is right
+void run(int n, int blocks, int threads) {
+  constexpr float kScale = 0.5f;
+  const auto q = small_integers<float>(n, 1), k = small_integers<float>(n, 2),
+             v = small_integers<float>(n, 3);
+  std::vector<float> expected;
+  for (int i = 0; i < n; ++i) expected.push_back(std::max((q[i] * k[i]) * kScale, 0.0f) * v[i]);
+  const ladder::DeviceBuffer<float> q_device(q), k_device(k), v_device(v);
+  ladder::exercise::Output<float> out("out", n);
+  exercise::launch_staged(q_device.data(), k_device.data(), v_device.data(), out.data(), kScale, n, blocks,
+                          threads);
+  out.expect_equal(expected);
+}
+
+void check() {
+  struct Grid {
+    int blocks, threads;
+  };
+  for (const Grid grid : {Grid{1, 64}, Grid{2, 96}, Grid{3, 33}, Grid{1, 512}})
+    for (const int n : {300, 1})
+      ladder::exercise::on_every_schedule([&] { run(n, grid.blocks, grid.threads); });
+  constexpr int kThreads = 32, kRounds = 32,
+                kLatency = 700;  // cycles of the CPU device's clock that a copy takes
+  const auto counters = ladder::exercise::counted([&] { run(kRounds * kThreads, 1, kThreads); });
+  if (!counters) return;
+  expect(counters->async_copies > 0,
+         "out is right, but nothing was copied asynchronously: start the next copies first");
+  expect(counters->cycles < 0.75 * kRounds * kLatency,
+         "out is right, but " + std::to_string(kRounds) + " rounds take " +
+             std::to_string(static_cast<int>(counters->cycles)) + " cycles, and a copy alone " +
+             std::to_string(kLatency) + ": which batches are on their way while you compute?");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }
