@@ -69,14 +69,19 @@ class Output {
       const float value = to_float(got[i]), right = to_float(expected[i]);
       if (std::abs(value - right) <= tolerance) continue;  // never true for NaN
       std::ostringstream sentence;
-      sentence << place(i) << " is " << value << ", must be " << right;
+      sentence << place(i) << " is ";
+      if (std::isnan(value))
+        sentence << "NaN, as memory is that nobody has written yet";
+      else
+        sentence << value;
+      sentence << ", must be " << right;
       throw NotYet(sentence.str());
     }
   }
 
  private:
   static constexpr size_t kBehind = 16384;
-  static constexpr unsigned char kUntouched = 0xff;  // in every byte: a NaN that arithmetic does not make
+  static constexpr unsigned char kUntouched = 0xfe;  // in every byte: a number that no result is
 
   static std::vector<T> untouched(size_t size) {
     std::vector<T> values(size);
