@@ -27,7 +27,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  const Order order{std::stoi(settings.at("group")), /*turns=*/true, /*begins_early=*/false};
+  const Order order{std::stoi(settings.at("group")), /*turns=*/true, /*begins_early=*/false, /*spare_sms=*/0};
   visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, stream); });
 }
 
