@@ -139,7 +139,7 @@ TEST_CASE("any call that fails ends the run with its error, and nothing leaks") 
   const std::string function =
       GENERATE("cudaMallocFromPoolAsync", "cudaMemcpyAsync", "cudaFreeAsync", "cudaLaunchHostFunc",
                "cudaStreamWaitEvent", "cudaStreamSynchronize", "cudaEventRecord", "cudaMalloc",
-               "cudaMallocHost", "cudaStreamCreate", "cudaMemPoolCreate", "cudaMemPoolSetAttribute");
+               "cudaMallocHost", "cudaStreamCreateWithFlags", "cudaMemPoolCreate", "cudaMemPoolSetAttribute");
   const int nth = GENERATE(1, 2, 5);
   CAPTURE(function, nth);
   for_each_schedule(
