@@ -3,8 +3,7 @@
 ///
 /// Added since 05: kClusterM blocks, one below the other, need the same tile of B: each loads a part of it
 /// and multicasts that part to all. kClusterK blocks split the K steps of one tile of C, and add up their
-/// partial sums through each other's shared memory. The tile is a choice now, and so is where a kernel begins
-/// and which way it walks along K.
+/// partial sums through each other's shared memory. Tile, begin of a launch and way along K are choices now.
 #pragma once
 #include "06_clusters_dsmem/plan.hpp"
 #include "06_clusters_dsmem/shape.cuh"
