@@ -28,8 +28,9 @@ struct Batches {
 
   int count() const { return static_cast<int>(rows.size()); }
   int most_rows() const;
-  /// Of A_b, and of C_b.
+  /// Of A_b.
   size_t a_elements(int batch) const { return size_t(rows[batch]) * k; }
+  /// Of C_b.
   size_t c_elements(int batch) const { return size_t(rows[batch]) * n; }
   /// Sums over all batches.
   double total_rows() const;

@@ -29,10 +29,10 @@ def sources():
 
 
 def pages():
-    """Every page of the repository but those of the machinery itself."""
+    """Every page of the repository but those of the machinery itself, and hints that `ladder learn` gives one by one."""
     folders = lessons() + [ROOT / folder for folder in PAGE_FOLDERS]
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    return found + sorted(page for folder in folders for page in folder.rglob("*.md"))
+    return found + sorted(page for folder in folders for page in folder.rglob("*.md") if page.name != "hints.md")
 
 
 class Reference:
