@@ -292,6 +292,14 @@ __global__ void copy_chunks(const float4* in) {
   __pipeline_wait_prior(0);
 }
 
+/// The same with loads and stores, and back by columns: each warp reads a column.
+__global__ void transpose_chunks(const float4* in, float4* out) {
+  auto& chunks = ladder::shared_storage<Chunks>();
+  chunks.values[threadIdx.y][threadIdx.x] = in[threadIdx.y * kEdge + threadIdx.x];
+  __syncthreads();
+  out[threadIdx.y * kEdge + threadIdx.x] = chunks.values[threadIdx.x][threadIdx.y];
+}
+
 }  // namespace
 
 TEST_CASE("this program is instrumented") { REQUIRE(cpu_device::instrumented()); }
@@ -355,6 +363,17 @@ TEST_CASE("the conflicts of cp.async do not depend on the order in which lanes r
     CHECK(counters.global_read_sectors == kEdge * 16);
   }
   schedule = {};
+}
+
+// Compilers copy a struct by one wide access, or by memcpy().
+TEST_CASE("a struct that is assigned is an access") {
+  Matrix in(kEdge * kEdge * 4), out(kEdge * kEdge * 4);
+  const Counters counters = count(transpose_chunks, 1, sizeof(Chunks), reinterpret_cast<float4*>(in.data()),
+                                  reinterpret_cast<float4*>(out.data()));
+  CHECK(counters.global_bytes_read == kEdge * kEdge * 16);
+  CHECK(counters.global_write_sectors == kEdge * 16);
+  CHECK(counters.shared_bytes_written == kEdge * kEdge * 16);
+  CHECK(counters.bank_conflicts == kEdge * (32 - 4));
 }
 
 TEST_CASE("without the option plain accesses are not counted") {
