@@ -3,7 +3,6 @@
 A detector is a function (programs, mistake) -> Finding, where `programs` says where the lab's programs are. Given a
 mistake whose name is empty it judges the right program, with the mistake's arguments.
 """
-import concurrent.futures
 import dataclasses
 import json
 import os
@@ -18,6 +17,7 @@ import time
 from mistakes import BadInput
 
 CAUGHT, MISSED, HANG = "caught", "missed", "hang"
+BROKEN = "broken"  # the tool failed: nothing is known of the program
 # A counter or a time that grows by less is no finding.
 GROWS_BY = 1.1
 SLOWER_BY = 1.03
@@ -38,7 +38,7 @@ class Programs:
 @dataclasses.dataclass
 class Finding:
     """What a detector says of a program."""
-    outcome: str       # caught, missed or hang
+    outcome: str       # caught, missed, hang or broken
     message: str = ""  # its first lines
     seconds: float = 0  # of processor time, of all its runs
     output: str = ""   # all it said
@@ -154,13 +154,17 @@ CPU_DETECTORS = {
 
 # --- The GPU ------------------------------------------------------------------------------------------------------------
 
-GPU_LIMIT_S, TOOL_LIMIT_S, TIMING_LIMIT_S = 12, 15, 40
+GPU_LIMIT_S, TOOL_LIMIT_S, TIMING_LIMIT_S = 12, 15, 15
 # Many tiles for each block, and many more K steps than slots.
 LARGER_SHAPE = "4096x4608x1152"
 BRIEFLY = ("--rounds", "1", "--sample-ms", "1")
 TIMED_SIZE = "4096"
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+TOOL_TRIES = 2
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
+# What a tool says when it could not do its work. It may still end with a summary, which counts these lines too.
+TOOL_FAILED = re.compile(r"Internal Sanitizer Error.*|.*out of memory.*|.*process didn't terminate successfully.*",
+                         re.IGNORECASE)
 REMARK = re.compile(r"^.*\((C75\d\d)\).*$|^.*[Ww]arning.*$", re.MULTILINE)
 SPILLED = re.compile(r"(\d+) bytes spill stores")
 
@@ -204,21 +208,32 @@ def gpu_result(programs, mistake):
     return finding
 
 
+def judged_tool(ran):
+    """Of a tool of compute-sanitizer: broken if it failed itself, else caught if its summary counts errors."""
+    if ran.timed_out:
+        return Finding(HANG, "", ran.seconds, ran.output)
+    failed, summary = TOOL_FAILED.search(ran.output), SUMMARY.search(ran.output)
+    if failed or not summary or ran.status < 0:
+        words = failed[0].lstrip("= ") if failed else " ".join(ran.output.split())[-300:] or "no output"
+        why = "" if failed else f"ended by signal {-ran.status}: " if ran.status < 0 else "no summary: "
+        return Finding(BROKEN, f"the tool failed: {why}{words}"[:400], ran.seconds, ran.output)
+    said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
+    lines = [line for line in said if line and "COMPUTE-SANITIZER" not in line]
+    caught = int(summary[1]) > 0
+    return Finding(CAUGHT if caught else MISSED,
+                   f"{summary[1]} errors: {' '.join(lines)}"[:400] if caught else "", ran.seconds, ran.output)
+
+
 def sanitizer(tool):
-    """The detector that runs the program under a tool of compute-sanitizer."""
+    """The detector that runs the program under a tool of compute-sanitizer, once more if the tool fails."""
     def detect(programs, mistake):
-        ran = run([programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name", "kernel_substring=lesson",
-                   str(programs.path(mistake)), *mistake.run, *BRIEFLY], TOOL_LIMIT_S)
-        summary = SUMMARY.search(ran.output)
-        if ran.timed_out:
-            return Finding(HANG, "", ran.seconds, ran.output)
-        if not summary:
-            raise BadInput(f"{tool} of {programs.path(mistake)} printed no summary: {ran.output[-300:]}")
-        said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
-        lines = [line for line in said if line and "COMPUTE-SANITIZER" not in line]
-        caught = int(summary[1]) > 0
-        return Finding(CAUGHT if caught else MISSED,
-                       f"{summary[1]} errors: {' '.join(lines)}"[:400] if caught else "", ran.seconds, ran.output)
+        for _ in range(TOOL_TRIES):
+            finding = judged_tool(run([programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name",
+                                       "kernel_substring=lesson", str(programs.path(mistake)), *mistake.run, *BRIEFLY],
+                                      TOOL_LIMIT_S))
+            if finding.outcome != BROKEN:
+                break
+        return finding
     return detect
 
 
@@ -255,6 +270,9 @@ GPU_DETECTORS = {
     "compiler": compiler,
     "timing": timing,
 }
+# How long each may take at most, in seconds.
+GPU_MOST_S = {"result": GPU_LIMIT_S, **{tool: TOOL_TRIES * TOOL_LIMIT_S for tool in TOOLS}, "bounded": TOOL_LIMIT_S,
+              "compiler": 0, "timing": 4 * TIMING_LIMIT_S}
 
 
 def detectors_for(kind, device):
@@ -266,15 +284,17 @@ def detectors_for(kind, device):
     return [name for name in GPU_DETECTORS if (name == "timing") <= (kind == "performance")]
 
 
-def findings_for(mistake, programs, device, names):
-    """A finding by each detector named. On the GPU all but the clock work side by side: most of their time is their
-    start."""
+def findings_for(mistake, programs, device, names, end=None):
+    """A finding by each detector named, one after the other: beside another program a tool of compute-sanitizer may lack
+    the memory of the GPU, and the clock counts what others do. On the GPU none begins that may take until after `end`,
+    of time.monotonic()."""
     detectors = CPU_DETECTORS if device == "cpu" else GPU_DETECTORS
-    # A compiler without the runtime library of AddressSanitizer builds no such programs.
-    names = [name for name in names if name != "asan" or programs.path(mistake, "_asan").exists()]
-    alone = [name for name in names if device == "cpu" or name == "timing"]
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        running = {name: pool.submit(detectors[name], programs, mistake) for name in names if name not in alone}
-        findings = {name: result.result() for name, result in running.items()}
-    findings.update({name: detectors[name](programs, mistake) for name in alone})
-    return {name: findings[name] for name in names}
+    findings = {}
+    for name in names:
+        # A compiler without the runtime library of AddressSanitizer builds no such programs.
+        if name == "asan" and not programs.path(mistake, "_asan").exists():
+            continue
+        if end is not None and time.monotonic() + GPU_MOST_S[name] > end:
+            break
+        findings[name] = detectors[name](programs, mistake)
+    return findings

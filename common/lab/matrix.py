@@ -2,16 +2,18 @@
 """Which detector notices which planted mistake? Runs the lab's broken and right programs under every detector.
 
     matrix.py --programs build-cpu/bin                      the CPU device: prints a table
-    matrix.py --programs ... --json FILE                    and writes it, beside what the file has of other lessons
+    matrix.py --programs ... --json FILE                    and writes it, row by row, beside what the file has of other
+                                                            lessons; with --continue only what the file lacks is run
     matrix.py --programs ... --check FILE                   and compares it with a recorded one; exit code 1 if it differs
     matrix.py --programs ... --bar                          and demands what docs/lab.md promises; exit code 1 if not kept
     matrix.py --programs ... --seeds 100                    the right programs alone, on so many random schedules, with
                                                             race checks; exit code 1 if there is an alarm
-    matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin        the GPU
+    matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin        the GPU; with --budget-s N
+                                                            it ends before N seconds; exit code 1 if something is left
 
 The programs are those of the target `lab`. Every run is bounded in time. `caught`: the detector complained; `missed`: it
-did not; `hang`: the program had to be killed. Of right programs, which are run with the arguments of every mistake,
-`caught` means a false alarm. Exit code 2: bad input, one line.
+did not; `hang`: the program had to be killed; `broken`: the detector failed itself, twice. Of right programs, which are
+run with the arguments of every mistake, `caught` means a false alarm. Exit code 2: bad input, one line.
 """
 import argparse
 import concurrent.futures
@@ -24,10 +26,11 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
-from detectors import (CAUGHT, CPU_DETECTORS, GPU_DETECTORS, HANG, Programs, detectors_for,  # noqa: E402
-                       findings_for, judged, run)
+from detectors import (CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S, HANG, Finding, Programs,  # noqa: E402
+                       detectors_for, findings_for, judged, run)
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
 # The bar of the CPU device.
@@ -45,12 +48,51 @@ def right_twins(mistakes):
     return list(twins.values())
 
 
-def run_all(mistakes, programs, device, jobs):
-    """[(mistake, its findings by detector)], in the order given."""
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(findings_for, mistake, programs, device, detectors_for(mistake.kind, device))
-                   for mistake in mistakes]
-        return [(mistake, result.result()) for mistake, result in zip(mistakes, running)]
+def unknown_of(mistake, findings, device):
+    """The detectors that are worth a try and have not been run."""
+    return [name for name in detectors_for(mistake.kind, device) if name not in findings]
+
+
+def run_all(mistakes, programs, arguments, known, end=None):
+    """[(mistake, its findings by detector)], in the order given. What is known is not run again; the file is written
+    whenever a row ends, and nothing begins that may take until after `end`, of time.monotonic()."""
+    head = head_of(arguments) if arguments.json else {}
+    found = {mistake: dict(known.get(key_of(mistake), {})) for mistake in mistakes}
+    begin = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        running = {pool.submit(findings_for, mistake, programs, arguments.device, names, end): mistake
+                   for mistake in mistakes if (names := unknown_of(mistake, found[mistake], arguments.device))}
+        try:
+            for count, done in enumerate(concurrent.futures.as_completed(running), 1):
+                found[running[done]].update(done.result())
+                if arguments.json and done.result():
+                    write_json(arguments.json, list(found.items()), head)
+                if arguments.device == "gpu" and done.result():
+                    print(f"{count} of {len(running)}, {time.monotonic() - begin:.0f} s: {title(running[done])}", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return list(found.items())
+
+
+# --- How long it takes ---------------------------------------------------------------------------------------------------
+
+def left_of(found, device):
+    """{lesson's number: [(mistake, the detectors that have not been run)]}"""
+    left = {}
+    for mistake, findings in found:
+        if names := unknown_of(mistake, findings, device):
+            left.setdefault(mistake.number, []).append((mistake, names))
+    return left
+
+
+def print_plan(left):
+    """What is to be run on the GPU, and how long it may take if every run lasts until it is killed."""
+    for number, rows in left.items():
+        names = [name for _, names in rows for name in names]
+        print(f"lesson {number}: {len(rows)} programs, {len(names)} findings, "
+              f"at most {sum(GPU_MOST_S[name] for name in names)} s")
+    sys.stdout.flush()
 
 
 # --- What is printed ----------------------------------------------------------------------------------------------------
@@ -95,15 +137,20 @@ def versions(device, sanitizer):
             "compute-sanitizer": output_of(sanitizer, "--version").splitlines()[-1]}
 
 
-def as_json(found):
-    rows = []
-    for mistake, findings in found:
-        row = {"lesson": mistake.lesson, "name": mistake.name, "kind": mistake.kind, "mistake": mistake.mistake,
-               "run": " ".join(mistake.run), "notice": mistake.notice}
-        if not mistake.name:
-            row = {"lesson": mistake.lesson, "run": row["run"]}
-        rows.append({**row, "findings": {name: finding.as_json() for name, finding in findings.items()}})
-    return rows
+def key_of(mistake):
+    return mistake.lesson, mistake.name, " ".join(mistake.run)
+
+
+def key_of_row(row):
+    return row["lesson"], row.get("name", ""), row["run"]
+
+
+def as_json(mistake, findings):
+    row = {"lesson": mistake.lesson, "name": mistake.name, "kind": mistake.kind, "mistake": mistake.mistake,
+           "run": " ".join(mistake.run), "notice": mistake.notice}
+    if not mistake.name:
+        row = {"lesson": mistake.lesson, "run": row["run"]}
+    return {**row, "findings": {name: finding.as_json() for name, finding in findings.items()}}
 
 
 def read_json(path):
@@ -113,36 +160,54 @@ def read_json(path):
         raise BadInput(f"{path}: {error}") from error
 
 
-def write_json(path, found, right, arguments):
-    """Rows that the file has of lessons that were not run now are kept."""
-    rows = {"mistakes": as_json(found), "right": as_json(right)}
-    if path.exists():
-        now = {mistake.lesson for mistake, _ in found + right}
-        old = read_json(path)
-        for key, new in rows.items():
-            rows[key] = sorted([row for row in old[key] if row["lesson"] not in now] + new, key=lambda row: row["lesson"])
-    head = {"date": today(), "commit": arguments.commit or commit(), **versions(arguments.device, arguments.sanitizer)}
+def recorded_findings(path, arguments):
+    """{key: its findings by detector} of a file that a run before this one left."""
+    if not path.exists():
+        return {}
+    old = read_json(path)
+    recorded_with, now = old["commit"], arguments.commit or commit()
+    if recorded_with != now:
+        raise BadInput(f"--continue {path}: was recorded with commit {recorded_with}, and this is {now}")
+    return {key_of_row(row): {name: Finding(finding["outcome"], finding.get("message", ""), finding["seconds"])
+                              for name, finding in row["findings"].items()}
+            for row in old["mistakes"] + old["right"]}
+
+
+def head_of(arguments):
+    return {"date": today(), "commit": arguments.commit or commit(), **versions(arguments.device, arguments.sanitizer)}
+
+
+def write_json(path, found, head):
+    """Rows that the file has of lessons that are not run now are kept."""
+    old = read_json(path) if path.exists() else {"mistakes": [], "right": []}
+    now = {mistake.lesson for mistake, _ in found}
+    rows = {}
+    for key, is_right in (("mistakes", False), ("right", True)):
+        new = [as_json(mistake, findings) for mistake, findings in found if findings and is_right == (not mistake.name)]
+        rows[key] = sorted([row for row in old[key] if row["lesson"] not in now] + new, key=lambda row: row["lesson"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**head, **rows}, indent=1) + "\n", encoding="utf-8")
+    # Not in place: who is killed while writing leaves the file as it was.
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(json.dumps({**head, **rows}, indent=1) + "\n", encoding="utf-8")
+    unfinished.replace(path)
 
 
 # --- What is demanded ---------------------------------------------------------------------------------------------------
 
-def differences(found, right, path):
+def differences(found, path):
     """How the outcomes differ from those of a recorded file."""
     old = read_json(path)
-    for key, rows in (("mistakes", as_json(found)), ("right", as_json(right))):
-        recorded = {(row["lesson"], row.get("name"), row["run"]): row["findings"] for row in old[key]}
-        for row in rows:
-            name = f"{row['lesson']} {row.get('name', 'right')} {row['run']}"
-            before = recorded.get((row["lesson"], row.get("name"), row["run"]))
-            if before is None:
-                yield f"{name}: not in {path}"
-                continue
-            for detector, finding in row["findings"].items():
-                was = before.get(detector, {}).get("outcome", "not run")
-                if was != finding["outcome"]:
-                    yield f"{name}: {detector}: {finding['outcome']}, but {was} in {path}"
+    recorded = {key_of_row(row): row["findings"] for row in old["mistakes"] + old["right"]}
+    for mistake, findings in found:
+        name = f"{mistake.lesson} {mistake.name or 'right'} {' '.join(mistake.run)}"
+        before = recorded.get(key_of(mistake))
+        if before is None:
+            yield f"{name}: not in {path}"
+            continue
+        for detector, finding in findings.items():
+            was = before.get(detector, {}).get("outcome", "not run")
+            if was != finding.outcome:
+                yield f"{name}: {detector}: {finding.outcome}, but {was} in {path}"
 
 
 def complaints(mistake, findings):
@@ -191,6 +256,9 @@ def parse_arguments():
     parser.add_argument("--only", metavar="NAME", help="only mistakes of this name")
     parser.add_argument("--patches", metavar="FOLDER", help="take the mistakes from FOLDER/NN_name/, as mutate.py does")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="run only what the file of --json lacks")
+    parser.add_argument("--budget-s", type=float, metavar="N",
+                        help="end before so many seconds, and say what is left (GPU)")
     parser.add_argument("--check", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--commit", metavar="NAME", help="what the file says it was recorded with (default: git's)")
     parser.add_argument("--bar", action="store_true")
@@ -204,27 +272,35 @@ def main():
     arguments = parse_arguments()
     if arguments.device == "gpu" and not arguments.debug_programs:
         raise BadInput("--device gpu: needs --debug-programs")
+    if arguments.budget_s is not None and arguments.device == "cpu":
+        raise BadInput("--budget-s: only with --device gpu")
+    if arguments.go_on and not arguments.json:
+        raise BadInput("--continue: needs --json")
+    end = None if arguments.budget_s is None else time.monotonic() + arguments.budget_s
     numbers = [number for number in arguments.lessons.split(",") if number]
     mistakes = [mistake for mistake in read_mistakes(numbers, arguments.patches)
                 if arguments.only in (None, mistake.name)]
     if not mistakes:
         raise BadInput(f"--only {arguments.only}: no such mistake")
     programs = Programs(arguments.programs, arguments.debug_programs, arguments.sanitizer)
-    jobs = arguments.jobs or (1 if arguments.device == "gpu" else os.cpu_count())
+    arguments.jobs = arguments.jobs or (1 if arguments.device == "gpu" else os.cpu_count())
     if arguments.seeds:
-        alarms, runs = alarms_of_seeds(mistakes, programs, arguments.seeds, jobs)
+        alarms, runs = alarms_of_seeds(mistakes, programs, arguments.seeds, arguments.jobs)
         print("\n".join(alarms + [f"{runs} runs of right programs, {len(alarms)} false alarms"]))
         return 1 if alarms else 0
 
-    right = run_all(right_twins(mistakes), programs, arguments.device, jobs)
-    found = run_all(mistakes, programs, arguments.device, jobs)
-    names = list(CPU_DETECTORS if arguments.device == "cpu" else GPU_DETECTORS)
-    print_table(found + right, names)
-    if arguments.json:
-        write_json(arguments.json, found, right, arguments)
-    complained = list(differences(found, right, arguments.check)) if arguments.check else []
+    known = recorded_findings(arguments.json, arguments) if arguments.go_on else {}
+    asked = sorted(mistakes + right_twins(mistakes), key=lambda mistake: mistake.lesson)
+    if arguments.device == "gpu":
+        print_plan(left_of([(mistake, known.get(key_of(mistake), {})) for mistake in asked], arguments.device))
+    found = run_all(asked, programs, arguments, known, end)
+    print_table(found, list(CPU_DETECTORS if arguments.device == "cpu" else GPU_DETECTORS))
+    complained = list(differences(found, arguments.check)) if arguments.check else []
+    if end is not None and (left := left_of(found, arguments.device)):
+        names = ", ".join(title(mistake) for rows in left.values() for mistake, _ in rows)
+        complained.append(f"left after {arguments.budget_s:.0f} s: {names}")
     if arguments.bar:
-        complained += [line for mistake, findings in found + right for line in complaints(mistake, findings)]
+        complained += [line for mistake, findings in found for line in complaints(mistake, findings)]
     for line in complained:
         print(line)
     return 1 if complained else 0

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Records the GPU's half of the lab's matrix in docs/results/lab, from where docs/lab.md is generated.
 #
-#   common/lab/record_gpu.sh build           builds the lab's programs twice, as they are and with bounded waits
-#   common/lab/record_gpu.sh run 02,03,04    runs the matrix of these lessons; rows of others in today's file are kept
+#   common/lab/record_gpu.sh build              builds the lab's programs twice, as they are and with bounded waits
+#   common/lab/record_gpu.sh run 02,03,04       runs the matrix of these lessons; rows of others in today's file are kept
+#   common/lab/record_gpu.sh run 02,03,04 500   the same, but ends before 500 seconds and says what is left; exit code 1
+#                                               if something is
 #
-# Each step takes some minutes on a machine with 16 cores. Needs nvcc, git, python3 and a Hopper GPU. LADDER_COMMIT names
-# the commit where git cannot. Afterwards: common/results/page_tables.py brings the page up to date.
+# A run adds to today's file what it lacks, so that one that was stopped, or killed, is continued by the same command. It
+# says first how long it may take. Needs nvcc, git, python3 and a Hopper GPU. LADDER_COMMIT names the commit where git
+# cannot; a file is only continued with the commit that began it. LADDER_LAB_RESULTS is the folder of the file, if not
+# docs/results/lab. Afterwards: common/results/page_tables.py brings the page up to date.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-step=${1:?build, or run NN,NN} lessons=${2:-}
+step=${1:?build, or run NN,NN} lessons=${2:-} seconds=${3:-}
 
 if [[ $step == build ]]; then
   for preset in gpu gpu-debug; do
@@ -22,4 +26,5 @@ fi
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200" becomes h200
 common/lab/matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin --lessons "$lessons" \
-  --json "${LADDER_LAB_RESULTS:-docs/results/lab}/$name.json" --commit "${LADDER_COMMIT:-}"
+  --json "${LADDER_LAB_RESULTS:-docs/results/lab}/$name.json" --continue ${seconds:+--budget-s "$seconds"} \
+  --commit "${LADDER_COMMIT:-}"

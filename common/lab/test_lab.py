@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Tests of the lab's own tools: `python3 common/lab/test_lab.py`."""
+import contextlib
+import io
+import json
 import pathlib
 import stat
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import detectors  # noqa: E402
 import matrix  # noqa: E402
 import mistakes  # noqa: E402
 import mutate  # noqa: E402
-from detectors import CAUGHT, HANG, MISSED, Finding, Programs  # noqa: E402
+from detectors import BROKEN, CAUGHT, HANG, MISSED, Finding, Programs  # noqa: E402
 from mistakes import BadInput, Mistake  # noqa: E402
 
 PATCH = "Mistake: Nobody waits.\nKind: handshake\nRun: --shape 8x8x8\nNotice: races\nSays: full[0]\n\n--- a/x\n+++ b/x\n"
@@ -92,10 +96,24 @@ class Gpu(WithFolder):
             self.assertEqual(self.detect("racecheck", "true").outcome, outcome)
         self.assertIn("3 errors: Race reported", self.detect("racecheck", "true").message)
 
-    def test_a_tool_that_checked_nothing_is_an_error(self):
-        self.program("tool", "echo 'no device'")
-        with self.assertRaisesRegex(BadInput, "no summary"):
-            self.detect("memcheck", "true")
+    def test_a_tool_that_fails_is_broken_and_has_caught_nothing(self):
+        error = "========= Internal Sanitizer Error: it lacks memory"
+        summary = "========= ERROR SUMMARY: 2 errors"
+        for script, words in ((f"echo '{error}'; echo '{summary}'", "the tool failed: Internal Sanitizer Error: it lacks memory"),
+                              (f"echo 'CUDA error: out of memory'; echo '{summary}'", "the tool failed: CUDA error: out of"),
+                              ("echo 'no device'", "the tool failed: no summary: no device"),
+                              (f"echo '{summary}'; kill -SEGV $$", "the tool failed: ended by signal 11")):
+            with self.subTest(script):
+                self.program("tool", f"echo $3 >> {self.folder}/tries; {script}")
+                finding = self.detect("initcheck", "true")
+                self.assertEqual(finding.outcome, BROKEN)
+                self.assertTrue(finding.message.startswith(words), finding.message)
+        self.assertEqual((self.folder / "tries").read_text(encoding="utf-8").count("\n"), 4 * detectors.TOOL_TRIES)
+
+    def test_a_tool_that_fails_once_is_asked_again(self):
+        once = f"[ -e {self.folder}/tried ] || {{ touch {self.folder}/tried; echo 'Internal Sanitizer Error'; }}"
+        self.program("tool", f"{once}; echo '========= ERROR SUMMARY: 0 errors'")
+        self.assertEqual(self.detect("memcheck", "true").outcome, MISSED)
 
     def test_wrong_results_are_counted(self):
         line = "echo '05_x: error: wrong result of 05_x (defaults): row 0'"
@@ -113,6 +131,89 @@ class Gpu(WithFolder):
                                ("ptxas info : (C7508) Potential Performance Loss: setmaxnreg ignored", CAUGHT)):
             (self.folder / f"{MISTAKE.program}.log").write_text(words, encoding="utf-8")
             self.assertEqual(self.detect("compiler", "true").outcome, outcome)
+
+
+class GpuMatrix(WithFolder):
+    """The matrix of made-up lessons, whose programs and tools only say what they were asked."""
+
+    def setUp(self):
+        super().setUp()
+        for lesson in ("04_w", "05_x"):
+            self.lesson(lesson)
+        self.program("tool", "echo '========= ERROR SUMMARY: 0 errors'")
+        self.file = self.folder / "results" / "lab.json"
+
+    def lesson(self, lesson):
+        folder = self.folder / "patches" / lesson
+        folder.mkdir(parents=True)
+        (folder / "no_wait.patch").write_text(PATCH, encoding="utf-8")
+        for name in (f"right_{lesson[:2]}", f"broken_{lesson[:2]}_no_wait"):
+            self.program(name, f"echo {name} >> {self.folder}/ran")
+            (self.folder / f"{name}.log").write_text("", encoding="utf-8")
+
+    def matrix(self, *words):
+        """Exit code and output."""
+        command = ["matrix.py", "--device", "gpu", "--programs", str(self.folder), "--debug-programs", str(self.folder),
+                   "--sanitizer", str(self.folder / "tool"), "--patches", str(self.folder / "patches"), "--json",
+                   str(self.file), "--commit", "abc", *words]
+        with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(io.StringIO()) as out:
+            return matrix.main(), out.getvalue()
+
+    def rows(self):
+        results = json.loads(self.file.read_text(encoding="utf-8"))
+        return {matrix.key_of_row(row)[:2]: list(row["findings"]) for row in results["mistakes"] + results["right"]}
+
+    def ran(self):
+        path = self.folder / "ran"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def test_nothing_runs_beside_a_tool(self):
+        lock = self.folder / "lock"
+        self.program("tool", f"mkdir {lock} || echo beside; sleep 0.02; rmdir {lock}; echo '= ERROR SUMMARY: 0 errors'")
+        self.program("broken_05_no_wait", f"[ ! -e {lock} ] || exit 1")
+        code, _ = self.matrix("--lessons", "05")
+        results = json.loads(self.file.read_text(encoding="utf-8"))
+        findings = results["mistakes"][0]["findings"]
+        self.assertEqual((code, {name: finding["outcome"] for name, finding in findings.items()}),
+                         (0, dict.fromkeys(("result", *detectors.TOOLS, "bounded", "compiler"), MISSED)))
+
+    def test_a_broken_tool_costs_its_own_cells_only(self):
+        self.program("tool", "[ $2 = racecheck ] && echo 'Internal Sanitizer Error'; echo '= ERROR SUMMARY: 1 errors'")
+        code, out = self.matrix("--lessons", "05")
+        self.assertEqual(code, 0)
+        self.assertEqual(out.splitlines()[-1].split()[-8:], [MISSED, CAUGHT, BROKEN, CAUGHT, CAUGHT, MISSED, MISSED, "-"])
+
+    def test_a_second_call_goes_on_where_the_first_was_stopped(self):
+        every = ["result", *detectors.TOOLS, "bounded", "compiler"]
+        with unittest.mock.patch.object(matrix, "findings_for", side_effect=[{"result": Finding(MISSED)}, KeyboardInterrupt]):
+            with self.assertRaises(KeyboardInterrupt):
+                self.matrix()
+        self.assertEqual(self.rows(), {("04_w", "no_wait"): ["result"]})
+        self.assertEqual(self.ran(), [])
+
+        code, out = self.matrix("--continue", "--lessons", "04")
+        self.assertEqual(code, 0)
+        most = 2 * sum(detectors.GPU_MOST_S[name] for name in every) - detectors.GPU_MOST_S["result"]
+        self.assertIn(f"lesson 04: 2 programs, {2 * len(every) - 1} findings, at most {most} s", out)
+        self.assertEqual(self.ran().count("broken_04_no_wait"), 1)  # with bounded waits; its result was known
+        self.matrix("--continue", "--lessons", "05")
+        ran = len(self.ran())
+        code, out = self.matrix("--continue")
+        self.assertEqual((code, len(self.ran())), (0, ran))
+        self.assertEqual(self.rows(), {(lesson, name): every for lesson in ("04_w", "05_x") for name in ("", "no_wait")})
+
+    def test_rows_of_another_commit_are_not_continued(self):
+        self.matrix("--lessons", "04")
+        with self.assertRaisesRegex(BadInput, "was recorded with commit abc, and this is abd"):
+            self.matrix("--continue", "--commit", "abd")
+
+    def test_a_budget_ends_before_what_might_not_fit_and_says_what_is_left(self):
+        code, out = self.matrix("--lessons", "05", "--budget-s", str(detectors.GPU_MOST_S["result"] + 2))
+        self.assertEqual(code, 1)
+        self.assertIn("left after 14 s: 05 no_wait, 05 right: --shape 8x8x8", out)
+        self.assertEqual(self.rows(), {("05_x", name): ["result"] for name in ("", "no_wait")})
+        code, _ = self.matrix("--continue", "--lessons", "05", "--budget-s", "600")
+        self.assertEqual(code, 0)
 
 
 class Bar(unittest.TestCase):

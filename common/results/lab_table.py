@@ -16,7 +16,7 @@ from climb_table import BadInput
 from page_requests import markdown
 
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
-SIGNS = {"caught": "yes", "missed": "–", "hang": "hang"}
+SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed"}
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
 
@@ -74,12 +74,12 @@ def summary(halves):
         for kind in KINDS:
             tried = [mistake["findings"][name]["outcome"] for mistake in results["mistakes"]
                      if mistake["kind"] == kind and name in mistake["findings"]]
-            hung = tried.count("hang")
-            row.append(f"{tried.count('caught')} of {len(tried)}" + (f", {hung} hang" if hung else "") if tried else "")
+            others = "".join(f", {tried.count(name)} {SIGNS[name]}" for name in ("hang", "broken") if name in tried)
+            row.append(f"{tried.count('caught')} of {len(tried)}" + others if tried else "")
         rows.append(row)
     lines = markdown(["noticed by"] + list(KINDS), rows)
     unnoticed = [row for row in halves[0]["mistakes"]
-                 if all(finding["outcome"] == "missed" for results in halves for other in results["mistakes"]
+                 if all(finding["outcome"] in ("missed", "broken") for results in halves for other in results["mistakes"]
                         if key(other) == key(row) for finding in other["findings"].values())]
     who = "either device" if len(halves) > 1 else "the CPU device"
     names = ", ".join(link(row) for row in unnoticed)

@@ -423,6 +423,14 @@ class Lab(WithResults):
         self.assertIn("| handshake | Nobody waits. | – | yes | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
+    def test_a_tool_that_failed_is_no_finding(self):
+        self.record_half("cpu", result="missed")
+        self.record_half("h200", initcheck="broken")
+        self.assertIn("| handshake | Nobody waits. | – | tool failed |", self.lab("matrix"))
+        self.assertIn("| H200: initcheck | 0 of 1, 1 tool failed |", self.lab("summary"))
+        self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
+        self.assertIn("| H200: initcheck | broken | at `full[0]` |", self.lab("false-alarms"))
+
     def test_what_nothing_notices_and_what_is_a_false_alarm_is_said(self):
         self.record_half("cpu", result="missed", races="caught")
         self.assertIn("notices: [05 slow](../05_y/broken/slow.patch).", self.lab("summary"))
