@@ -37,6 +37,38 @@ TEST_CASE("a chain over two streams arrives on every schedule") {
   });
 }
 
+TEST_CASE("an event may be destroyed while its record is pending, and keeps the order it gave") {
+  check_never_blamed([] {
+    Stream copies, kernels;
+    DeviceInts from, to;
+    PinnedInts input(41), output;
+    cudaEvent_t uploaded = nullptr;
+    CUDA_CHECK(cudaEventCreate(&uploaded));
+    CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+    CUDA_CHECK(cudaEventRecord(uploaded, copies));
+    CUDA_CHECK(cudaStreamWaitEvent(kernels, uploaded));
+    CUDA_CHECK(cudaEventDestroy(uploaded));
+    launch_add_one(from.data, to.data, kernels);
+    CUDA_CHECK(cudaMemcpyAsync(output.data, to.data, kBytes, cudaMemcpyDeviceToHost, kernels));
+    CUDA_CHECK(cudaStreamSynchronize(kernels));
+    CHECK(output.all(42));
+  });
+}
+
+TEST_CASE("a destroyed event is no event any more, whatever is pending") {
+  use(kLate);
+  Stream stream;
+  cudaEvent_t event = nullptr;
+  CUDA_CHECK(cudaEventCreate(&event));
+  CUDA_CHECK(cudaEventRecord(event, stream));
+  CUDA_CHECK(cudaEventDestroy(event));
+  CHECK(cudaEventRecord(event, stream) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaStreamWaitEvent(stream, event) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaEventSynchronize(event) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaEventDestroy(event) == cudaErrorInvalidResourceHandle);
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
 TEST_CASE("late streams run what a wait needs and nothing else; eager ones run at the call") {
   for (const bool eager : {false, true}) {
     use(eager ? kEager : kLate);
