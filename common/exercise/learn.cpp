@@ -18,6 +18,8 @@ namespace ladder {
 namespace fs = std::filesystem;
 namespace {
 
+/// Waits at an mbarrier give up by themselves; a loop that never ends, or any other wait, has only this.
+constexpr int kCheckLimitS = 60;
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
 std::string quoted(const std::string& word) {
@@ -36,7 +38,7 @@ bool build_and_run(const Exercise& exercise) {
     std::cout << std::ifstream(log).rdbuf() << "not yet: it does not compile" << std::endl;
     return false;
   }
-  return std::system(quoted((build / "bin" / program).string()).c_str()) == 0;
+  return passes(build / "bin" / program, std::cout, kCheckLimitS);
 }
 
 class Learning {
@@ -168,6 +170,19 @@ Workshop this_workshop() {
 int run_command(const std::string& command, const fs::path& log) {
   const int status = std::system(("{ " + command + "\n} > " + quoted(log.string()) + " 2>&1").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
+}
+
+bool passes(const fs::path& program, std::ostream& out, int limit_s) {
+  // In the foreground, so that Ctrl-C ends the check too.
+  const int status = std::system(
+      ("timeout --foreground --kill-after=5 " + std::to_string(limit_s) + " " + quoted(program.string()))
+          .c_str());
+  constexpr int kStopped = 124, kKilled = 137;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
+  if (code == kStopped || code == kKilled)
+    out << "not yet: it had not ended after " << limit_s << " s and was stopped; does a thread wait for ever?"
+        << std::endl;
+  return code == kExitOk;
 }
 
 int run_learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {

@@ -24,6 +24,11 @@ Workshop this_workshop();
 /// Runs a command of a shell with its output in `log`, and returns its exit code.
 int run_command(const std::string& command, const std::filesystem::path& log);
 
+/// Runs the check of an exercise, which prints what it thinks. After `limit_s` seconds it is stopped, which
+/// one line on `out` says: on a GPU a kernel may hang.
+/// @returns whether it ended by itself, with success
+bool passes(const std::filesystem::path& program, std::ostream& out, int limit_s);
+
 /// All that `ladder learn` does; argv[0] is the word "learn".
 /// @returns the exit code: 0; 1 where a check fails; 2 for bad input, after one line on stderr
 int run_learn(const Workshop& workshop, std::ostream& out, int argc, char** argv);

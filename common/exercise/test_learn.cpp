@@ -141,3 +141,22 @@ TEST_CASE("A command's output goes to its log, and its exit code comes back") {
   CHECK(ladder::run_command("echo one; echo two >&2; exit 3", log) == 3);
   CHECK(ladder::testing::read_bytes(log) == "one\ntwo\n");
 }
+
+TEST_CASE("A check that hangs is stopped, and one line says so") {
+  const ladder::testing::TemporaryDirectory directory;
+  const auto passes = [&](const std::string& script, int limit_s) {
+    const fs::path program = directory.file("it's a check");
+    ladder::testing::write_bytes(program.string(), "#!/bin/sh\n" + script + "\n");
+    fs::permissions(program, fs::perms::owner_all);
+    std::ostringstream out;
+    return std::pair{ladder::passes(program, out, limit_s), out.str()};
+  };
+  CHECK(passes("exit 0", 30) == std::pair{true, std::string()});
+  CHECK(passes("exit 1", 30) == std::pair{false, std::string()});
+
+  const auto begin = std::chrono::steady_clock::now();
+  const auto [passed, said] = passes("exec sleep 30", 1);
+  CHECK_FALSE(passed);
+  CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a thread wait for ever?\n");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
