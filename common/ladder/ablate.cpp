@@ -2,6 +2,8 @@
 /// What each ingredient of a lesson is worth: knobs, and the lab's broken programs, switch it off.
 #include "common/ladder/ablate.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -30,9 +32,15 @@ struct Variant {
   std::string without, program, options;
 };
 
-/// The lesson itself comes first. A program called right_NN is the same kernel.
+/// The lesson itself comes first. A program called right_NN is the same kernel. The swizzle is switched off
+/// where it was introduced: wgmma, which is all that 05 and 06 have, reads unswizzled tiles only in another
+/// layout, in pieces of 8 x 8 elements, for which TMA would have to copy boxes of eight columns.
 const std::map<std::string, std::vector<Variant>>& ablations() {
   static const std::map<std::string, std::vector<Variant>> all = {
+      {"02",
+       {{"(as it is)", "right_02", "--core mma_sync"},
+        {"swizzle", "broken_02_swizzle_off", "--core mma_sync"},
+        {"coalesced loads", "broken_02_uncoalesced_loads", "--core mma_sync"}}},
       {"05",
        {{"(as it is)", "05_ws_double_buffer", ""},
         {"half of the ring", "05_ws_double_buffer", "--slots 2"},
@@ -54,7 +62,8 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
 /// @throws BadInput if it is not built, std::runtime_error if it fails
 Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) {
   const fs::path program = folder / variant.program,
-                 results = fs::temp_directory_path() / "ladder_ablate.json";
+                 results =
+                     fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
   if (!fs::exists(program))
     throw BadInput(program.string() + " is not built: cmake --build " + folder.parent_path().string() +
                    " --target lab");
@@ -72,20 +81,22 @@ std::string change(double value, double before) { return fixed((value / before -
 /// The counts of one run each: they do not vary.
 void print_counts(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder) {
   constexpr double kSectorBytes = 32;
-  Table table(std::cout,
-              {{"without", 26, false}, {"B/output", 8}, {"cycles", 8}, {"+ %", 7}, {"overlap", 7}});
+  Table table(
+      std::cout,
+      {{"without", 26, false}, {"B/output", 8}, {"conflicts", 9}, {"cycles", 8}, {"+ %", 7}, {"overlap", 7}});
   table.header();
   double before = 0;
   for (const Variant& variant : variants) {
     const LaunchCounters counters = *measure(variant, shape, folder).counters;
     if (before == 0) before = counters.cycles;
     table.row({variant.without, fixed(counters.global_read_sectors * kSectorBytes / shape.m / shape.n, 1),
-               fixed(counters.cycles, 0), change(counters.cycles, before),
+               std::to_string(counters.bank_conflicts), fixed(counters.cycles, 0),
+               change(counters.cycles, before),
                fixed(100 * counters.overlap_cycles / counters.copy_cycles, 0) + " %"});
   }
   std::cout
       << "\nCycles are those of the virtual clock, for one block; without persistence it has fewer tiles."
-         "\nThe CPU device has no registers and no L2 cache.\n";
+         "\nThe CPU device has no registers and no L2 cache, and bank conflicts take none of its cycles.\n";
 }
 
 /// Medians of turns: all programs, then all again.
@@ -115,7 +126,11 @@ int run(int argc, char** argv) {
     throw std::invalid_argument("ablate " + lesson + ": there are " + join(known, ", "));
   const int size = on_cpu_device() ? kCpuSize : kGpuSize;
   Shape shape{size, size, size};
-  if (!shape_text.empty()) shape = parse_shapes("--shape", shape_text).front();
+  if (!shape_text.empty()) {
+    const std::vector<Shape> shapes = parse_shapes("--shape", shape_text);
+    if (shapes.size() != 1) throw std::invalid_argument("--shape " + shape_text + ": must be one shape");
+    shape = shapes.front();
+  }
   require_device();
 
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Tests of `ladder ablate` on the CPU device: `test_ablate.py FOLDER [CLASS]`, with the folder of the programs.
+
+The class Figures needs the programs of the target `lab`.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SHAPE = "256x512x320"
+SECTOR_BYTES = 32
+MMA_SYNC, CLUSTER = "--core mma_sync", "--tile 128x256 --cluster_m 2"
+# What each row must have run.
+ROWS = {
+    "02": {"(as it is)": f"right_02 {MMA_SYNC}",
+           "swizzle": f"broken_02_swizzle_off {MMA_SYNC}",
+           "coalesced loads": f"broken_02_uncoalesced_loads {MMA_SYNC}"},
+    "05": {"(as it is)": "05_ws_double_buffer",
+           "half of the ring": "05_ws_double_buffer --slots 2",
+           "order of tiles": "05_ws_double_buffer --group 1",
+           "second compute warpgroup": "05_ws_double_buffer --ratio 1:1",
+           "setmaxnreg": "broken_05_setmaxnreg_ignored",
+           "a product in flight": "broken_05_drained_every_step",
+           "one arrival for a release": "broken_05_all_threads_release",
+           "stores by TMA": "broken_05_stores_from_registers",
+           "persistence": "broken_05_not_persistent"},
+    "06": {"(as it is)": f"right_06 {CLUSTER}",
+           "multicast": f"broken_06_no_multicast {CLUSTER}",
+           "relaxed arrivals": f"broken_06_release_at_cluster_scope {CLUSTER}"},
+}
+
+
+def ablate(*words, folder=None):
+    return subprocess.run([(folder or FOLDER) / "ladder", "ablate", *words], capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+def table(output):
+    """{what is missing: {column: cell}}"""
+    lines = [re.split(r" {2,}", line.strip()) for line in output.splitlines()]
+    begin = next(i for i, cells in enumerate(lines) if cells[0] == "without")
+    rows = lines[begin + 2:lines.index([""], begin)]
+    return {cells[0]: dict(zip(lines[begin], cells)) for cells in rows}
+
+
+def counters_of(command):
+    """What the CPU device counts when the program runs by itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = pathlib.Path(folder) / "results.json"
+        program, *options = command.split()
+        subprocess.run([FOLDER / program, "--shape", SHAPE, *options, "--json", results], stdout=subprocess.DEVNULL,
+                       timeout=60, check=True)
+        return json.loads(results.read_text(encoding="utf-8"))["runs"][0]["counters"]
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, begin, *words, folder=None):
+        ran = ablate(*words, folder=folder)
+        self.assertEqual((ran.returncode, ran.stderr.count("\n")), (2, 1), ran.stderr)
+        self.assertTrue(ran.stderr.startswith(f"ladder ablate: error: {begin}"), ran.stderr)
+
+    def test_what_is_wrong_is_named_in_one_line(self):
+        self.refused("ablate 09: there are 02, 05, 06", "09")
+        self.refused("lesson is required")
+        self.refused("--shape 0x8x8: ", "05", "--shape", "0x8x8")
+        self.refused("--shape 8x8x8,16x8x8: must be one shape", "05", "--shape", "8x8x8,16x8x8")
+
+    def test_a_program_that_was_not_built_is_named_with_the_command_that_builds_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = pathlib.Path(folder)
+            (alone / "ladder").write_bytes((FOLDER / "ladder").read_bytes())
+            (alone / "ladder").chmod(0o755)
+            self.refused(f"{alone}/right_06 is not built: cmake --build", "06", folder=alone)
+
+
+class Figures(unittest.TestCase):
+    def check(self, number):
+        ran = ablate(number, "--shape", SHAPE)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        rows = table(ran.stdout)
+        self.assertEqual(list(rows), list(ROWS[number]))
+        m, n, _ = map(int, SHAPE.split("x"))
+        counted = {name: counters_of(command) for name, command in ROWS[number].items()}
+        before = counted["(as it is)"]["cycles"]
+        for name, row in rows.items():
+            with self.subTest(f"{number} without {name}"):
+                counters = counted[name]
+                self.assertEqual(row["B/output"], f"{counters['global_read_sectors'] * SECTOR_BYTES / m / n:.1f}")
+                self.assertEqual(row["conflicts"], str(counters["bank_conflicts"]))
+                self.assertEqual(row["cycles"], f"{counters['cycles']:.0f}")
+                self.assertEqual(row["+ %"], f"{(counters['cycles'] / before - 1) * 100:.1f}")
+                self.assertEqual(row["overlap"], f"{100 * counters['overlap_cycles'] / counters['copy_cycles']:.0f} %")
+        return counted
+
+    def test_the_swizzle_is_worth_its_conflicts(self):
+        counted = self.check("02")
+        self.assertEqual(counted["(as it is)"]["bank_conflicts"], 0)
+        self.assertGreater(counted["swizzle"]["bank_conflicts"], 0)
+
+    def test_the_ring_is_worth_cycles(self):
+        counted = self.check("05")
+        self.assertGreater(counted["half of the ring"]["cycles"], counted["(as it is)"]["cycles"])
+
+    def test_multicast_is_worth_bytes(self):
+        counted = self.check("06")
+        self.assertGreater(counted["multicast"]["global_read_sectors"], counted["(as it is)"]["global_read_sectors"])
+
+
+if __name__ == "__main__":
+    FOLDER = pathlib.Path(sys.argv.pop(1)).absolute()
+    unittest.main()
