@@ -185,6 +185,12 @@ struct KernelLaunch {
 };
 /// CUDA's limits on a launch. @return the limit that is broken, or null.
 const char* refused(const KernelLaunch&);
+
+/// Fills the stack below its caller with NaN: what a kernel's local variables hold until they are written,
+/// instead of what was left there. Called last before the kernel, because hooks of accesses use that stack,
+/// too.
+void poison_local_variables();
+
 /// Runs `thread_body` once as every thread of the grid. @throws Failure.
 void launch(const KernelLaunch&, const std::function<void()>& thread_body);
 

@@ -1,6 +1,7 @@
 /// @file
 /// Runs the fibers of a cluster one after the other, in the order that the schedule says.
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 
@@ -324,6 +325,13 @@ void Cluster::yield_poll(Thread& thread, Wait wait) {
 
 // --- the life of a thread
 // -----------------------------------------------------------------------------------
+
+[[gnu::noinline]] void poison_local_variables() {
+  constexpr size_t kBytes = 8 * 1024;  // the accumulators of a thread are at most 1 KiB
+  char frames[kBytes];
+  std::memset(frames, 0xff, kBytes);
+  asm volatile("" ::"r"(frames) : "memory");  // or the compiler would leave it out
+}
 
 void Cluster::fiber_main(void* argument) {
   auto& thread = *static_cast<Thread*>(argument);

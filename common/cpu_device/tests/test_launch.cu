@@ -5,6 +5,7 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <vector>
@@ -181,3 +182,22 @@ TEST_CASE("threads of all blocks of a cluster meet in cluster.sync") {
     CHECK(wrong == 0);
   }
 }
+
+#ifndef CPU_DEVICE_ASAN  // which may keep local variables elsewhere
+TEST_CASE("local variables are NaN until they are written, in every block and every launch") {
+  set_options({});
+  static std::atomic<int> not_nan;
+  not_nan = 0;
+  const auto kernel = +[](Thousand) {
+    float sums[128];
+    asm volatile("" : : "r"(sums) : "memory");  // the compiler cannot know what they hold
+    for (float& sum : sums) {
+      if (!std::isnan(sum)) ++not_nan;
+      sum = 1;
+    }
+    asm volatile("" : : "r"(sums) : "memory");
+  };
+  for (int i = 0; i < 2; ++i) ladder::launch(kernel, {.name = "kernel", .grid = 4, .block = 32}, Thousand{});
+  CHECK(not_nan == 0);
+}
+#endif

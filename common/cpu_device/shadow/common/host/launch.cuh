@@ -33,7 +33,14 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
         // On the stack, where nobody takes them for global memory.
         const auto function = kernel;
         const std::tuple<Params...> params = kept;
-        run_as_every_thread([&] { std::apply(function, params); });
+        run_as_every_thread([&] {
+          const auto call_kernel = [&](Params... own) {
+            const auto in_register = function;  // read before, not after
+            cpu_device::poison_local_variables();
+            in_register(own...);
+          };
+          std::apply(call_kernel, params);
+        });
       });
   check(result, call.c_str(), __FILE__, __LINE__);
 }
