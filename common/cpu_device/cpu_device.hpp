@@ -123,6 +123,12 @@ std::vector<StreamSpan> take_stream_trace();
 /// The virtual time at which all work enqueued so far has ended. Runs what is still queued.
 double stream_time_us();
 
+/// Graphs that the program has made launchable, and launches of them, so far.
+struct GraphCalls {
+  uint64_t instantiations = 0, launches = 0;
+};
+GraphCalls graph_calls();
+
 /// A kernel, or the host, broke a rule. what() names the kernel, the block, warp and lane, the source line
 /// and the rule; for a deadlock who waits where, on which barrier, slot and phase; or the call, the stream
 /// and the memory; and the schedule, so that the run can be repeated.

@@ -71,6 +71,12 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
 }
 
 }  // namespace
+
+GraphCalls graph_calls() {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  return streams().graph_calls;
+}
+
 }  // namespace cpu_device
 
 using namespace cpu_device;
@@ -128,6 +134,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
     *exec = new CUgraphExec_st{*graph, {}, nullptr};
     for (unsigned i = 0; i < graph->lanes; ++i) (*exec)->lanes.push_back(streams().take_lane());
     ++streams().graphs;
+    ++streams().graph_calls.instantiations;
     return cudaSuccess;
   });
 }
@@ -138,6 +145,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, DefaultSt
     if (!exec || !found) return cudaErrorInvalidValue;
     if (found->capture) return cudaErrorStreamCaptureUnsupported;
     launch_graph(*exec, *found);
+    ++streams().graph_calls.launches;
     return cudaSuccess;
   });
 }

@@ -120,6 +120,7 @@ class StreamEngine {
   std::set<CUmemPoolHandle_st*> pools;
   std::set<Capture*> captures;
   size_t graphs = 0;  ///< graphs and executables of graphs
+  GraphCalls graph_calls;
 
  private:
   bool can_run(const Operation&) const;

@@ -21,6 +21,12 @@ struct LaunchCounters {
   double cycles = 0, copy_cycles = 0, math_cycles = 0, overlap_cycles = 0;
 };
 
+/// What the CPU device counted in streams; see cpu_device.hpp.
+struct StreamCounters {
+  double us = 0;  ///< virtual time at which the work has ended
+  uint64_t graph_instantiations = 0, graph_launches = 0;
+};
+
 /// The reader's choice. Without effect on the GPU.
 struct Execution {
   std::vector<std::string> schedules = {""};  ///< names; "" is the device's default
@@ -47,5 +53,8 @@ void use_schedule(const Execution& execution, const std::string& schedule);
 
 /// What the last launch of this thread did; nothing on the GPU.
 std::optional<LaunchCounters> last_launch_counters();
+
+/// Of all work enqueued since the program began, which has run when this returns; nothing on the GPU.
+std::optional<StreamCounters> stream_counters();
 
 }  // namespace ladder

@@ -70,4 +70,9 @@ std::optional<LaunchCounters> last_launch_counters() {
   return counters;
 }
 
+std::optional<StreamCounters> stream_counters() {
+  const cpu_device::GraphCalls graphs = cpu_device::graph_calls();
+  return StreamCounters{cpu_device::stream_time_us(), graphs.instantiations, graphs.launches};
+}
+
 }  // namespace ladder

@@ -59,6 +59,23 @@ TEST_CASE("a graph runs what was captured, with what memory holds at each launch
   CHECK(live_resources().graphs == before.graphs);
 }
 
+TEST_CASE("graphs that become launchable are counted, and launches of them") {
+  use({});
+  PinnedInts input, output;
+  DeviceInts from, to;
+  cudaGraph_t graph = nullptr;
+  CUDA_CHECK(capture(&graph, input, from, to, output, true));
+  const GraphCalls before = graph_calls();
+  const Executable exec(graph);
+  Stream stream;
+  for (int i = 0; i < 3; ++i) CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  CHECK(cudaGraphLaunch(nullptr, stream) == cudaErrorInvalidValue);
+  (void)cudaGetLastError();
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CHECK(graph_calls().instantiations == before.instantiations + 1);
+  CHECK(graph_calls().launches == before.launches + 3);
+}
+
 TEST_CASE("launches of one graph follow each other, also on different streams") {
   check_never_blamed([] {
     PinnedInts input(1), output;
