@@ -75,6 +75,18 @@ std::optional<LaunchCounters> counted(const std::function<void()>& body) {
   return last_launch_counters();
 }
 
+std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body) {
+  use_schedule(execution(false), "");
+  const std::optional<StreamCounters> before = stream_counters();
+  body();
+  std::optional<StreamCounters> after = stream_counters();
+  if (!after) return after;
+  after->us -= before->us;
+  after->graph_instantiations -= before->graph_instantiations;
+  after->graph_launches -= before->graph_launches;
+  return after;
+}
+
 int run_check(int argc, char** argv, const std::function<void()>& check, int compute_capability) {
   return run_program("check", [&] {
     try {

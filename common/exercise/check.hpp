@@ -33,6 +33,9 @@ void on_every_schedule(const std::function<void()>& body);
 /// not count.
 std::optional<LaunchCounters> counted(const std::function<void()>& body);
 
+/// The same for streams: what all work that `body` enqueues took.
+std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body);
+
 /// All that main() of a check does. With arguments it is the test of a file that must fail:
 ///   --starter TEXT  the check must fail with one sentence that contains TEXT
 ///   --wrong TEXT    the check must fail, and what it says contain TEXT
@@ -43,20 +46,24 @@ int run_check(int argc, char** argv, const std::function<void()>& check, int com
 inline float to_float(float value) { return value; }
 inline float to_float(__nv_bfloat16 value) { return ladder::to_float(value); }
 
-/// What a kernel writes: `size` elements in device memory, and some behind them that it must leave alone.
-/// T is float or __nv_bfloat16.
-template <class T>
+/// What the device writes: `size` elements in memory, and some behind them that it must leave alone.
+/// T is float or __nv_bfloat16; Memory can be made with a number of elements, and has data().
+template <class T, class Memory = DeviceBuffer<T>>
 class Output {
  public:
   /// @param name what messages call it, for example "C". @param columns of a row-major matrix; 0 for a vector
   Output(std::string name, size_t size, size_t columns = 0)
-      : name_(std::move(name)), size_(size), columns_(columns), memory_(untouched(size + kBehind)) {}
+      : name_(std::move(name)), size_(size), columns_(columns), memory_(size + kBehind) {
+    const std::vector<T> values = untouched(size + kBehind);
+    CUDA_CHECK(cudaMemcpy(memory_.data(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
+  }
 
   T* data() { return memory_.data(); }
 
   /// @throws NotYet unless every element differs by at most `tolerance` from what it must be
   void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {
-    const std::vector<T> got = download(memory_.data(), size_ + kBehind);
+    std::vector<T> got(size_ + kBehind);
+    CUDA_CHECK(cudaMemcpy(got.data(), memory_.data(), got.size() * sizeof(T), cudaMemcpyDefault));
     size_t written = 0;
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
     expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
@@ -100,7 +107,7 @@ class Output {
 
   std::string name_;
   size_t size_, columns_;
-  DeviceBuffer<T> memory_;
+  Memory memory_;
 };
 
 /// Small integers from -4 to 4, different from place to place: sums of products of them are exact.
