@@ -1,0 +1,41 @@
+/// @file
+/// The check of exercise 07.1: more and fewer batches than slots, by every schedule; and steps that overlap.
+#include EXERCISE
+
+#include "07_streams/pinned_ring.hpp"
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using Pinned = lesson07::PinnedBuffer<float>;
+
+/// @throws NotYet unless y is right
+void run(int count) {
+  const auto values = ladder::exercise::small_integers<float>(size_t(count) * exercise::kElements, 1);
+  std::vector<float> expected;
+  for (const float value : values) expected.push_back(2 * value + 1);
+  Pinned x(values.size());
+  std::copy(values.begin(), values.end(), x.data());
+  ladder::exercise::Output<float, Pinned> y("y", values.size());
+  exercise::run({x.data(), y.data(), count});
+  y.expect_equal(expected);
+}
+
+void check() {
+  constexpr int kSlots = exercise::kSlots;
+  for (const int count : {1, kSlots, kSlots + 1, 3 * kSlots + 1})
+    ladder::exercise::on_every_schedule([&] { run(count); });
+
+  constexpr int kBatches = 12;
+  const auto one = ladder::exercise::counted_in_streams([] { run(1); });
+  const auto all = ladder::exercise::counted_in_streams([] { run(kBatches); });
+  if (!all) return;
+  std::ostringstream sentence;
+  sentence << "y is right, but " << kBatches << " batches take " << all->us / one->us
+           << " times as long as one: which steps of different batches go on at once?";
+  ladder::exercise::expect(all->us < 0.6 * kBatches * one->us, sentence.str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }
