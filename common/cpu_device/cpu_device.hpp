@@ -48,8 +48,13 @@ struct Options {
   bool check_races = false;   ///< happens-before checking; needs lessons compiled with instrumentation
   bool count = false;         ///< counters of plain accesses; needs the same
   bool trace = false;         ///< keep the virtual-time spans of the first cluster
+  bool check_grid = false;    ///< see below
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
 };
+// Options::check_grid is for kernels whose blocks hand over to each other through global memory: clusters run
+// one at a time, in an order that the schedule chooses, and what one stores and another loads needs an order
+// where check_races is set, too: an atomic operation (cuda::atomic_ref, atomicAdd), released and acquired.
+
 /// For the launches that follow.
 void set_options(const Options&);
 const Options& options();

@@ -64,6 +64,14 @@ void* map_shared(const void* pointer, unsigned rank, Location where);
 /// `st.async`: 16 bytes to the place of `to` in block `rank`, which counts them at its `barrier`.
 void store_async(const void* to, unsigned rank, const void* value, const uint64_t* barrier, Location where);
 
+// --- atomic operations ------------------------------------------------------------------------------------
+
+/// Around an operation of the scope of the device, which the caller makes: what it orders between blocks.
+void atomic_begins(const void* object, bool releases, Location where);
+void atomic_ended(const void* object, bool acquires, Location where);
+/// `__threadfence`.
+void thread_fence(Location where);
+
 // --- block and warp -------------------------------------------------------------------------------------
 
 /// `__syncthreads`.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "common/cpu_device/engine_state.hpp"
@@ -32,9 +33,21 @@ thread_local LaunchRecord last_record;
 unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
   uint64_t wanted = options.os_threads > 0 ? static_cast<uint64_t>(options.os_threads)
                                            : std::max(1u, std::thread::hardware_concurrency());
+  if (options.check_grid) wanted = 1;
   const uint64_t fibers = kernel.block.count() * kernel.cluster.count();
   wanted = std::min({wanted, clusters, std::max<uint64_t>(1, kMaxStacks / fibers)});
   return static_cast<unsigned>(wanted);
+}
+
+/// The order in which clusters begin; a GPU promises none.
+std::vector<uint64_t> order_of_clusters(uint64_t clusters, const Schedule& schedule) {
+  std::vector<uint64_t> order(clusters);
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  if (schedule.order == Order::highest_first) std::reverse(order.begin(), order.end());
+  if (schedule.order != Order::random) return order;
+  Random random(schedule.seed, /*stream=*/0x67726964);
+  for (uint64_t left = clusters; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  return order;
 }
 
 /// One launch: its workers take clusters in order until none is left, or one before theirs has failed.
@@ -45,7 +58,9 @@ class Launch {
         thread_body_(thread_body),
         options_(options),
         clusters_(kernel.grid.count() / kernel.cluster.count()),
-        accesses_(accesses_of_running_kernel()) {}
+        accesses_(accesses_of_running_kernel()) {
+    if (options.check_grid) order_ = order_of_clusters(clusters_, options.schedule);
+  }
 
   void run() {
     const unsigned workers = count_os_threads(kernel_, options_, clusters_);
@@ -62,11 +77,13 @@ class Launch {
  private:
   void work() {
     try {
-      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr);
+      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
+                      options_.check_grid ? &grid_order_ : nullptr);
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {
-        cluster.run(index);
-        if (!cluster.trace().empty() && index == 0) remember_trace(cluster);
+        const uint64_t number = order_.empty() ? index : order_[index];
+        cluster.run(number);
+        if (!cluster.trace().empty() && number == 0) remember_trace(cluster);
         if (cluster.failed()) {
           remember_failure(cluster, index);
           break;
@@ -122,6 +139,8 @@ class Launch {
   const Options options_;
   const uint64_t clusters_;
   GlobalAccesses* const accesses_;  ///< of all clusters; null if nobody wants to know
+  std::vector<uint64_t> order_;     ///< where check_grid is set; else they are taken by number
+  GridOrder grid_order_;
   std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> first_failed_{std::numeric_limits<uint64_t>::max()};
 

@@ -31,12 +31,13 @@ Thread& this_thread(Location where) {
 Thread::Thread(Cluster& cluster) : cluster(cluster), fiber(&Cluster::fiber_main, this) {}
 
 Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options,
-                 bool note_global_accesses)
+                 bool note_global_accesses, GridOrder* grid_order)
     : kernel_(kernel),
       thread_body_(thread_body),
       options_(options),
       is_instrumented_(instrumented()),
       notes_global_accesses_(note_global_accesses),
+      grid_order_(grid_order),
       cluster_count_(kernel.grid.count() / kernel.cluster.count()) {
   const auto blocks = static_cast<unsigned>(kernel_.cluster.count());
   const auto threads = static_cast<unsigned>(kernel_.block.count());
@@ -84,6 +85,7 @@ void Cluster::prepare(uint64_t index) {
               (races_on_ || counting_ || clock_on_ || notes_global_accesses_ || blocks_.size() > 1);
   if (races_on_) {
     race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, kernel_.shared_bytes);
+    if (grid_order_) grid_order_->begin_cluster();
   }
   if (counting_) {
     access_counter_.begin(static_cast<unsigned>(blocks_.size() * blocks_[0]->warps.size()));
@@ -96,6 +98,7 @@ void Cluster::prepare(uint64_t index) {
     to.counter = counting_ ? &access_counter_ : nullptr;
     to.clock = clock();
     to.global = global_accesses();
+    to.grid_order = grid_order();
     to.blocks_that_left = 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});

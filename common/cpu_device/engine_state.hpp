@@ -17,6 +17,7 @@
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/engine.hpp"
 #include "common/cpu_device/fiber.hpp"
+#include "common/cpu_device/grid_order.hpp"
 #include "common/cpu_device/hooks.hpp"
 #include "common/cpu_device/races.hpp"
 #include "common/cpu_device/random.hpp"
@@ -408,8 +409,9 @@ struct Block {
 /// Runs clusters of one launch on one OS thread.
 class Cluster {
  public:
+  /// @param grid_order null where nobody checks it
   Cluster(const KernelLaunch&, const std::function<void()>& thread_body, const Options&,
-          bool note_global_accesses);
+          bool note_global_accesses, GridOrder* grid_order);
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
@@ -455,6 +457,7 @@ class Cluster {
 
   // --- for the operations: observers
 
+  GridOrder* grid_order() { return races_on_ ? grid_order_ : nullptr; }
   RaceChecker* races() { return races_on_ ? race_checker_.get() : nullptr; }
   VirtualClock* clock() { return clock_on_ ? &clock_ : nullptr; }
   AccessCounter& accesses() { return access_counter_; }
@@ -496,6 +499,7 @@ class Cluster {
   const std::function<void()>& thread_body_;
   const Options options_;
   const bool is_instrumented_, notes_global_accesses_;
+  GridOrder* const grid_order_;
   uint64_t cluster_count_ = 1;
 
   Random random_;

@@ -135,6 +135,8 @@ void observe_global(const ObservedThread& thread, const Access& access) {
     const auto bytes = static_cast<double>(access.bytes);
     access.write ? clock->store_global(thread.index, bytes) : clock->load_global(thread.index, bytes);
   }
+  if (observers().grid_order)
+    check_order_in_grid(access.address, access.bytes, access.write, access.return_address);
 }
 
 void observe(const ObservedThread& thread, const Access& access) {
@@ -145,7 +147,7 @@ void observe(const ObservedThread& thread, const Access& access) {
     observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
     return;
   }
-  if (!observers().counter && !observers().clock && !observers().global) return;
+  if (!observers().counter && !observers().clock && !observers().global && !observers().grid_order) return;
   if (is_built_in_variable(access.address) || belongs_to_host(access.address)) return;
   observe_global(thread, access);
 }

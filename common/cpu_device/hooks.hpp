@@ -13,6 +13,7 @@ class AccessCounter;
 class RaceChecker;
 class VirtualClock;
 struct GlobalAccesses;
+class GridOrder;
 
 /// A thread of the running cluster as the hooks need it. The engine keeps one for each fiber.
 struct ObservedThread {
@@ -57,10 +58,13 @@ struct Observers {
   AccessCounter* counter = nullptr;  ///< only in clusters that are sampled
   VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
   GlobalAccesses* global = nullptr;  ///< only in kernels whose stream has neighbours
+  GridOrder* grid_order = nullptr;   ///< only where clusters hand over to each other; needs races
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
 };
 
+/// For GridOrder. Records the failure, if it is one.
+void check_order_in_grid(const void* address, std::size_t bytes, bool write, const void* return_address);
 /// Somebody accessed the shared memory of such a block. Records the failure.
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 

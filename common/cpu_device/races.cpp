@@ -211,6 +211,21 @@ void RaceChecker::barrier_range(unsigned first, unsigned count) {
   for (unsigned i = 0; i < count; ++i) acquire(first + i, sync);
 }
 
+uint32_t RaceChecker::epoch(unsigned thread) const { return threads_[thread].epoch; }
+
+bool RaceChecker::knows(unsigned thread, unsigned other, uint32_t epoch) const {
+  const Thread& t = threads_[thread];
+  return thread == other ? t.epoch >= epoch : clocks_->counts(t.known)[other] >= epoch;
+}
+
+std::vector<uint32_t> RaceChecker::release_epochs(unsigned thread) {
+  Thread& t = threads_[thread];
+  const uint32_t* const counts = clocks_->counts(t.known);
+  std::vector<uint32_t> epochs(counts, counts + thread_count_);
+  epochs[thread] = t.epoch++;
+  return epochs;
+}
+
 void RaceChecker::fence_proxy_async(unsigned thread) {
   // Nothing is visible that is not known, so there is nothing to join.
   Thread& t = threads_[thread];

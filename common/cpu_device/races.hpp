@@ -146,6 +146,14 @@ class RaceChecker {
 
   bool reported() const { return reported_; }
 
+  // --- for orders beyond the cluster (grid_order.hpp). What a thread does belongs to one of its epochs.
+
+  uint32_t epoch(unsigned thread) const;
+  /// Does `thread` know what `other` did in that epoch and before?
+  bool knows(unsigned thread, unsigned other, uint32_t epoch) const;
+  /// How far `thread` knows each thread of the cluster. What it does from now on belongs to a new epoch.
+  std::vector<uint32_t> release_epochs(unsigned thread);
+
  private:
   struct Thread;
   struct Accessor;

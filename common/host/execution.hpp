@@ -32,6 +32,7 @@ struct Execution {
   std::vector<std::string> schedules = {""};  ///< names; "" is the device's default
   int os_threads = 0;                         ///< 0: one for each core
   bool check_races = false;
+  bool check_grid = false;  ///< see cpu_device::Options
 };
 
 /// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.

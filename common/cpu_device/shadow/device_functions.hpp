@@ -1,6 +1,7 @@
 /// @file
 /// Part of the shadow of <cuda_runtime.h>: the intrinsics that kernels call.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -65,9 +66,17 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return bits ? __builtin_clz(static_cast<unsigned>(bits)) : 32; }
 
-/// Threads of a cluster run one after the other on one OS thread, so memory is always coherent here.
-inline void __threadfence() {}
+/// Memory is always coherent here. What a fence orders is noted where Options::check_grid asks for it.
+inline void __threadfence(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
 inline void __threadfence_block() {}
+/// Relaxed, at the scope of the device. @return what was there before
+template <class T>
+T atomicAdd(T* address, T value, CPU_DEVICE_WHERE) {
+  cpu_device::atomic_begins(address, /*releases=*/false, where);
+  const T before = std::atomic_ref<T>(*address).fetch_add(value);
+  cpu_device::atomic_ended(address, /*acquires=*/false, where);
+  return before;
+}
 inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosleep", where); }
 
 template <class T>
