@@ -58,15 +58,27 @@ void expect(bool holds, const std::string& sentence) {
   if (!holds) throw NotYet(sentence);
 }
 
-void on_every_schedule(const std::function<void()>& body) {
+namespace {
+
+void on_every_schedule(const Execution& execution, const std::function<void()>& body) {
   for (const std::string& schedule : testing::test_schedules(kRandomSeeds)) {
-    use_schedule(execution(true), schedule);
+    use_schedule(execution, schedule);
     try {
       body();
     } catch (const NotYet& not_yet) {
       throw NotYet(not_yet.what() + (schedule.empty() ? "" : " (schedule " + schedule + ")"));
     }
   }
+}
+
+}  // namespace
+
+void on_every_schedule(const std::function<void()>& body) { on_every_schedule(execution(true), body); }
+
+void on_every_block_order(const std::function<void()>& body) {
+  Execution any_order = execution(true);
+  any_order.check_grid = true;
+  on_every_schedule(any_order, body);
 }
 
 std::optional<LaunchCounters> counted(const std::function<void()>& body) {

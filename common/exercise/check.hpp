@@ -29,6 +29,10 @@ void expect(bool holds, const std::string& sentence);
 /// the GPU, once. @throws NotYet of the first that fails, with the name of its schedule
 void on_every_schedule(const std::function<void()>& body);
 
+/// The same for kernels whose blocks hand over to each other through global memory: blocks run in many
+/// orders, and what they hand over is checked, too.
+void on_every_block_order(const std::function<void()>& body);
+
 /// Calls `body`, and returns what its last launch did: how speed is judged. Nothing on the GPU, which does
 /// not count.
 std::optional<LaunchCounters> counted(const std::function<void()>& body);
