@@ -20,6 +20,7 @@ namespace {
 
 /// Waits at an mbarrier give up by themselves; a loop that never ends, or any other wait, has only this.
 constexpr int kCheckLimitS = 60;
+constexpr char kAllDone[] = "All exercises are done. Each lesson's README has more at its end.\n";
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
 std::string quoted(const std::string& word) {
@@ -56,8 +57,8 @@ class Learning {
       out_ << "  " << exercise.id << "  " << (is_done(exercise) ? "done" : "    ") << "  " << exercise.title
            << "\n";
     }
-    const Exercise* const next = next_exercise();
-    out_ << "\n" << (next ? "ladder learn next checks " + next->id : "All exercises are done.") << "\n";
+    out_ << "\n";
+    say_what_is_next();
   }
 
   /// The exercise that is called so; for "next" the first that is not done, or null if all are.
@@ -73,15 +74,20 @@ class Learning {
   void start(const Exercise& exercise, bool again) const {
     if (fs::exists(exercise.mine()) && !again) return;
     fs::copy_file(exercise.starter(), exercise.mine(), fs::copy_options::overwrite_existing);
-    out_ << "Edit " << fs::relative(exercise.mine(), workshop_.root).string()
+    out_ << "Lesson: " << exercise.lesson << "/README.md\nEdit "
+         << fs::relative(exercise.mine(), workshop_.root).string()
          << ", between the lines '>>> yours' and '<<<'.\n";
   }
 
   bool check(const Exercise& exercise) {
     out_ << exercise.id << " " << exercise.title << std::endl;
-    if (!workshop_.check(exercise)) return false;
+    if (!workshop_.check(exercise)) {
+      out_ << "ladder learn " << exercise.id << " --hint gives a hint." << std::endl;
+      return false;
+    }
     state_.done.insert(exercise.id);
     state_.save(workshop_.state_file);
+    say_what_is_next();
     return true;
   }
 
@@ -108,6 +114,13 @@ class Learning {
 
  private:
   bool is_done(const Exercise& exercise) const { return state_.done.count(exercise.id) > 0; }
+
+  void say_what_is_next() const {
+    if (const Exercise* const next = next_exercise())
+      out_ << "Next is " << next->id << ": ladder learn next\n";
+    else
+      out_ << kAllDone;
+  }
 
   const Exercise* next_exercise() const {
     for (const Exercise& exercise : exercises_)
@@ -147,7 +160,7 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   }
   const Exercise* const exercise = learning.find(name);
   if (!exercise) {
-    out << "All exercises are done.\n";
+    out << kAllDone;
     return kExitOk;
   }
   if (hint) {

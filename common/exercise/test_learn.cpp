@@ -8,7 +8,7 @@
 #include "common/exercise/learn.hpp"
 #include "common/tests/temporary_directory.hpp"
 
-using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith, Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;
 
 namespace {
@@ -61,22 +61,25 @@ TEST_CASE("ladder learn lists lessons and exercises in order") {
   CHECK(fake.learn({}) == 0);
   CHECK(fake.text ==
         "01_first\n  01.1        The idea\n  01.2        Beyond the idea\n"
-        "02_second\n  02.1        The only one\n\nladder learn next checks 01.1\n");
+        "02_second\n  02.1        The only one\n\nNext is 01.1: ladder learn next\n");
   CHECK(fake.checks == 0);
 }
 
 TEST_CASE("ladder learn next begins with the starter, and goes on when the file is right") {
   FakeWorkshop fake;
   CHECK(fake.learn({"next"}) == 1);
-  CHECK_THAT(fake.text, ContainsSubstring("Edit 01_first/exercise/1_idea/mine.cuh"));
+  CHECK_THAT(fake.text,
+             ContainsSubstring("Lesson: 01_first/README.md\nEdit 01_first/exercise/1_idea/mine.cuh"));
+  CHECK_THAT(fake.text, EndsWith("ladder learn 01.1 --hint gives a hint.\n"));
   CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
 
   ladder::testing::write_bytes(fake.idea(), "right");
   CHECK(fake.learn({"next"}) == 0);
+  CHECK(fake.text == "01.1 The idea\nNext is 01.2: ladder learn next\n");
   CHECK(ladder::testing::read_bytes(fake.idea()) == "right");
   CHECK(fake.learn({}) == 0);
   CHECK_THAT(fake.text, ContainsSubstring("01.1  done  The idea"));
-  CHECK_THAT(fake.text, ContainsSubstring("next checks 01.2"));
+  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.2"));
 }
 
 TEST_CASE("ladder learn next says so when all is done") {
@@ -85,8 +88,9 @@ TEST_CASE("ladder learn next says so when all is done") {
     ladder::testing::write_bytes(exercise.mine(), "right");
   };
   for (int i = 0; i < 3; ++i) CHECK(fake.learn({"next"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("All exercises are done."));
   CHECK(fake.learn({"next"}) == 0);
-  CHECK(fake.text == "All exercises are done.\n");
+  CHECK_THAT(fake.text, StartsWith("All exercises are done."));
   CHECK(fake.checks == 3);
 }
 
