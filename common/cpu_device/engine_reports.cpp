@@ -68,7 +68,7 @@ void Cluster::fail(const Thread& thread, const std::string& rule, Location where
 }
 
 void Cluster::leave_if_failed() {
-  if (failed() && current_thread && std::uncaught_exceptions() == 0) throw Abandoned{};
+  if (failed() && current_thread && !unwinds()) throw Abandoned{};
 }
 
 // --- deadlock

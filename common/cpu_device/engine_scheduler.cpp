@@ -300,7 +300,7 @@ bool Cluster::let_time_pass() {
 }
 
 void Cluster::park(Thread& thread, Wait wait) {
-  if (std::uncaught_exceptions() > 0) return;  // a destructor of a kernel that is being left
+  if (unwinds()) return;
   thread.wait = wait;
   thread.synchronised = true;
   ready_[thread.number / 64] &= ~(uint64_t{1} << thread.number % 64);
@@ -315,13 +315,13 @@ void Cluster::wake(Thread& thread) {
 
 void Cluster::jitter(Thread& thread) {
   if (options_.schedule.order != Order::random || !random_.one_in(4)) return;
-  if (std::uncaught_exceptions() > 0) return;
+  if (unwinds()) return;
   thread.fiber.suspend();
   if (abandoning_) throw Abandoned{};
 }
 
 void Cluster::yield_poll(Thread& thread, Wait wait) {
-  if (std::uncaught_exceptions() > 0) return;
+  if (unwinds()) return;
   polling_.push_back(&thread);
   park(thread, wait);
 }

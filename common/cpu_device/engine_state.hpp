@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -427,6 +428,10 @@ class Cluster {
 
   // --- for the operations: running and waiting
 
+  /// Whether a kernel is being left, and this is a destructor of it. The host may unwind, too, and wait in a
+  /// destructor for a kernel that runs then.
+  bool unwinds() const { return std::uncaught_exceptions() > uncaught_of_host_; }
+
   /// The thread does not run before wake().
   void park(Thread&, Wait);
   void wake(Thread&);
@@ -500,6 +505,7 @@ class Cluster {
   const Options options_;
   const bool is_instrumented_, notes_global_accesses_;
   GridOrder* const grid_order_;
+  const int uncaught_of_host_ = std::uncaught_exceptions();
   uint64_t cluster_count_ = 1;
 
   Random random_;

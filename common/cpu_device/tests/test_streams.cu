@@ -2,6 +2,7 @@
 /// Streams: what runs when, what stream 0 orders, and when memory is read.
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "common/cpu_device/tests/stream_test.hpp"
@@ -268,4 +269,23 @@ TEST_CASE("a call that was chosen fails once, with the error that was chosen") {
   CHECK(cudaFree(one) == cudaSuccess);
   CHECK(cudaFree(two) == cudaSuccess);
   CHECK(live_resources().device_bytes == 0);
+}
+
+TEST_CASE("a kernel that a destructor waits for while the host unwinds runs as always") {
+  const auto add_one_while_unwinding = [](const DeviceInts& from, const DeviceInts& to) {
+    struct WaitsAtTheEnd {
+      ~WaitsAtTheEnd() { cudaStreamSynchronize(stream); }
+      Stream stream;
+    } work;
+    launch_add_one(from.data, to.data, work.stream);
+    throw std::runtime_error("what the host unwinds for");
+  };
+  check_never_blamed([&] {
+    DeviceInts from, to;
+    PinnedInts input(41), output;
+    CUDA_CHECK(cudaMemcpy(from.data, input.data, kBytes, cudaMemcpyHostToDevice));
+    CHECK_THROWS_AS(add_one_while_unwinding(from, to), std::runtime_error);
+    CUDA_CHECK(cudaMemcpy(output.data, to.data, kBytes, cudaMemcpyDeviceToHost));
+    CHECK(output.all(42));
+  });
 }
