@@ -1,9 +1,11 @@
 # The broken copies of a lesson's kernel, for the lab (docs/lab.md). Also a program: with -P it applies one patch.
 #
-# ladder_add_broken(<NN_name>), called by add_lesson where the lesson has a folder `broken` with
+# ladder_add_broken(<NN_name> [MAIN <file>...] [LINK <library>...]), called by add_lesson where the lesson has a folder
+# `broken` with
 #   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly
 #   <mistake>.patch  one mistake: lines `Key: value` (see common/lab/mistakes.py), then a unified diff, whose paths
 #                    start at the root of the repository
+# MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
 # It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
 # the patch names, which comes first on the include path. On the CPU device all are instrumented, and mistakes whose kind is
 # `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
@@ -37,14 +39,18 @@ set(LADDER_LAB_PATCHES "" CACHE PATH "A folder with patches that take the place 
 add_custom_target(lab COMMENT "All broken copies of the lessons")
 
 function(ladder_add_broken name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MAIN;LINK")
+  if(NOT arg_MAIN)
+    set(arg_MAIN main.cu)
+  endif()
   string(SUBSTRING ${name} 0 2 number)
   set(folder "${CMAKE_CURRENT_SOURCE_DIR}/broken")
   add_custom_target(lab_${number} COMMENT "The broken copies of ${name}")
   add_dependencies(lab lab_${number})
   set_property(GLOBAL APPEND PROPERTY LADDER_LAB_NUMBERS ${number})
 
-  ladder_add_library(${name}_main SOURCES main.cu FLAVOURS plain asan LINK ladder_host)
-  ladder_add_program(right_${number} SOURCES "${folder}/lesson.cu" FLAVOUR instrumented LINK ${name}_main)
+  ladder_add_library(${name}_main SOURCES ${arg_MAIN} FLAVOURS plain asan LINK ladder_host)
+  ladder_add_program(right_${number} SOURCES "${folder}/lesson.cu" FLAVOUR instrumented LINK ${name}_main ${arg_LINK})
   set_target_properties(right_${number} PROPERTIES EXCLUDE_FROM_ALL ON)
   ladder_compile_for_lab(right_${number})
   add_dependencies(lab_${number} right_${number})
@@ -89,7 +95,7 @@ function(ladder_add_broken name)
       if(flavour STREQUAL "asan")
         set(target ${program}_asan)
       endif()
-      ladder_add_program(${target} SOURCES "${lesson}" FLAVOUR ${flavour} LINK ${name}_main)
+      ladder_add_program(${target} SOURCES "${lesson}" FLAVOUR ${flavour} LINK ${name}_main ${arg_LINK})
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       target_include_directories(${target} BEFORE PRIVATE "${copy}")
       ladder_compile_for_lab(${target})

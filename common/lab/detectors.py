@@ -123,8 +123,14 @@ def on_cpu(*options, flavour=""):
     return detect
 
 
-# What each costs a kernel time; cycles are those of the virtual clock.
-COSTS = ("global_read_sectors", "global_write_sectors", "shared_wavefronts", "bank_conflicts", "cluster_bytes", "cycles")
+# What each costs a kernel time; cycles are those of the virtual clock, and so are the microseconds of streams.
+COSTS = ("global_read_sectors", "global_write_sectors", "shared_wavefronts", "bank_conflicts", "cluster_bytes", "cycles",
+         "virtual_us")
+
+
+def costs_of(row):
+    """What the CPU device counted in a run: in its kernel, or where many operations of streams were timed, the time."""
+    return row.get("counters") or {"virtual_us": row["time_us_median"]}
 
 
 def counters(programs, mistake):
@@ -134,12 +140,12 @@ def counters(programs, mistake):
         runs, ran = results_of([str(program), *mistake.run, *ONE_THREAD], CPU_LIMIT_S)
         if not runs:
             return judged(ran)
-        figures.append(runs[0]["counters"])
+        figures.append(costs_of(runs[0]))
         seconds += ran.seconds
     right, broken = figures
     grown = [f"{name} {right[name]:.0f} -> {broken[name]:.0f}" for name in COSTS
-             if broken[name] > GROWS_BY * right[name]]
-    if broken["overlap_cycles"] * GROWS_BY < right["overlap_cycles"]:
+             if name in right and broken[name] > GROWS_BY * right[name]]
+    if "overlap_cycles" in right and broken["overlap_cycles"] * GROWS_BY < right["overlap_cycles"]:
         grown.append(f"overlap_cycles {right['overlap_cycles']:.0f} -> {broken['overlap_cycles']:.0f}")
     return Finding(CAUGHT if grown else MISSED, ", ".join(grown), seconds, ", ".join(grown))
 
@@ -157,7 +163,6 @@ CPU_DETECTORS = {
 GPU_LIMIT_S, TOOL_LIMIT_S, TIMING_LIMIT_S = 12, 15, 15
 # Many tiles for each block, and many more K steps than slots.
 LARGER_SHAPE = "4096x4608x1152"
-BRIEFLY = ("--rounds", "1", "--sample-ms", "1")
 TIMED_SIZE = "4096"
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 TOOL_TRIES = 2
@@ -175,6 +180,21 @@ def with_larger_shape(arguments):
     place = arguments.index("--shape") + 1
     arguments[place] += "," + LARGER_SHAPE
     return arguments
+
+
+def timed(mistake, rounds, sample_ms):
+    """The options for so many samples of so many milliseconds. A sample of lesson 07 is one run of all batches."""
+    options = ["--rounds", str(rounds)]
+    return options if mistake.number == "07" else [*options, "--sample-ms", str(sample_ms)]
+
+
+def briefly(mistake):
+    return timed(mistake, 1, 1)
+
+
+def unverified(mistake):
+    """The option to check no results; lesson 07 checks always, and outside of what it times."""
+    return [] if mistake.number == "07" else ["--no-verify"]
 
 
 def without_shape(arguments):
@@ -201,7 +221,7 @@ def gpu_result(programs, mistake):
     arguments = with_larger_shape(mistake.run)
     place = arguments.index("--shape") + 1
     arguments[place] = ",".join([arguments[place]] * 3)
-    finding = judged(run([str(programs.path(mistake)), *arguments, *BRIEFLY], GPU_LIMIT_S))
+    finding = judged(run([str(programs.path(mistake)), *arguments, *briefly(mistake)], GPU_LIMIT_S))
     wrong = finding.output.count("error: wrong result")
     if wrong:
         finding.message = f"{wrong} of 6 results: {finding.message}"[:400]
@@ -228,9 +248,9 @@ def sanitizer(tool):
     """The detector that runs the program under a tool of compute-sanitizer, once more if the tool fails."""
     def detect(programs, mistake):
         for _ in range(TOOL_TRIES):
-            finding = judged_tool(run([programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name",
-                                       "kernel_substring=lesson", str(programs.path(mistake)), *mistake.run, *BRIEFLY],
-                                      TOOL_LIMIT_S))
+            command = [programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name", "kernel_substring=lesson",
+                       str(programs.path(mistake)), *mistake.run, *briefly(mistake)]
+            finding = judged_tool(run(command, TOOL_LIMIT_S))
             if finding.outcome != BROKEN:
                 break
         return finding
@@ -240,7 +260,7 @@ def sanitizer(tool):
 def bounded_waits(programs, mistake):
     """Caught if a wait gave up, in a build whose waits do."""
     debug = dataclasses.replace(programs, folder=programs.debug_folder)
-    ran = run([str(debug.path(mistake)), *with_larger_shape(mistake.run), *BRIEFLY], TOOL_LIMIT_S)
+    ran = run([str(debug.path(mistake)), *with_larger_shape(mistake.run), *briefly(mistake)], TOOL_LIMIT_S)
     if ran.timed_out:
         return Finding(HANG, "", ran.seconds, ran.output)
     waited = [line.strip() for line in ran.output.splitlines() if re.search(r"waited .* for", line)]
@@ -252,8 +272,8 @@ def timing(programs, mistake):
     times, seconds = {}, 0.0
     right = programs.path(dataclasses.replace(mistake, name=""))
     for program in (right, programs.path(mistake)) * 2:
-        runs, ran = results_of([str(program), "--size", TIMED_SIZE, *without_shape(mistake.run), "--no-verify",
-                                "--rounds", "3", "--sample-ms", "20"], TIMING_LIMIT_S)
+        runs, ran = results_of([str(program), "--size", TIMED_SIZE, *without_shape(mistake.run), *unverified(mistake),
+                                *timed(mistake, 3, 20)], TIMING_LIMIT_S)
         if not runs:
             return judged(ran)
         times.setdefault(program, []).append(runs[0]["time_us_median"])

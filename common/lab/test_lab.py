@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the lab's own tools: `python3 common/lab/test_lab.py`."""
 import contextlib
+import dataclasses
 import io
 import json
 import pathlib
@@ -53,7 +54,7 @@ class Patches(WithFolder):
 
     def test_the_planted_mistakes_cover_each_lesson_with_copies_and_say_what_the_report_must_say(self):
         planted = mistakes.read_mistakes()
-        self.assertGreaterEqual({mistake.number for mistake in planted}, {"02", "03", "04", "05", "06"})
+        self.assertGreaterEqual({mistake.number for mistake in planted}, {"02", "03", "04", "05", "06", "07"})
         for mistake in planted:
             with self.subTest(mistake.program):
                 self.assertTrue(mistake.mistake.endswith("."))
@@ -124,6 +125,11 @@ class Gpu(WithFolder):
         waited = "echo '05_x: error: launch failed'; echo 'block 0, warp 8 waited 2 s for free[0], phase of parity 0'; exit 1"
         self.assertIn("warp 8 waited 2 s for free[0]", self.detect("bounded", waited).message)
         self.assertEqual(self.detect("bounded", "echo 'error: wrong result'; exit 1").outcome, MISSED)
+
+    def test_lesson_07_is_given_options_that_it_has(self):
+        streams = dataclasses.replace(MISTAKE, lesson="07_streams")
+        self.assertIn("--sample-ms", detectors.briefly(MISTAKE))
+        self.assertEqual(detectors.briefly(streams) + detectors.unverified(streams), ["--rounds", "1"])
 
     def test_the_compiler_remarks_and_spills(self):
         for words, outcome in (("ptxas info : 0 bytes stack frame, 0 bytes spill stores", MISSED),
@@ -214,6 +220,23 @@ class GpuMatrix(WithFolder):
         self.assertEqual(self.rows(), {("05_x", name): ["result"] for name in ("", "no_wait")})
         code, _ = self.matrix("--continue", "--lessons", "05", "--budget-s", "600")
         self.assertEqual(code, 0)
+class Costs(WithFolder):
+    def counters(self, right, broken):
+        for name, row in (("right_05", right), (MISTAKE.program, broken)):
+            self.program(name, f"for path; do :; done; echo '{json.dumps({'runs': [row]})}' > \"$path\"")
+        return detectors.counters(Programs(self.folder, None, ""), MISTAKE)
+
+    def test_a_counter_that_grows_is_named(self):
+        right = {name: 100 for name in detectors.COSTS if name != "virtual_us"} | {"overlap_cycles": 10}
+        self.assertEqual(self.counters({"counters": right}, {"counters": right}).outcome, MISSED)
+        self.assertEqual(self.counters({"counters": right}, {"counters": {**right, "cycles": 120}}).message,
+                         "cycles 100 -> 120")
+        self.assertEqual(self.counters({"counters": right}, {"counters": {**right, "overlap_cycles": 5}}).message,
+                         "overlap_cycles 10 -> 5")
+
+    def test_where_streams_are_timed_their_virtual_time_is_what_counts(self):
+        self.assertEqual(self.counters({"time_us_median": 20.0}, {"time_us_median": 21.0}).outcome, MISSED)
+        self.assertEqual(self.counters({"time_us_median": 20.0}, {"time_us_median": 29.6}).message, "virtual_us 20 -> 30")
 
 
 class Bar(unittest.TestCase):
