@@ -91,7 +91,7 @@ void compare(CapturedBatches& captured, int batches) {
     throw std::runtime_error("graph: the graph's results differ from those of the calls");
 }
 
-void run(const Context& context) {
+void run_graph(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
   const RandomWeights weights(shape.k, shape.n);
@@ -129,7 +129,8 @@ void run(const Context& context) {
 
 const Experiment& graph_experiment() {
   static const Experiment experiment = {
-      "graph", "What does a schedule cost the host if it is captured once and launched many times?", run};
+      "graph", "What does a schedule cost the host if it is captured once and launched many times?",
+      run_graph};
   return experiment;
 }
 
