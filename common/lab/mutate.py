@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Deletes every synchronisation statement of the lessons, one at a time, and asks the CPU device whether it notices.
 
-    mutate.py --build build-mutants [--lessons 04,05] [--json FILE]
+    mutate.py --build build-mutants [--lessons 04,05] [--json FILE]     rows that FILE has of other lessons are kept
 
 A mutant is a lesson without one statement that calls one of VERBS, in one of FILES. (A call that gives a slot's number
 cannot be deleted; the waits behind such calls are statements of common/device/pipeline.cuh, which belongs to lesson 06
@@ -21,7 +21,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
-from matrix import commit, today, versions  # noqa: E402
+from matrix import commit, read_json, today, versions  # noqa: E402
 from mistakes import ROOT, BadInput, Mistake  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
@@ -31,15 +31,18 @@ VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consum
          "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
          "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_for_grid_before",
          "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
-         "__pipeline_wait_prior")
-# A call that is a statement of its own: what it is called on, the verb, template arguments.
-CALL = re.compile(r"(?:(?<=[;{})])|(?<=else))\s*((?:\w+(?:\[\w+\])?(?:\.|::)(?:template )?)*"
+         "__pipeline_wait_prior",
+         # and of the host, which makes streams wait
+         "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize", "cudaDeviceSynchronize", "order")
+# A call that is a statement of its own, perhaps a checked one: what it is called on, the verb, template arguments.
+CALL = re.compile(r"(?:(?<=[;{})])|(?<=else))\s*((?:CUDA_CHECK\()?(?:\w+(?:\[\w+\])?(?:\.|::)(?:template )?)*"
                   r"(" + "|".join(VERBS) + r")(?:<[^;{}]*?>)?\()")
 FILES = {"02": ["02_tiled/gemm.cuh"],
          "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/copies.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
-         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"]}
+         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
+         "07": ["07_streams/pipeline.cu", "07_streams/experiments/layers.cu", "07_streams/experiments/graph.cu"]}
 # Together they reach every statement, and go round the ring.
 RUNS = {
     "02": ["--shape 256x256x256"],
@@ -49,6 +52,8 @@ RUNS = {
     "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
+    "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
+           "--experiment graph --shape 32x72x72 --batches 5"],
 }
 DETECTORS = ("result", "schedules", "races")
 EXPLAINED = pathlib.Path(__file__).with_name("mutants_explained.json")
@@ -59,7 +64,7 @@ def statements(text):
     code = re.sub(r"//[^\n]*", lambda comment: " " * len(comment[0]), text)
     place = 0
     while call := CALL.search(code, place):
-        end, depth = call.end(), 1
+        end, depth = call.end(), 2 if call[1].startswith("CUDA_CHECK(") else 1
         while depth:
             depth += {"(": 1, ")": -1}.get(code[end], 0)
             end += 1
@@ -156,6 +161,8 @@ def main():
     counts = {name: sum(row["noticed_by"] == name for row in rows) for name in (*DETECTORS, "compiler", None)}
     print(", ".join(f"{name or 'survived'} {count}" for name, count in counts.items()), f"of {len(rows)} mutants")
     if arguments.json:
+        old = read_json(arguments.json)["mutants"] if arguments.json.exists() else []
+        rows = sorted([row for row in old if row["lesson"][:2] not in numbers] + rows, key=lambda row: row["lesson"])
         head = {"date": today(), "commit": commit(), **versions("cpu", "")}
         arguments.json.write_text(json.dumps({**head, "mutants": rows}, indent=1) + "\n", encoding="utf-8")
     print("\n".join(wrong))

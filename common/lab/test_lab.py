@@ -223,7 +223,8 @@ class GpuMatrix(WithFolder):
 class Costs(WithFolder):
     def counters(self, right, broken):
         for name, row in (("right_05", right), (MISTAKE.program, broken)):
-            self.program(name, f"for path; do :; done; echo '{json.dumps({'runs': [row]})}' > \"$path\"")
+            results = json.dumps({"runs": [row]})
+            self.program(name, f"for path; do :; done; echo '{results}' > \"$path\"")  # the last argument
         return detectors.counters(Programs(self.folder, None, ""), MISTAKE)
 
     def test_a_counter_that_grows_is_named(self):
@@ -269,6 +270,10 @@ class Statements(unittest.TestCase):
                                          "\n  else\n    __syncthreads();\n  smem.pipe[i].advance(2); }"),
                          ["core.template finish<0>();", "pipe.consumer_release(a(1));", "__syncthreads();",
                           "smem.pipe[i].advance(2);"])
+
+    def test_checked_calls_of_the_host_are_found(self):
+        self.assertEqual(self.statements("if (last)\n  CUDA_CHECK(cudaStreamSynchronize(stream.get()));\nCUDA_CHECK(cudaFree(a));"),
+                         ["CUDA_CHECK(cudaStreamSynchronize(stream.get()));"])
 
     def test_definitions_and_calls_that_give_a_value_are_not(self):
         self.assertEqual(self.statements("void consumer_wait() {}\nconst int slot = pipe.consumer_wait();\nunwait();"), [])
