@@ -2,6 +2,7 @@
 /// The frame of every call: errors that are remembered or injected, and failures that wait to be thrown.
 #include "common/cpu_device/host_calls.hpp"
 
+#include <cerrno>  // program_invocation_short_name
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -30,7 +31,7 @@ std::string& deferred_failure() {
 /// A program that makes no further call must not look as if all were well.
 void report_deferred_failure() {
   if (deferred_failure().empty()) return;
-  std::fprintf(stderr, "%s\n", deferred_failure().c_str());
+  std::fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, deferred_failure().c_str());
   std::fflush(stderr);
   std::_Exit(EXIT_FAILURE);
 }
