@@ -13,7 +13,7 @@ import json
 import re
 
 from climb_table import BadInput
-from page_requests import markdown
+from page_requests import left_aligned, markdown
 
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
 SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed"}
@@ -63,7 +63,7 @@ def matrix(halves):
     for row in halves[0]["mistakes"]:
         cells = [cell(by_place[half], key(row), name) for half, name in columns]
         rows.append([link(row), row["kind"], row["mistake"]] + cells)
-    return markdown(["mistake", "kind", "what was done"] + [f"{half}: {name}" for half, name in columns], rows)
+    return left_aligned(["mistake", "kind", "what was done"] + [f"{half}: {name}" for half, name in columns], rows)
 
 
 def summary(halves):
@@ -99,7 +99,7 @@ def messages(halves):
                      if row["findings"].get(name, {}).get("outcome") == "caught"), None)
         if row["kind"] != "performance" and said:
             rows.append([link(row), "`" + without_addresses(said["message"]).replace("|", "/").replace("`", "'") + "`"])
-    return markdown(["mistake", "what the CPU device says"], rows)
+    return left_aligned(["mistake", "what the CPU device says"], rows)
 
 
 def false_alarms(halves):
@@ -113,8 +113,8 @@ def false_alarms(halves):
                                  finding.get("message", "").replace("|", "/")[:160]])
     if not rows:
         return [f"None, in {runs} runs."]
-    return markdown(["the right kernel of", "detector", "outcome", "its words"], rows) + ["", f"The other {runs - len(rows)} runs "
-                                                                                         "of right kernels were quiet."]
+    lines = left_aligned(["the right kernel of", "detector", "outcome", "its words"], rows)
+    return lines + ["", f"The other {runs - len(rows)} runs of right kernels were quiet."]
 
 
 def mutants(results):
@@ -125,7 +125,7 @@ def mutants(results):
     lines = markdown(["lesson"] + [f"first noticed by {detector}" for detector in who[:-1]] + ["survived"], rows)
     survivors = [[f"`{row['file']}`", f"{row['mistake']}", row.get("reason", "")] for row in results["mutants"]
                  if row["noticed_by"] is None]
-    return lines + ["", "The survivors, and why:", ""] + markdown(["file", "mutant", "why it survives"], survivors)
+    return lines + ["", "The survivors, and why:", ""] + left_aligned(["file", "mutant", "why it survives"], survivors)
 
 
 TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms}
