@@ -1,6 +1,8 @@
 /// @file
-/// The host's side of the CUDA runtime, and the functions of <cuda_bf16.h> and kernels that need no engine.
+/// The host's side of the CUDA runtime, and the functions of <cuda_bf16.h>, <cuda_fp8.h> and kernels that
+/// need no engine.
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -112,6 +114,37 @@ TEST_CASE("bf16 rounds to nearest even and keeps infinities and NaN") {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(1, 2);
   CHECK(__low2float(pair) == 1);
   CHECK(__bfloat1622float2(pair).y == 2);
+}
+
+TEST_CASE("every e4m3 is what its neighbour is and the step between them") {
+  const auto of = [](unsigned pattern) {
+    __nv_fp8_e4m3 value;
+    value.__x = static_cast<__nv_fp8_storage_t>(pattern);
+    return static_cast<float>(value);
+  };
+  CHECK(of(0x38) == 1);
+  CHECK(of(0x7e) == 448);
+  float value = 0, step = 1.0f / 512;  // subnormals, and the first eight normal values, are as far apart
+  for (unsigned pattern = 0; pattern < 0x7f; ++pattern) {
+    CAPTURE(pattern);
+    if (pattern >= 16 && pattern % 8 == 0) step *= 2;
+    REQUIRE(of(pattern) == value);
+    REQUIRE(of(pattern | 0x80) == -value);
+    REQUIRE(std::signbit(of(pattern | 0x80)));
+    value += step;
+  }
+  CHECK(std::isnan(of(0x7f)));
+  CHECK(std::isnan(of(0xff)));
+}
+
+TEST_CASE("the first of four e4m3 is in the lowest byte") {
+  __nv_fp8x4_e4m3 four;
+  four.__x = 0xb8484038;
+  const auto values = static_cast<float4>(four);
+  CHECK(values.x == 1);
+  CHECK(values.y == 2);
+  CHECK(values.z == 4);
+  CHECK(values.w == -1);
 }
 
 TEST_CASE("min and max choose like nvcc's") {
