@@ -79,9 +79,18 @@ T atomicAdd(T* address, T value, CPU_DEVICE_WHERE) {
 }
 inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosleep", where); }
 
+/// One access, also of 16 bytes: other loads of a struct compilers split where only its parts are used.
 template <class T>
 T __ldg(const T* pointer) {
-  return *pointer;
+  if constexpr (sizeof(T) == 16) {
+    __extension__ using Whole = unsigned __int128;
+    const Whole whole = *reinterpret_cast<const volatile Whole*>(pointer);
+    T value;
+    std::memcpy(&value, &whole, sizeof value);
+    return value;
+  } else {
+    return *pointer;
+  }
 }
 [[noreturn]] inline void __trap(CPU_DEVICE_WHERE) { cpu_device::trap(where); }
 

@@ -376,6 +376,19 @@ TEST_CASE("a struct that is assigned is an access") {
   CHECK(counters.bank_conflicts == kEdge * (32 - 4));
 }
 
+__global__ void fold_words(const uint4* in, float* out) {
+  const int i = threadIdx.y * kEdge + threadIdx.x;
+  const uint4 four = __ldg(&in[i]);
+  out[i] = __uint_as_float(four.x ^ four.y ^ four.z ^ four.w);
+}
+
+// Compilers load the parts of a struct one by one where only the parts are used.
+TEST_CASE("__ldg of 16 bytes is one access") {
+  Matrix in(kEdge * kEdge * 4), out(kEdge * kEdge);
+  const Counters counters = count(fold_words, 1, 0, reinterpret_cast<const uint4*>(in.data()), out.data());
+  CHECK(counters.global_read_sectors == kEdge * 16);
+}
+
 TEST_CASE("without the option plain accesses are not counted") {
   Matrix in(kEdge * kEdge), out(kEdge * kEdge);
   cpu_device::set_options({});
