@@ -217,7 +217,7 @@ def complaints(mistake, findings):
     hung = [detector for detector, finding in findings.items() if finding.outcome == HANG]
     if hung:
         yield f"{name}: hangs under {', '.join(hung)}"
-    slow = [f"{detector} took {finding.seconds:.1f} s" for detector, finding in findings.items()
+    slow = [f"{detector} took {finding.seconds:.1f} s" for detector, finding in caught.items()
             if finding.seconds > MOST_SECONDS]
     if slow:
         yield f"{name}: {', '.join(slow)}; the most is {MOST_SECONDS} s"
