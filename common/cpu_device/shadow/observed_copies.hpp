@@ -1,9 +1,9 @@
 /// @file
 /// Part of the shadow of <cuda_runtime.h>: calls of memcpy() from an instrumented source go to the observers.
 ///
-/// A kernel that assigns a uint4 makes the compiler call memcpy(). The sanitizer's passes before LLVM 15
-/// leave such a call to a runtime that replaces memcpy() in the whole program; the observers must not do
-/// that, since the engine copies, too. These lines rename the calls of one object file.
+/// A kernel that assigns a uint4 makes clang call memcpy(). The sanitizer's pass of clang 14 leaves such a
+/// call to a runtime that replaces memcpy() in the whole program; the observers must not do that, since the
+/// engine copies, too. These lines rename the calls of one object file.
 #pragma once
 
 #if defined(__has_feature)
