@@ -168,8 +168,9 @@ TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 TOOL_TRIES = 2
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 # What a tool says when it could not do its work. It may still end with a summary, which counts these lines too.
-TOOL_FAILED = re.compile(r"Internal Sanitizer Error.*|.*out of memory.*|.*process didn't terminate successfully.*",
-                         re.IGNORECASE)
+TOOL_FAILED = re.compile(r"Internal Sanitizer Error.*|.*out of memory.*", re.IGNORECASE)
+# Its lines that report nothing: a program that finds its result wrong ends with an error, too.
+TOOL_REMARK = re.compile(r"COMPUTE-SANITIZER|SUMMARY|process didn't terminate successfully|Target application returned")
 REMARK = re.compile(r"^.*\((C75\d\d)\).*$|^.*[Ww]arning.*$", re.MULTILINE)
 SPILLED = re.compile(r"(\d+) bytes spill stores")
 
@@ -229,7 +230,7 @@ def gpu_result(programs, mistake):
 
 
 def judged_tool(ran):
-    """Of a tool of compute-sanitizer: broken if it failed itself, else caught if its summary counts errors."""
+    """Of a tool of compute-sanitizer: broken if it failed itself, else caught if it reported something, and counted it."""
     if ran.timed_out:
         return Finding(HANG, "", ran.seconds, ran.output)
     failed, summary = TOOL_FAILED.search(ran.output), SUMMARY.search(ran.output)
@@ -238,10 +239,10 @@ def judged_tool(ran):
         why = "" if failed else f"ended by signal {-ran.status}: " if ran.status < 0 else "no summary: "
         return Finding(BROKEN, f"the tool failed: {why}{words}"[:400], ran.seconds, ran.output)
     said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
-    lines = [line for line in said if line and "COMPUTE-SANITIZER" not in line]
-    caught = int(summary[1]) > 0
+    reports = [line for line in said if line and not TOOL_REMARK.search(line)]
+    caught = int(summary[1]) > 0 and bool(reports)
     return Finding(CAUGHT if caught else MISSED,
-                   f"{summary[1]} errors: {' '.join(lines)}"[:400] if caught else "", ran.seconds, ran.output)
+                   f"{summary[1]} errors: {' '.join(reports)}"[:400] if caught else "", ran.seconds, ran.output)
 
 
 def sanitizer(tool):

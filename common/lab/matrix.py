@@ -12,8 +12,8 @@
                                                             it ends before N seconds; exit code 1 if something is left
 
 The programs are those of the target `lab`. Every run is bounded in time. `caught`: the detector complained; `missed`: it
-did not; `hang`: the program had to be killed; `broken`: the detector failed itself, twice. Of right programs, which are
-run with the arguments of every mistake, `caught` means a false alarm. Exit code 2: bad input, one line.
+did not; `hang`: the program had to be killed; `broken`: the detector failed itself, twice. Of right programs, which are run
+with the arguments of every mistake, `caught` means a false alarm. Exit code 2: bad input, one line.
 """
 import argparse
 import concurrent.futures

@@ -7,7 +7,7 @@ A mutant is a lesson without one statement that calls one of VERBS, in one of FI
 cannot be deleted; the waits behind such calls are statements of common/device/pipeline.cuh, which belongs to lesson 06
 here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the planted mistakes, and
 run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is explained there must
-survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes about four minutes on two cores, so no test runs it.
+survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some ten minutes on two cores, so no test runs it.
 """
 import argparse
 import concurrent.futures

@@ -111,6 +111,15 @@ class Gpu(WithFolder):
                 self.assertTrue(finding.message.startswith(words), finding.message)
         self.assertEqual((self.folder / "tries").read_text(encoding="utf-8").count("\n"), 4 * detectors.TOOL_TRIES)
 
+    def test_a_program_that_fails_under_a_tool_does_not_break_it(self):
+        ends = "echo \"========= Error: process didn't terminate successfully\"; echo '========= Target application returned an error'"
+        for reported, count, outcome in (("echo '========= Invalid __shared__ write of size 4 bytes'; ", 7, CAUGHT),
+                                         ("", 1, MISSED), ("", 0, MISSED)):
+            self.program("tool", f"{reported}{ends}; echo '========= ERROR SUMMARY: {count} errors'; exit 1")
+            finding = self.detect("memcheck", "true")
+            self.assertEqual(finding.outcome, outcome)
+            self.assertEqual("Invalid __shared__ write" in finding.message, outcome == CAUGHT)
+
     def test_a_tool_that_fails_once_is_asked_again(self):
         once = f"[ -e {self.folder}/tried ] || {{ touch {self.folder}/tried; echo 'Internal Sanitizer Error'; }}"
         self.program("tool", f"{once}; echo '========= ERROR SUMMARY: 0 errors'")
@@ -184,7 +193,8 @@ class GpuMatrix(WithFolder):
                          (0, dict.fromkeys(("result", *detectors.TOOLS, "bounded", "compiler"), MISSED)))
 
     def test_a_broken_tool_costs_its_own_cells_only(self):
-        self.program("tool", "[ $2 = racecheck ] && echo 'Internal Sanitizer Error'; echo '= ERROR SUMMARY: 1 errors'")
+        self.program("tool", "[ $2 = racecheck ] && echo 'Internal Sanitizer Error'; echo '========= Invalid write'; "
+                             "echo '========= ERROR SUMMARY: 1 errors'")
         code, out = self.matrix("--lessons", "05")
         self.assertEqual(code, 0)
         self.assertEqual(out.splitlines()[-1].split()[-8:], [MISSED, CAUGHT, BROKEN, CAUGHT, CAUGHT, MISSED, MISSED, "-"])
