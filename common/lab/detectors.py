@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from mistakes import BadInput
+from mistakes import ROOT, BadInput
 
 CAUGHT, MISSED, HANG = "caught", "missed", "hang"
 BROKEN = "broken"  # the tool failed: nothing is known of the program
@@ -29,6 +29,7 @@ class Programs:
     folder: pathlib.Path        # build/bin
     debug_folder: pathlib.Path  # the same of a build whose waits are bounded; GPU
     sanitizer: str              # compute-sanitizer; GPU
+    tool_limit_s: float = 0     # how long it may take; GPU
 
     def path(self, mistake, flavour=""):
         name = mistake.program if mistake.name else f"right_{mistake.number}"
@@ -58,7 +59,8 @@ class Ran:
 
 
 def run(command, limit_s):
-    """Runs a command for at most so many seconds; then it is killed, with what it has started."""
+    """Runs a command for at most so many seconds; then it is killed, with what it has started. In what it says, paths of
+    the repository begin at its root."""
     if not pathlib.Path(command[0]).exists():
         raise BadInput(f"{command[0]}: not built; build the target lab")
     with tempfile.TemporaryFile() as out:
@@ -74,7 +76,8 @@ def run(command, limit_s):
         _, status, used = ended
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        return Ran(process.returncode, out.read().decode(errors="replace"), used.ru_utime + used.ru_stime, timed_out)
+        output = out.read().decode(errors="replace").replace(f"{ROOT}/", "")
+        return Ran(process.returncode, output, used.ru_utime + used.ru_stime, timed_out)
 
 
 def first_lines(output, most=400):
@@ -160,11 +163,16 @@ CPU_DETECTORS = {
 
 # --- The GPU ------------------------------------------------------------------------------------------------------------
 
-GPU_LIMIT_S, TOOL_LIMIT_S, TIMING_LIMIT_S = 12, 15, 15
+# A right program takes 1.5 s, with a tool 3 s. Of one that hangs by itself a tool says soon what it has to say.
+GPU_LIMIT_S, TOOL_LIMIT_S, HUNG_TOOL_LIMIT_S, TIMING_LIMIT_S = 8, 15, 7, 15
 # Many tiles for each block, and many more K steps than slots.
 LARGER_SHAPE = "4096x4608x1152"
 TIMED_SIZE = "4096"
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+# Of the kernels only the lesson's is of interest; but initcheck must see who else writes what the host then reads.
+ONLY_THE_LESSONS = ("--kernel-name", "kernel_substring=lesson")
+TOOL_OPTIONS = {"memcheck": (*ONLY_THE_LESSONS, "--track-stream-ordered-races", "all"), "racecheck": ONLY_THE_LESSONS,
+                "synccheck": ONLY_THE_LESSONS, "initcheck": ()}
 TOOL_TRIES = 2
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 # What a tool says when it could not do its work. It may still end with a summary, which counts these lines too.
@@ -230,16 +238,19 @@ def gpu_result(programs, mistake):
 
 
 def judged_tool(ran):
-    """Of a tool of compute-sanitizer: broken if it failed itself, else caught if it reported something, and counted it."""
-    if ran.timed_out:
-        return Finding(HANG, "", ran.seconds, ran.output)
+    """Of a tool of compute-sanitizer: broken if it failed itself, else caught if it reported something, and counted it,
+    or the program hangs."""
+    said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
+    reports = [line for line in said if line and not TOOL_REMARK.search(line)]
     failed, summary = TOOL_FAILED.search(ran.output), SUMMARY.search(ran.output)
+    if ran.timed_out:
+        reports = [] if failed else reports
+        return Finding(CAUGHT if reports else HANG,
+                       f"before it hangs: {' '.join(reports)}"[:400] if reports else "", ran.seconds, ran.output)
     if failed or not summary or ran.status < 0:
         words = failed[0].lstrip("= ") if failed else " ".join(ran.output.split())[-300:] or "no output"
         why = "" if failed else f"ended by signal {-ran.status}: " if ran.status < 0 else "no summary: "
         return Finding(BROKEN, f"the tool failed: {why}{words}"[:400], ran.seconds, ran.output)
-    said = [line.lstrip("= ") for line in ran.output.splitlines() if line.startswith("=========")]
-    reports = [line for line in said if line and not TOOL_REMARK.search(line)]
     caught = int(summary[1]) > 0 and bool(reports)
     return Finding(CAUGHT if caught else MISSED,
                    f"{summary[1]} errors: {' '.join(reports)}"[:400] if caught else "", ran.seconds, ran.output)
@@ -249,9 +260,9 @@ def sanitizer(tool):
     """The detector that runs the program under a tool of compute-sanitizer, once more if the tool fails."""
     def detect(programs, mistake):
         for _ in range(TOOL_TRIES):
-            command = [programs.sanitizer, "--tool", tool, "--print-limit", "5", "--kernel-name", "kernel_substring=lesson",
+            command = [programs.sanitizer, "--tool", tool, "--print-limit", "5", *TOOL_OPTIONS[tool],
                        str(programs.path(mistake)), *mistake.run, *briefly(mistake)]
-            finding = judged_tool(run(command, TOOL_LIMIT_S))
+            finding = judged_tool(run(command, programs.tool_limit_s or TOOL_LIMIT_S))
             if finding.outcome != BROKEN:
                 break
         return finding
@@ -305,10 +316,10 @@ def detectors_for(kind, device):
     return [name for name in GPU_DETECTORS if (name == "timing") <= (kind == "performance")]
 
 
-def findings_for(mistake, programs, device, names, end=None):
+def findings_for(mistake, programs, device, names, known, end=None):
     """A finding by each detector named, one after the other: beside another program a tool of compute-sanitizer may lack
-    the memory of the GPU, and the clock counts what others do. On the GPU none begins that may take until after `end`,
-    of time.monotonic()."""
+    the memory of the GPU, and the clock counts what others do. `known` are findings of before. On the GPU none begins
+    that may take until after `end`, of time.monotonic()."""
     detectors = CPU_DETECTORS if device == "cpu" else GPU_DETECTORS
     findings = {}
     for name in names:
@@ -317,5 +328,8 @@ def findings_for(mistake, programs, device, names, end=None):
             continue
         if end is not None and time.monotonic() + GPU_MOST_S[name] > end:
             break
+        result = findings.get("result") or known.get("result")
+        if result and result.outcome == HANG:
+            programs = dataclasses.replace(programs, tool_limit_s=HUNG_TOOL_LIMIT_S)
         findings[name] = detectors[name](programs, mistake)
     return findings

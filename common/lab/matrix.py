@@ -29,7 +29,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from detectors import (CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S, HANG, Finding, Programs,  # noqa: E402
+from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S, HANG, Finding, Programs,  # noqa: E402
                        detectors_for, findings_for, judged, run)
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
@@ -48,9 +48,10 @@ def right_twins(mistakes):
     return list(twins.values())
 
 
-def unknown_of(mistake, findings, device):
-    """The detectors that are worth a try and have not been run."""
-    return [name for name in detectors_for(mistake.kind, device) if name not in findings]
+def unknown_of(mistake, findings, arguments):
+    """The detectors asked for that are worth a try and have not been run."""
+    asked = arguments.detectors.split(",") if arguments.detectors else {*CPU_DETECTORS, *GPU_DETECTORS}
+    return [name for name in detectors_for(mistake.kind, arguments.device) if name in asked and name not in findings]
 
 
 def run_all(mistakes, programs, arguments, known, end=None):
@@ -60,8 +61,8 @@ def run_all(mistakes, programs, arguments, known, end=None):
     found = {mistake: dict(known.get(key_of(mistake), {})) for mistake in mistakes}
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        running = {pool.submit(findings_for, mistake, programs, arguments.device, names, end): mistake
-                   for mistake in mistakes if (names := unknown_of(mistake, found[mistake], arguments.device))}
+        running = {pool.submit(findings_for, mistake, programs, arguments.device, names, found[mistake], end): mistake
+                   for mistake in mistakes if (names := unknown_of(mistake, found[mistake], arguments))}
         try:
             for count, done in enumerate(concurrent.futures.as_completed(running), 1):
                 found[running[done]].update(done.result())
@@ -77,11 +78,11 @@ def run_all(mistakes, programs, arguments, known, end=None):
 
 # --- How long it takes ---------------------------------------------------------------------------------------------------
 
-def left_of(found, device):
+def left_of(found, arguments):
     """{lesson's number: [(mistake, the detectors that have not been run)]}"""
     left = {}
     for mistake, findings in found:
-        if names := unknown_of(mistake, findings, device):
+        if names := unknown_of(mistake, findings, arguments):
             left.setdefault(mistake.number, []).append((mistake, names))
     return left
 
@@ -161,7 +162,7 @@ def read_json(path):
 
 
 def recorded_findings(path, arguments):
-    """{key: its findings by detector} of a file that a run before this one left."""
+    """{key: its findings by detector} of a file that a run before this one left; not of detectors that broke."""
     if not path.exists():
         return {}
     old = read_json(path)
@@ -169,7 +170,7 @@ def recorded_findings(path, arguments):
     if recorded_with != now:
         raise BadInput(f"--continue {path}: was recorded with commit {recorded_with}, and this is {now}")
     return {key_of_row(row): {name: Finding(finding["outcome"], finding.get("message", ""), finding["seconds"])
-                              for name, finding in row["findings"].items()}
+                              for name, finding in row["findings"].items() if finding["outcome"] != BROKEN}
             for row in old["mistakes"] + old["right"]}
 
 
@@ -254,6 +255,7 @@ def parse_arguments():
                         default=shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer")
     parser.add_argument("--lessons", default="", metavar="NN[,NN]", help="only these")
     parser.add_argument("--only", metavar="NAME", help="only mistakes of this name")
+    parser.add_argument("--detectors", default="", metavar="NAME[,NAME]", help="only these")
     parser.add_argument("--patches", metavar="FOLDER", help="take the mistakes from FOLDER/NN_name/, as mutate.py does")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="run only what the file of --json lacks")
@@ -277,6 +279,9 @@ def main():
     if arguments.go_on and not arguments.json:
         raise BadInput("--continue: needs --json")
     end = None if arguments.budget_s is None else time.monotonic() + arguments.budget_s
+    if unknown := set(filter(None, arguments.detectors.split(","))) - {*CPU_DETECTORS, *GPU_DETECTORS}:
+        raise BadInput(f"--detectors {', '.join(sorted(unknown))}: must be among "
+                       f"{', '.join(CPU_DETECTORS if arguments.device == 'cpu' else GPU_DETECTORS)}")
     numbers = [number for number in arguments.lessons.split(",") if number]
     mistakes = [mistake for mistake in read_mistakes(numbers, arguments.patches)
                 if arguments.only in (None, mistake.name)]
@@ -292,11 +297,11 @@ def main():
     known = recorded_findings(arguments.json, arguments) if arguments.go_on else {}
     asked = sorted(mistakes + right_twins(mistakes), key=lambda mistake: mistake.lesson)
     if arguments.device == "gpu":
-        print_plan(left_of([(mistake, known.get(key_of(mistake), {})) for mistake in asked], arguments.device))
+        print_plan(left_of([(mistake, known.get(key_of(mistake), {})) for mistake in asked], arguments))
     found = run_all(asked, programs, arguments, known, end)
     print_table(found, list(CPU_DETECTORS if arguments.device == "cpu" else GPU_DETECTORS))
     complained = list(differences(found, arguments.check)) if arguments.check else []
-    if end is not None and (left := left_of(found, arguments.device)):
+    if end is not None and (left := left_of(found, arguments)):
         names = ", ".join(title(mistake) for rows in left.values() for mistake, _ in rows)
         complained.append(f"left after {arguments.budget_s:.0f} s: {names}")
     if arguments.bar:

@@ -70,6 +70,10 @@ class Runs(WithFolder):
         finding = detectors.judged(detectors.run([str(path)], 10))
         self.assertEqual((finding.outcome, finding.message), (CAUGHT, "deadlock at full[0]"))
 
+    def test_paths_of_the_machine_are_not_kept(self):
+        path = self.program("p", f"echo 'x: error: failed ({mistakes.ROOT}/common/host/a.cpp:5)'; exit 1")
+        self.assertEqual(detectors.judged(detectors.run([str(path)], 10)).message, "failed (common/host/a.cpp:5)")
+
     def test_success_is_missed_and_bad_input_is_an_error(self):
         self.assertEqual(detectors.judged(detectors.run([str(self.program("p", "exit 0"))], 10)).outcome, MISSED)
         with self.assertRaisesRegex(BadInput, "no such shape"):
@@ -119,6 +123,26 @@ class Gpu(WithFolder):
             finding = self.detect("memcheck", "true")
             self.assertEqual(finding.outcome, outcome)
             self.assertEqual("Invalid __shared__ write" in finding.message, outcome == CAUGHT)
+
+    def test_what_a_tool_reports_of_a_program_that_hangs_is_kept(self):
+        for said, outcome, words in (("========= Missing wait.", CAUGHT, "before it hangs: Missing wait."),
+                                     ("========= COMPUTE-SANITIZER", HANG, ""),
+                                     ("========= Internal Sanitizer Error", HANG, "")):
+            self.program("tool", f"echo '{said}'; sleep 60")
+            programs = Programs(self.folder, self.folder, str(self.folder / "tool"), tool_limit_s=0.3)
+            finding = detectors.GPU_DETECTORS["synccheck"](programs, MISTAKE)
+            self.assertEqual((finding.outcome, finding.message), (outcome, words))
+
+    def test_a_tool_is_given_less_time_for_a_program_that_hangs_by_itself(self):
+        given = []
+        def note(programs, _):
+            given.append(programs.tool_limit_s or detectors.TOOL_LIMIT_S)
+            return Finding(MISSED)
+        with unittest.mock.patch.dict(detectors.GPU_DETECTORS, memcheck=note):
+            for outcome in (MISSED, HANG):
+                detectors.findings_for(MISTAKE, Programs(self.folder, None, ""), "gpu", ["memcheck"],
+                                       {"result": Finding(outcome)})
+        self.assertEqual(given, [detectors.TOOL_LIMIT_S, detectors.HUNG_TOOL_LIMIT_S])
 
     def test_a_tool_that_fails_once_is_asked_again(self):
         once = f"[ -e {self.folder}/tried ] || {{ touch {self.folder}/tried; echo 'Internal Sanitizer Error'; }}"
@@ -226,10 +250,23 @@ class GpuMatrix(WithFolder):
     def test_a_budget_ends_before_what_might_not_fit_and_says_what_is_left(self):
         code, out = self.matrix("--lessons", "05", "--budget-s", str(detectors.GPU_MOST_S["result"] + 2))
         self.assertEqual(code, 1)
-        self.assertIn("left after 14 s: 05 no_wait, 05 right: --shape 8x8x8", out)
+        self.assertIn("left after 10 s: 05 no_wait, 05 right: --shape 8x8x8", out)
         self.assertEqual(self.rows(), {("05_x", name): ["result"] for name in ("", "no_wait")})
         code, _ = self.matrix("--continue", "--lessons", "05", "--budget-s", "600")
         self.assertEqual(code, 0)
+
+    def test_detectors_can_be_chosen_and_one_that_broke_is_tried_again(self):
+        self.program("tool", "echo 'Internal Sanitizer Error'")
+        self.matrix("--lessons", "05", "--detectors", "result,racecheck")
+        self.assertEqual(self.rows(), {("05_x", name): ["result", "racecheck"] for name in ("", "no_wait")})
+        self.program("tool", "echo '========= ERROR SUMMARY: 0 errors'")
+        _, out = self.matrix("--continue", "--lessons", "05", "--detectors", "result,racecheck")
+        self.assertIn("lesson 05: 2 programs, 2 findings", out)
+        self.assertEqual(out.splitlines()[-1].split()[-8:], [MISSED, "-", MISSED, *["-"] * 5])
+        with self.assertRaisesRegex(BadInput, "--detectors magic: must be among result, memcheck"):
+            self.matrix("--detectors", "magic")
+
+
 class Costs(WithFolder):
     def counters(self, right, broken):
         for name, row in (("right_05", right), (MISTAKE.program, broken)):
