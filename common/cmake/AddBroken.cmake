@@ -113,11 +113,14 @@ endfunction()
 # What a mistake leaves unused is no error. On the GPU, what ptxas says of a lab program is kept beside it: the compiler
 # is one of the detectors.
 function(ladder_compile_for_lab program)
+  set(unused -Wno-unused-variable -Wno-unused-parameter -Wno-unused-but-set-variable -Wno-unused-but-set-parameter)
   if(LADDER_CPU_DEVICE)
-    foreach(what variable parameter but-set-variable but-set-parameter)
-      target_compile_options(${program} PRIVATE -Wno-unused-${what})
-    endforeach()
+    target_compile_options(${program} PRIVATE ${unused})
   else()
+    list(JOIN unused , unused)
+    # 177 and 550 are nvcc's own words for the same.
+    target_compile_options(
+      ${program} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${unused};-diag-suppress=177,550>")
     set_target_properties(
       ${program}
       PROPERTIES LADDER_MAY_SPILL ON

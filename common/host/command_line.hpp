@@ -27,6 +27,7 @@ class CommonOptions {
 
   std::vector<Shape> shapes;  ///< empty: the program's default
   ComparisonOptions comparison;
+  bool library = true;    ///< run baselines(shape) beside it
   std::string json_path;  ///< empty: no result file
   FileNames files;        ///< all empty: problems are made up
 

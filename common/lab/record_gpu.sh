@@ -25,6 +25,14 @@ fi
 
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 name=$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }") # "NVIDIA H200" becomes h200
-common/lab/matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin --lessons "$lessons" \
-  --json "${LADDER_LAB_RESULTS:-docs/results/lab}/$name.json" --continue ${seconds:+--budget-s "$seconds"} \
-  --commit "${LADDER_COMMIT:-}"
+
+# matrix DETECTORS JOBS
+matrix() {
+  common/lab/matrix.py --device gpu --programs build-gpu/bin --debug-programs build-gpu-debug/bin --lessons "$lessons" \
+    --json "${LADDER_LAB_RESULTS:-docs/results/lab}/$name.json" --continue --detectors "$1" --jobs "$2" \
+    ${seconds:+--budget-s $((seconds - SECONDS))} --commit "${LADDER_COMMIT:-}"
+}
+
+# What depends on time runs alone.
+matrix result,timing,compiler 1
+matrix memcheck,racecheck,synccheck,initcheck,bounded 3

@@ -16,6 +16,7 @@
 #include "common/host/device_buffer.hpp"
 #include "common/host/npy.hpp"
 #include "common/host/program.hpp"
+#include "common/host/report.hpp"
 #include "common/host/results.hpp"
 #include "common/host/run_lesson.hpp"
 #include "common/host/text.hpp"
@@ -144,6 +145,30 @@ TEST_CASE("A GPU build without a GPU says what to do") {
   } catch (const ladder::BadInput&) {
     check_bad_input(run_fake({"--size", "8"}), "configure with -DLADDER_DEVICE=cpu");
     check_bad_input(run_climb({"--size", "8"}), "configure with -DLADDER_DEVICE=cpu");
+  }
+}
+
+TEST_CASE("cuBLAS runs beside the lesson, unless with --no-library") {
+  if (ladder::on_cpu_device()) SKIP("the CPU device has no libraries");
+  skip_without_device();
+  const ladder::Shape shape{256, 256, 256};
+  ladder::Contender lesson = ladder::baselines(shape).front();
+  lesson.lesson = "99_fake";
+  for (const std::string argument : {"", "--no-library"}) {
+    ladder::CommonOptions options;
+    CLI::App app;
+    options.add_to(app);
+    app.parse("--size 256 --rounds 1 --sample-ms 1 " + argument);
+    options.check();
+    std::vector<std::string> rows;
+    const Capture out(std::cout), err(std::cerr);
+    const ladder::Report report{"program", "title", {{"lesson", 16}}, [&](const ladder::Outcome& outcome) {
+                                  rows.push_back(outcome.run.lesson);
+                                  return std::vector{rows.back()};
+                                }};
+    CHECK(ladder::report_comparisons(report, {lesson}, options) == ladder::kExitOk);
+    CHECK(rows.size() == (argument.empty() ? 5 : 1));
+    CHECK(rows.front() == "99_fake");
   }
 }
 
