@@ -43,7 +43,7 @@ else()
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/common/cmake/strict_nvcc.sh")
   if(LADDER_BOUNDED_WAITS)
     # The bound takes registers and branches that a kernel may not have.
-    list(APPEND CMAKE_CUDA_COMPILER_LAUNCHER --allow C7518)
+    list(APPEND CMAKE_CUDA_COMPILER_LAUNCHER --allow C7517 --allow C7518)
   endif()
   enable_language(CUDA)
   # CMake 3.25 does not know that nvcc 12 speaks C++20.

@@ -26,7 +26,7 @@ struct NotYet : std::runtime_error {
 void expect(bool holds, const std::string& sentence);
 
 /// Calls `body` by each of the CPU device's fixed schedules and by some random ones, with races checked; on
-/// the GPU, once. @throws NotYet of the first that fails, with the name of its schedule
+/// the GPU, once. @throws NotYet of the first that fails, with the name of its schedule if others were right
 void on_every_schedule(const std::function<void()>& body);
 
 /// The same for kernels whose blocks hand over to each other through global memory: blocks run in many

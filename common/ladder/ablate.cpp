@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -12,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "common/host/atomic_file.hpp"
 #include "common/host/command_line.hpp"
 #include "common/host/device.hpp"
 #include "common/host/program.hpp"
 #include "common/host/results.hpp"
-#include "common/host/statistics.hpp"
 #include "common/host/table.hpp"
 #include "common/host/text.hpp"
 
@@ -69,27 +70,44 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
                    " --target lab");
   std::string command = "'" + program.string() + "' --shape " + shape.name() + " " + variant.options +
                         " --json '" + results.string() + "' > /dev/null";
-  if (!on_cpu_device()) command += " --rounds 5 --sample-ms 50";
+  if (!on_cpu_device()) command += " --no-library --rounds 5 --sample-ms 50";
   if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
-  const Run run = read_results("--json", results.string()).runs.at(0);
+  Run run = read_results("--json", results.string()).runs.at(0);
   fs::remove(results);
+  run.settings["without"] = variant.without;
   return run;
+}
+
+/// A run of each. Counts do not vary; times do, so that there are turns, all programs and then all again, and
+/// the run with the median time is the one that counts.
+std::vector<Run> measure_all(const std::vector<Variant>& variants, const Shape& shape,
+                             const fs::path& folder) {
+  const int turns = on_cpu_device() ? 1 : kTurns;
+  std::vector<std::vector<Run>> runs(variants.size());
+  for (int turn = 0; turn < turns; ++turn)
+    for (size_t i = 0; i < variants.size(); ++i) runs[i].push_back(measure(variants[i], shape, folder));
+  std::vector<Run> result;
+  for (std::vector<Run>& of_one : runs) {
+    std::sort(of_one.begin(), of_one.end(),
+              [](const Run& a, const Run& b) { return a.time_us_median < b.time_us_median; });
+    result.push_back(of_one[of_one.size() / 2]);
+  }
+  return result;
 }
 
 std::string change(double value, double before) { return fixed((value / before - 1) * 100, 1); }
 
-/// The counts of one run each: they do not vary.
-void print_counts(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder) {
+void print_counts(const std::vector<Run>& runs) {
   constexpr double kSectorBytes = 32;
   Table table(
       std::cout,
       {{"without", 26, false}, {"B/output", 8}, {"conflicts", 9}, {"cycles", 8}, {"+ %", 7}, {"overlap", 7}});
   table.header();
-  double before = 0;
-  for (const Variant& variant : variants) {
-    const LaunchCounters counters = *measure(variant, shape, folder).counters;
-    if (before == 0) before = counters.cycles;
-    table.row({variant.without, fixed(counters.global_read_sectors * kSectorBytes / shape.m / shape.n, 1),
+  const double before = runs.front().counters->cycles;
+  for (const Run& run : runs) {
+    const LaunchCounters& counters = *run.counters;
+    table.row({run.settings.at("without"),
+               fixed(counters.global_read_sectors * kSectorBytes / run.shape.m / run.shape.n, 1),
                std::to_string(counters.bank_conflicts), fixed(counters.cycles, 0),
                change(counters.cycles, before),
                fixed(100 * counters.overlap_cycles / counters.copy_cycles, 0) + " %"});
@@ -99,28 +117,24 @@ void print_counts(const std::vector<Variant>& variants, const Shape& shape, cons
          "\nThe CPU device has no registers and no L2 cache, and bank conflicts take none of its cycles.\n";
 }
 
-/// Medians of turns: all programs, then all again.
-void print_times(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder) {
-  std::vector<std::vector<double>> times(variants.size());
-  for (int turn = 0; turn < kTurns; ++turn)
-    for (size_t i = 0; i < variants.size(); ++i)
-      times[i].push_back(*measure(variants[i], shape, folder).time_us_median);
-  Table table(std::cout, {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}});
+void print_times(const std::vector<Run>& runs) {
+  Table table(std::cout,
+              {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}, {"SM clock", 8}});
   table.header();
-  const double before = quartiles(times.front()).median;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    const double us = quartiles(times[i]).median;
-    table.row({variants[i].without, fixed(us, 1), fixed(shape.flops() / us * 1e-6, 1), change(us, before)});
-  }
+  for (const Run& run : runs)
+    table.row({run.settings.at("without"), fixed(*run.time_us_median, 1), fixed(*run.tflops, 1),
+               change(*run.time_us_median, *runs.front().time_us_median),
+               run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-"});
 }
 
 int run(int argc, char** argv) {
   CLI::App app("Switches each ingredient of a lesson off in turn, and says what that costs", "ladder ablate");
   std::vector<std::string> known;
   for (const auto& [number, variants] : ablations()) known.push_back(number);
-  std::string lesson, shape_text;
+  std::string lesson, shape_text, json_path;
   app.add_option("lesson", lesson, "One of " + join(known, ", "))->required()->type_name("NN");
   app.add_option("--shape", shape_text, "C is M x N, A has K columns")->type_name("MxNxK");
+  app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
   if (!ablations().count(lesson))
     throw std::invalid_argument("ablate " + lesson + ": there are " + join(known, ", "));
@@ -131,12 +145,15 @@ int run(int argc, char** argv) {
     if (shapes.size() != 1) throw std::invalid_argument("--shape " + shape_text + ": must be one shape");
     shape = shapes.front();
   }
+  if (!json_path.empty()) check_writable("--json", json_path);
   require_device();
 
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
   std::cout << "Lesson " << lesson << ", " << shape.name() << " (M x N x K)\n" << std::endl;
-  const std::vector<Variant>& variants = ablations().at(lesson);
-  on_cpu_device() ? print_counts(variants, shape, folder) : print_times(variants, shape, folder);
+  ResultFile results = new_result_file();
+  results.runs = measure_all(ablations().at(lesson), shape, folder);
+  on_cpu_device() ? print_counts(results.runs) : print_times(results.runs);
+  if (!json_path.empty()) write_results("--json", json_path, results);
   return kExitOk;
 }
 

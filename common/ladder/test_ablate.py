@@ -68,6 +68,7 @@ class Refusals(unittest.TestCase):
         self.refused("lesson is required")
         self.refused("--shape 0x8x8: ", "05", "--shape", "0x8x8")
         self.refused("--shape 8x8x8,16x8x8: must be one shape", "05", "--shape", "8x8x8,16x8x8")
+        self.refused("--json '/nonexistent/r.json'", "05", "--json", "/nonexistent/r.json")
 
     def test_a_program_that_was_not_built_is_named_with_the_command_that_builds_it(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -79,12 +80,15 @@ class Refusals(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def check(self, number):
-        ran = ablate(number, "--shape", SHAPE)
-        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            ran = ablate(number, "--shape", SHAPE, "--json", f"{folder}/r.json")
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            runs = json.loads(pathlib.Path(folder, "r.json").read_text(encoding="utf-8"))["runs"]
         rows = table(ran.stdout)
         self.assertEqual(list(rows), list(ROWS[number]))
         m, n, _ = map(int, SHAPE.split("x"))
         counted = {name: counters_of(command) for name, command in ROWS[number].items()}
+        self.assertEqual({run["settings"]["without"]: run["counters"] for run in runs}, counted)
         before = counted["(as it is)"]["cycles"]
         for name, row in rows.items():
             with self.subTest(f"{number} without {name}"):

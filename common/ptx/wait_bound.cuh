@@ -7,7 +7,7 @@
 /// kernel that calls a function ptxas serialises wgmma (C7510), and another kernel would be watched.
 ///
 /// The bound takes registers and branches. In kernels with few registers left ptxas serialises wgmma even so
-/// (C7518), which Debug builds allow.
+/// (C7518), or puts in waits for it (C7517), which Debug builds allow.
 #pragma once
 #include <cstdint>
 

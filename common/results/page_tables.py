@@ -22,8 +22,8 @@ The file is looked for in docs/results. The words after it:
 In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
 profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
-for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, and `<!-- files: FOLDER -->` for the list of
-file_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
+for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- ablation: NN ... -->` for that of
+ablation_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
 device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -32,6 +32,7 @@ import sys
 from pathlib import Path
 from statistics import geometric_mean
 
+from ablation_table import ablation_table
 from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
                          replaced, row_title, shape, shape_title, write)
 from code_excerpt import code_excerpt
@@ -195,6 +196,7 @@ def origin(results):
 
 
 FILLERS = {
+    "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
     "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),

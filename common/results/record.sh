@@ -6,7 +6,8 @@
 #
 # NAME is climb, timelines, model or one of the experiments below.
 #
-# Needs a GPU and a build for it. Takes a few minutes. Afterwards: common/results/page_tables.py brings the pages up to date.
+# Needs a GPU and a build for it, with the target lab. Takes a few minutes. Afterwards: common/results/page_tables.py brings
+# the pages up to date.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -93,3 +94,8 @@ fi
 if wanted model; then
   "$programs/predict" --lessons --results "$results" --json "$results/model/$name.json"
 fi
+
+# What ingredients are worth; needs the target lab.
+for number in 02 05 06; do
+  experiment ablate_$number ladder ablate $number
+done

@@ -48,6 +48,22 @@ class FileTable(WithResults):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
 
 
+class AblationTable(WithResults):
+    def test_each_row_says_how_much_longer_the_lesson_takes_without_something(self):
+        (self.folder / "experiments").mkdir()
+        self.record("experiments/2026-01-01-g-ablate_05.json", run("05_x", 1))
+        self.record("experiments/2026-01-02-g-ablate_05.json", run("05_x", 100, without="(as it is)"),
+                    run("05_x", 50, without="stores by TMA") | {"time_us_median": 20})
+        text = self.filled("<!-- ablation: 05 06 -->\n<!-- end -->\n")
+        self.assertIn("| 05, 64³: (as it is) | 10 | 100 |  | 1000 |\n| 05, 64³: stores by TMA | 20 | 50 | +100.0 % | 1000 |", text)
+        self.assertIn("| 06: not recorded yet |", text)
+        self.assertIn("\nG, today, commit `abc`.\n", text)
+
+    def test_no_lesson_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "needs the numbers"):
+            self.filled("<!-- ablation: -->\n<!-- end -->\n")
+
+
 class CodeExcerpts(WithResults):
     def test_the_code_between_two_markers_is_shown_without_its_indentation(self):
         (self.folder / "k.cuh").write_text("a\n  // [x]\n  b {\n    c\n  }\n  // [x]\nd\n", encoding="utf-8")

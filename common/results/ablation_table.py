@@ -1,0 +1,32 @@
+"""The table of what each ingredient of a lesson is worth, of files that `ladder ablate NN --json` wrote.
+
+    <!-- ablation: 02 05 -->
+    <!-- end -->
+
+For each lesson the newest docs/results/experiments/*-ablate_NN.json.
+"""
+from climb_table import BadInput, read_results, shape, shape_title
+from page_requests import markdown
+
+
+def ablation_table(line, words, folder):
+    """A row for each program: its time, and how much more that is than the lesson's as it is, which comes first."""
+    if not words:
+        raise BadInput(f"{line}: needs the numbers of lessons")
+    rows, origins = [], {}
+    for number in words:
+        path = max(folder.glob(f"*-ablate_{number}.json"), default=None)
+        if path is None:
+            rows.append([f"{number}: not recorded yet"] + [""] * 4)
+            continue
+        results = read_results(path)
+        runs = results["runs"]
+        for run in runs:
+            more = run["time_us_median"] / runs[0]["time_us_median"] - 1
+            rows.append([f"{number}, {shape_title(shape(run))}: {run['settings']['without']}", f"{run['time_us_median']:.0f}",
+                         f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %",
+                         f"{run['sm_clock_mhz']:.0f}" if run["sm_clock_mhz"] else ""])
+        verified = "" if all(run["verified"] for run in runs) else ", not all results verified"
+        origins.setdefault(f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}", []).append(number)
+    places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
+    return markdown(["without", "µs", "TFLOP/s", "time", "SM clock, MHz"], rows) + ([""] + places if places else [])
