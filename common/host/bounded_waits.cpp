@@ -11,9 +11,13 @@ std::string duration(uint32_t ms) {
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
 }
 
+/// Where a barrier lies in the shared memory of its block. Above that, Hopper puts the block's rank in the
+/// cluster: in the second block, barrier 0x34408 is at 0x1034408.
+uint32_t offset_in_block(uint32_t address) { return address & 0xFFFFFF; }
+
 std::string name_of(const waits::Report& report, uint32_t address) {
   for (const waits::BarrierName& name : report.names)
-    if (name.address == address && name.text[0])
+    if (name.address == offset_in_block(address) && name.text[0])
       return std::string(name.text) + "[" + std::to_string(name.slot) + "]";
   std::ostringstream text;
   text << "the mbarrier at 0x" << std::hex << address << " of shared memory";

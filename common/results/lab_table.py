@@ -16,7 +16,9 @@ from climb_table import BadInput
 from page_requests import left_aligned, markdown
 
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
-SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed"}
+# What a detector says of the right kernel, run with the same arguments, too, is worth nothing: `alarm`.
+SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed", "alarm": "always"}
+SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
 
@@ -39,6 +41,15 @@ def detectors_of(results):
     return [(results["half"], name) for name in dict.fromkeys(name for row in rows for name in row["findings"])]
 
 
+def outcomes_of(results):
+    """{mistake's key: {detector: outcome}}"""
+    alarms = {(row["lesson"], row["run"], name) for row in results["right"] for name, finding in row["findings"].items()
+              if finding["outcome"] == "caught"}
+    return {key(row): {name: "alarm" if finding["outcome"] == "caught" and (row["lesson"], row["run"], name) in alarms
+                       else finding["outcome"] for name, finding in row["findings"].items()}
+            for row in results["mistakes"]}
+
+
 def key(row):
     return row["lesson"], row["name"]
 
@@ -47,43 +58,45 @@ def link(row):
     return f"[{row['lesson'][:2]} {row['name']}](../{row['lesson']}/broken/{row['name']}.patch)"
 
 
-def cell(rows, place, detector):
-    finding = rows.get(place, {}).get("findings", {}).get(detector)
-    return SIGNS[finding["outcome"]] if finding else ""
-
-
 def columns_of(halves):
     return [column for half in halves for column in detectors_of(half)]
 
 
 def matrix(halves):
-    by_place = {half["half"]: {key(row): row for row in half["mistakes"]} for half in halves}
+    outcomes = {half["half"]: outcomes_of(half) for half in halves}
     columns = columns_of(halves)
     rows = []
     for row in halves[0]["mistakes"]:
-        cells = [cell(by_place[half], key(row), name) for half, name in columns]
+        cells = [SIGNS.get(outcomes[half].get(key(row), {}).get(name), "") for half, name in columns]
         rows.append([link(row), row["kind"], row["mistake"]] + cells)
     return left_aligned(["mistake", "kind", "what was done"] + [f"{half}: {name}" for half, name in columns], rows)
 
 
 def summary(halves):
-    rows = []
+    rows, outcomes = [], {half["half"]: outcomes_of(half) for half in halves}
     for half, name in columns_of(halves):
-        results = next(results for results in halves if results["half"] == half)
         row = [f"{half}: {name}"]
         for kind in KINDS:
-            tried = [mistake["findings"][name]["outcome"] for mistake in results["mistakes"]
-                     if mistake["kind"] == kind and name in mistake["findings"]]
-            others = "".join(f", {tried.count(name)} {SIGNS[name]}" for name in ("hang", "broken") if name in tried)
+            tried = [outcomes[half][key(mistake)][name] for mistake in halves[0]["mistakes"]
+                     if mistake["kind"] == kind and name in outcomes[half].get(key(mistake), {})]
+            others = "".join(f", {tried.count(name)} {SIGNS[name]}" for name in ("hang", "broken", "alarm") if name in tried)
             row.append(f"{tried.count('caught')} of {len(tried)}" + others if tried else "")
         rows.append(row)
     lines = markdown(["noticed by"] + list(KINDS), rows)
-    unnoticed = [row for row in halves[0]["mistakes"]
-                 if all(finding["outcome"] in ("missed", "broken") for results in halves for other in results["mistakes"]
-                        if key(other) == key(row) for finding in other["findings"].values())]
+    unnoticed = {half: [mistake for mistake in halves[0]["mistakes"]
+                        if all(outcome in SILENT for outcome in found.get(key(mistake), {}).values())]
+                 for half, found in outcomes.items()}
+    for half in list(unnoticed)[1:]:
+        here = [mistake for mistake in unnoticed[half] if mistake["kind"] != "performance"]
+        both = sum(mistake["kind"] != "performance" for mistake in halves[0]["mistakes"])
+        lines += ["", f"On the {half} nothing notices {len(here)} of the {both} mistakes of order and memory: {links(here)}."]
     who = "either device" if len(halves) > 1 else "the CPU device"
-    names = ", ".join(link(row) for row in unnoticed)
+    names = links([row for row in halves[0]["mistakes"] if all(row in rows for rows in unnoticed.values())])
     return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
+
+
+def links(rows):
+    return ", ".join(link(row) for row in rows)
 
 
 def without_addresses(message):

@@ -453,6 +453,16 @@ class Lab(WithResults):
         self.assertIn("| 05 `--size 8` | CPU: races | caught | at `full[0]` |", self.lab("false-alarms"))
         self.assertIn("| `at 'full[0]'` |", self.lab("messages"))
 
+    def test_who_says_the_same_of_the_right_kernel_has_noticed_nothing(self):
+        self.record_half("cpu", result="missed")
+        self.record_half("h200", initcheck="caught")
+        path = self.folder / "lab" / "d-h200.json"
+        path.write_text(path.read_text(encoding="utf-8").replace('"run": "--size 8"', '"run": ""'), encoding="utf-8")
+        self.assertIn("| handshake | Nobody waits. | – | always |", self.lab("matrix"))
+        self.assertIn("| H200: initcheck | 0 of 1, 1 always |", self.lab("summary"))
+        self.assertIn("On the H200 nothing notices 1 of the 1 mistakes of order and memory: [05 no_wait]", self.lab("summary"))
+        self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
+
     def test_mutants_are_counted_and_survivors_explained(self):
         (self.folder / "lab").mkdir()
         rows = [{"lesson": "05_y", "name": "a", "file": "f", "mistake": "without `x();`", "noticed_by": "races"},

@@ -37,3 +37,13 @@ TEST_CASE(
         "block 17, warp 31 waited 2 s for the mbarrier at 0x1408 of shared memory, phase of parity 0: still "
         "pending");
 }
+
+TEST_CASE("A barrier has its name in every block of a cluster, whose ranks stand in the addresses") {
+  Report report{};
+  report.block = 11;
+  report.limit_ms = 2000;
+  name(report, 0x34408, "loaded", 0);
+  report.warps[0] = {1, 0x1034408, 0};
+  CHECK(describe_stuck_waits(report) ==
+        "block 11, warp 0 waited 2 s for loaded[0], phase of parity 0: still pending");
+}
