@@ -4,6 +4,7 @@
     <!-- lab: summary -->         for each kind of mistake and detector how many it noticed; and what nothing noticed
     <!-- lab: messages -->        what the CPU device said of each mistake of order or memory
     <!-- lab: false-alarms -->    what the detectors said of the right kernels
+    <!-- lab: lesson 05 -->       what became of the results of this lesson's mistakes of order and memory on the GPU
     <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
     <!-- end -->
 
@@ -11,6 +12,7 @@ Where the GPU's half has not been recorded, its columns are missing.
 """
 import json
 import re
+import textwrap
 
 from climb_table import BadInput
 from page_requests import left_aligned, markdown
@@ -18,6 +20,7 @@ from page_requests import left_aligned, markdown
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
 # What a detector says of the right kernel, run with the same arguments, too, is worth nothing: `alarm`.
 SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed", "alarm": "always"}
+IN_WORDS = {"compiler": "the compiler", "bounded": "the bounded wait"}
 SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
@@ -141,6 +144,29 @@ def mutants(results):
     return lines + ["", "The survivors, and why:", ""] + left_aligned(["file", "mutant", "why it survives"], survivors)
 
 
+def lesson(halves, number):
+    """A sentence or two for the page of a lesson."""
+    half = halves[-1]
+    if half["half"] == "CPU":
+        return ["Not recorded on a GPU yet."]
+    outcomes = outcomes_of(half)
+    by_result = {"caught": [], "hang": [], "missed": []}
+    for row in half["mistakes"]:
+        if row["lesson"][:2] == number and row["kind"] != "performance":
+            by_result[outcomes[key(row)]["result"]].append(row)
+    text = (f"On an {half['device'].split()[-1]}, {sum(map(len, by_result.values()))} mistakes of order and memory in "
+            f"[broken](broken): {len(by_result['caught'])} end in a wrong result or an error, {len(by_result['hang'])} in a "
+            f"hang, {len(by_result['missed'])} in the right result, run after run.")
+    noticed_by = {}
+    for row in by_result["missed"]:
+        who = " and ".join(IN_WORDS.get(name, name) for name, outcome in outcomes[key(row)].items()
+                           if outcome in ("caught", "hang"))
+        noticed_by.setdefault(who[:1].upper() + who[1:], []).append(f"[{row['name']}](broken/{row['name']}.patch)")
+    for who, names in sorted(noticed_by.items(), reverse=True):
+        text += f" {who or 'Nothing'} {'notice' if ' and ' in who else 'notices'} {', '.join(names)}."
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
 TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms}
 
 
@@ -152,12 +178,15 @@ def origin(results):
 
 def lab_table(line, words, folder):
     """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
-    if len(words) != 1 or words[0] not in (*TABLES, "mutants"):
-        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'mutants'))}")
+    of_lesson = len(words) == 2 and words[0] == "lesson"
+    if not of_lesson and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
+        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'mutants'))}")
     if words[0] == "mutants":
         results = newest(folder, "mutants")
         return mutants(results) + ["", origin(results)] if results else [NONE_YET]
     halves = [half for half in (newest(folder, name) for name in HALVES) if half]
     if not halves or halves[0]["half"] != "CPU":
         return [NONE_YET]
+    if of_lesson:
+        return lesson(halves, words[1]) + ["", f"Commit `{halves[-1]['commit']}`, {halves[-1]['date']}."]
     return TABLES[words[0]](halves) + [""] + [origin(half) for half in halves]

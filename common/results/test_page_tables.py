@@ -463,6 +463,19 @@ class Lab(WithResults):
         self.assertIn("On the H200 nothing notices 1 of the 1 mistakes of order and memory: [05 no_wait]", self.lab("summary"))
         self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
 
+    def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
+        self.record_half("cpu", result="missed")
+        self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 05"))
+        self.record_half("h200", result="hang")
+        self.assertIn("0 end in a wrong result or an error, 1 in a hang, 0 in", self.lab("lesson 05").replace("\n", " "))
+        link = "[no_wait](broken/no_wait.patch)"
+        self.record_half("h200", result="missed", compiler="missed")
+        self.assertIn(f"Nothing notices {link}.", self.lab("lesson 05").replace("\n", " "))
+        self.record_half("h200", result="missed", bounded="hang")
+        path = self.folder / "lab" / "d-h200.json"
+        path.write_text(path.read_text(encoding="utf-8").replace("--size 8", "--size 9"), encoding="utf-8")
+        self.assertIn(f"The bounded wait notices {link}.", self.lab("lesson 05").replace("\n", " "))
+
     def test_mutants_are_counted_and_survivors_explained(self):
         (self.folder / "lab").mkdir()
         rows = [{"lesson": "05_y", "name": "a", "file": "f", "mistake": "without `x();`", "noticed_by": "races"},
