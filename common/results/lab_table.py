@@ -1,8 +1,8 @@
 """The tables of the lab: who noticed which planted mistake, in the newest files of docs/results/lab.
 
-    <!-- lab: matrix -->          a row for each mistake, a column for each detector of both devices
+    <!-- lab: matrix -->          for each device a row for each mistake, a column for each detector
     <!-- lab: summary -->         for each kind of mistake and detector how many it noticed; and what nothing noticed
-    <!-- lab: messages -->        what the CPU device said of each mistake of order or memory
+    <!-- lab: messages -->        what was said of each mistake of order or memory
     <!-- lab: false-alarms -->    what the detectors said of the right kernels
     <!-- lab: lesson 05 -->       what became of the results of this lesson's mistakes of order and memory on the GPU
     <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
@@ -66,13 +66,16 @@ def columns_of(halves):
 
 
 def matrix(halves):
-    outcomes = {half["half"]: outcomes_of(half) for half in halves}
-    columns = columns_of(halves)
-    rows = []
-    for row in halves[0]["mistakes"]:
-        cells = [SIGNS.get(outcomes[half].get(key(row), {}).get(name), "") for half, name in columns]
-        rows.append([link(row), row["kind"], row["mistake"]] + cells)
-    return left_aligned(["mistake", "kind", "what was done"] + [f"{half}: {name}" for half, name in columns], rows)
+    """A table for each device, for one with the detectors of both would be too wide for any screen."""
+    lines = []
+    for half in halves:
+        outcomes, names = outcomes_of(half), [name for _, name in detectors_of(half)]
+        on_cpu = half["half"] == "CPU"
+        header = ["on the CPU device", "kind", "what was done"] if on_cpu else [f"on an {half['half']}"]
+        rows = [[link(row)] + ([row["kind"], row["mistake"]] if on_cpu else []) +
+                [SIGNS.get(outcomes[key(row)].get(name), "") for name in names] for row in half["mistakes"]]
+        lines += [""] * bool(lines) + left_aligned(header + names, rows)
+    return lines
 
 
 def summary(halves):
@@ -108,14 +111,33 @@ def without_addresses(message):
     return f"{found[1]}, {found[2]}" if found else message
 
 
+def quoted(message, most=400):
+    text = without_addresses(message).replace("|", "/").replace("`", "'")
+    return f"`{text[:most]}`"
+
+
 def messages(halves):
     rows = []
     for row in halves[0]["mistakes"]:
         said = next((row["findings"][name] for name in (row["notice"], *row["findings"])
                      if row["findings"].get(name, {}).get("outcome") == "caught"), None)
         if row["kind"] != "performance" and said:
-            rows.append([link(row), "`" + without_addresses(said["message"]).replace("|", "/").replace("`", "'") + "`"])
-    return left_aligned(["mistake", "what the CPU device says"], rows)
+            rows.append([link(row), quoted(said["message"])])
+    lines = left_aligned(["mistake", "what the CPU device says"], rows)
+    for half in halves[1:]:
+        lines += ["", f"And what the detectors of the {half['half']} say, the first of each row that says more than that the "
+                  "result is wrong:", ""] + gpu_messages(half)
+    return lines
+
+
+def gpu_messages(half):
+    outcomes, rows = outcomes_of(half), []
+    for row in half["mistakes"]:
+        name = next((name for name in ("bounded", "compiler", *row["findings"])
+                     if name != "result" and outcomes[key(row)].get(name) == "caught"), None)
+        if row["kind"] != "performance" and name:
+            rows.append([link(row), name, quoted(row["findings"][name]["message"], 240)])
+    return left_aligned(["mistake", "detector", "its words"], rows)
 
 
 def false_alarms(halves):

@@ -432,17 +432,17 @@ class Lab(WithResults):
     def test_without_a_file_the_page_says_so(self):
         self.assertIn("Nothing has been recorded yet", self.lab("matrix"))
 
-    def test_both_halves_stand_in_one_row(self):
+    def test_each_half_has_a_table(self):
         self.record_half("cpu", result="missed", races="caught")
         self.assertIn("| handshake | Nobody waits. | – | yes |", self.lab("matrix"))
         self.record_half("h200", result="hang")
-        self.assertIn("| handshake | Nobody waits. | – | yes | hang |", self.lab("matrix"))
+        self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
     def test_a_tool_that_failed_is_no_finding(self):
         self.record_half("cpu", result="missed")
         self.record_half("h200", initcheck="broken")
-        self.assertIn("| handshake | Nobody waits. | – | tool failed |", self.lab("matrix"))
+        self.assertIn("no_wait.patch) | tool failed |", self.lab("matrix"))
         self.assertIn("| H200: initcheck | 0 of 1, 1 tool failed |", self.lab("summary"))
         self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
         self.assertIn("| H200: initcheck | broken | at `full[0]` |", self.lab("false-alarms"))
@@ -452,13 +452,17 @@ class Lab(WithResults):
         self.assertIn("notices: [05 slow](../05_y/broken/slow.patch).", self.lab("summary"))
         self.assertIn("| 05 `--size 8` | CPU: races | caught | at `full[0]` |", self.lab("false-alarms"))
         self.assertIn("| `at 'full[0]'` |", self.lab("messages"))
+        self.record_half("h200", result="caught", bounded="caught")
+        path = self.folder / "lab" / "d-h200.json"
+        path.write_text(path.read_text(encoding="utf-8").replace("--size 8", "--size 9"), encoding="utf-8")
+        self.assertIn("no_wait.patch) | bounded | `at 'full[0]'` |", self.lab("messages"))
 
     def test_who_says_the_same_of_the_right_kernel_has_noticed_nothing(self):
         self.record_half("cpu", result="missed")
         self.record_half("h200", initcheck="caught")
         path = self.folder / "lab" / "d-h200.json"
         path.write_text(path.read_text(encoding="utf-8").replace('"run": "--size 8"', '"run": ""'), encoding="utf-8")
-        self.assertIn("| handshake | Nobody waits. | – | always |", self.lab("matrix"))
+        self.assertIn("no_wait.patch) | always |", self.lab("matrix"))
         self.assertIn("| H200: initcheck | 0 of 1, 1 always |", self.lab("summary"))
         self.assertIn("On the H200 nothing notices 1 of the 1 mistakes of order and memory: [05 no_wait]", self.lab("summary"))
         self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
