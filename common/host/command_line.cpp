@@ -52,7 +52,7 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
   if (!on_cpu_device())
     app.add_flag_callback(
-        "--no-library", [this] { library = false; },
+        "--no-library", [this] { with_library = false; },
         "Do not run cuBLAS beside it, for profilers and sanitizers");
   if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
   if (!on_cpu_device())

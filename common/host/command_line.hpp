@@ -27,9 +27,9 @@ class CommonOptions {
 
   std::vector<Shape> shapes;  ///< empty: the program's default
   ComparisonOptions comparison;
-  bool library = true;    ///< run baselines(shape) beside it
-  std::string json_path;  ///< empty: no result file
-  FileNames files;        ///< all empty: problems are made up
+  bool with_library = true;  ///< run baselines(shape) beside it
+  std::string json_path;     ///< empty: no result file
+  FileNames files;           ///< all empty: problems are made up
 
  private:
   std::vector<std::string> size_texts_, shape_texts_;

@@ -128,7 +128,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
       table.header();
     }
     std::vector<Contender> all = contenders;
-    if (options.library)
+    if (options.with_library)
       for (const Contender& baseline : baselines(shape)) all.push_back(baseline);
     compare(all, shape, options.comparison, progress, [&](const Outcome& outcome) {
       table.row(report.cells(outcome));
