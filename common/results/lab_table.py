@@ -4,6 +4,7 @@
     <!-- lab: summary -->         for each kind of mistake and detector how many it noticed; and what nothing noticed
     <!-- lab: messages -->        what was said of each mistake of order or memory
     <!-- lab: false-alarms -->    what the detectors said of the right kernels
+    <!-- lab: headline -->        how many each device notices, in a sentence
     <!-- lab: lesson 05 -->       what became of the results of this lesson's mistakes of order and memory on the GPU
     <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
     <!-- end -->
@@ -166,6 +167,24 @@ def mutants(results):
     return lines + ["", "The survivors, and why:", ""] + left_aligned(["file", "mutant", "why it survives"], survivors)
 
 
+def headline(halves):
+    """What each device makes of the mistakes of order and memory, in a sentence."""
+    rows = [row for row in halves[0]["mistakes"] if row["kind"] != "performance"]
+    text = f"{len(rows)} mistakes of order and memory are planted in copies of the lessons."
+    for half in halves:
+        outcomes = outcomes_of(half)
+        found = [set(outcomes.get(key(row), {}).values()) for row in rows]
+        named, hangs = sum("caught" in one for one in found), sum("caught" not in one and "hang" in one for one in found)
+        if half["half"] == "CPU":
+            text += f" The CPU device notices {named} of them, and says which barrier, slot, role or buffer it is about."
+        else:
+            text += (f" On an {half['half']}, checks of the result, the four tools of compute-sanitizer, bounded waits and the "
+                     f"compiler notice {named} together; of {hangs} more a hang is all there is to see, and "
+                     f"{len(rows) - named - hangs} pass everything.")
+    return textwrap.wrap(text + " The [lab](../docs/lab.md) has them all.", 120, break_long_words=False,
+                         break_on_hyphens=False)
+
+
 def lesson(halves, number):
     """A sentence or two for the page of a lesson."""
     half = halves[-1]
@@ -189,13 +208,18 @@ def lesson(halves, number):
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms}
+TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms,
+          "headline": headline}
 
 
 def origin(results):
     facts = [results["device"]] + [f"{name} {results[name]}" for name in ("driver", "nvcc", "compute-sanitizer")
                                    if name in results]
     return f"{', '.join(facts)}; {results['date']}, commit `{results['commit']}`."
+
+
+def briefly(results):
+    return f"{results['device']}; {results['date']}, commit `{results['commit']}`."
 
 
 def lab_table(line, words, folder):
@@ -210,5 +234,7 @@ def lab_table(line, words, folder):
     if not halves or halves[0]["half"] != "CPU":
         return [NONE_YET]
     if of_lesson:
-        return lesson(halves, words[1]) + ["", f"Commit `{halves[-1]['commit']}`, {halves[-1]['date']}."]
+        return lesson(halves, words[1]) + ["", briefly(halves[-1])]
+    if words == ["headline"]:
+        return headline(halves) + [""] + [briefly(half) for half in halves]
     return TABLES[words[0]](halves) + [""] + [origin(half) for half in halves]

@@ -467,6 +467,13 @@ class Lab(WithResults):
         self.assertIn("On the H200 nothing notices 1 of the 1 mistakes of order and memory: [05 no_wait]", self.lab("summary"))
         self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
 
+    def test_the_headline_counts_what_each_device_notices(self):
+        self.record_half("cpu", result="missed", races="caught")
+        self.record_half("h200", result="hang", racecheck="missed")
+        text = self.lab("headline").replace("\n", " ")
+        self.assertIn("The CPU device notices 1 of them", text)
+        self.assertIn("notice 0 together; of 1 more a hang is all there is to see, and 0 pass everything", text)
+
     def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
         self.record_half("cpu", result="missed")
         self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 05"))
