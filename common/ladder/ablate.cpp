@@ -119,7 +119,7 @@ void print_counts(const std::vector<Run>& runs) {
 
 void print_times(const std::vector<Run>& runs) {
   Table table(std::cout,
-              {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}, {"SM clock", 8}});
+              {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}, {"SM MHz", 6}});
   table.header();
   for (const Run& run : runs)
     table.row({run.settings.at("without"), fixed(*run.time_us_median, 1), fixed(*run.tflops, 1),

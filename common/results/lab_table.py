@@ -25,6 +25,7 @@ IN_WORDS = {"compiler": "the compiler", "bounded": "the bounded wait"}
 SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
+VERSIONS = ("driver", "nvcc", "compute-sanitizer")
 
 
 def newest(folder, half):
@@ -40,9 +41,8 @@ def newest(folder, half):
 
 
 def detectors_of(results):
-    """(half, detector) in the order of the files."""
-    rows = results["mistakes"]
-    return [(results["half"], name) for name in dict.fromkeys(name for row in rows for name in row["findings"])]
+    """Their names in the order of the file."""
+    return list(dict.fromkeys(name for row in results["mistakes"] for name in row["findings"]))
 
 
 def outcomes_of(results):
@@ -62,15 +62,11 @@ def link(row):
     return f"[{row['lesson'][:2]} {row['name']}](../{row['lesson']}/broken/{row['name']}.patch)"
 
 
-def columns_of(halves):
-    return [column for half in halves for column in detectors_of(half)]
-
-
 def matrix(halves):
     """A table for each device, for one with the detectors of both would be too wide for any screen."""
     lines = []
     for half in halves:
-        outcomes, names = outcomes_of(half), [name for _, name in detectors_of(half)]
+        outcomes, names = outcomes_of(half), detectors_of(half)
         on_cpu = half["half"] == "CPU"
         header = ["on the CPU device", "kind", "what was done"] if on_cpu else [f"on an {half['half']}"]
         rows = [[link(row)] + ([row["kind"], row["mistake"]] if on_cpu else []) +
@@ -81,7 +77,7 @@ def matrix(halves):
 
 def summary(halves):
     rows, outcomes = [], {half["half"]: outcomes_of(half) for half in halves}
-    for half, name in columns_of(halves):
+    for half, name in [(half["half"], name) for half in halves for name in detectors_of(half)]:
         row = [f"{half}: {name}"]
         for kind in KINDS:
             tried = [outcomes[half][key(mistake)][name] for mistake in halves[0]["mistakes"]
@@ -95,8 +91,8 @@ def summary(halves):
                  for half, found in outcomes.items()}
     for half in list(unnoticed)[1:]:
         here = [mistake for mistake in unnoticed[half] if mistake["kind"] != "performance"]
-        both = sum(mistake["kind"] != "performance" for mistake in halves[0]["mistakes"])
-        lines += ["", f"On the {half} nothing notices {len(here)} of the {both} mistakes of order and memory: {links(here)}."]
+        total = sum(mistake["kind"] != "performance" for mistake in halves[0]["mistakes"])
+        lines += ["", f"On the {half} nothing notices {len(here)} of the {total} mistakes of order and memory: {links(here)}."]
     who = "either device" if len(halves) > 1 else "the CPU device"
     names = links([row for row in halves[0]["mistakes"] if all(row in rows for rows in unnoticed.values())])
     return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
@@ -176,12 +172,12 @@ def headline(halves):
         found = [set(outcomes.get(key(row), {}).values()) for row in rows]
         named, hangs = sum("caught" in one for one in found), sum("caught" not in one and "hang" in one for one in found)
         if half["half"] == "CPU":
-            text += f" The CPU device notices {named} of them, and says which barrier, slot, role or buffer it is about."
+            text += f" The CPU device notices {named} of them."
         else:
             text += (f" On an {half['half']}, checks of the result, the four tools of compute-sanitizer, bounded waits and the "
                      f"compiler notice {named} together; of {hangs} more a hang is all there is to see, and "
                      f"{len(rows) - named - hangs} pass everything.")
-    return textwrap.wrap(text + " The [lab](../docs/lab.md) has them all.", 120, break_long_words=False,
+    return textwrap.wrap(text + " The [lab](../docs/lab.md) has them all, with what was said of each.", 120, break_long_words=False,
                          break_on_hyphens=False)
 
 
@@ -212,14 +208,9 @@ TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-ala
           "headline": headline}
 
 
-def origin(results):
-    facts = [results["device"]] + [f"{name} {results[name]}" for name in ("driver", "nvcc", "compute-sanitizer")
-                                   if name in results]
+def origin(results, versions):
+    facts = [results["device"]] + [f"{name} {results[name]}" for name in versions if name in results]
     return f"{', '.join(facts)}; {results['date']}, commit `{results['commit']}`."
-
-
-def briefly(results):
-    return f"{results['device']}; {results['date']}, commit `{results['commit']}`."
 
 
 def lab_table(line, words, folder):
@@ -229,12 +220,11 @@ def lab_table(line, words, folder):
         raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'mutants'))}")
     if words[0] == "mutants":
         results = newest(folder, "mutants")
-        return mutants(results) + ["", origin(results)] if results else [NONE_YET]
+        return mutants(results) + ["", origin(results, VERSIONS)] if results else [NONE_YET]
     halves = [half for half in (newest(folder, name) for name in HALVES) if half]
     if not halves or halves[0]["half"] != "CPU":
         return [NONE_YET]
     if of_lesson:
-        return lesson(halves, words[1]) + ["", briefly(halves[-1])]
-    if words == ["headline"]:
-        return headline(halves) + [""] + [briefly(half) for half in halves]
-    return TABLES[words[0]](halves) + [""] + [origin(half) for half in halves]
+        return lesson(halves, words[1]) + ["", origin(halves[-1], ())]
+    versions = () if words == ["headline"] else VERSIONS
+    return TABLES[words[0]](halves) + [""] + [origin(half, versions) for half in halves]

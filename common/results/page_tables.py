@@ -23,8 +23,8 @@ In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py
 profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- ablation: NN ... -->` for that of
-ablation_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
-device. Exit code 2: bad input, one line.
+ablation_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
+made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
