@@ -5,9 +5,9 @@
 /// a row of B, in one transaction, and one element of A, which it shares. Still every product costs two
 /// loads.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace lesson01 {
 using ladder::Gemm;

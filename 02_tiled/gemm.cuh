@@ -5,14 +5,14 @@
 /// done by tensor cores (or, with --core fma, by CUDA cores: tiling and tensor cores are two gains). Loading
 /// and computing take turns, with a barrier between them.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace lesson02 {
 using ladder::Gemm;

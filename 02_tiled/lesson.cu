@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 02 for the programs: its knob, its rungs, and the kernel behind each choice.
 #include "02_tiled/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson02 {
 namespace {

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "common/device/tile_share.cuh"
-#include "common/device/trace.cuh"
+#include "common/ptx/trace.cuh"
 
 namespace lesson03 {
 using TraceSpan = ladder::trace::Span;

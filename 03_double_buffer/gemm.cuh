@@ -6,14 +6,14 @@
 /// and when it may be read.
 #pragma once
 #include "03_double_buffer/copies.cuh"
+#include "common/cuda/launch.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace lesson03 {
 using ladder::Gemm;

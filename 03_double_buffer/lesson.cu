@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "03_double_buffer/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {
 namespace {

@@ -6,16 +6,16 @@
 /// the storer. There is only one slot, so the loader still waits while compute works on it; what runs at the
 /// same time is the storing of one tile and the computing of the next.
 #pragma once
+#include "common/cuda/launch.cuh"
+#include "common/cuda/residency.hpp"
+#include "common/cuda/tensor_map.hpp"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
-#include "common/host/residency.hpp"
-#include "common/host/tensor_map.hpp"
+#include "common/host/problem/lesson.hpp"
 #include "common/ptx/tma.cuh"
 
 namespace lesson04 {

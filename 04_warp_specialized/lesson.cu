@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 04 for the programs: its knobs, its rung, its limits.
 #include "04_warp_specialized/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
 namespace {

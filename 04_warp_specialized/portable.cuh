@@ -27,10 +27,10 @@
 
 #include <cstdint>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/thread_ids.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/launch.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace lesson04::portable {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "04_warp_specialized/portable.cuh"
-#include "common/host/device_buffer.hpp"
-#include "common/host/lesson.hpp"
-#include "common/host/shape.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/shape.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Shape;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/host/launch.cuh"
 #include "common/testing/gemm_checks.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "05_ws_double_buffer/separate_fold.cuh"
-#include "common/host/contender.hpp"
-#include "common/host/device.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/kernel_resources.hpp"
-#include "common/host/requirements.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/kernel_resources.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson05::dual {
 namespace {

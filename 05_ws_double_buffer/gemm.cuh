@@ -5,16 +5,16 @@
 /// it its registers (setmaxnreg), wgmma that is never drained (a slot is released one step late), and an
 /// epilogue that finishes C while it is still in registers.
 #pragma once
+#include "common/cuda/launch.cuh"
+#include "common/cuda/residency.hpp"
+#include "common/cuda/tensor_map.hpp"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
-#include "common/host/residency.hpp"
-#include "common/host/tensor_map.hpp"
+#include "common/host/problem/lesson.hpp"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 

@@ -8,9 +8,9 @@
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/ping_pong.cuh"
 #include "05_ws_double_buffer/separate_epilogue.cuh"
-#include "common/host/kernel_resources.hpp"
-#include "common/host/requirements.hpp"
-#include "common/host/text.hpp"
+#include "common/cuda/kernel_resources.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson05 {
 namespace {

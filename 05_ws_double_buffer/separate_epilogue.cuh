@@ -2,10 +2,10 @@
 /// The same epilogue as a kernel of its own: what a fused one is compared with. C is written, read and
 /// written again, and rounded twice.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/epilogue_functors.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace lesson05 {
 

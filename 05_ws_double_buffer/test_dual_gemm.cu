@@ -6,8 +6,8 @@
 #include <string>
 
 #include "05_ws_double_buffer/dual_gemm.cuh"
-#include "common/host/contender.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Settings;

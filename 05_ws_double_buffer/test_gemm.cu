@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "05_ws_double_buffer/gemm.cuh"
-#include "common/host/contender.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using Catch::Matchers::ContainsSubstring;

@@ -5,8 +5,8 @@
 
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/plan.hpp"
-#include "common/host/kernel_resources.hpp"
-#include "common/host/requirements.hpp"
+#include "common/cuda/kernel_resources.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson06 {
 namespace {

@@ -1,8 +1,8 @@
 /// @file
 /// Blocks of a cluster that split K add up what each has of a tile of C, through each other's shared memory.
 #pragma once
-#include "common/device/thread_ids.cuh"
 #include "common/ptx/cluster.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace lesson06 {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace lesson06 {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/host/shape.hpp"
+#include "common/host/problem/shape.hpp"
 
 namespace lesson06 {
 

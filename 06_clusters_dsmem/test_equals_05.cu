@@ -8,9 +8,9 @@
 
 #include "05_ws_double_buffer/gemm.cuh"
 #include "06_clusters_dsmem/gemm.cuh"
-#include "common/host/contender.hpp"
-#include "common/host/error.hpp"
-#include "common/host/verifier.hpp"
+#include "common/cuda/error.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "common/host/bf16.hpp"
-#include "common/host/fill_values.hpp"
-#include "common/host/parallel.hpp"
+#include "common/host/base/parallel.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/fill_values.hpp"
 
 namespace lesson07 {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/host/shape.hpp"
+#include "common/host/problem/shape.hpp"
 
 namespace lesson07 {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "common/host/cuda_handles.hpp"
+#include "common/cuda/cuda_handles.hpp"
 
 namespace lesson07 {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/host/error.hpp"
-#include "common/host/host_signal.hpp"
+#include "common/cuda/error.hpp"
+#include "common/cuda/host_signal.hpp"
 
 namespace lesson07 {
 

@@ -17,9 +17,9 @@
 #include <deque>
 
 #include "07_streams/drain.hpp"
-#include "07_streams/host_trace.hpp"
-#include "07_streams/interrupt.hpp"
-#include "common/host/nvtx.hpp"
+#include "07_streams/timeline/host_trace.hpp"
+#include "common/cuda/nvtx.hpp"
+#include "common/host/base/interrupt.hpp"
 
 namespace lesson07 {
 namespace {
@@ -126,7 +126,7 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
     for (const ladder::Stream& stream : pipeline.streams)
       CUDA_CHECK(cudaStreamWaitEvent(stream.get(), weights.ready()));
 
-    for (int b = 0; b < batches.count() && !interrupted(); ++b) {
+    for (int b = 0; b < batches.count() && !ladder::interrupted(); ++b) {
       const ladder::Stream& stream = pipeline.streams.at(b % schedule.streams);
       deliveries.push_back(
           {b, &data, pipeline.uploads.acquire(pipeline.limit), pipeline.downloads.acquire(pipeline.limit)});
@@ -144,9 +144,9 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
   }
   for (const Delivery& delivery : deliveries)
     if (!delivery.complaint.empty()) throw WrongResult(delivery.complaint);
-  if (interrupted())
-    throw Interrupted("interrupted after " + std::to_string(deliveries.size()) + " of " +
-                      std::to_string(batches.count()) + " batches; nothing is left in flight");
+  if (ladder::interrupted())
+    throw ladder::Interrupted("interrupted after " + std::to_string(deliveries.size()) + " of " +
+                              std::to_string(batches.count()) + " batches; nothing is left in flight");
 }
 
 }  // namespace lesson07

@@ -10,9 +10,9 @@
 #include "07_streams/drain.hpp"
 #include "07_streams/pinned_ring.hpp"
 #include "07_streams/stream_buffer.hpp"
-#include "common/host/cuda_handles.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/lesson.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace lesson07 {
 
@@ -70,8 +70,8 @@ struct Schedule {
 
 /// Multiplies all batches: batch b goes through stream b % schedule.streams. Returns when all results were
 /// checked.
-/// @throws WrongResult; Interrupted after Ctrl-C; HostWaitTimedOut; what a launch throws. By then nothing is
-/// in flight and all that the run had is given back: the pipeline can be used again.
+/// @throws WrongResult; ladder::Interrupted after Ctrl-C; HostWaitTimedOut; what a launch throws. By then
+/// nothing is in flight and all that the run had is given back: the pipeline can be used again.
 void run_batches(const Batches& batches, const Data& data, const Weights& weights, const Kernel& kernel,
                  Pipeline& pipeline, const Schedule& schedule);
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "07_streams/drain.hpp"
-#include "common/host/cuda_handles.hpp"
-#include "common/host/error.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/error.hpp"
 
 namespace lesson07 {
 

@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 02 for the lab: two of its kernels, so that a broken copy is compiled quickly.
 #include "02_tiled/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson02 {
 namespace {

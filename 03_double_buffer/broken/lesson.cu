@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
 #include "03_double_buffer/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {
 namespace {

@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 04 for the lab: one of its kernels, so that a broken copy is compiled quickly.
 #include "04_warp_specialized/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
 namespace {

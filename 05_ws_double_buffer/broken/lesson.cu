@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 05 for the lab: one of its kernels, so that a broken copy is compiled quickly.
 #include "05_ws_double_buffer/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson05 {
 namespace {

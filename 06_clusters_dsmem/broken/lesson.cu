@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "06_clusters_dsmem/gemm.cuh"
-#include "common/host/requirements.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson06 {
 namespace {

@@ -9,11 +9,11 @@
 #include "06_clusters_dsmem/gemm.cuh"
 #include "07_streams/experiments/devices.hpp"
 #include "07_streams/experiments/split_product.hpp"
-#include "07_streams/measure.hpp"
-#include "common/host/command_line.hpp"
-#include "common/host/device.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "07_streams/measure/measure.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
 
 namespace lesson07 {
 namespace {

@@ -1,6 +1,6 @@
 /// @file
 /// In a GPU build for which no NCCL was found: says so.
-#include "07_streams/experiment.hpp"
+#include "07_streams/experiments/experiment.hpp"
 
 namespace lesson07 {
 

@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "07_streams/experiments/support.hpp"
-#include "common/host/device.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 
 namespace lesson07 {
 namespace {

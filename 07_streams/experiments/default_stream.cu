@@ -5,8 +5,8 @@
 /// those), and they wait for it. Streams with cudaStreamNonBlocking do neither. The third kind, default
 /// streams of a thread, is a matter of how a file is compiled: 07_default_streams.
 #include "07_streams/experiments/support.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace lesson07 {
 namespace {

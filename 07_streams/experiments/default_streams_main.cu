@@ -5,16 +5,17 @@
 /// means the legacy default stream by 0, also where it is called from here.
 ///
 /// Two host threads have batches of their own and use no stream but their default one.
+#include <CLI/CLI.hpp>
 #include <barrier>
 #include <iostream>
 #include <thread>
 
 #include "07_streams/experiments/support.hpp"
-#include "common/host/command_line.hpp"
-#include "common/host/device.hpp"
-#include "common/host/program.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
 
 namespace lesson07 {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "common/host/error.hpp"
+#include "common/cuda/error.hpp"
 
 namespace lesson07 {
 

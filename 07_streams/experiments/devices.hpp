@@ -3,8 +3,8 @@
 #pragma once
 #include <string>
 
-#include "07_streams/experiment.hpp"
-#include "common/host/cuda_handles.hpp"
+#include "07_streams/experiments/experiment.hpp"
+#include "common/cuda/cuda_handles.hpp"
 
 namespace lesson07 {
 

@@ -5,10 +5,10 @@
 #include <stdexcept>
 
 #include "07_streams/experiments/chain.hpp"
-#include "common/host/fill.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/verify/verifier.hpp"
 
 namespace lesson07 {
 namespace {

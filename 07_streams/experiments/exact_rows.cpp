@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "common/host/bf16.hpp"
-#include "common/host/error.hpp"
-#include "common/host/parallel.hpp"
+#include "common/cuda/error.hpp"
+#include "common/host/base/parallel.hpp"
+#include "common/host/problem/bf16.hpp"
 
 namespace lesson07 {
 namespace {

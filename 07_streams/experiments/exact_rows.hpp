@@ -10,7 +10,7 @@
 
 #include "07_streams/batches.hpp"
 #include "07_streams/pinned_ring.hpp"
-#include "common/host/fill_values.hpp"
+#include "common/host/problem/fill_values.hpp"
 
 namespace lesson07 {
 

@@ -11,9 +11,9 @@
 #include <stdexcept>
 
 #include "07_streams/experiments/support.hpp"
-#include "common/host/bf16.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/bf16.hpp"
 
 namespace lesson07 {
 namespace {

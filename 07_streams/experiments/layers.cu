@@ -9,10 +9,10 @@
 #include <algorithm>
 
 #include "07_streams/experiments/support.hpp"
-#include "common/host/fill.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/verify/verifier.hpp"
 
 namespace lesson07 {
 namespace {

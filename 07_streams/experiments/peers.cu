@@ -7,12 +7,12 @@
 #include "06_clusters_dsmem/gemm.cuh"
 #include "07_streams/drain.hpp"
 #include "07_streams/experiments/devices.hpp"
-#include "07_streams/measure.hpp"
-#include "common/host/bf16.hpp"
-#include "common/host/command_line.hpp"
-#include "common/host/fill.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "07_streams/measure/measure.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/program/command_line.hpp"
 
 namespace lesson07 {
 namespace {

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "07_streams/experiment.hpp"
 #include "07_streams/experiments/exact_rows.hpp"
-#include "common/host/cuda_handles.hpp"
-#include "common/host/device_buffer.hpp"
+#include "07_streams/experiments/experiment.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
 
 namespace lesson07 {
 

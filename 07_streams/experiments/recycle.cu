@@ -6,12 +6,12 @@
 /// has woken up and the function has returned. In the stream of its batch that keeps the next upload waiting.
 #include <deque>
 
-#include "07_streams/bound.hpp"
 #include "07_streams/experiments/support.hpp"
+#include "07_streams/measure/bound.hpp"
 #include "07_streams/pipeline.hpp"
-#include "common/host/lesson_registry.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 
 namespace lesson07 {
 namespace {

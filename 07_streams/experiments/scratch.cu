@@ -11,8 +11,8 @@
 
 #include "07_streams/experiments/support.hpp"
 #include "07_streams/stream_buffer.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace lesson07 {
 namespace {

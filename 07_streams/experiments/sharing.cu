@@ -10,10 +10,10 @@
 
 #include "07_streams/experiments/small_kernel.cuh"
 #include "07_streams/experiments/support.hpp"
-#include "common/host/device.hpp"
-#include "common/host/launch.cuh"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/cuda/launch.cuh"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 
 namespace lesson07 {
 namespace {

@@ -8,7 +8,7 @@
 #include "06_clusters_dsmem/gemm.cuh"
 #include "07_streams/drain.hpp"
 #include "07_streams/experiments/devices.hpp"
-#include "common/host/fill.hpp"
+#include "common/host/problem/fill.hpp"
 
 namespace lesson07 {
 

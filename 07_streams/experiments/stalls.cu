@@ -7,11 +7,11 @@
 /// the call?
 #include "07_streams/experiments/support.hpp"
 #include "07_streams/stream_buffer.hpp"
-#include "common/host/device.hpp"
-#include "common/host/statistics.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
-#include "common/host/timing.hpp"
+#include "common/host/base/statistics.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/timing.hpp"
 
 namespace lesson07 {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "07_streams/experiments/support.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace lesson07 {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "06_clusters_dsmem/gemm.cuh"
 #include "07_streams/drain.hpp"
-#include "common/host/device.hpp"
-#include "common/host/error.hpp"
-#include "common/host/fill.hpp"
-#include "common/host/parallel.hpp"
-#include "common/host/text.hpp"
-#include "common/host/verifier.hpp"
+#include "common/cuda/error.hpp"
+#include "common/host/base/parallel.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/verify/verifier.hpp"
 
 namespace lesson07 {
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "07_streams/experiment.hpp"
-#include "07_streams/measure.hpp"
-#include "common/host/cuda_handles.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/gemm.hpp"
-#include "common/host/shape.hpp"
+#include "07_streams/experiments/experiment.hpp"
+#include "07_streams/measure/measure.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/gemm.hpp"
+#include "common/host/problem/shape.hpp"
 
 namespace lesson07 {
 

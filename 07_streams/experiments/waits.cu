@@ -6,8 +6,8 @@
 /// in another; the host goes on. cudaStreamSynchronize makes the host wait for one stream: nothing is
 /// enqueued meanwhile. cudaDeviceSynchronize makes it wait for all streams, the long download too.
 #include "07_streams/experiments/support.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace lesson07 {
 namespace {

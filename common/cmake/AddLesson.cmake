@@ -61,7 +61,7 @@ function(add_lesson name)
 endfunction()
 
 # ladder_write_registry(), called after the last add_lesson, makes the library `ladder_lessons`: all lessons, and
-# ladder::all_lessons() of common/host/lesson_registry.hpp, which lists them in the order of the ladder.
+# ladder::all_lessons() of common/host/problem/lesson_registry.hpp, which lists them in the order of the ladder.
 function(ladder_write_registry)
   get_property(lessons GLOBAL PROPERTY LADDER_LESSONS)
   set(declarations "")
@@ -77,7 +77,7 @@ function(ladder_write_registry)
   set(registry "${PROJECT_BINARY_DIR}/generated/all_lessons.cpp")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [[
 // Written by ladder_write_registry() in common/cmake/AddLesson.cmake.
-#include "common/host/lesson_registry.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 
 @declarations@
 std::vector<const ladder::Lesson*> ladder::all_lessons() { return {@entries@}; }

@@ -10,12 +10,12 @@
 include(CheckCXXSourceCompiles)
 
 if(LADDER_CPU_DEVICE)
-  include("${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation.cmake") # ladder_instrument()
+  include("${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation/instrumentation.cmake") # ladder_instrument()
 
   # What an instrumented program's accesses report to, and its absence. Objects, so that no linker leaves them out.
-  add_library(access_hooks OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks.cpp")
+  add_library(access_hooks OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation/hooks.cpp")
   target_link_libraries(access_hooks PUBLIC ladder_build_settings cpu_device)
-  add_library(access_hooks_off OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/hooks_off.cpp")
+  add_library(access_hooks_off OBJECT "${PROJECT_SOURCE_DIR}/common/cpu_device/instrumentation/hooks_off.cpp")
   target_link_libraries(access_hooks_off PUBLIC ladder_build_settings)
 
   # A compiler without the runtime library of AddressSanitizer (clang's is a package of its own) leaves out asan.

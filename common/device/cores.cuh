@@ -13,10 +13,10 @@
 #include <cstdint>
 
 #include "common/device/swizzled_tile.cuh"
-#include "common/device/thread_ids.cuh"
-#include "common/device/trace.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mma_sync.cuh"
+#include "common/ptx/thread_ids.cuh"
+#include "common/ptx/trace.cuh"
 #include "common/ptx/wgmma.cuh"
 
 namespace ladder {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "common/device/thread_ids.cuh"
-#include "common/device/trace.cuh"
+#include "common/ptx/thread_ids.cuh"
+#include "common/ptx/trace.cuh"
 
 namespace ladder {
 

@@ -3,9 +3,9 @@
 #pragma once
 #include <cstdint>
 
-#include "common/device/trace.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
+#include "common/ptx/trace.cuh"
 
 namespace ladder {
 

@@ -4,8 +4,8 @@
 #include "common/device/epilogue.cuh"
 #include "common/device/epilogue_functors.cuh"
 #include "common/device/swizzled_tile.cuh"
-#include "common/device/thread_ids.cuh"
 #include "common/ptx/stmatrix.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace ladder {
 

@@ -4,8 +4,8 @@
 
 #include <iostream>
 
-#include "common/host/device.hpp"
-#include "common/host/program.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/program.hpp"
 #include "common/testing/schedules.hpp"
 
 namespace ladder::exercise {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/host/bf16.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/execution.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/device/execution.hpp"
+#include "common/host/problem/bf16.hpp"
 
 namespace ladder::exercise {
 

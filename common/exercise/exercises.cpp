@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/host/atomic_file.hpp"
-#include "common/host/program.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/program/program.hpp"
 
 namespace ladder {
 namespace fs = std::filesystem;

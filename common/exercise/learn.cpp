@@ -3,6 +3,7 @@
 #include "common/exercise/learn.hpp"
 
 #include <sys/wait.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +12,8 @@
 #include <iostream>
 #include <thread>
 
-#include "common/host/command_line.hpp"
-#include "common/host/program.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
 
 namespace ladder {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "common/exercise/check.hpp"
-#include "common/host/device.hpp"
+#include "common/host/device/device.hpp"
 
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches, Catch::Matchers::StartsWith;
 using ladder::exercise::expect, ladder::exercise::NotYet, ladder::exercise::on_every_schedule;

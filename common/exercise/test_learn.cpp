@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "common/exercise/learn.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith, Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "common/host/atomic_file.hpp"
-#include "common/host/command_line.hpp"
-#include "common/host/device.hpp"
-#include "common/host/program.hpp"
-#include "common/host/results.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/program/results.hpp"
 
 namespace ladder {
 namespace {

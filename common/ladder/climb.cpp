@@ -2,16 +2,17 @@
 /// The program `ladder`.
 #include "common/ladder/climb.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
 #include <map>
 
-#include "common/host/command_line.hpp"
-#include "common/host/device.hpp"
-#include "common/host/program.hpp"
-#include "common/host/report.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/program/report.hpp"
 #include "common/ladder/compare.hpp"
 #include "common/ladder/recorded.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace ladder {
 

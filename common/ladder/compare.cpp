@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
 
 namespace ladder {
 namespace {

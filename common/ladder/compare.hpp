@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/host/results.hpp"
+#include "common/host/program/results.hpp"
 
 namespace ladder {
 

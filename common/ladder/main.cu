@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "common/exercise/learn.hpp"
-#include "common/host/lesson_registry.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 #include "common/ladder/ablate.hpp"
 #include "common/ladder/climb.hpp"
 

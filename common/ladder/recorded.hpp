@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/host/results.hpp"
+#include "common/host/program/results.hpp"
 
 namespace ladder {
 

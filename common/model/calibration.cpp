@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/host/statistics.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/statistics.hpp"
+#include "common/host/base/text.hpp"
 #include "common/model/model.hpp"
 
 namespace ladder::model {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "common/host/text.hpp"
+#include "common/host/base/text.hpp"
 
 namespace ladder::model {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/host/results.hpp"
+#include "common/host/program/results.hpp"
 #include "common/model/calibration.hpp"
 #include "common/model/model.hpp"
 

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "common/host/atomic_file.hpp"
-#include "common/host/command_line.hpp"
-#include "common/host/program.hpp"
-#include "common/host/table.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
 #include "common/model/calibration.hpp"
 #include "common/model/lessons.hpp"
 #include "common/model/model.hpp"

@@ -10,14 +10,14 @@
 #include <map>
 #include <sstream>
 
-#include "common/host/results.hpp"
-#include "common/host/timeline.hpp"
+#include "common/host/program/results.hpp"
+#include "common/host/timeline/timeline.hpp"
 #include "common/model/calibration.hpp"
 #include "common/model/lessons.hpp"
 #include "common/model/picture.hpp"
 #include "common/model/predict.hpp"
 #include "common/model/report_file.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "common/device/trace.cuh"
 #include "common/ptx/mbarrier.cuh"
+#include "common/ptx/trace.cuh"
 
 namespace ptx {
 

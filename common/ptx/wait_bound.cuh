@@ -3,7 +3,7 @@
 /// is defined, as it is in Debug builds.
 ///
 /// A wait that has lasted too long writes who waits for what to host memory and traps, so that the program
-/// ends with a sentence (common/host/bounded_waits.hpp) where it would hang. It does not call printf: in a
+/// ends with a sentence (common/cuda/bounded_waits.hpp) where it would hang. It does not call printf: in a
 /// kernel that calls a function ptxas serialises wgmma (C7510), and another kernel would be watched.
 ///
 /// The bound takes registers and branches. In kernels with few registers left ptxas serialises wgmma even so
@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #ifdef LADDER_BOUNDED_WAITS
-#include "common/device/wait_records.hpp"
+#include "common/cuda/wait_records.hpp"
 #include "common/ptx/shared_address.cuh"
 #include "common/ptx/timer.cuh"
 

@@ -9,12 +9,12 @@
 #include <set>
 #include <stdexcept>
 
-#include "common/host/command_line.hpp"
-#include "common/host/contender.hpp"
-#include "common/host/device.hpp"
-#include "common/host/program.hpp"
-#include "common/host/text.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/schedules.hpp"
 
 namespace ladder::testing {

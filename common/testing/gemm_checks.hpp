@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/host/lesson.hpp"
-#include "common/host/shape.hpp"
+#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/shape.hpp"
 
 namespace ladder::testing {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "common/host/bf16.hpp"
-#include "common/host/device_buffer.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/bf16.hpp"
 
 namespace ladder::fake {
 namespace {

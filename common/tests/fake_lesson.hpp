@@ -2,7 +2,7 @@
 /// A lesson that multiplies on the host, so that tests of the shared module need no kernel; it can be told to
 /// make the mistakes that a kernel makes.
 #pragma once
-#include "common/host/lesson.hpp"
+#include "common/host/problem/lesson.hpp"
 
 namespace ladder::fake {
 

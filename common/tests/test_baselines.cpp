@@ -2,10 +2,10 @@
 /// Tests of the libraries that lessons are compared with, and of timing them. They need a GPU.
 #include <catch2/catch_test_macros.hpp>
 
-#include "common/host/contender.hpp"
-#include "common/host/device.hpp"
-#include "common/host/timing.hpp"
-#include "common/host/verifier.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/measure/timing.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/tests/fake_lesson.hpp"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
-#include "common/host/bounded_waits.hpp"
+#include "common/cuda/bounded_waits.hpp"
 
 using ladder::describe_stuck_waits;
 using ladder::waits::Report;

@@ -6,13 +6,13 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/launch.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/thread_ids.cuh"
-#include "common/host/device.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/launch.cuh"
-#include "common/host/program.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/program.hpp"
+#include "common/ptx/thread_ids.cuh"
 
 using Catch::Matchers::ContainsSubstring;
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "common/ladder/compare.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/host/bf16.hpp"
-#include "common/host/half.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/half.hpp"
 
 TEST_CASE("bf16 rounds to nearest, ties to even") {
   const auto bits = [](float value) { return ladder::bf16_bits(ladder::to_bf16(value)); };

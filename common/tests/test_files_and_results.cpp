@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "common/host/atomic_file.hpp"
-#include "common/host/results.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/program/results.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -4,7 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <set>
 
-#include "common/host/device.hpp"
+#include "common/host/device/device.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/testing/schedules.hpp"
 #include "common/tests/fake_lesson.hpp"

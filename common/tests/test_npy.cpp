@@ -9,8 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "common/host/npy.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/host/program/npy.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -1,5 +1,6 @@
 /// @file
 /// Tests of the programs as a reader meets them: what they print, and their exit codes.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -10,20 +11,20 @@
 #include <iostream>
 #include <sstream>
 
-#include "common/host/command_line.hpp"
-#include "common/host/contender.hpp"
-#include "common/host/device.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/npy.hpp"
-#include "common/host/program.hpp"
-#include "common/host/report.hpp"
-#include "common/host/results.hpp"
-#include "common/host/run_lesson.hpp"
-#include "common/host/text.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/npy.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/program/report.hpp"
+#include "common/host/program/results.hpp"
+#include "common/host/program/run_lesson.hpp"
 #include "common/ladder/climb.hpp"
 #include "common/testing/gemm_checks.hpp"
+#include "common/testing/temporary_directory.hpp"
 #include "common/tests/fake_lesson.hpp"
-#include "common/tests/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using ladder::NpyMatrix;

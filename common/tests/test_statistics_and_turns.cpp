@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "common/host/statistics.hpp"
-#include "common/host/timing.hpp"
+#include "common/host/base/statistics.hpp"
+#include "common/host/measure/timing.hpp"
 
 using Catch::Approx;
 

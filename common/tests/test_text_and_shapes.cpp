@@ -5,8 +5,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <stdexcept>
 
-#include "common/host/shape.hpp"
-#include "common/host/text.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/shape.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

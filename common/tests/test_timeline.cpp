@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/host/timeline.hpp"
+#include "common/host/timeline/timeline.hpp"
 
 using ladder::SpanKind;
 using ladder::Timeline;

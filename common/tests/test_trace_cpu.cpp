@@ -6,10 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "common/host/lesson_registry.hpp"
-#include "common/host/program.hpp"
-#include "common/host/run_lesson.hpp"
-#include "common/tests/temporary_directory.hpp"
+#include "common/host/problem/lesson_registry.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/program/run_lesson.hpp"
+#include "common/testing/temporary_directory.hpp"
 
 using Json = nlohmann::json;
 using ladder::testing::TemporaryDirectory;

@@ -7,11 +7,11 @@
 #include <map>
 #include <numeric>
 
-#include "common/host/bf16.hpp"
-#include "common/host/device.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/fill.hpp"
-#include "common/host/verifier.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/tests/fake_lesson.hpp"
 

@@ -4,9 +4,9 @@
 /// The kernel multiplies as lesson 01 does, but its blocks are one-dimensional: 256 threads cover 8 rows and
 /// 32 columns of C. Say which element is whose, so that a warp reads and writes whole sectors.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/gemm.hpp"
-#include "common/host/launch.cuh"
+#include "common/host/problem/gemm.hpp"
 
 namespace exercise {
 

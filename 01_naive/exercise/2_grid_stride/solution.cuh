@@ -4,7 +4,7 @@
 /// A grid as large as the problem is one way to cover it. Here the grid is given: write the loop with which
 /// its threads cover n elements, whether those are more than the threads, fewer, or no multiple of them.
 #pragma once
-#include "common/host/launch.cuh"
+#include "common/cuda/launch.cuh"
 
 namespace exercise {
 

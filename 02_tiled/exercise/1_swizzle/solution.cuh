@@ -8,8 +8,8 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/host/launch.cuh"
 
 namespace exercise {
 

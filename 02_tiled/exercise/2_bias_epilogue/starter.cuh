@@ -5,12 +5,12 @@
 /// added by another kernel, which would read and write all of C again. Write the epilogue that adds it on the
 /// way: which element of C does each of a thread's 32 sums belong to?
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/thread_ids.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/gemm.hpp"
-#include "common/host/launch.cuh"
+#include "common/host/problem/gemm.hpp"
+#include "common/ptx/thread_ids.cuh"
 
 namespace exercise {
 

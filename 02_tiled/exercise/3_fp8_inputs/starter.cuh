@@ -9,9 +9,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/launch.cuh"
 
 namespace exercise {
 

@@ -9,11 +9,11 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/thread_ids.cuh"
-#include "common/host/launch.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace exercise {
 

@@ -6,8 +6,8 @@
 /// cache. So a wave should be as square as possible. Walk `group` tiles down, then one to the right; below
 /// the first group begins the next.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/tile_order.cuh"
-#include "common/host/launch.cuh"
 
 namespace exercise {
 

@@ -6,12 +6,12 @@
 /// shared memory: normalise them on their way there, multiply, and finish the sums while they are in
 /// registers.
 #pragma once
+#include "common/cuda/launch.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/epilogue_functors.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/launch.cuh"
 
 namespace exercise {
 

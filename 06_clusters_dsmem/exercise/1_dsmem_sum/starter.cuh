@@ -7,10 +7,10 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/thread_ids.cuh"
-#include "common/host/launch.cuh"
 #include "common/ptx/cluster.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace exercise {
 

@@ -7,14 +7,14 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include "common/cuda/launch.cuh"
+#include "common/cuda/tensor_map.hpp"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
-#include "common/device/thread_ids.cuh"
-#include "common/host/launch.cuh"
-#include "common/host/tensor_map.hpp"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
 
 namespace exercise {

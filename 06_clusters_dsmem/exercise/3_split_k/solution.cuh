@@ -11,8 +11,8 @@
 
 #include <cuda/atomic>
 
+#include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/host/launch.cuh"
 
 namespace exercise {
 

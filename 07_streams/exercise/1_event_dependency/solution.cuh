@@ -11,9 +11,9 @@
 
 #include <array>
 
-#include "common/host/cuda_handles.hpp"
-#include "common/host/device_buffer.hpp"
-#include "common/host/launch.cuh"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/launch.cuh"
 
 namespace exercise {
 

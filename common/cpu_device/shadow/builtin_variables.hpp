@@ -1,7 +1,7 @@
 /// @file
 /// Part of the shadow of <cuda_runtime.h>: qualifiers and built-in variables.
 #pragma once
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 #define __global__
 #define __device__

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "common/cpu_device/bfloat16.hpp"
+#include "common/cpu_device/base/bfloat16.hpp"
 
 struct __nv_bfloat16_raw {
   unsigned short x;

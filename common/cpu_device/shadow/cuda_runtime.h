@@ -10,7 +10,7 @@
 
 #include "common/cpu_device/shadow/builtin_variables.hpp"
 #include "common/cpu_device/shadow/device_functions.hpp"
-#include "common/cpu_device/shadow/host_api.hpp"
+#include "common/cpu_device/declarations/host_api.hpp"
 #include "common/cpu_device/shadow/min_max.hpp"
 #include "common/cpu_device/shadow/observed_copies.hpp"
 #include "common/cpu_device/shadow/vector_types.hpp"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 inline void __syncthreads(CPU_DEVICE_WHERE) { cpu_device::block_barrier(where); }
 inline void __syncwarp(unsigned mask = 0xffffffff, CPU_DEVICE_WHERE) {

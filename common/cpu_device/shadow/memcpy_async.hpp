@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/shadow/thread_scope.hpp"
 
 namespace cpu_device {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace cpu_device::test {
 

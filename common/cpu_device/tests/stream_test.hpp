@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
-#include "common/host/error.hpp"
-#include "common/host/launch.cuh"
+#include "common/cuda/error.hpp"
+#include "common/cuda/launch.cuh"
 
 namespace cpu_device::test {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/shared_address.cuh"
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/ptx/shared_address.cuh"
 
 namespace ptx {

@@ -1,7 +1,7 @@
 /// @file
 /// Shadow of common/ptx/named_barrier.cuh.
 #pragma once
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace ptx {
 

@@ -1,7 +1,7 @@
 /// @file
 /// Shadow of common/ptx/registers.cuh: the budget is kept as on a GPU.
 #pragma once
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace ptx {
 

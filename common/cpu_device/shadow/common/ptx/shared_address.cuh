@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace ptx {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cuda.h>
 
-#include "common/cpu_device/engine.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/ptx/mbarrier.cuh"
 
 namespace ptx {

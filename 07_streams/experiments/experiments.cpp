@@ -1,0 +1,30 @@
+/// @file
+/// The list of all experiments, in the order of the page. Each is defined in experiments/NAME.cu.
+#include "07_streams/experiments/experiment.hpp"
+
+namespace lesson07 {
+
+const Experiment& pinned_experiment();
+const Experiment& streams_experiment();
+const Experiment& chunk_experiment();
+const Experiment& alloc_experiment();
+const Experiment& stalls_experiment();
+const Experiment& scratch_experiment();
+const Experiment& default_stream_experiment();
+const Experiment& waits_experiment();
+const Experiment& events_experiment();
+const Experiment& sharing_experiment();
+const Experiment& graph_experiment();
+const Experiment& layers_experiment();
+const Experiment& recycle_experiment();
+const Experiment& peers_experiment();
+const Experiment& allreduce_experiment();
+
+std::vector<const Experiment*> experiments() {
+  return {&pinned_experiment(),  &streams_experiment(), &chunk_experiment(),          &alloc_experiment(),
+          &stalls_experiment(),  &scratch_experiment(), &default_stream_experiment(), &waits_experiment(),
+          &events_experiment(),  &sharing_experiment(), &graph_experiment(),          &layers_experiment(),
+          &recycle_experiment(), &peers_experiment(),   &allreduce_experiment()};
+}
+
+}  // namespace lesson07

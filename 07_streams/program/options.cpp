@@ -1,0 +1,95 @@
+/// @file
+/// The command line of `07_streams`.
+#include "07_streams/program/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "07_streams/experiments/experiment.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
+
+namespace lesson07 {
+namespace {
+
+constexpr int kLevels = 5;
+
+/// Two shapes on the GPU: with 4096 x 4096 weights the copies take longest, with 16384 x 16384 the kernels.
+const char* default_shapes() {
+  return ladder::on_cpu_device() ? "192x256x256" : "2048x4096x4096,2048x16384x16384";
+}
+
+std::vector<int> parse_levels(const std::string& list) {
+  std::vector<int> levels;
+  for (const std::string& text : ladder::split(list, ','))
+    levels.push_back(static_cast<int>(ladder::parse_number("--level", text, 0, kLevels - 1)));
+  std::sort(levels.begin(), levels.end());
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  return levels;
+}
+
+std::vector<std::string> parse_experiments(const std::string& list) {
+  std::vector<std::string> known{"levels"};
+  for (const Experiment* experiment : experiments()) known.push_back(experiment->name);
+  std::vector<std::string> names = ladder::split(list, ',');
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw std::invalid_argument("--experiment " + name + ": must be one of " + ladder::join(known, ", "));
+  return names;
+}
+
+}  // namespace
+
+bool read_options(int argc, char** argv, Options& options) {
+  CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at one time", "07_streams");
+  const bool cpu = ladder::on_cpu_device();
+  std::string experiments = "levels", levels = "0,1,2,3,4", sizes, shapes;
+  std::string batches = cpu ? "8" : "200", streams = "3", slots = "6", rounds = "5", data_seed = "1";
+  ladder::ExecutionOptions execution;
+  app.add_flag("--list", options.list, "List the experiments, each with its question");
+  app.add_option("--experiment", experiments, "Run these instead of the table of levels")->type_name("NAME");
+  app.add_option("--level", levels, "Only these levels of the table, for example 0,4")->type_name("0..4");
+  app.add_option("--size", sizes, "The same as --shape NxNxN")->type_name("N");
+  app.add_option(
+         "--shape", shapes,
+         "A batch has M rows on average, the weights are K x N; a list gives several tables (default " +
+             std::string(default_shapes()) + ")")
+      ->type_name("MxNxK");
+  app.add_option("--batches", batches, "How many batches (default " + batches + ")")->type_name("B");
+  app.add_option("--streams", streams, "Streams that they take turns in (default 3)")->type_name("S");
+  app.add_option("--slots", slots, "Slots of pinned memory in each direction (default 6)")->type_name("S");
+  if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
+  app.add_option("--data-seed", data_seed, "Chooses other sizes and input data")->type_name("SEED");
+  app.add_option("--json", options.json_path, "Write the results to this file")->type_name("PATH");
+  app.add_option("--trace", options.trace_path,
+                 "Run each schedule once more and write what its streams did to this file, for Perfetto")
+      ->type_name("PATH");
+  execution.add_to(app);
+  if (!ladder::parse_arguments(app, argc, argv)) return false;
+
+  options.experiments = parse_experiments(experiments);
+  options.levels = parse_levels(levels);
+  if (!sizes.empty()) options.shapes = ladder::parse_sizes("--size", sizes);
+  if (shapes.empty() && sizes.empty()) shapes = default_shapes();
+  if (!shapes.empty())
+    for (const ladder::Shape& shape : ladder::parse_shapes("--shape", shapes))
+      options.shapes.push_back(shape);
+  const auto number = [](const char* option, const std::string& text, uint64_t low, uint64_t high) {
+    return static_cast<int>(ladder::parse_number(option, text, low, high));
+  };
+  options.batches = number("--batches", batches, 1, 100'000);
+  options.streams = number("--streams", streams, 1, 64);
+  options.slots = number("--slots", slots, 1, 64);
+  options.rounds = number("--rounds", rounds, 1, 10'000);
+  options.data_seed = ladder::parse_number("--data-seed", data_seed, 0, UINT32_MAX);
+  options.execution = execution.parsed();
+  if (!options.json_path.empty()) ladder::check_writable("--json", options.json_path);
+  if (!options.trace_path.empty()) ladder::check_writable("--trace", options.trace_path);
+  return true;
+}
+
+}  // namespace lesson07

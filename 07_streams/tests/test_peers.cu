@@ -1,0 +1,106 @@
+/// @file
+/// Two layers on two GPUs, and what the experiments with several GPUs stand on. A machine with fewer GPUs
+/// skips what it cannot run.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "07_streams/experiments/peers.hpp"
+#include "07_streams/tests/several_gpus_test.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/bf16.hpp"
+
+using namespace lesson07;
+using Catch::Matchers::ContainsSubstring;
+using ladder::testing::for_each_schedule;
+
+namespace {
+
+constexpr int kBatches = 5;
+
+}  // namespace
+
+TEST_CASE("an experiment that needs more GPUs than there are says so in one line") {
+  skip_unless_devices(1);
+  Output output;
+  const int found = count_devices();
+  CHECK(has_devices(output.context({}), "peers", found));
+  CHECK(output.text.str().empty());
+  CHECK_FALSE(has_devices(output.context({}), "peers", found + 1));
+  CHECK(output.text.str() ==
+        "peers: needs " + std::to_string(found + 1) + " GPUs, found " + std::to_string(found) + "\n");
+}
+
+TEST_CASE("a device is current for the lifetime of OnDevice") {
+  skip_unless_devices(2);
+  int current = -1;
+  {
+    const OnDevice second(1);
+    CUDA_CHECK(cudaGetDevice(&current));
+    CHECK(current == 1);
+  }
+  CUDA_CHECK(cudaGetDevice(&current));
+  CHECK(current == 0);
+}
+
+TEST_CASE("peer access may be enabled twice") {
+  skip_unless_devices(2);
+  CHECK(enable_peer_access(0, 1) == enable_peer_access(0, 1));
+}
+
+TEST_CASE("exact products are those of the definition") {
+  const ladder::IntegerValues b = exact_weights(kDataSeed);
+  const std::vector<float> product = multiply_exactly({1, 0, -1, 2, 0, 0}, b, 3, 5);
+  REQUIRE(product.size() == 2 * 5);
+  for (int column = 0; column < 5; ++column) {
+    CHECK(product[column] == ladder::to_float(b(column)) - ladder::to_float(b(10 + column)));
+    CHECK(product[5 + column] == 2 * ladder::to_float(b(column)));
+  }
+}
+
+TEST_CASE("a sampled row with a wrong value is named") {
+  skip_unless_devices(1);
+  constexpr int kRows = 20, kColumns = 8;
+  std::vector<bf16> values(kRows * kColumns, ladder::to_bf16(3));
+  values[19 * kColumns + 2] = ladder::to_bf16(4);
+  const ladder::DeviceBuffer<bf16> result(values);
+  const ladder::Stream stream = ladder::make_stream();
+  SampledRows sampled(kRows, kColumns, 2);
+  REQUIRE(sampled.rows().front() == 0);
+  REQUIRE(sampled.rows().back() == 19);
+  sampled.take(1, result.data(), stream.get());
+  CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+  std::vector<float> expected(sampled.rows().size() * kColumns, 3);
+  CHECK_THROWS_WITH(sampled.check("someone", 1, expected),
+                    ContainsSubstring("someone: batch 1, row 19, column 2: is 4"));
+  expected[(sampled.rows().size() - 1) * kColumns + 2] = 4;
+  CHECK_NOTHROW(sampled.check("someone", 1, expected));
+}
+
+TEST_CASE("two layers give the same on one GPU and on two, whoever orders them") {
+  skip_unless_devices(2);
+  enable_peer_access(0, 1);
+  constexpr ladder::Shape kShape{70, 136, 72};
+  for_each_schedule([&] {
+    TwoLayers layers(kShape);
+    layers.fill_exactly(kDataSeed);
+    const auto check = [&](const auto& run) {
+      SampledRows sampled(kShape.m, kShape.k, kBatches);
+      run(&sampled);
+      for (int b = 0; b < kBatches; ++b)
+        CHECK_NOTHROW(sampled.check("", b, layers.expected_rows(kDataSeed, b, sampled.rows())));
+    };
+    check([&](SampledRows* sampled) { layers.run_on_one(kBatches, sampled); });
+    check([&](SampledRows* sampled) { layers.run_on_two(kBatches, HandOff::events, sampled); });
+    check([&](SampledRows* sampled) { layers.run_on_two(kBatches, HandOff::host, sampled); });
+  });
+}
+
+TEST_CASE("peers has a row for each schedule") {
+  skip_unless_devices(2);
+  Output output;
+  peers_experiment().run(output.context({64, 128, 64}));
+  CHECK(output.results.runs.size() == 6);
+  for (const ladder::Run& run : output.results.runs) CHECK(run.settings.at("experiment") == "peers");
+  CHECK_THAT(output.text.str(), ContainsSubstring("two GPUs, events"));
+}

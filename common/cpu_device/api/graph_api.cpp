@@ -1,0 +1,174 @@
+/// @file
+/// Captures of streams, and launches of what they recorded.
+#include <algorithm>
+#include <utility>
+
+#include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/graph_capture.hpp"
+
+namespace cpu_device {
+
+void capture_work(CUstream_st& stream, Work work) {
+  Capture& capture = *stream.capture;
+  capture.nodes.push_back({std::move(work), stream.capture_front, stream.capture_lane});
+  stream.capture_front = {capture.nodes.size() - 1};
+}
+
+void join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture) {
+  stream.capture = capture;
+  stream.capture_front.clear();
+  stream.capture_lane = capture->lanes++;
+  capture->streams.insert(&stream);
+}
+
+void end_capture(Capture& capture) {
+  streams().captures.erase(&capture);
+  for (CUstream_st* stream : std::exchange(capture.streams, {})) {
+    stream->capture_front.clear();
+    stream->capture.reset();
+  }
+}
+
+namespace {
+
+/// Does everything that was captured come before the end of the stream?
+bool all_joined(const Capture& capture, const CUstream_st& stream) {
+  std::vector<bool> reached(capture.nodes.size());
+  std::vector<size_t> open = stream.capture_front;
+  while (!open.empty()) {
+    const size_t node = open.back();
+    open.pop_back();
+    if (reached[node]) continue;
+    reached[node] = true;
+    open.insert(open.end(), capture.nodes[node].after.begin(), capture.nodes[node].after.end());
+  }
+  return std::find(reached.begin(), reached.end(), false) == reached.end();
+}
+
+void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
+  StreamEngine& engine = streams();
+  Work begin{"graph launch"};
+  begin.is_on_timeline = false;
+  std::vector<OperationPointer> before;
+  if (exec.last) before.push_back(exec.last);
+  const OperationPointer first = engine.enqueue(stream, std::move(begin), before);
+
+  std::vector<Lane> lanes(exec.graph.lanes);
+  for (unsigned i = 0; i < lanes.size(); ++i) {
+    lanes[i].device = stream.device;
+    lanes[i].number = exec.lanes[i];
+    lanes[i].name = "a graph on " + stream.name;
+  }
+  std::vector<OperationPointer> launched{first};
+  for (const GraphNode& node : exec.graph.nodes) {
+    std::vector<OperationPointer> after{first};
+    for (size_t i : node.after) after.push_back(launched[i + 1]);
+    launched.push_back(engine.add(lanes[node.lane], node.work, std::move(after)));
+  }
+  Work end{"graph"};
+  end.is_on_timeline = false;
+  exec.last = engine.enqueue(stream, std::move(end), launched);
+}
+
+}  // namespace
+
+GraphCalls graph_calls() {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  return streams().graph_calls;
+}
+
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return host_call("cudaStreamBeginCapture", [&] {
+    CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
+    if (!found || mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
+      return cudaErrorInvalidValue;
+    if (found->is_legacy) return cudaErrorStreamCaptureUnsupported;
+    if (found->capture) return cudaErrorIllegalState;
+    auto capture = std::make_shared<Capture>();
+    capture->origin = found;
+    join_capture(*found, capture);
+    streams().captures.insert(capture.get());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return host_call("cudaStreamEndCapture", [&] {
+    CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
+    if (!found || !graph) return cudaErrorInvalidValue;
+    *graph = nullptr;
+    if (!found->capture) return cudaErrorIllegalState;
+    const std::shared_ptr<Capture> capture = found->capture;
+    if (capture->origin != found) return cudaErrorStreamCaptureUnmatched;
+    const bool is_whole = all_joined(*capture, *found);
+    end_capture(*capture);
+    if (capture->is_invalid) return cudaErrorStreamCaptureInvalidated;
+    if (!is_whole) return cudaErrorStreamCaptureUnjoined;
+    *graph = new CUgraph_st{std::move(capture->nodes), capture->lanes};
+    ++streams().graphs;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return host_call("cudaStreamIsCapturing", [&] {
+    const CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
+    if (!found || !status) return cudaErrorInvalidValue;
+    if (!found->capture) {
+      *status = cudaStreamCaptureStatusNone;
+    } else {
+      *status =
+          found->capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  return host_call("cudaGraphInstantiate", [&] {
+    if (!exec || !graph || flags) return cudaErrorInvalidValue;
+    *exec = new CUgraphExec_st{*graph, {}, nullptr};
+    for (unsigned i = 0; i < graph->lanes; ++i) (*exec)->lanes.push_back(streams().take_lane());
+    ++streams().graphs;
+    ++streams().graph_calls.instantiations;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, DefaultStream meaning) {
+  return host_call("cudaGraphLaunch", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!exec || !found) return cudaErrorInvalidValue;
+    if (found->capture) return cudaErrorStreamCaptureUnsupported;
+    launch_graph(*exec, *found);
+    ++streams().graph_calls.launches;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return destroying_call("cudaGraphExecDestroy", [&] {
+    if (!exec) return cudaErrorInvalidValue;
+    const OperationPointer last = exec->last;
+    for (unsigned number : exec->lanes) streams().give_lane_back(number);
+    delete exec;
+    --streams().graphs;
+    if (last && !streams().host_knows(*last) && !std::uncaught_exceptions())
+      fail("cudaGraphExecDestroy of a graph whose last launch, on " + last->stream +
+           ", the host has not waited for");
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return destroying_call("cudaGraphDestroy", [&] {
+    if (!graph) return cudaErrorInvalidValue;
+    delete graph;
+    --streams().graphs;
+    return cudaSuccess;
+  });
+}

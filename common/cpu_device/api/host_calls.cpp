@@ -1,0 +1,76 @@
+/// @file
+/// The frame of every call: errors that are remembered or injected, and failures that wait to be thrown.
+#include "common/cpu_device/api/host_calls.hpp"
+
+#include <cerrno>  // program_invocation_short_name
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+namespace cpu_device {
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+struct Injected {
+  int calls_left = 0;
+  cudaError_t error = cudaSuccess;
+};
+std::map<std::string, Injected>& injected_errors() {
+  static auto& errors = *new std::map<std::string, Injected>;
+  return errors;
+}
+
+std::string& deferred_failure() {
+  static auto& text = *new std::string;
+  return text;
+}
+
+/// A program that makes no further call must not look as if all were well.
+void report_deferred_failure() {
+  if (deferred_failure().empty()) return;
+  std::fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, deferred_failure().c_str());
+  std::fflush(stderr);
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t injected_error(const char* function) {
+  auto found = injected_errors().find(function);
+  if (found == injected_errors().end() || --found->second.calls_left) return cudaSuccess;
+  const cudaError_t error = found->second.error;
+  injected_errors().erase(found);
+  return error;
+}
+
+void fail_call(const std::string& function, int nth, int error) {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  injected_errors()[function] = {nth, static_cast<cudaError_t>(error)};
+}
+
+void begin_call(const char* function) {
+  if (const Operation* host_function = running_host_function()) {
+    fail(std::string(function) + " is called inside a host function, " + host_function->describe() +
+         ": host functions must not call CUDA");
+  }
+  if (!deferred_failure().empty() && !std::uncaught_exceptions())
+    throw Failure(std::exchange(deferred_failure(), ""));
+}
+
+void defer_failure(const std::string& what) {
+  static const int registered = std::atexit(report_deferred_failure);
+  (void)registered;
+  if (deferred_failure().empty()) deferred_failure() = what;
+}
+
+}  // namespace cpu_device
+
+cudaError_t cudaGetLastError() { return std::exchange(cpu_device::last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return cpu_device::last_error; }

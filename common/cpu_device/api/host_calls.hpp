@@ -1,0 +1,54 @@
+/// @file
+/// What all calls of the host's API begin and end with. Private to the host's side of the CPU device.
+#pragma once
+#include <exception>
+#include <string>
+
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/streams/stream_engine.hpp"
+
+namespace cpu_device {
+
+/// Remembers an error for cudaGetLastError.
+cudaError_t remember(cudaError_t);
+/// The error that fail_call wants from this call, or cudaSuccess.
+cudaError_t injected_error(const char* function);
+/// @throws Failure if the call is made inside a host function, or if an earlier call could not throw its own
+void begin_call(const char* function);
+/// A failure that cannot be thrown where it is found: the next call will throw it.
+void defer_failure(const std::string& what);
+
+/// Runs the body of a call under the lock. A failure ends all queued work. It is thrown, except where another
+/// exception is on its way: a destructor that waits would end the program.
+template <class Body>
+cudaError_t host_call(const char* function, const Body& body) {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  try {
+    begin_call(function);
+    if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);
+    streams().let_schedule_run();
+    return remember(body());
+  } catch (const Failure& failure) {
+    if (!streams().running()) streams().abandon();
+    if (!std::uncaught_exceptions()) throw;
+    defer_failure(failure.what());
+    return remember(cudaErrorLaunchFailure);
+  }
+}
+
+/// The same for calls that destructors make: they never throw. They succeed, and the next call throws.
+template <class Body>
+cudaError_t destroying_call(const char* function, const Body& body) {
+  const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  try {
+    if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);
+    if (streams().running()) begin_call(function);
+    return remember(body());
+  } catch (const Failure& failure) {
+    if (!streams().running()) streams().abandon();
+    defer_failure(failure.what());
+    return cudaSuccess;
+  }
+}
+
+}  // namespace cpu_device

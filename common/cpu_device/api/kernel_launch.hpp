@@ -1,0 +1,17 @@
+/// @file
+/// What the shadow of ladder::launch needs of the streams.
+#pragma once
+#include <functional>
+
+#include "common/cpu_device/declarations/host_api.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+
+namespace cpu_device {
+
+/// Is given a function that runs its argument as every thread of the grid.
+using KernelBody = std::function<void(const std::function<void(const std::function<void()>&)>&)>;
+/// Enqueues the kernel. `body` may be kept, copied, and called several times (by launches of a graph).
+/// @throws Failure if what runs now breaks a rule
+cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&, KernelBody body);
+
+}  // namespace cpu_device

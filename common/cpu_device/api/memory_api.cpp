@@ -1,0 +1,151 @@
+/// @file
+/// cudaMalloc and its relatives: memory that comes and goes when the host says so.
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/memory_pool.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr size_t kAlignment = 256;  ///< what cudaMalloc guarantees
+
+/// Where memory was that has been freed, to tell a second free from a wrong pointer.
+std::set<const void*>& freed_addresses() {
+  static auto& addresses = *new std::set<const void*>;
+  return addresses;
+}
+
+cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
+  if (!pointer) return cudaErrorInvalidValue;
+  *pointer = nullptr;
+  if (!bytes) return cudaSuccess;
+  const bool on_device = kind == MemoryKind::device;
+  if (on_device && !streams().captures.empty()) return cudaErrorStreamCaptureUnsupported;
+  const int device = current_device();
+  if (bytes > free_device_bytes(device)) return cudaErrorMemoryAllocation;
+  if (posix_memalign(pointer, kAlignment, bytes)) return cudaErrorMemoryAllocation;
+  std::memset(*pointer, on_device ? 0xff : 0, bytes);
+  freed_addresses().erase(*pointer);
+  streams().memory.add(kind, *pointer, bytes, device, on_device ? "of cudaMalloc" : "of the host",
+                       streams().last_id());
+  if (on_device) streams().device(device).used_bytes += bytes;
+  return cudaSuccess;
+}
+
+/// What is queued must not use it any more, as far as the host can know.
+void check_unused(const char* function, const Allocation& allocation) {
+  if (std::uncaught_exceptions()) return;  // Whoever unwinds cannot have waited.
+  if (const OperationPointer user = streams().memory.user_unknown_to(streams().host(), allocation)) {
+    fail(std::string(function) + " of " + allocation.describe() + ", which " + user->describe() +
+         " uses: the host has not waited for that");
+  }
+}
+
+/// @return null, and the error, where there is nothing to release
+AllocationPointer find_to_release(const char* function, const void* pointer, MemoryKind kind) {
+  const AllocationPointer allocation = streams().memory.find_begin(pointer);
+  if (allocation && allocation->kind == kind) return allocation;
+  if (freed_addresses().count(pointer) || streams().memory.is_freed(pointer))
+    fail(std::string(function) + " frees memory that was freed before");
+  return nullptr;
+}
+
+void release(const AllocationPointer& allocation) {
+  StreamEngine& engine = streams();
+  std::byte* const memory = allocation->begin;
+  if (CUmemPoolHandle_st* pool = allocation->pool) {
+    engine.memory.free(allocation, engine.last_id(), /*is_over=*/false);
+    pool->give_back(memory, engine.host(), engine.last_id());
+    poison_pool_memory(memory, allocation->bytes, /*guarded=*/false);
+    return;
+  }
+  engine.memory.free(allocation, engine.last_id(), /*is_over=*/true);
+  if (allocation->kind == MemoryKind::device)
+    engine.device(allocation->device).used_bytes -= allocation->bytes;
+  freed_addresses().insert(memory);
+  std::free(memory);
+}
+
+}  // namespace
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return host_call("cudaMalloc", [&] { return allocate(pointer, bytes, MemoryKind::device); });
+}
+
+cudaError_t cudaFree(void* pointer) {
+  return destroying_call("cudaFree", [&] {
+    if (!pointer) return cudaSuccess;
+    const AllocationPointer allocation = find_to_release("cudaFree", pointer, MemoryKind::device);
+    if (!allocation) return cudaErrorInvalidValue;
+    // CUDA waits for the device here, unless the memory is a pool's. That saves programs which have not
+    // waited themselves; they are named, because the wait is nowhere promised.
+    streams().run_everything();
+    check_unused("cudaFree", *allocation);
+    release(allocation);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
+  return host_call("cudaMallocHost", [&] { return allocate(pointer, bytes, MemoryKind::pinned); });
+}
+
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  return host_call("cudaHostAlloc", [&] { return allocate(pointer, bytes, MemoryKind::pinned); });
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  return destroying_call("cudaFreeHost", [&] {
+    if (!pointer) return cudaSuccess;
+    const AllocationPointer allocation = find_to_release("cudaFreeHost", pointer, MemoryKind::pinned);
+    if (!allocation) return cudaErrorInvalidValue;
+    streams().run_everything();
+    check_unused("cudaFreeHost", *allocation);
+    release(allocation);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  return host_call("cudaHostRegister", [&] {
+    if (!pointer || !bytes) return cudaErrorInvalidValue;
+    const auto* last = static_cast<const std::byte*>(pointer) + bytes - 1;
+    if (streams().memory.find(pointer) || streams().memory.find(last))
+      return cudaErrorHostMemoryAlreadyRegistered;
+    streams().memory.add(MemoryKind::registered, pointer, bytes, current_device(), "of cudaHostRegister",
+                         streams().last_id());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+  return destroying_call("cudaHostUnregister", [&] {
+    const AllocationPointer allocation = streams().memory.find_begin(pointer);
+    if (!allocation || allocation->kind != MemoryKind::registered) return cudaErrorHostMemoryNotRegistered;
+    streams().run_everything();
+    check_unused("cudaHostUnregister", *allocation);
+    streams().memory.free(allocation, streams().last_id(), /*is_over=*/true);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return host_call("cudaPointerGetAttributes", [&] {
+    if (!attributes) return cudaErrorInvalidValue;
+    *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer)};
+    if (const AllocationPointer allocation = streams().memory.find(pointer)) {
+      const bool on_device = allocation->kind == MemoryKind::device;
+      attributes->type = on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+      attributes->device = allocation->device;
+      attributes->devicePointer = const_cast<void*>(pointer);
+      if (on_device) attributes->hostPointer = nullptr;
+    }
+    return cudaSuccess;
+  });
+}

@@ -1,0 +1,228 @@
+/// @file
+/// cudaStream*, cudaEvent* and host functions.
+#include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/graph_capture.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// CUDA's range on an H200.
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+
+/// The event's capture, while it goes on; an event that was recorded in one that has ended is unrecorded.
+std::shared_ptr<Capture> capture_of(const CUevent_st& event) {
+  return event.capture && streams().captures.count(event.capture.get()) ? event.capture : nullptr;
+}
+
+/// Polling must come to an end on every schedule: each look lets one thing happen.
+cudaError_t query(const OperationPointer& operation) {
+  if (!operation->done) streams().run_one_of_those_needed_by(operation);
+  if (!operation->done) return cudaErrorNotReady;
+  streams().wait_on_host(operation);
+  release_unused_memory_of_pools();
+  return cudaSuccess;
+}
+
+cudaError_t wait(const OperationPointer& operation) {
+  if (operation) streams().wait_on_host(operation);
+  release_unused_memory_of_pools();
+  return cudaSuccess;
+}
+
+cudaError_t wait_for_captured_event(CUstream_st& stream, const CUevent_st& event,
+                                    const std::shared_ptr<Capture>& capture) {
+  if (stream.is_legacy) return cudaErrorStreamCaptureImplicit;
+  if (!stream.capture) join_capture(stream, capture);
+  if (stream.capture != capture) return cudaErrorStreamCaptureMerge;
+  stream.capture_front.insert(stream.capture_front.end(), event.capture_front.begin(),
+                              event.capture_front.end());
+  return cudaSuccess;
+}
+
+cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned flags, int priority) {
+  return host_call(function, [&] {
+    if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t create_event(const char* function, cudaEvent_t* event, unsigned flags) {
+  return host_call(function, [&] {
+    if (!event) return cudaErrorInvalidValue;
+    *event = new CUevent_st;
+    (*event)->device = current_device();
+    (*event)->has_time = !(flags & cudaEventDisableTiming);
+    streams().events.insert(*event);
+    return cudaSuccess;
+  });
+}
+
+[[noreturn]] void report_unrecorded(const std::string& call) {
+  fail(call + " waits for an event that was never recorded; CUDA passes over it, and nothing is ordered");
+}
+
+}  // namespace
+}  // namespace cpu_device
+
+using namespace cpu_device;
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return create_stream("cudaStreamCreate", stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return create_stream("cudaStreamCreateWithFlags", stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return create_stream("cudaStreamCreateWithPriority", stream, flags, priority);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return host_call("cudaDeviceGetStreamPriorityRange", [&] {
+    if (least) *least = kLeastPriority;
+    if (greatest) *greatest = kGreatestPriority;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return destroying_call("cudaStreamDestroy", [&] {
+    CUstream_st* found = stream ? streams().find(stream, DefaultStream::legacy, current_device()) : nullptr;
+    if (!found || found != stream) return cudaErrorInvalidResourceHandle;
+    const std::string name = found->name;
+    const OperationPointer last = found->last;
+    const bool captures = found->capture != nullptr;
+    if (captures) end_capture(*std::shared_ptr<Capture>(found->capture));
+    streams().destroy_stream(found);
+    if (std::uncaught_exceptions()) return cudaSuccess;  // Whoever unwinds cannot have waited.
+    if (captures) fail("cudaStreamDestroy of " + name + ", whose capture of a graph was left open");
+    if (last && !streams().host_knows(*last))
+      fail("cudaStreamDestroy of " + name + " while the host has not waited for " + last->describe());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, DefaultStream meaning) {
+  return host_call("cudaStreamSynchronize", [&] {
+    const CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (found->capture) {
+      found->capture->is_invalid = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    return wait(found->last);
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream, DefaultStream meaning) {
+  return host_call("cudaStreamQuery", [&] {
+    const CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (found->capture) {
+      found->capture->is_invalid = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    return found->last ? query(found->last) : cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, DefaultStream meaning) {
+  return host_call("cudaStreamWaitEvent", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found || !streams().events.count(event)) return cudaErrorInvalidResourceHandle;
+    if (const std::shared_ptr<Capture> capture = capture_of(*event))
+      return wait_for_captured_event(*found, *event, capture);
+    if (found->capture) {
+      found->capture->is_invalid = true;
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (!event->recorded) report_unrecorded("cudaStreamWaitEvent on " + found->name);
+    Work work{"cudaStreamWaitEvent"};
+    work.is_on_timeline = false;
+    streams().enqueue(*found, std::move(work), {event->recorded});
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data,
+                               DefaultStream meaning) {
+  return host_call("cudaLaunchHostFunc", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (!function) return cudaErrorInvalidValue;
+    Work work{"host"};
+    work.is_host_function = true;
+    work.run = [function, user_data](Operation&) { function(user_data); };
+    streams().enqueue(*found, std::move(work));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return create_event("cudaEventCreate", event, cudaEventDefault);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return create_event("cudaEventCreateWithFlags", event, flags);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return destroying_call("cudaEventDestroy", [&] {
+    if (!streams().events.erase(event)) return cudaErrorInvalidResourceHandle;
+    delete event;  // what was recorded, and who waits for it, is in the streams
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStream meaning) {
+  return host_call("cudaEventRecord", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found || !streams().events.count(event) || event->device != found->device)
+      return cudaErrorInvalidResourceHandle;
+    if (found->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
+    if (found->capture) {
+      event->capture = found->capture;
+      event->capture_front = found->capture_front;
+      event->recorded = nullptr;
+      return cudaSuccess;
+    }
+    Work work{"cudaEventRecord"};
+    work.is_on_timeline = false;
+    event->capture = nullptr;
+    event->recorded = streams().enqueue(*found, std::move(work));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return host_call("cudaEventSynchronize", [&] {
+    if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
+    if (capture_of(*event)) return cudaErrorCapturedEvent;
+    if (!event->recorded) report_unrecorded("cudaEventSynchronize");
+    return wait(event->recorded);
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return host_call("cudaEventQuery", [&] {
+    if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
+    if (capture_of(*event)) return cudaErrorCapturedEvent;
+    if (!event->recorded) report_unrecorded("cudaEventQuery");
+    return query(event->recorded);
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  return host_call("cudaEventElapsedTime", [&] {
+    for (CUevent_st* event : {start, end}) {
+      if (!streams().events.count(event) || !event->recorded || !event->has_time)
+        return cudaErrorInvalidResourceHandle;
+      if (!event->recorded->done) return cudaErrorNotReady;
+    }
+    streams().time_us();
+    *milliseconds = static_cast<float>((end->recorded->end->us - start->recorded->end->us) / 1000);
+    return cudaSuccess;
+  });
+}

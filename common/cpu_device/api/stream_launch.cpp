@@ -1,0 +1,28 @@
+/// @file
+/// Kernels as operations of streams.
+#include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/api/kernel_launch.hpp"
+#include "common/cpu_device/streams/stream_model.hpp"
+
+namespace cpu_device {
+
+cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const KernelLaunch& kernel,
+                             KernelBody body) {
+  return host_call("cudaLaunchKernelEx", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found || found->device != current_device()) return cudaErrorInvalidResourceHandle;
+    if (found->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
+    Work work{"kernel", kernel.name};
+    work.engine = Engine::multiprocessors;
+    work.run = [kernel, body = std::move(body)](Operation& operation) {
+      KernelLaunch named = kernel;
+      named.name = operation.name.c_str();
+      body([&](const std::function<void()>& thread_body) { launch(named, thread_body); });
+      operation.us = kStreamModel.kernel_us(kernel.grid.count(), last_launch().cycles);
+    };
+    streams().enqueue(*found, std::move(work));
+    return cudaSuccess;
+  });
+}
+
+}  // namespace cpu_device

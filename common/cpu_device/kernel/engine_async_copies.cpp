@@ -1,0 +1,189 @@
+/// @file
+/// cp.async: copies from global to shared memory that a thread issues, groups and waits for.
+#include <algorithm>
+#include <cstring>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// cp.async writes shared memory through the generic proxy.
+void perform(Cluster& cluster, const CopyGroup& group, Copy& copy) {
+  if (copy.landed) return;
+  copy.landed = true;
+  if (copy.source_bytes) std::memcpy(copy.shared, copy.global, copy.source_bytes);
+  std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+  if (RaceChecker* races = cluster.races()) {
+    Block& block = *group.issuer->block;
+    races->access(group.race_operations[copy.race_operation], block.ids.rank_in_cluster,
+                  static_cast<size_t>(copy.shared - block.shared.generic()), copy.bytes, /*write=*/true);
+  }
+}
+
+/// Counts the k-th cp.async of all lanes as one instruction of the warp, as soon as all lanes have issued it.
+void count_copy(Thread& thread, const Copy& copy) {
+  Warp& warp = *thread.warp;
+  const size_t k = thread.copies_since_convergence++;
+  if (warp.copy_instructions.size() <= k) warp.copy_instructions.resize(k + 1);
+  warp.copy_instructions[k].push_back(copy);
+}
+
+void check_operands(Thread& thread, const void* shared, const void* global, uint32_t bytes,
+                    uint32_t source_bytes, Location where) {
+  Cluster& cluster = thread.cluster;
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    cluster.fail(thread, print("cp.async of %u bytes; it copies 4, 8 or 16", bytes), where);
+  }
+  if (source_bytes > bytes) {
+    cluster.fail(thread, print("cp.async of %u bytes from a source of %u", bytes, source_bytes), where);
+  }
+  shared_offset(thread, shared, bytes, "cp.async", where);
+  if (reinterpret_cast<uintptr_t>(shared) % bytes) {
+    cluster.fail(thread, print("cp.async of %u bytes to a misaligned address in shared memory", bytes),
+                 where);
+  }
+  if (reinterpret_cast<uintptr_t>(global) % bytes) {
+    cluster.fail(thread, print("cp.async of %u bytes from a misaligned address in global memory", bytes),
+                 where);
+  }
+#ifdef CPU_DEVICE_ASAN
+  if (source_bytes && __asan_region_is_poisoned(const_cast<void*>(global), source_bytes)) {
+    cluster.fail(thread,
+                 print("cp.async reads %u bytes outside of an allocation in global memory", source_bytes),
+                 where);
+  }
+#endif
+}
+
+CopyGroup& open_group(Thread& thread) {
+  if (!thread.open_copies) {
+    thread.open_copies = std::make_unique<CopyGroup>();
+    thread.open_copies->issuer = &thread;
+    thread.open_copies->queue = &thread;
+  }
+  return *thread.open_copies;
+}
+
+std::unique_ptr<CopyGroup> close_group(Thread& thread, Location where) {
+  CopyGroup& group = open_group(thread);
+  group.where = group.copies.empty() ? where : group.copies.front().where;
+  return std::move(thread.open_copies);
+}
+
+}  // namespace
+
+void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t source_bytes, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  check_operands(thread, shared, global, bytes, source_bytes, where);
+
+  CopyGroup& group = open_group(thread);
+  if (RaceChecker* races = cluster.races()) {
+    // Copies between which the thread has synchronised started with different knowledge.
+    const bool same = !group.copies.empty() && !thread.synchronised && group.copies.back().where == where;
+    if (!same) {
+      races->issue(group.race_operations.emplace_back(), thread.number, RaceChecker::Queue::thread,
+                   Proxy::generic, "cp.async", cluster.site(where));
+      thread.synchronised = false;
+    }
+  }
+  Copy copy;
+  copy.shared = static_cast<std::byte*>(shared);
+  copy.global = static_cast<const std::byte*>(global);
+  copy.bytes = bytes;
+  copy.source_bytes = source_bytes;
+  copy.race_operation =
+      group.race_operations.empty() ? 0 : static_cast<uint32_t>(group.race_operations.size() - 1);
+  copy.lane = thread.lane;
+  copy.where = where;
+  group.copies.push_back(copy);
+
+  if (GlobalAccesses* accesses = cluster.global_accesses()) accesses->reads.add(global, source_bytes);
+  ++cluster.totals().async_copies;
+  count_copy(thread, copy);
+  if (VirtualClock* clock = cluster.clock()) {
+    group.lands_at = std::max(group.lands_at, clock->copy_async(thread.number, source_bytes));
+  }
+  // The hardware starts a copy when it is issued, not when it is committed.
+  if (cluster.lands_now()) perform(cluster, group, group.copies.back());
+  cluster.leave_if_failed();
+}
+
+void copy_commit(Location where) {
+  Thread& thread = this_thread(where);
+  std::unique_ptr<CopyGroup> group = close_group(thread, where);
+  group->number = ++thread.committed_copy_groups;
+  if (!group->copies.empty()) thread.last_copy_group = group->number;
+  thread.cluster.submit(std::move(group));
+  thread.cluster.leave_if_failed();
+}
+
+void copy_wait(unsigned in_flight, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  const uint64_t needed =
+      thread.committed_copy_groups > in_flight ? thread.committed_copy_groups - in_flight : 0;
+  if (thread.landed_copy_groups < needed) {
+    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    cluster.park(thread, {WaitKind::copies, nullptr, needed, what, where});
+  }
+  thread.waited_copy_groups = std::max(thread.waited_copy_groups, needed);
+  while (!thread.landed_groups.empty() && thread.landed_groups.front().number <= needed) {
+    const LandedGroup& group = thread.landed_groups.front();
+    if (RaceChecker* races = cluster.races()) {
+      for (const AsyncOperation& operation : group.race_operations) races->acquire(thread.number, operation);
+    }
+    if (VirtualClock* clock = cluster.clock()) clock->wait_until(thread.number, group.landed_at, what);
+    thread.landed_groups.pop_front();
+  }
+  thread.synchronised = true;
+}
+
+const Block* CopyGroup::touched_block() const { return copies.empty() && !barrier ? nullptr : issuer->block; }
+
+void CopyGroup::land(Cluster& cluster) {
+  for (Copy& copy : copies) perform(cluster, *this, copy);
+  if (barrier) {
+    arrive_for_operation(cluster, *barrier, *this);
+    return;
+  }
+  issuer->landed_copy_groups = number;
+  if (!copies.empty()) issuer->landed_groups.push_back({number, lands_at, std::move(race_operations)});
+  if (issuer->wait.kind == WaitKind::copies && issuer->wait.argument <= number) cluster.wake(*issuer);
+}
+
+/// The engine's name for cp.async.mbarrier.arrive (without .noinc).
+void copy_arrive(uint64_t* barrier, Location where) {
+  Thread& thread = this_thread(where);
+  Mbarrier& target = find_mbarrier(thread, barrier, where);
+  ++target.pending;
+  std::unique_ptr<CopyGroup> group = close_group(thread, where);
+  group->barrier = &target;
+  thread.cluster.submit(std::move(group));
+  thread.cluster.leave_if_failed();
+}
+
+void Cluster::flush_copy_instructions(Warp& warp) {
+  if (warp.copy_instructions.empty()) return;
+  LaneAccess from[kWarpLanes], to[kWarpLanes];
+  for (std::vector<Copy>& instruction : warp.copy_instructions) {
+    // Lanes come in the order of the schedule; the banks serve groups of neighbours.
+    std::sort(instruction.begin(), instruction.end(),
+              [](const Copy& one, const Copy& other) { return one.lane < other.lane; });
+    unsigned readers = 0, writers = 0;
+    for (const Copy& copy : instruction) {
+      if (copy.source_bytes) from[readers++] = {reinterpret_cast<uintptr_t>(copy.global), copy.source_bytes};
+      to[writers++] = {static_cast<uint64_t>(copy.shared - warp.block->shared.generic()), copy.bytes};
+    }
+    if (readers) access_counter_.warp_access(Space::global, from, readers, /*write=*/false);
+    access_counter_.warp_access(Space::shared, to, writers, /*write=*/true);
+  }
+  warp.copy_instructions.clear();
+  for (Thread* lane : warp.lanes) {
+    if (lane) lane->copies_since_convergence = 0;
+  }
+}
+
+}  // namespace cpu_device

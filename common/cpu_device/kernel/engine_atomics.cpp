@@ -1,0 +1,50 @@
+/// @file
+/// Atomic operations and fences: what they order between clusters. (The operation itself is the host's.)
+#include <utility>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// Calls `body(grid order, races, number of the thread)` where somebody checks; the hooks see nothing of it.
+template <class Body>
+void ask_grid_order(Location where, const Body& body) {
+  Thread& thread = this_thread(where);
+  GridOrder* const order = thread.cluster.grid_order();
+  if (!order) return;
+  const ObservedThread* const running = std::exchange(observers().running, nullptr);
+  body(*order, *thread.cluster.races(), thread.number);
+  observers().running = running;
+}
+
+}  // namespace
+
+void atomic_begins(const void* object, bool releases, Location where) {
+  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, unsigned thread) {
+    order.before_atomic(races, thread, object, releases);
+  });
+}
+
+void atomic_ended(const void* object, bool acquires, Location where) {
+  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, unsigned thread) {
+    order.after_atomic(races, thread, object, acquires);
+  });
+}
+
+void thread_fence(Location where) {
+  ask_grid_order(where,
+                 [](GridOrder& order, RaceChecker& races, unsigned thread) { order.fence(races, thread); });
+}
+
+void check_order_in_grid(const void* address, size_t bytes, bool write, const void* return_address) {
+  Thread& thread = *current_thread;
+  Cluster& cluster = thread.cluster;
+  if (cluster.failed()) return;
+  const std::string race =
+      cluster.grid_order()->access(*cluster.races(), thread.number, thread.ids,
+                                   static_cast<const std::byte*>(address), bytes, write, return_address);
+  if (!race.empty()) cluster.record_failure(&thread, race, {});
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,170 @@
+/// @file
+/// __syncthreads, the named barriers of a block, and cluster.sync.
+#include <algorithm>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr const char* kSyncthreads = "__syncthreads";
+
+/// Warps of which every lane had to wait: where one lane came last, its warp did not wait.
+unsigned count_waiting_warps(const std::vector<Thread*>& waiting) {
+  unsigned lanes[kMaxWarps] = {}, warps = 0;
+  for (const Thread* thread : waiting) {
+    const auto all = static_cast<unsigned>(__builtin_popcount(thread->warp->live));
+    warps += ++lanes[thread->warp->index] == all;
+  }
+  return warps;
+}
+
+/// What a thread learns that has waited in a barrier of some warps.
+void observe(Thread& thread, const NamedBarrier& barrier) {
+  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.released);
+  if (VirtualClock* clock = thread.cluster.clock()) {
+    clock->wait_until(thread.number, barrier.latest_arrival, "named barrier");
+  }
+}
+
+void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
+  Cluster& cluster = thread.cluster;
+  Block& block = *thread.block;
+  if (id >= kNamedBarriers) cluster.fail(thread, print("named barrier %u; a block has 16", id), where);
+  if (threads % kWarpLanes) {
+    cluster.fail(thread, print("named barrier %u for %u threads, which are not whole warps", id, threads),
+                 where);
+  }
+  NamedBarrier& barrier = block.barriers[id];
+  if (!threads && block.live < block.ids.threads) {
+    cluster.fail(
+        thread,
+        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live),
+        where);
+  }
+  if (barrier.arrived && barrier.expected != threads) {
+    cluster.fail(thread,
+                 print("named barrier %u for %u threads, while others wait in it for %u at ", id, threads,
+                       barrier.expected) +
+                     to_string(barrier.where),
+                 where);
+  }
+  if (!barrier.arrived) barrier.where = where;
+  if (!threads && !(barrier.where == where)) {
+    cluster.fail(thread,
+                 "divergent __syncthreads: threads of one block meet in different calls, here and at " +
+                     to_string(barrier.where),
+                 where);
+  }
+  barrier.expected = threads;
+  ++barrier.arrived;
+  barrier.arrivals.push_back(&thread);
+  if (!threads) return;
+  // Who only arrives goes on at once: what it does later is not ordered, and it learns nothing.
+  if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
+  if (VirtualClock* clock = cluster.clock()) {
+    barrier.latest_arrival = std::max(barrier.latest_arrival, clock->now(thread.number));
+  }
+}
+
+}  // namespace
+
+void block_barrier(Location where) { named_barrier_sync(0, 0, where); }
+
+void named_barrier_sync(unsigned id, unsigned threads, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  arrive(thread, id, threads, where);
+  NamedBarrier& barrier = thread.block->barriers[id];
+  const unsigned expected = barrier.expected ? barrier.expected : thread.block->live;
+  thread.synchronised = true;
+  if (barrier.arrived >= expected) {
+    if (threads) observe(thread, barrier);
+    complete_if_all_arrived(cluster, *thread.block, id);
+  } else {
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::block_barrier, &barrier, id, id ? "named barrier" : kSyncthreads, where});
+  }
+}
+
+void named_barrier_arrive(unsigned id, unsigned threads, Location where) {
+  Thread& thread = this_thread(where);
+  thread.cluster.jitter(thread);
+  arrive(thread, id, threads, where);
+  complete_if_all_arrived(thread.cluster, *thread.block, id);
+}
+
+void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
+  NamedBarrier& barrier = block.barriers[id];
+  const unsigned expected = barrier.expected ? barrier.expected : block.live;
+  if (!barrier.arrived || barrier.arrived < expected) return;
+  cluster.count_progress();
+  if (id == 0) ++cluster.totals().block_barriers;
+  cluster.totals().barrier_waits += count_waiting_warps(barrier.waiting);
+
+  if (barrier.expected) {
+    for (Thread* thread : barrier.waiting) observe(*thread, barrier);
+    barrier.released.clear();
+    barrier.latest_arrival = 0;
+  } else {
+    const unsigned first = block.ids.rank_in_cluster * block.ids.threads;
+    if (RaceChecker* races = cluster.races()) races->barrier_range(first, block.ids.threads);
+    if (VirtualClock* clock = cluster.clock()) clock->barrier(first, block.ids.threads, kSyncthreads);
+  }
+  if (barrier.arrived == block.ids.threads) cluster.converged(block);
+  barrier.arrived = 0;
+  barrier.arrivals.clear();
+  for (Thread* thread : barrier.waiting) cluster.wake(*thread);
+  barrier.waiting.clear();
+}
+
+void cluster_barrier(Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  thread.synchronised = true;
+  ++barrier.arrived;
+  barrier.arrivals.push_back(&thread);
+  if (barrier.arrived == cluster.live()) {
+    complete_cluster_barrier(cluster);
+    cluster.leave_if_failed();
+    return;
+  }
+  if (thread.lane == 0) ++cluster.totals().barrier_waits;
+  barrier.waiting.push_back(&thread);
+  cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "cluster.sync", where});
+}
+
+void complete_cluster_barrier(Cluster& cluster) {
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  if (!barrier.arrived || barrier.arrived < cluster.live()) return;
+  cluster.count_progress();
+  cluster.land_before_cluster_sync();
+  // Threads that have exited did not arrive: what they did is not ordered, and they hold nobody up.
+  std::vector<unsigned> threads;
+  for (const Thread* thread : barrier.arrivals) threads.push_back(thread->number);
+  const auto count = static_cast<unsigned>(threads.size());
+  if (RaceChecker* races = cluster.races()) races->barrier(threads.data(), count);
+  if (VirtualClock* clock = cluster.clock()) clock->barrier_of(threads.data(), count, "cluster.sync");
+  for (auto& block : cluster.blocks()) {
+    cluster.converged(*block);
+    block->mappings.clear();
+  }
+  barrier.arrived = 0;
+  barrier.arrivals.clear();
+  for (Thread* waiting : barrier.waiting) cluster.wake(*waiting);
+  barrier.waiting.clear();
+}
+
+void Cluster::converged(Block& block) {
+  for (Warp& warp : block.warps) converged(warp);
+}
+
+void Cluster::converged(Warp& warp) {
+  flush_copy_instructions(warp);
+  if (counting_) access_counter_.converge_warp(warp.number);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,182 @@
+/// @file
+/// Spreads the clusters of a launch over OS threads and collects what they did.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr unsigned kMaxThreadsPerBlock = 1024;
+constexpr size_t kMaxSharedBytes = 227 * 1024;
+constexpr unsigned kMaxClusterBlocks = 16;
+/// Each stack and its guard page are two mappings; the system allows about 65,000 in a process.
+constexpr uint64_t kMaxStacks = 24 * 1024;
+
+Options& current_options() {
+  static Options options;
+  return options;
+}
+
+struct LaunchRecord {
+  Counters counters;
+  std::vector<Span> trace;
+};
+thread_local LaunchRecord last_record;
+
+unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
+  uint64_t wanted = options.os_threads > 0 ? static_cast<uint64_t>(options.os_threads)
+                                           : std::max(1u, std::thread::hardware_concurrency());
+  if (options.check_grid) wanted = 1;
+  const uint64_t fibers = kernel.block.count() * kernel.cluster.count();
+  wanted = std::min({wanted, clusters, std::max<uint64_t>(1, kMaxStacks / fibers)});
+  return static_cast<unsigned>(wanted);
+}
+
+/// The order in which clusters begin; a GPU promises none.
+std::vector<uint64_t> order_of_clusters(uint64_t clusters, const Schedule& schedule) {
+  std::vector<uint64_t> order(clusters);
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  if (schedule.order == Order::highest_first) std::reverse(order.begin(), order.end());
+  if (schedule.order != Order::random) return order;
+  Random random(schedule.seed, /*stream=*/0x67726964);
+  for (uint64_t left = clusters; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  return order;
+}
+
+/// One launch: its workers take clusters in order until none is left, or one before theirs has failed.
+class Launch {
+ public:
+  Launch(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options)
+      : kernel_(kernel),
+        thread_body_(thread_body),
+        options_(options),
+        clusters_(kernel.grid.count() / kernel.cluster.count()),
+        accesses_(accesses_of_running_kernel) {
+    if (options.check_grid) order_ = order_of_clusters(clusters_, options.schedule);
+  }
+
+  void run() {
+    const unsigned workers = count_os_threads(kernel_, options_, clusters_);
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < workers; ++i) others.emplace_back([this] { work(); });
+    work();
+    for (std::thread& other : others) other.join();
+    if (error_) std::rethrow_exception(error_);
+    add_to(record_.counters, exact_, sampled_, record_.counters.blocks, sampled_blocks_);
+    last_record = record_;
+    if (!failure_.empty()) throw Failure(failure_);
+  }
+
+ private:
+  void work() {
+    try {
+      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
+                      options_.check_grid ? &grid_order_ : nullptr);
+      uint64_t index = 0;
+      while ((index = next_++) < clusters_ && index < first_failed_) {
+        const uint64_t number = order_.empty() ? index : order_[index];
+        cluster.run(number);
+        if (!cluster.trace().empty() && number == 0) remember_trace(cluster);
+        if (cluster.failed()) {
+          remember_failure(cluster, index);
+          break;
+        }
+      }
+      add_figures(cluster);
+    } catch (...) {  // out of memory, for example
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+      first_failed_ = 0;
+    }
+  }
+
+  /// Clusters are handed out in order, so all before the first that failed ran to their end: the report is
+  /// the same on any number of OS threads.
+  void remember_failure(const Cluster& cluster, uint64_t index) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (index >= first_failed_) return;
+    first_failed_ = index;
+    failure_ = cluster.failure();
+  }
+
+  void remember_trace(const Cluster& cluster) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    record_.trace = cluster.trace();
+  }
+
+  void add_figures(Cluster& cluster) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Counters& from = cluster.counters();
+    Counters& to = record_.counters;
+    to.blocks += from.blocks;
+    to.threads += from.threads;
+    to.block_barriers += from.block_barriers;
+    to.barrier_waits += from.barrier_waits;
+    to.async_copies += from.async_copies;
+    to.mma_flops += from.mma_flops;
+    to.cycles += from.cycles;
+    to.copy_cycles += from.copy_cycles;
+    to.math_cycles += from.math_cycles;
+    to.overlap_cycles += from.overlap_cycles;
+    exact_ += cluster.access_counter().exact();
+    sampled_ += cluster.access_counter().sampled();
+    sampled_blocks_ += cluster.sampled_blocks();
+    if (accesses_) {
+      accesses_->reads.add(cluster.global_accesses()->reads);
+      accesses_->writes.add(cluster.global_accesses()->writes);
+    }
+  }
+
+  const KernelLaunch& kernel_;
+  const std::function<void()>& thread_body_;
+  const Options options_;
+  const uint64_t clusters_;
+  GlobalAccesses* const accesses_;  ///< of all clusters; null if nobody wants to know
+  std::vector<uint64_t> order_;     ///< where check_grid is set; else they are taken by number
+  GridOrder grid_order_;
+  std::atomic<uint64_t> next_{0};
+  std::atomic<uint64_t> first_failed_{std::numeric_limits<uint64_t>::max()};
+
+  std::mutex mutex_;  // for what follows
+  std::string failure_;
+  std::exception_ptr error_;
+  LaunchRecord record_;
+  AccessTotals exact_, sampled_;
+  uint64_t sampled_blocks_ = 0;
+};
+
+}  // namespace
+
+void set_launch_options(const Options& options) { current_options() = options; }
+const Options& options() { return current_options(); }
+const Counters& last_launch() { return last_record.counters; }
+const std::vector<Span>& last_trace() { return last_record.trace; }
+
+const char* refused(const KernelLaunch& kernel) {
+  if (!kernel.grid.count() || !kernel.block.count() || !kernel.cluster.count()) {
+    return "the grid, the block or the cluster is empty";
+  }
+  if (kernel.grid.y > 65535 || kernel.grid.z > 65535) return "grid.y and grid.z are at most 65535";
+  if (kernel.block.count() > kMaxThreadsPerBlock) return "a block has at most 1024 threads";
+  if (kernel.block.z > 64) return "block.z is at most 64";
+  if (kernel.cluster.count() > kMaxClusterBlocks) return "a cluster has at most 16 blocks";
+  if (kernel.grid.x % kernel.cluster.x || kernel.grid.y % kernel.cluster.y ||
+      kernel.grid.z % kernel.cluster.z) {
+    return "the grid is not a multiple of the cluster";
+  }
+  if (kernel.shared_bytes > kMaxSharedBytes) return "a block has at most 227 KiB of dynamic shared memory";
+  return nullptr;
+}
+
+void launch(const KernelLaunch& kernel, const std::function<void()>& thread_body) {
+  if (const char* limit = refused(kernel)) throw std::invalid_argument(limit);
+  Launch(kernel, thread_body, options()).run();
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,292 @@
+/// @file
+/// mbarriers: barriers in shared memory that count arrivals and bytes, phase by phase.
+#include <algorithm>
+#include <cstring>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// The eight bytes of an initialised object: this tag and an index into Block::mbarriers.
+constexpr uint64_t kTag = 0x7ba55e11;
+constexpr uint64_t kNoTag = ~uint64_t{0};
+constexpr uint32_t kMostBytes = (1u << 20) - 1;  ///< that a phase can expect
+
+void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
+  cluster.count_progress();
+  if (barrier.pending || barrier.missing_bytes) return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  barrier.last_arrivals.swap(barrier.arrivals);
+  barrier.arrivals.clear();
+  barrier.completed = barrier.released;
+  barrier.released.clear();
+  barrier.completed_afar = barrier.released_afar;
+  barrier.released_afar.clear();
+  barrier.completed_at = barrier.latest_arrival;
+  for (Thread* thread : barrier.waiting) cluster.wake(*thread);
+  barrier.waiting.clear();
+  barrier.waiting_warps = 0;
+}
+
+bool phase_ended(const Mbarrier& barrier, uint32_t parity) { return (barrier.phase & 1) != (parity & 1); }
+
+/// Whoever uses a barrier must know that it was initialised: for the race checker, uses read the object.
+void observe_access(Thread& thread, uint32_t offset, bool write, const char* what, Location where) {
+  if (RaceChecker* races = thread.cluster.races()) {
+    races->access(thread.number, thread.block->ids.rank_in_cluster, offset, sizeof(uint64_t), write, what,
+                  thread.cluster.site(where));
+    thread.cluster.leave_if_failed();
+  }
+}
+
+/// The thread has seen that a phase ended.
+void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
+  Cluster& cluster = thread.cluster;
+  thread.synchronised = true;
+  if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
+  if (VirtualClock* clock = cluster.clock()) {
+    clock->wait_until(thread.number, barrier.completed_at, barrier.name ? name_of(barrier) : what);
+  }
+}
+
+/// Null if there is none at this place.
+Mbarrier* mbarrier_at(Block& block, uint32_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, block.shared.generic() + offset, sizeof word);
+  if (word >> 32 != kTag || static_cast<uint32_t>(word) >= block.mbarriers.size()) return nullptr;
+  return block.mbarriers[static_cast<uint32_t>(word)].get();
+}
+
+}  // namespace
+
+Mbarrier& find_mbarrier(Thread& thread, const uint64_t* object, Location where) {
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
+  Mbarrier* barrier = mbarrier_at(*thread.block, offset);
+  if (!barrier) {
+    thread.cluster.fail(
+        thread,
+        print("the mbarrier at shared memory + 0x%x was never initialised, or was overwritten", offset),
+        where);
+  }
+  observe_access(thread, offset, /*write=*/false, "mbarrier", where);
+  return *barrier;
+}
+
+Mbarrier& find_mbarrier(Thread& thread, Block& block, const uint64_t* object, const char* operation,
+                        Location where) {
+  Cluster& cluster = thread.cluster;
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
+  Mbarrier* barrier = mbarrier_at(block, offset);
+  if (!barrier) {
+    cluster.fail(thread,
+                 print("%s: the mbarrier at shared memory + 0x%x of ", operation, offset) + describe(block) +
+                     " was never initialised, or was overwritten; a cluster_sync must come between its "
+                     "initialisation and its use by other blocks",
+                 where);
+  }
+  if (RaceChecker* races = cluster.races()) {
+    races->rely_on(thread.number, block.ids.rank_in_cluster, offset, sizeof(uint64_t), operation,
+                   cluster.site(where));
+    cluster.leave_if_failed();
+  }
+  return *barrier;
+}
+
+void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
+  Thread& thread = this_thread(where);
+  Block& block = *thread.block;
+  const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier.init", where);
+  if (offset % 8) thread.cluster.fail(thread, "mbarrier.init of a misaligned address", where);
+  if (!count) thread.cluster.fail(thread, "mbarrier.init with a count of 0", where);
+  auto barrier = std::make_unique<Mbarrier>();
+  barrier->block = &block;
+  barrier->offset = offset;
+  barrier->expected = barrier->pending = count;
+  barrier->initialised_at = where;
+  barrier->initialised_by = &thread;
+  const uint64_t word = kTag << 32 | block.mbarriers.size();
+  std::memcpy(block.shared.generic() + offset, &word, sizeof word);
+  block.mbarriers.push_back(std::move(barrier));
+  observe_access(thread, offset, /*write=*/true, "mbarrier.init", where);
+}
+
+void fence_mbarrier_init(Location where) { publish_initialised_mbarriers(this_thread(where)); }
+
+void publish_initialised_mbarriers(const Thread& thread) {
+  for (auto& barrier : thread.block->mbarriers) {
+    if (barrier->initialised_by == &thread) barrier->fenced = true;
+  }
+}
+
+void mbarrier_invalidate(uint64_t* object, Location where) {
+  find_mbarrier(this_thread(where), object, where);
+  std::memcpy(object, &kNoTag, sizeof kNoTag);
+}
+
+void mbarrier_name(uint64_t* object, const char* name, int index, Location where) {
+  Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
+  barrier.name = name;
+  barrier.name_index = index;
+}
+
+uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,
+                         Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  if (barrier.pending < count) {
+    cluster.fail(thread, std::string(what) + ": more arrivals than expected at " + describe(barrier), where);
+  }
+  if (expect_bytes > kMostBytes) {
+    cluster.fail(thread,
+                 print("%s: a barrier counts at most %u bytes, not %u", what, kMostBytes, expect_bytes),
+                 where);
+  }
+  const uint64_t phase = barrier.phase;
+  barrier.pending -= count;
+  barrier.missing_bytes += expect_bytes;
+  barrier.arrivals.push_back({what, &thread, where});
+  thread.synchronised = true;
+  if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
+  if (VirtualClock* clock = cluster.clock()) {
+    barrier.latest_arrival = std::max(barrier.latest_arrival, clock->now(thread.number));
+  }
+  complete_if_all_arrived(cluster, barrier);
+  cluster.jitter(thread);
+  return phase;
+}
+
+void mbarrier_expect_bytes(uint64_t* object, uint32_t bytes, Location where) {
+  find_mbarrier(this_thread(where), object, where).missing_bytes += bytes;
+}
+
+void mbarrier_arrive_and_drop(uint64_t* object, Location where) {
+  Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
+  if (barrier.expected) --barrier.expected;
+  mbarrier_arrive(object, 1, 0, "arrive_and_drop", where);
+}
+
+void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& group) {
+  if (!barrier.pending) {
+    cluster.record_failure(group.issuer, "cp.async: more arrivals than expected at " + describe(barrier),
+                           group.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) {
+    for (const AsyncOperation& operation : group.race_operations)
+      races->complete(operation, barrier.released);
+  }
+  barrier.latest_arrival = std::max(barrier.latest_arrival, group.lands_at);
+  --barrier.pending;
+  barrier.arrivals.push_back({"cp.async done", group.issuer, group.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
+  Mbarrier& barrier = *arrival.barrier;
+  if (!barrier.pending) {
+    cluster.record_failure(
+        arrival.issuer, std::string(arrival.what()) + ": more arrivals than expected at " + describe(barrier),
+        arrival.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) {
+    const bool is_afar = arrival.issuer->block != barrier.block;
+    races->pass_on(arrival.operations, barrier.released);
+    races->pass_on(arrival.released, is_afar ? barrier.released_afar : barrier.released);
+    races->complete(arrival.race_operation, barrier.released);
+  }
+  barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
+  --barrier.pending;
+  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
+
+void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
+  Mbarrier& barrier = *copy.barrier;
+  if (barrier.phase != copy.phase) {
+    cluster.record_failure(copy.issuer,
+                           std::string(copy.what()) +
+                               ": the phase in which it was issued has ended before its bytes came: too few "
+                               "bytes were expected at " +
+                               describe(barrier),
+                           copy.where);
+    return;
+  }
+  if (RaceChecker* races = cluster.races()) races->complete(copy.race_operation, barrier.released);
+  barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
+  barrier.missing_bytes -= copy.bytes();
+  barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where});
+  complete_if_all_arrived(cluster, barrier);
+}
+
+void check_bytes_at_exit(Thread& last, const Block& block) {
+  for (const auto& barrier : block.mbarriers) {
+    const int64_t missing = barrier->missing_bytes;
+    if (!missing) continue;
+    last.cluster.fail(last,
+                      missing > 0
+                          ? print("the block exits while %lld bytes that were expected have not come at ",
+                                  static_cast<long long>(missing)) +
+                                describe(*barrier)
+                          : print("the block exits after %lld bytes more than were expected came at ",
+                                  static_cast<long long>(-missing)) +
+                                describe(*barrier),
+                      {});
+  }
+}
+
+namespace {
+
+Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  cluster.jitter(thread);
+  if (!phase_ended(barrier, parity)) {
+    const uint32_t warp = 1u << thread.warp->index;
+    if (!(barrier.waiting_warps & warp)) ++cluster.totals().barrier_waits;
+    barrier.waiting_warps |= warp;
+    const uint64_t phase = barrier.phase;
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
+    if (barrier.phase != phase + 1) {
+      cluster.fail(thread,
+                   std::string(what) +
+                       ": the barrier went on by two phases before the thread looked again; on a " +
+                       "GPU this wait may never end; " + describe(barrier),
+                   where);
+    }
+  }
+  observe(thread, barrier, what);
+  return barrier;
+}
+
+}  // namespace
+
+void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  wait_for_phase(object, parity, what, where);
+}
+
+void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  const Mbarrier& barrier = wait_for_phase(object, parity, what, where);
+  const Thread& thread = this_thread(where);
+  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.completed_afar);
+}
+
+bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  if (!phase_ended(barrier, parity)) {
+    thread.cluster.yield_poll(thread, {WaitKind::poll, &barrier, parity & 1, what, where});
+    if (!phase_ended(barrier, parity)) return false;
+  }
+  observe(thread, barrier, what);
+  return true;
+}
+
+}  // namespace cpu_device

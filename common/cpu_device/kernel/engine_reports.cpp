@@ -1,0 +1,290 @@
+/// @file
+/// What a reader sees when a kernel broke a rule.
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+
+bool operator==(const Location& a, const Location& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+std::string print(const char* format, ...) {
+  va_list arguments, again;
+  va_start(arguments, format);
+  va_copy(again, arguments);
+  const int length = std::vsnprintf(nullptr, 0, format, arguments);
+  va_end(arguments);
+  std::string text(static_cast<size_t>(length), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  return text;
+}
+
+std::string to_string(Location where) {
+  const char* name = std::strrchr(where.file, '/');
+  return print("%s:%u", name ? name + 1 : where.file, where.line);
+}
+
+std::string describe(const Block& block) {
+  return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
+}
+
+std::string name_of(const Mbarrier& barrier) {
+  if (!barrier.name) return print("mbarrier at shared memory + 0x%x", barrier.offset);
+  return barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
+}
+
+std::string describe(const Thread& thread) {
+  return describe(*thread.block) + print(" warp %u lane %u", thread.warp->index, thread.lane);
+}
+
+std::string describe(const Mbarrier& barrier) {
+  const bool has_neighbours = barrier.block->ids.cluster_dim.count() > 1;
+  return name_of(barrier) + (has_neighbours ? " of " + describe(*barrier.block) : "") +
+         print(" (initialised at %s, count %u)", to_string(barrier.initialised_at).c_str(), barrier.expected);
+}
+
+Site Cluster::site(Location where) { return race_checker_->site(where.file, where.line); }
+
+void Cluster::record_failure(const Thread* thread, const std::string& rule, Location where) {
+  if (failed()) return;
+  failure_ = print("kernel '%s': ", kernel_.name) + rule;
+  if (thread) {
+    failure_ += "\n  in " + describe(*thread);
+    if (where.line) failure_ += " at " + to_string(where);
+  }
+  failure_ += "\n  schedule " + options_.schedule.name();
+}
+
+void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {
+  record_failure(&thread, rule, where);
+  throw Abandoned{};
+}
+
+void Cluster::leave_if_failed() {
+  if (failed() && current_thread && !unwinds()) throw Abandoned{};
+}
+
+// --- deadlock
+// -----------------------------------------------------------------------------------------------
+
+/// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
+class DeadlockReport {
+ public:
+  explicit DeadlockReport(const Cluster& cluster) : cluster_(cluster) {}
+
+  std::string write(const char* why) {
+    text_ = print("deadlock: %s; %u of %zu threads have not finished", why, cluster_.live_,
+                  cluster_.threads_.size());
+    for (const auto& block : cluster_.blocks_) {
+      for (size_t first = 0; first < block->warps.size();) {
+        size_t end = first + 1;
+        while (end < block->warps.size() && wait_alike(block->warps[first], block->warps[end])) ++end;
+        write_warps(*block, first, end);
+        first = end;
+      }
+    }
+    for (const Mbarrier* barrier : mbarriers_) write_arrivals(*barrier);
+    for (const auto& [barrier, block] : block_barriers_) {
+      if (barrier->expected) continue;  // any warps may be the ones that a named barrier counts
+      text_ += "\n  never arrived at the __syncthreads of " + describe(*block) + ":";
+      write_absent(*barrier, *block);
+    }
+    if (cluster_barrier_waits_) {
+      for (const auto& block : cluster_.blocks_) {
+        if (!is_absent(cluster_.cluster_barrier_, *block)) continue;
+        text_ += "\n  never arrived at the cluster.sync, of " + describe(*block) + ":";
+        write_absent(cluster_.cluster_barrier_, *block);
+      }
+    }
+    return text_;
+  }
+
+ private:
+  static bool wait_alike(const Thread& a, const Thread& b) {
+    return a.done == b.done && a.wait.kind == b.wait.kind && a.wait.object == b.wait.object &&
+           a.wait.argument == b.wait.argument && a.wait.where == b.wait.where;
+  }
+
+  static bool wait_alike(const Warp& a, const Warp& b) {
+    if (a.present != b.present) return false;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(a.present >> lane & 1)) continue;
+      const Thread &x = *a.lanes[lane], &y = *b.lanes[lane];
+      // Warps wait for their own lanes at objects of their own.
+      const bool both_in_warp = x.wait.kind == WaitKind::warp && y.wait.kind == WaitKind::warp &&
+                                x.wait.where == y.wait.where && x.wait.argument == y.wait.argument;
+      if (!both_in_warp && !wait_alike(x, y)) return false;
+    }
+    return true;
+  }
+
+  void write_warps(const Block& block, size_t first, size_t end) {
+    const Warp& warp = block.warps[first];
+    std::string who =
+        "\n  " + describe(block) +
+        (end - first == 1 ? print(" warp %zu", first) : print(" warps %zu-%zu", first, end - 1));
+    for (unsigned lane = 0; lane < kWarpLanes;) {
+      if (!(warp.live >> lane & 1)) {
+        ++lane;
+        continue;
+      }
+      unsigned last = lane;
+      while (last + 1 < kWarpLanes && (warp.live >> (last + 1) & 1) &&
+             wait_alike(*warp.lanes[lane], *warp.lanes[last + 1])) {
+        ++last;
+      }
+      text_ += who;
+      const bool whole_warp = last - lane + 1 == static_cast<unsigned>(__builtin_popcount(warp.present));
+      if (!whole_warp) text_ += lane == last ? print(" lane %u", lane) : print(" lanes %u-%u", lane, last);
+      write_wait(block, *warp.lanes[lane]);
+      lane = last + 1;
+    }
+  }
+
+  void write_wait(const Block& block, const Thread& thread) {
+    const Wait& wait = thread.wait;
+    text_ += print(" waits at %s in %s", to_string(wait.where).c_str(), wait.what);
+    switch (wait.kind) {
+      case WaitKind::mbarrier:
+      case WaitKind::poll:
+        if (!wait.object) break;
+        text_ += " for " + name_of(*static_cast<const Mbarrier*>(wait.object)) +
+                 print(", phase of parity %u", static_cast<unsigned>(wait.argument));
+        remember(static_cast<const Mbarrier*>(wait.object));
+        break;
+      case WaitKind::block_barrier: {
+        const auto* barrier = static_cast<const NamedBarrier*>(wait.object);
+        const bool is_of_cluster = barrier == &cluster_.cluster_barrier_;
+        const unsigned expected = is_of_cluster       ? cluster_.live_
+                                  : barrier->expected ? barrier->expected
+                                                      : block.live;
+        if (wait.argument) text_ += print(" %u", static_cast<unsigned>(wait.argument));
+        text_ += print(": %u of %u threads arrived", barrier->arrived, expected);
+        if (is_of_cluster) {
+          cluster_barrier_waits_ = true;
+        } else {
+          block_barriers_[barrier] = &block;
+        }
+        break;
+      }
+      case WaitKind::warp:
+        text_ += print(" for lanes of mask 0x%08x", static_cast<unsigned>(wait.argument));
+        break;
+      case WaitKind::registers:
+        text_ += print(" for %u registers: its threads have %u, and %u are free",
+                       static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
+        break;
+      case WaitKind::none:
+      case WaitKind::copies:
+      case WaitKind::stores:
+      case WaitKind::wgmma:
+        break;
+    }
+  }
+
+  void remember(const Mbarrier* barrier) {
+    if (std::find(mbarriers_.begin(), mbarriers_.end(), barrier) == mbarriers_.end())
+      mbarriers_.push_back(barrier);
+  }
+
+  void write_arrivals(const Mbarrier& barrier) {
+    text_ += "\n  " + describe(barrier) +
+             print(": in phase %llu (parity %u), %u of %u arrivals missing",
+                   static_cast<unsigned long long>(barrier.phase), static_cast<unsigned>(barrier.phase & 1),
+                   barrier.pending, barrier.expected);
+    if (barrier.missing_bytes > 0)
+      text_ += print(", %lld bytes missing", static_cast<long long>(barrier.missing_bytes));
+    if (barrier.missing_bytes < 0)
+      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes));
+    text_ +=
+        barrier.arrivals.empty() ? "; nobody arrived in this phase" : "; arrived:" + list(barrier.arrivals);
+    if (barrier.pending && barrier.expected > 1) write_absent_blocks(barrier);
+    std::vector<Mbarrier::Arrival> absent;
+    for (const Mbarrier::Arrival& earlier : barrier.last_arrivals) {
+      const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                                    [&](const auto& arrival) { return arrival.thread == earlier.thread; });
+      if (!came) absent.push_back(earlier);
+    }
+    if (!absent.empty()) text_ += "; arrived in the phase before but not in this one:" + list(absent);
+  }
+
+  /// Where several blocks may arrive: those of which nobody did.
+  void write_absent_blocks(const Mbarrier& barrier) {
+    if (cluster_.blocks_.size() == 1) return;
+    std::string names;
+    for (const auto& block : cluster_.blocks_) {
+      const bool came =
+          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                      [&](const auto& arrival) { return arrival.thread->block == block.get(); });
+      if (!came) names += (names.empty() ? " " : ", ") + describe(*block);
+    }
+    if (!names.empty()) text_ += "; no arrival from" + names;
+  }
+
+  /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
+  std::string list(const std::vector<Mbarrier::Arrival>& arrivals) const {
+    std::vector<std::pair<std::string, unsigned>> counted;
+    for (const Mbarrier::Arrival& arrival : arrivals) {
+      const std::string block =
+          cluster_.blocks_.size() > 1 ? " " + describe(*arrival.thread->block) : std::string();
+      const std::string text = block + print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
+                                             to_string(arrival.where).c_str());
+      const auto same =
+          std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
+      if (same == counted.end()) {
+        counted.emplace_back(text, 1);
+      } else {
+        ++same->second;
+      }
+    }
+    std::string text;
+    for (const auto& [what, times] : counted) {
+      text += (text.empty() ? "" : ",") + what + (times > 1 ? print(" x%u", times) : "");
+    }
+    return text;
+  }
+
+  /// Threads of the warp that have not exited and have not arrived.
+  static unsigned count_absent(const NamedBarrier& barrier, const Warp& warp) {
+    unsigned absent = 0;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(warp.live >> lane & 1)) continue;
+      const auto& arrivals = barrier.arrivals;
+      absent += std::find(arrivals.begin(), arrivals.end(), warp.lanes[lane]) == arrivals.end();
+    }
+    return absent;
+  }
+
+  static bool is_absent(const NamedBarrier& barrier, const Block& block) {
+    return std::any_of(block.warps.begin(), block.warps.end(),
+                       [&](const Warp& warp) { return count_absent(barrier, warp) > 0; });
+  }
+
+  void write_absent(const NamedBarrier& barrier, const Block& block) {
+    std::string names;
+    for (const Warp& warp : block.warps) {
+      const unsigned absent = count_absent(barrier, warp);
+      if (absent) names += (names.empty() ? "" : ",") + print(" warp %u (%u threads)", warp.index, absent);
+    }
+    text_ += names;
+  }
+
+  const Cluster& cluster_;
+  std::string text_;
+  std::vector<const Mbarrier*> mbarriers_;
+  std::map<const NamedBarrier*, const Block*> block_barriers_;
+  bool cluster_barrier_waits_ = false;
+};
+
+std::string describe_deadlock(const Cluster& cluster, const char* why) {
+  return DeadlockReport(cluster).write(why);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,435 @@
+/// @file
+/// Runs the fibers of a cluster one after the other, in the order that the schedule says.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// Sweeps over all polling threads in which nothing changes, before they count as waiting for ever.
+constexpr unsigned kIdleSweeps = 200;
+/// Context switches of a cluster in which no data moves and no thread ends, before it counts as running for
+/// ever. A correct kernel with 1024 threads reaches 20,000 barriers without a copy until then.
+constexpr uint64_t kSwitchBudget = 20'000'000;
+
+}  // namespace
+
+constinit thread_local const ThreadIds* current_thread_ids = nullptr;
+constinit thread_local Thread* current_thread = nullptr;
+
+Thread& this_thread(Location where) {
+  if (!current_thread) {
+    throw std::logic_error("a device operation was called outside of a kernel, at " + to_string(where));
+  }
+  return *current_thread;
+}
+
+Thread::Thread(Cluster& cluster) : cluster(cluster), fiber(&Cluster::fiber_main, this) {}
+
+Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options,
+                 bool note_global_accesses, GridOrder* grid_order)
+    : kernel_(kernel),
+      thread_body_(thread_body),
+      options_(options),
+      is_instrumented_(instrumented()),
+      notes_global_accesses_(note_global_accesses),
+      grid_order_(grid_order),
+      cluster_count_(kernel.grid.count() / kernel.cluster.count()) {
+  const auto blocks = static_cast<unsigned>(kernel_.cluster.count());
+  const auto threads = static_cast<unsigned>(kernel_.block.count());
+  for (unsigned b = 0; b < blocks; ++b) blocks_.push_back(std::make_unique<Block>(kernel_.shared_bytes));
+  for (unsigned t = 0; t < blocks * threads; ++t) threads_.push_back(std::make_unique<Thread>(*this));
+  ready_.resize((threads_.size() + 63) / 64);
+  race_checker_ = std::make_unique<RaceChecker>(
+      [this](const std::string& race) { record_failure(current_thread, race, {}); },
+      [this](unsigned thread) { return describe(*threads_[thread]); });
+}
+
+Cluster::~Cluster() {
+  closing_ = true;
+  for (auto& thread : threads_) thread->fiber.resume();
+}
+
+// --- one cluster ------------------------------------------------------------------------------------------
+
+void Cluster::prepare(uint64_t index) {
+  const Dim3& grid = kernel_.grid;
+  const Dim3& cluster = kernel_.cluster;
+  const uint64_t clusters_x = grid.x / cluster.x, clusters_y = grid.y / cluster.y;
+  const Uint3 first{static_cast<unsigned>(index % clusters_x) * cluster.x,
+                    static_cast<unsigned>(index / clusters_x % clusters_y) * cluster.y,
+                    static_cast<unsigned>(index / clusters_x / clusters_y) * cluster.z};
+
+  random_ = Random(options_.schedule.seed, index);
+  live_ = static_cast<unsigned>(threads_.size());
+  last_picked_ = live_ - 1;
+  progress_ = progress_seen_ = switches_since_work_ = 0;
+  idle_sweeps_ = 0;
+  cluster_barrier_ = {};
+
+  const auto threads_per_block = static_cast<unsigned>(kernel_.block.count());
+  for (unsigned rank = 0; rank < blocks_.size(); ++rank) {
+    prepare_block(*blocks_[rank], rank,
+                  {first.x + rank % cluster.x, first.y + rank / cluster.x % cluster.y,
+                   first.z + rank / cluster.x / cluster.y});
+  }
+
+  races_on_ = options_.check_races && is_instrumented_;
+  counting_ = options_.count && is_instrumented_ && is_sampled(index, cluster_count_);
+  clock_on_ = index == 0;
+  observed_ = is_instrumented_ &&
+              (races_on_ || counting_ || clock_on_ || notes_global_accesses_ || blocks_.size() > 1);
+  if (races_on_) {
+    race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, kernel_.shared_bytes);
+    if (grid_order_) grid_order_->begin_cluster();
+  }
+  if (counting_) {
+    access_counter_.begin(static_cast<unsigned>(blocks_.size() * blocks_[0]->warps.size()));
+    sampled_blocks_ += blocks_.size();
+  }
+  if (clock_on_) clock_.begin(static_cast<unsigned>(blocks_.size()), threads_per_block, options_.trace);
+  if (observed_) {
+    Observers& to = observers();
+    to.races = races();
+    to.counter = counting_ ? &access_counter_ : nullptr;
+    to.clock = clock();
+    to.global = global_accesses();
+    to.grid_order = grid_order();
+    to.blocks_that_left = 0;
+    to.shared.clear();
+    for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
+  }
+}
+
+void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
+  const auto threads = static_cast<unsigned>(kernel_.block.count());
+  block.ids = {index, kernel_.block, kernel_.grid, kernel_.cluster, rank, threads};
+  block.live = threads;
+  block.shared.poison();
+  block.mbarriers.clear();
+  block.mappings.clear();
+  for (NamedBarrier& barrier : block.barriers) barrier = {};
+  const unsigned warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  block.warps.resize(warps);
+  for (unsigned w = 0; w < warps; ++w) {
+    Warp& warp = block.warps[w];
+    warp.index = w;
+    warp.number = rank * warps + w;
+    warp.block = &block;
+    warp.present = warp.live = 0;
+    warp.collectives.clear();
+    warp.copy_instructions.clear();
+    warp.registers = registers_at_launch(threads);
+    warp.wanted_registers = warp.register_changes = 0;
+  }
+  block.free_registers = 0;
+  block.waiting_for_registers.clear();
+  // Warpgroups refer to accumulators of threads: forget them before the threads forget those.
+  block.warpgroups.clear();
+  block.warpgroups.resize((threads + kWarpgroupThreads - 1) / kWarpgroupThreads);
+  for (unsigned t = 0; t < threads; ++t) prepare_thread(*threads_[rank * threads + t], block, t);
+}
+
+void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
+  const Dim3& shape = kernel_.block;
+  thread.ids = {{rank % shape.x, rank / shape.x % shape.y, rank / shape.x / shape.y}, rank, &block.ids};
+  thread.block = &block;
+  thread.warp = &block.warps[rank / kWarpLanes];
+  thread.lane = rank % kWarpLanes;
+  thread.warp->lanes[thread.lane] = &thread;
+  thread.warp->present |= 1u << thread.lane;
+  thread.warp->live = thread.warp->present;
+  thread.number = block.ids.rank_in_cluster * block.ids.threads + rank;
+  thread.started = thread.done = false;
+  thread.synchronised = true;
+  thread.wait = {};
+  const Stack stack = thread.fiber.stack();
+  const auto* stack_begin = reinterpret_cast<const std::byte*>(stack.bottom);
+  thread.observed = {thread.number, block.ids.rank_in_cluster, thread.warp->number, thread.lane,
+                     stack_begin,   stack_begin + stack.bytes};
+
+  thread.open_copies.reset();
+  thread.committed_copy_groups = thread.landed_copy_groups = 0;
+  thread.waited_copy_groups = thread.last_copy_group = 0;
+  thread.landed_groups.clear();
+  thread.copies_since_convergence = 0;
+  thread.store_groups.clear();
+  thread.forgotten_store_groups = thread.read_store_groups_known = 0;
+  thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
+  thread.accumulators.clear();
+  thread.wgmma_not_waited_for.clear();
+  ready_[thread.number / 64] |= uint64_t{1} << thread.number % 64;
+}
+
+void Cluster::run(uint64_t index) {
+  prepare(index);
+  while (live_ && !failed()) {
+    if (options_.schedule.landing == Landing::random && !pending_.empty() && random_.one_in(32)) {
+      land(random_.below(pending_.size()));
+    }
+    if (Thread* thread = pick()) {
+      resume(*thread);
+      if (++switches_since_work_ > kSwitchBudget) {
+        record_failure(
+            thread,
+            print("the kernel runs for ever: %llu context switches, and no data moved and no thread "
+                  "ended",
+                  static_cast<unsigned long long>(kSwitchBudget)),
+            {});
+      }
+    } else if (!let_time_pass()) {
+      break;
+    }
+  }
+  if (failed()) {
+    abandon_threads();
+  } else {
+    finish();
+  }
+  if (observed_) observers() = {};
+}
+
+/// What nobody waited for still happens, and the figures are complete.
+void Cluster::finish() {
+  while (!pending_.empty()) land(0);
+  for (auto& block : blocks_) converged(*block);
+  counters_.blocks += blocks_.size();
+  counters_.threads += threads_.size();
+  if (clock_on_) {
+    const BlockTime time = clock_.block_time(0);
+    counters_.cycles = time.length;
+    counters_.copy_cycles = time.copy;
+    counters_.math_cycles = time.math;
+    counters_.overlap_cycles = time.overlap;
+    if (options_.trace) trace_ = clock_.spans();
+  }
+}
+
+/// Every fiber that is inside the kernel unwinds its stack, so that the objects on it are destroyed.
+void Cluster::abandon_threads() {
+  abandoning_ = true;
+  for (auto& thread : threads_) {
+    if (thread->started && !thread->done) resume(*thread);
+  }
+  abandoning_ = false;
+  pending_.clear();
+  polling_.clear();
+}
+
+// --- which thread runs ------------------------------------------------------------------------------------
+
+int Cluster::next_ready(unsigned from) const {
+  const auto words = static_cast<unsigned>(ready_.size());
+  unsigned word = from / 64;
+  uint64_t bits = ready_[word] & (~uint64_t{0} << from % 64);
+  for (unsigned step = 0; step <= words; ++step) {
+    if (bits) return static_cast<int>(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits)));
+    word = word + 1 == words ? 0 : word + 1;
+    bits = ready_[word];
+  }
+  return -1;
+}
+
+int Cluster::last_ready() const {
+  for (size_t word = ready_.size(); word-- > 0;) {
+    if (ready_[word])
+      return static_cast<int>(word * 64 + 63 - static_cast<size_t>(__builtin_clzll(ready_[word])));
+  }
+  return -1;
+}
+
+Thread* Cluster::pick() {
+  const auto count = static_cast<unsigned>(threads_.size());
+  int chosen = -1;
+  switch (options_.schedule.order) {
+    case Order::lowest_first:
+      chosen = next_ready(0);
+      break;
+    case Order::highest_first:
+      chosen = last_ready();
+      break;
+    case Order::random:
+      chosen = next_ready(static_cast<unsigned>(random_.below(count)));
+      break;
+    case Order::round_robin:
+      chosen = next_ready(last_picked_ + 1 < count ? last_picked_ + 1 : 0);
+      break;
+  }
+  if (chosen < 0) return nullptr;
+  last_picked_ = static_cast<unsigned>(chosen);
+  return threads_[last_picked_].get();
+}
+
+void Cluster::resume(Thread& thread) {
+  thread.started = true;
+  current_thread = &thread;
+  current_thread_ids = &thread.ids;
+  if (observed_) observers().running = &thread.observed;
+  thread.fiber.resume();
+  if (observed_) observers().running = nullptr;
+  current_thread = nullptr;
+  current_thread_ids = nullptr;
+}
+
+/// Nobody can run: something that is in flight lands, or those who poll look again.
+/// @return false if neither would help.
+bool Cluster::let_time_pass() {
+  const bool nothing_changed = progress_ == progress_seen_;
+  if (polling_.empty() || nothing_changed) {
+    if (!pending_.empty()) {
+      land(next_to_land());
+      if (polling_.empty()) return true;
+    } else if (polling_.empty()) {
+      record_failure(nullptr, describe_deadlock(*this, "no thread can run and nothing is in flight"), {});
+      return false;
+    } else if (++idle_sweeps_ > kIdleSweeps) {
+      record_failure(nullptr, describe_deadlock(*this, "every running thread polls and nothing changes"), {});
+      return false;
+    }
+  } else {
+    idle_sweeps_ = 0;
+  }
+  progress_seen_ = progress_;
+  for (Thread* thread : polling_) wake(*thread);
+  polling_.clear();
+  return true;
+}
+
+void Cluster::park(Thread& thread, Wait wait) {
+  if (unwinds()) return;
+  thread.wait = wait;
+  thread.synchronised = true;
+  ready_[thread.number / 64] &= ~(uint64_t{1} << thread.number % 64);
+  thread.fiber.suspend();
+  if (abandoning_) throw Abandoned{};
+}
+
+void Cluster::wake(Thread& thread) {
+  thread.wait = {};
+  ready_[thread.number / 64] |= uint64_t{1} << thread.number % 64;
+}
+
+void Cluster::jitter(Thread& thread) {
+  if (options_.schedule.order != Order::random || !random_.one_in(4)) return;
+  if (unwinds()) return;
+  thread.fiber.suspend();
+  if (abandoning_) throw Abandoned{};
+}
+
+void Cluster::yield_poll(Thread& thread, Wait wait) {
+  if (unwinds()) return;
+  polling_.push_back(&thread);
+  park(thread, wait);
+}
+
+// --- the life of a thread
+// -----------------------------------------------------------------------------------
+
+[[gnu::noinline]] void poison_local_variables() {
+  constexpr size_t kBytes = 8 * 1024;  // the accumulators of a thread are at most 1 KiB
+  char frames[kBytes];
+  std::memset(frames, 0xff, kBytes);
+  asm volatile("" ::"r"(frames) : "memory");  // or the compiler would leave it out
+}
+
+void Cluster::fiber_main(void* argument) {
+  auto& thread = *static_cast<Thread*>(argument);
+  thread.cluster.thread_main(thread);
+}
+
+/// A fiber runs the same thread of one cluster after the other.
+void Cluster::thread_main(Thread& thread) {
+  while (!closing_) {
+    try {
+      thread_body_();
+      thread_exits(thread);
+    } catch (const Abandoned&) {
+    } catch (const std::exception& error) {
+      record_failure(&thread, std::string("an exception left the kernel: ") + error.what(), {});
+    } catch (...) {
+      record_failure(&thread, "an exception left the kernel", {});
+    }
+    thread.done = true;
+    thread.fiber.suspend();
+  }
+}
+
+void Cluster::thread_exits(Thread& thread) {
+  check_nothing_left_in_flight(thread);
+  Block& block = *thread.block;
+  thread.done = true;
+  ready_[thread.number / 64] &= ~(uint64_t{1} << thread.number % 64);
+  thread.warp->live &= ~(1u << thread.lane);
+  --live_;
+  --block.live;
+  count_work();
+  const NamedBarrier& barrier = block.barriers[0];
+  if (barrier.arrived && !barrier.expected) {
+    fail(thread,
+         "the thread exits while others of its block wait in __syncthreads at " + to_string(barrier.where),
+         {});
+  }
+  complete_collectives_without(*this, thread);
+  if (block.live == 0) block_exits(block);
+  complete_cluster_barrier(*this);
+  leave_if_failed();
+}
+
+/// Nobody may touch the shared memory of a block that has exited.
+void Cluster::block_exits(Block& block) {
+  for (Warp& warp : block.warps) flush_copy_instructions(warp);
+  for (auto& operation : pending_) {
+    if (operation->touched_block() != &block) continue;
+    const Block& from = *operation->issuer->block;
+    std::string rule = "the block exits while this copy from or to its shared memory is in flight";
+    if (&from != &block) {
+      rule = print("block %u of the cluster left while this %s of block %u was in flight to it: ",
+                   block.ids.rank_in_cluster, operation->what(), from.ids.rank_in_cluster) +
+             operation->missing();
+    }
+    record_failure(operation->issuer, rule, operation->where);
+    leave_if_failed();
+  }
+  check_mappings_at_exit(block);
+  if (RaceChecker* races = this->races()) races->leave(block.ids.rank_in_cluster);
+  leave_if_failed();
+  check_bytes_at_exit(*current_thread, block);
+  block.shared.poison();
+  block.mbarriers.clear();
+  if (observed_) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
+}
+
+/// Who asked for a pointer to the shared memory of this block, and has not met it since, may still use it.
+void Cluster::check_mappings_at_exit(const Block& block) {
+  for (const Block::Mapping& mapping : block.mappings) {
+    if (!mapping.by || !mapping.by->block->live) continue;
+    record_failure(
+        mapping.by,
+        print("block %u of the cluster left while block %u may still use the pointer that it has to "
+              "its shared memory: a cluster_sync is missing at the end",
+              block.ids.rank_in_cluster, mapping.by->block->ids.rank_in_cluster),
+        mapping.where);
+    leave_if_failed();
+  }
+}
+
+void check_nothing_left_in_flight(Thread& thread) {
+  if (thread.open_copies && !thread.open_copies->copies.empty()) {
+    thread.cluster.fail(thread, "the thread exits with cp.async copies that were never committed",
+                        thread.open_copies->copies.front().where);
+  }
+  if (thread.last_copy_group > thread.waited_copy_groups) {
+    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for", {});
+  }
+  if (!thread.wgmma_not_waited_for.empty()) {
+    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
+  }
+  check_stores_at_exit(thread);
+  check_register_changes(thread);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,130 @@
+/// @file
+/// A block's shared memory and its two views.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr size_t kAlignment = 1024;
+
+std::byte* allocate(size_t bytes) {
+  if (!bytes) return nullptr;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, bytes)) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(size_t bytes)
+    : bytes_(bytes), generic_(allocate(bytes)), async_(allocate(bytes)) {}
+
+SharedMemory::~SharedMemory() {
+  std::free(generic_);
+  std::free(async_);
+}
+
+void SharedMemory::poison() {
+  fences_ = fences_before_ = 0;
+  publish_due_ = false;
+  if (!bytes_) return;
+  std::memset(generic_, 0xff, bytes_);
+  std::memset(async_, 0xff, bytes_);
+}
+
+/// A fence publishes all that any thread has written before it, so only the last fence before a read of the
+/// async view decides what that read sees. Which one is the last is not known when it is executed; but a ring
+/// of tiles has the same number of fences in every round. So the fence with the number of the last round's
+/// last one copies, and earlier ones do nothing. The first round copies at each fence. A round with more
+/// fences than the one before copies when the view is read: then, and only then, a write that came after the
+/// last fence is visible too.
+void SharedMemory::fence() {
+  ++fences_;
+  if (fences_before_ == 0 || fences_ == fences_before_) {
+    publish();
+  } else {
+    publish_due_ = true;
+  }
+}
+
+const std::byte* SharedMemory::read_async_view() {
+  if (fences_) {
+    if (publish_due_) publish();
+    fences_before_ = fences_;
+    fences_ = 0;
+  }
+  return async_;
+}
+
+void SharedMemory::write_both_views(size_t offset, const std::byte* data, size_t bytes) {
+  std::memcpy(generic_ + offset, data, bytes);
+  std::memcpy(async_ + offset, data, bytes);
+}
+
+void SharedMemory::publish() {
+  if (bytes_) std::memcpy(async_, generic_, bytes_);
+  publish_due_ = false;
+}
+
+// --- operations -------------------------------------------------------------------------------------------
+
+void fence_proxy_async(Location where) {
+  Thread& thread = this_thread(where);
+  thread.block->shared.fence();
+  publish_initialised_mbarriers(thread);
+  if (RaceChecker* races = thread.cluster.races()) races->fence_proxy_async(thread.number);
+}
+
+void* shared_storage(size_t bytes, size_t alignment, Location where) {
+  Thread& thread = this_thread(where);
+  SharedMemory& shared = thread.block->shared;
+  if (bytes > shared.bytes()) {
+    thread.cluster.fail(
+        thread,
+        print("shared_storage of %zu bytes, but the launch gave the block %zu bytes", bytes, shared.bytes()),
+        where);
+  }
+  if (alignment > kAlignment) {
+    thread.cluster.fail(thread, print("shared_storage aligned to %zu bytes; at most 1024", alignment), where);
+  }
+  return shared.generic();
+}
+
+bool is_shared(const void* pointer) {
+  return current_thread && current_thread->block->shared.contains(pointer);
+}
+
+bool is_global(const void* pointer) {
+  if (!current_thread) return true;
+  const auto* address = static_cast<const std::byte*>(pointer);
+  for (const auto& block : current_thread->cluster.blocks()) {
+    if (block->shared.contains(pointer)) return false;
+  }
+  return address < current_thread->observed.stack_begin || address >= current_thread->observed.stack_end;
+}
+
+uint32_t shared_offset(Thread& thread, const void* pointer, size_t bytes, const char* what, Location where) {
+  SharedMemory& shared = thread.block->shared;
+  if (!shared.contains(pointer)) {
+    thread.cluster.fail(thread, std::string(what) + ": the address is not in the shared memory of the block",
+                        where);
+  }
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(pointer) - shared.generic());
+  if (offset + bytes > shared.bytes()) {
+    thread.cluster.fail(
+        thread,
+        print("%s reaches over the end of the block's %zu bytes of shared memory", what, shared.bytes()),
+        where);
+  }
+  return static_cast<uint32_t>(offset);
+}
+
+uint32_t shared_address(const void* pointer, Location where) {
+  return kSharedWindowBase + shared_offset(this_thread(where), pointer, 0, "shared_address", where);
+}
+
+}  // namespace cpu_device

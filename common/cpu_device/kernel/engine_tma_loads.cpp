@@ -1,0 +1,105 @@
+/// @file
+/// TMA loads: one thread brings a box to shared memory, of its block or of several; an mbarrier of each
+/// counts the bytes.
+#include <cstring>
+
+#include "common/cpu_device/kernel/engine_tma.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr const char *kLoad = "TMA load", *kMulticast = "TMA multicast";
+
+/// What one block will receive. `barrier` belongs to that block.
+std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& barrier, bool is_multicast,
+                                   Location where) {
+  Cluster& cluster = thread.cluster;
+  auto load = std::make_unique<TmaLoad>();
+  load->issuer = &thread;
+  load->where = where;
+  load->box = box;
+  load->target = barrier.block;
+  load->barrier = &barrier;
+  load->phase = barrier.phase;
+  load->is_multicast = is_multicast;
+  if (!barrier.fenced) {
+    cluster.fail(thread,
+                 std::string(load->what()) + ": no fence.mbarrier_init after the initialisation of " +
+                     describe(barrier) + ", so the async proxy may not see the barrier",
+                 where);
+  }
+  if (RaceChecker* races = cluster.races()) {
+    races->issue(load->race_operation, thread.number, RaceChecker::Queue::none, Proxy::async, load->what(),
+                 cluster.site(where));
+    races->annotate(load->race_operation, " for " + name_of(barrier));
+  }
+  return load;
+}
+
+}  // namespace
+
+void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
+  auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*is_multicast=*/false, where);
+  count_box(cluster, box, /*load=*/true);
+  if (VirtualClock* clock = cluster.clock()) {
+    load->lands_at = clock->copy_async(thread.number, box.bytes_inside());
+  }
+  cluster.submit(std::move(load));
+  cluster.leave_if_failed();
+  cluster.jitter(thread);
+}
+
+void tma_load_multicast(void* shared, const void* map, int column, int row, const uint64_t* barrier,
+                        uint32_t blocks, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  const TmaBox box = make_box(thread, map, shared, column, row, kMulticast, where);
+  if (!blocks) cluster.fail(thread, "TMA multicast to no block: the mask is 0", where);
+  std::vector<std::unique_ptr<TmaLoad>> loads;
+  for (unsigned rank = 0; blocks >> rank; ++rank) {
+    if (!(blocks >> rank & 1)) continue;
+    Block& target = find_block(thread, rank, kMulticast, where);
+    loads.push_back(make_load(thread, box, find_mbarrier(thread, target, barrier, kMulticast, where),
+                              /*is_multicast=*/true, where));
+    forget_mapping(thread, target);
+  }
+
+  // The box is read once, whoever receives it.
+  count_box(cluster, box, /*load=*/true);
+  for (const auto& load : loads) {
+    if (load->target != thread.block) cluster.accesses().cluster_access(box.bytes());
+  }
+  count_copies_of_box(cluster, box, static_cast<unsigned>(loads.size()) - 1);
+  if (VirtualClock* clock = cluster.clock()) {
+    const double here = clock->copy_async(thread.number, box.bytes_inside());
+    for (const auto& load : loads) {
+      load->lands_at = load->target == thread.block ? here : here + clock->model().cluster_latency;
+    }
+  }
+  for (auto& load : loads) cluster.submit(std::move(load));
+  cluster.leave_if_failed();
+  cluster.jitter(thread);
+}
+
+void TmaLoad::land(Cluster& cluster) {
+  Block& block = *target;
+  std::byte line[kMaxBoxRowBytes];
+  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+    const TmaBox::Piece piece = box.inside(r);
+    if (piece.bytes < box.row_bytes()) std::memset(line, 0, box.row_bytes());
+    if (piece.bytes) std::memcpy(line + piece.first_byte, piece.global, piece.bytes);
+    for (uint32_t byte = 0; byte < box.row_bytes(); byte += kTmaChunkBytes) {
+      block.shared.write_both_views(box.chunk_offset(r, byte), line + byte, kTmaChunkBytes);
+    }
+  }
+  if (RaceChecker* races = cluster.races()) {
+    races->access(race_operation, block.ids.rank_in_cluster, box.shared_offset, box.shared_bytes(),
+                  /*write=*/true);
+  }
+  count_bytes_of(cluster, *this);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,131 @@
+/// @file
+/// __syncwarp, shuffles and votes.
+#include "common/cpu_device/kernel/engine_warp.hpp"
+
+namespace cpu_device {
+namespace {
+
+unsigned first_thread(const Warp& warp) {
+  return warp.block->ids.rank_in_cluster * warp.block->ids.threads + warp.index * kWarpLanes;
+}
+
+/// The lane whose value `lane` receives; its own where the source lies outside of its segment.
+int source_lane(Shuffle kind, int lane, int argument, int width) {
+  const int first = lane / width * width;
+  int source = lane;
+  switch (kind) {
+    case Shuffle::index:
+      return first + (argument & (width - 1));
+    case Shuffle::up:
+      source = lane - argument;
+      break;
+    case Shuffle::down:
+      source = lane + argument;
+      break;
+    case Shuffle::exclusive_or:
+      source = lane ^ argument;
+      break;
+  }
+  return source >= first && source < first + width ? source : lane;
+}
+
+}  // namespace
+
+void warp_barrier(uint32_t mask, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  execute_together(thread, mask, Meeting::masked, "__syncwarp", where, [&](Warp& warp, uint32_t lanes) {
+    if (RaceChecker* races = cluster.races()) {
+      unsigned numbers[kWarpLanes], count = 0;
+      for_each_lane(warp, lanes, [&](Thread& lane) { numbers[count++] = lane.number; });
+      races->barrier(numbers, count);
+    }
+    if (lanes != warp.present) return;
+    if (VirtualClock* clock = cluster.clock()) {
+      clock->barrier(first_thread(warp), static_cast<unsigned>(__builtin_popcount(lanes)), nullptr);
+    }
+    cluster.converged(warp);
+  });
+  thread.synchronised = true;
+}
+
+// Shuffles and votes exchange values; they do not order memory accesses.
+
+uint64_t shuffle(Shuffle kind, uint32_t mask, uint64_t value, int argument, int width, Location where) {
+  Thread& thread = this_thread(where);
+  if (width < 1 || width > 32 || (width & (width - 1))) {
+    thread.cluster.fail(
+        thread, print("__shfl_sync with a width of %d, which is no power of two up to 32", width), where);
+  }
+  thread.slots[0] = value;
+  thread.slots[1] = static_cast<uint64_t>(static_cast<int64_t>(argument));
+  execute_together(thread, mask, Meeting::masked, "__shfl_sync", where, [&](Warp& warp, uint32_t lanes) {
+    for_each_lane(warp, lanes, [&](Thread& lane) {
+      const int source =
+          source_lane(kind, static_cast<int>(lane.lane), static_cast<int>(lane.slots[1]), width);
+      if (!(lanes >> source & 1)) {
+        thread.cluster.record_failure(
+            &lane, print("__shfl_sync reads lane %d, which does not take part (mask 0x%08x)", source, lanes),
+            where);
+        return;
+      }
+      lane.slots[2] = warp.lanes[source]->slots[0];
+    });
+  });
+  return thread.slots[2];
+}
+
+uint32_t ballot(uint32_t mask, bool predicate, Location where) {
+  Thread& thread = this_thread(where);
+  thread.slots[0] = predicate;
+  execute_together(thread, mask, Meeting::masked, "__ballot_sync", where, [](Warp& warp, uint32_t lanes) {
+    uint32_t votes = 0;
+    for_each_lane(warp, lanes,
+                  [&](Thread& lane) { votes |= static_cast<uint32_t>(lane.slots[0]) << lane.lane; });
+    for_each_lane(warp, lanes, [&](Thread& lane) { lane.slots[2] = votes; });
+  });
+  return static_cast<uint32_t>(thread.slots[2]);
+}
+
+uint32_t match_any(uint32_t mask, uint64_t value, Location where) {
+  Thread& thread = this_thread(where);
+  thread.slots[0] = value;
+  execute_together(thread, mask, Meeting::masked, "__match_any_sync", where, [](Warp& warp, uint32_t lanes) {
+    for_each_lane(warp, lanes, [&](Thread& lane) {
+      uint32_t equal = 0;
+      for_each_lane(warp, lanes, [&](Thread& other) {
+        if (other.slots[0] == lane.slots[0]) equal |= 1u << other.lane;
+      });
+      lane.slots[2] = equal;
+    });
+  });
+  return static_cast<uint32_t>(thread.slots[2]);
+}
+
+uint32_t active_mask() { return this_thread({}).warp->live; }
+
+/// Lanes that have exited no longer take part in __syncwarp, shuffles and votes.
+void complete_collectives_without(Cluster& cluster, Thread& exited) {
+  for (const Collective& open : exited.warp->collectives) {
+    if (open.mask >> exited.lane & 1) {
+      cluster.fail(exited,
+                   std::string("the thread exits while other lanes of its warp wait for it in ") + open.what +
+                       " at " + to_string(open.where),
+                   {});
+    }
+  }
+}
+
+void poll(const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  thread.cluster.yield_poll(thread, {WaitKind::poll, nullptr, 0, what, where});
+}
+
+void trap(Location where) { report_misuse("__trap()", where); }
+
+void report_misuse(const char* rule, Location where) {
+  Thread& thread = this_thread(where);
+  thread.cluster.fail(thread, rule, where);
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,75 @@
+/// @file
+/// Operations that the lanes of a warp execute together.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "common/cpu_device/kernel/engine_state.hpp"
+
+namespace cpu_device {
+
+/// What kind of meeting a warp-wide operation is.
+enum class Meeting {
+  aligned,  ///< all 32 lanes execute the same instruction (.aligned: ldmatrix, mma)
+  masked    ///< the lanes of a mask meet, wherever they are in the program (shuffles, votes, __syncwarp)
+};
+
+/// The lane arrives; the last one executes `operation(warp, mask)` for all of them and lets the others go on.
+template <class Operation>
+void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char* what, Location where,
+                      Operation&& operation) {
+  Cluster& cluster = thread.cluster;
+  Warp& warp = *thread.warp;
+  cluster.jitter(thread);
+  const uint32_t self = 1u << thread.lane;
+  if (meeting == Meeting::aligned && warp.live != warp.present) {
+    cluster.fail(thread, std::string(what) + ": lanes of the warp have exited", where);
+  }
+  mask &= warp.live;
+  if (!(mask & self)) {
+    cluster.fail(thread, std::string(what) + ": the lane is not in the mask that it passes", where);
+  }
+
+  size_t position = 0;
+  // Other lanes may have gone on to a meeting of another mask; that is no divergence yet.
+  while (position < warp.collectives.size() && warp.collectives[position].mask != mask) ++position;
+  if (position == warp.collectives.size()) {
+    if (mask == self) return operation(warp, mask);
+    warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where, {&thread}});
+    cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
+    return;
+  }
+
+  Collective& open = warp.collectives[position];
+  if (std::strcmp(open.what, what) != 0 || (meeting == Meeting::aligned && !(open.where == where))) {
+    cluster.fail(
+        thread,
+        print("warp divergence: this lane executes %s (mask 0x%08x), others wait in %s (mask 0x%08x) at ",
+              what, mask, open.what, open.mask) +
+            to_string(open.where),
+        where);
+  }
+  open.arrived |= self;
+  if (open.arrived != mask) {
+    open.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
+    return;
+  }
+  const std::vector<Thread*> waiting = std::move(open.waiting);
+  warp.collectives.erase(warp.collectives.begin() + static_cast<std::ptrdiff_t>(position));
+  cluster.count_progress();
+  operation(warp, mask);
+  cluster.leave_if_failed();
+  for (Thread* other : waiting) cluster.wake(*other);
+}
+
+/// Calls `function(lane's thread)` for every lane of the mask.
+template <class Function>
+void for_each_lane(Warp& warp, uint32_t mask, Function&& function) {
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    if (mask >> lane & 1) function(*warp.lanes[lane]);
+  }
+}
+
+}  // namespace cpu_device

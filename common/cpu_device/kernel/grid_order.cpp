@@ -1,0 +1,83 @@
+/// @file
+/// Happens-before between clusters of one launch.
+#include "common/cpu_device/kernel/grid_order.hpp"
+
+#include <algorithm>
+
+#include "common/cpu_device/observe/source_lines.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr unsigned kLanes = 32;  // of a warp
+
+template <class Knowledge>
+void append(Knowledge& to, const Knowledge& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+GridOrder::Knowledge GridOrder::known_to(RaceChecker& races, unsigned thread) {
+  Knowledge known{{cluster_, races.release_epochs(thread)}};
+  for (const Acquired& acquired : acquired_)
+    if (races.knows(thread, acquired.thread, acquired.epoch)) append(known, acquired.what);
+  return known;
+}
+
+void GridOrder::fence(RaceChecker& races, unsigned thread) {
+  fenced_[thread] = known_to(races, thread);
+  if (const auto seen = pending_.find(thread); seen != pending_.end()) {
+    acquired_.push_back({thread, races.epoch(thread), seen->second});
+    pending_.erase(seen);
+  }
+}
+
+void GridOrder::before_atomic(RaceChecker& races, unsigned thread, const void* object, bool releases) {
+  if (releases)
+    append(released_[object], known_to(races, thread));
+  else if (const auto fenced = fenced_.find(thread); fenced != fenced_.end())
+    append(released_[object], fenced->second);
+}
+
+void GridOrder::after_atomic(RaceChecker& races, unsigned thread, const void* object, bool acquires) {
+  const auto released = released_.find(object);
+  if (released == released_.end()) return;
+  if (acquires)
+    acquired_.push_back({thread, races.epoch(thread), released->second});
+  else
+    append(pending_[thread], released->second);
+}
+
+bool GridOrder::is_ordered(const RaceChecker& races, unsigned thread, const Write& write) const {
+  return std::any_of(acquired_.begin(), acquired_.end(), [&](const Acquired& acquired) {
+    if (!races.knows(thread, acquired.thread, acquired.epoch)) return false;
+    return std::any_of(acquired.what.begin(), acquired.what.end(), [&](const Released& released) {
+      return released.cluster == write.cluster && released.epochs[write.thread] >= write.epoch;
+    });
+  });
+}
+
+std::string GridOrder::access(const RaceChecker& races, unsigned thread, const ThreadIds& ids,
+                              const std::byte* address, size_t bytes, bool write,
+                              const void* return_address) {
+  const Write now{cluster_, thread, races.epoch(thread), return_address, ids.block->index, ids.rank};
+  for (const std::byte* byte = address; byte < address + bytes; ++byte) {
+    const auto last = writes_.find(byte);
+    if (last != writes_.end() && last->second.cluster != cluster_ && !is_ordered(races, thread, last->second))
+      return "race in global memory: blocks hand over, and what one has stored was not released before an "
+             "atomic operation, or not acquired after it\n  first store by " +
+             describe(last->second) + "\n  then  " + (write ? "store by " : "load by ") + describe(now);
+    if (write) writes_[byte] = now;
+  }
+  return "";
+}
+
+std::string GridOrder::describe(const Write& access) {
+  const Uint3& block = access.block;
+  return "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) +
+         ") warp " + std::to_string(access.rank / kLanes) + " lane " + std::to_string(access.rank % kLanes) +
+         " at " + describe_call_site(reinterpret_cast<uintptr_t>(access.return_address));
+}
+
+}  // namespace cpu_device

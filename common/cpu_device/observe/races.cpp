@@ -1,0 +1,568 @@
+/// @file
+/// Implementation of the race checker.
+///
+/// Components of the clocks: the threads of the cluster; a queue for each warpgroup; a pool for operations
+/// that complete on their own; a queue for each thread. An operation is known to a thread if the component of
+/// its queue is at least the operation's number in that queue. Queues complete in order, so that is exact. In
+/// the pool an agent is used again after many operations, and to know the later operation then implies to
+/// know the earlier: a race may be missed, none is invented. The same holds for st.async, which shares its
+/// thread's queue although each store completes on its own.
+#include "common/cpu_device/observe/races.hpp"
+
+#include <algorithm>
+
+#include "common/cpu_device/observe/source_lines.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr unsigned kWarpgroupThreads = 128;
+constexpr unsigned kPoolAgents = 64;  ///< for each block
+constexpr unsigned kNobody = ~0u;
+
+/// A cell of shadow memory stands for this many bytes; which of them an access touches is kept as a mask.
+constexpr std::size_t kCellBytes = 2;
+
+/// Reads are kept for groups of 32 agents: the threads of a warp usually read in step. Asynchronous agents
+/// have groups of their own.
+constexpr unsigned kGroupLanes = 32;
+constexpr uint16_t kAsyncGroup = 0x8000;
+
+/// Sites of the engine are numbers in a table, others are return addresses relative to the program.
+constexpr Site kEngineSite = 0x80000000;
+
+/// The bytes of the cell at `cell * kCellBytes` that [begin, end) covers.
+uint8_t mask_of(std::size_t cell, std::size_t begin, std::size_t end) {
+  uint8_t mask = 0;
+  for (std::size_t i = 0; i < kCellBytes; ++i) {
+    const std::size_t byte = cell * kCellBytes + i;
+    if (begin <= byte && byte < end) mask |= static_cast<uint8_t>(1u << i);
+  }
+  return mask;
+}
+
+}  // namespace
+
+/// A thread knows `epoch` of itself, and of the others what `known` says; `visible` likewise.
+struct RaceChecker::Thread {
+  VectorClock known, visible;
+  uint32_t epoch = 1, visible_epoch = 0;
+};
+
+/// Who makes an access, and what it has synchronised with.
+struct RaceChecker::Accessor {
+  const uint32_t* known;
+  const uint32_t* visible;
+  unsigned self;  ///< the component that the own counts belong to
+  uint32_t own_known, own_visible;
+  unsigned agent;
+  uint32_t epoch;
+  Proxy proxy;
+  Site site;
+  uint16_t read_group;
+  uint32_t read_lane;  ///< one bit
+
+  bool knows(unsigned component, uint32_t count) const {
+    return known[component] >= count || (component == self && own_known >= count);
+  }
+  bool sees(unsigned component, uint32_t count) const {
+    return visible[component] >= count || (component == self && own_visible >= count);
+  }
+};
+
+/// Reads of the same bytes by agents of one group that were in the same epoch.
+struct RaceChecker::Reads {
+  uint32_t epoch;
+  Site site;
+  uint32_t lanes;  ///< who; 0: nobody
+  uint16_t group;
+  uint8_t mask;
+  uint32_t next;  ///< index in more_reads_; 0: none
+
+  unsigned agent(unsigned lane, unsigned thread_count) const {
+    return group & kAsyncGroup ? thread_count + (group & ~kAsyncGroup) : group * kGroupLanes + lane;
+  }
+};
+
+/// What is remembered of kCellBytes bytes: the last write, and the reads since. (If two threads write the two
+/// bytes of a cell, only the later write is remembered.)
+struct RaceChecker::Cell {
+  uint32_t write_epoch;  ///< 0: never written
+  Site write_site;
+  uint16_t writer;
+  uint8_t write_mask;
+  Proxy write_proxy;
+  Reads reads;
+};
+
+/// Two accesses that are not ordered.
+struct RaceChecker::Conflict {
+  unsigned block;
+  std::size_t offset;
+  const char* why;
+  unsigned first_agent;
+  uint32_t first_epoch;
+  bool first_writes;
+  Site first_site;
+  unsigned second_agent;
+  uint32_t second_epoch;
+  bool second_writes;
+  Site second_site;
+};
+
+RaceChecker::RaceChecker(Report report, Describe describe)
+    : report_(std::move(report)), describe_(std::move(describe)) {
+  if (describe_) return;
+  describe_ = [this](unsigned thread) {
+    const unsigned rank = thread % threads_per_block_;
+    return "block " + std::to_string(thread / threads_per_block_) + " warp " + std::to_string(rank / 32) +
+           " lane " + std::to_string(rank % 32);
+  };
+}
+
+RaceChecker::~RaceChecker() = default;
+
+void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes) {
+  const unsigned warpgroups = (threads_per_block + kWarpgroupThreads - 1) / kWarpgroupThreads;
+  threads_per_block_ = threads_per_block;
+  warpgroups_per_block_ = warpgroups;
+  thread_count_ = blocks * threads_per_block;
+  first_pool_agent_ = thread_count_ + blocks * warpgroups;
+  pool_agents_ = kPoolAgents * blocks;
+  first_thread_queue_ = first_pool_agent_ + pool_agents_;
+  next_pool_agent_ = 0;
+  reported_ = false;
+
+  const unsigned components = first_thread_queue_ + thread_count_;
+  last_raise_ = {};
+  threads_.assign(thread_count_, {});
+  if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
+  agent_epochs_.assign(components - thread_count_, 0);
+  issuer_of_agent_.assign(components - thread_count_, kNobody);
+  note_of_agent_.assign(components - thread_count_, {});
+
+  shared_bytes_ = shared_bytes;
+  cells_.resize(blocks);
+  for (auto& cells : cells_) cells.assign((shared_bytes + kCellBytes - 1) / kCellBytes, Cell{});
+  more_reads_.assign(1, Reads{});
+  unused_reads_ = 0;
+}
+
+// --- ordering between threads --------------------------------------------------------------------------
+
+void RaceChecker::publish(const VectorClock& clock, unsigned self, uint32_t own_count,
+                          SyncObject::Gathered& to) {
+  if (!to.last.is(clock)) {
+    clocks_->join(to.clock, clock);
+    to.last = clock;
+  }
+  clocks_->raise(to.clock, self, own_count);
+}
+
+void RaceChecker::learn(VectorClock& clock, const SyncObject::Gathered& from) {
+  if (clock.is(from.last)) {
+    clock = from.clock;  // which includes from.last: no need to compare
+  } else {
+    clocks_->join(clock, from.clock);
+  }
+}
+
+void RaceChecker::learn_component(VectorClock& clock, unsigned component, uint32_t count) {
+  LastRaise& last = last_raise_;
+  if (last.component != component || last.count != count || !last.before.is(clock)) {
+    last = {clock, clock, component, count};
+    clocks_->raise(last.after, component, count);
+  }
+  clock = last.after;
+}
+
+void RaceChecker::release(unsigned thread, SyncObject& sync) {
+  Thread& t = threads_[thread];
+  publish(t.known, thread, t.epoch, sync.known_);
+  publish(t.visible, thread, t.visible_epoch, sync.visible_);
+  ++t.epoch;
+}
+
+void RaceChecker::acquire(unsigned thread, const SyncObject& sync) {
+  learn(threads_[thread].known, sync.known_);
+  learn(threads_[thread].visible, sync.visible_);
+}
+
+void RaceChecker::release_operations(unsigned thread, SyncObject& sync) {
+  VectorClock operations = threads_[thread].known;
+  clocks_->forget_first(operations, thread_count_);
+  clocks_->join(sync.known_.clock, operations);
+}
+
+void RaceChecker::pass_on(const SyncObject& from, SyncObject& to) {
+  clocks_->join(to.known_.clock, from.known_.clock);
+  clocks_->join(to.visible_.clock, from.visible_.clock);
+}
+
+void RaceChecker::barrier(const unsigned* threads, unsigned count) {
+  SyncObject sync;
+  for (unsigned i = 0; i < count; ++i) release(threads[i], sync);
+  for (unsigned i = 0; i < count; ++i) acquire(threads[i], sync);
+}
+
+void RaceChecker::barrier_range(unsigned first, unsigned count) {
+  SyncObject sync;
+  for (unsigned i = 0; i < count; ++i) release(first + i, sync);
+  for (unsigned i = 0; i < count; ++i) acquire(first + i, sync);
+}
+
+uint32_t RaceChecker::epoch(unsigned thread) const { return threads_[thread].epoch; }
+
+bool RaceChecker::knows(unsigned thread, unsigned other, uint32_t epoch) const {
+  const Thread& t = threads_[thread];
+  return thread == other ? t.epoch >= epoch : clocks_->counts(t.known)[other] >= epoch;
+}
+
+std::vector<uint32_t> RaceChecker::release_epochs(unsigned thread) {
+  Thread& t = threads_[thread];
+  const uint32_t* const counts = clocks_->counts(t.known);
+  std::vector<uint32_t> epochs(counts, counts + thread_count_);
+  epochs[thread] = t.epoch++;
+  return epochs;
+}
+
+void RaceChecker::fence_proxy_async(unsigned thread) {
+  // Nothing is visible that is not known, so there is nothing to join.
+  Thread& t = threads_[thread];
+  t.visible = t.known;
+  t.visible_epoch = t.epoch++;
+}
+
+// --- asynchronous operations ---------------------------------------------------------------------------
+
+unsigned RaceChecker::agent_of_queue(unsigned thread, Queue queue) {
+  switch (queue) {
+    case Queue::thread:
+      return first_thread_queue_ + thread;
+    case Queue::warpgroup:
+      return thread_count_ + thread / threads_per_block_ * warpgroups_per_block_ +
+             thread % threads_per_block_ / kWarpgroupThreads;
+    default:
+      return first_pool_agent_ + next_pool_agent_++ % pool_agents_;
+  }
+}
+
+void RaceChecker::meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
+                       uint32_t own_count) {
+  if (first) {
+    common = {clock, clock, self, own_count};
+    return;
+  }
+  // So far `clock` says nothing of what the only issuer knew of itself; now that others join in, what they
+  // know of it counts.
+  const unsigned before = common.last_issuer;
+  if (clock.is(common.last)) {
+    // They know the same, but for what each knows of itself. Of `before` this issuer knows what `clock` says;
+    // of this issuer the others know no more than that.
+    clocks_->lower(common.clock, before, clocks_->counts(clock)[before]);
+  } else {
+    if (common.own_count) clocks_->raise(common.clock, before, common.own_count);
+    const uint32_t others_know_of_self = clocks_->counts(common.clock)[self];
+    clocks_->meet(common.clock, clock);
+    clocks_->raise(common.clock, self, std::min(others_know_of_self, own_count));
+    common.last = clock;
+  }
+  common.last_issuer = self;
+  common.own_count = 0;
+}
+
+void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what,
+                        Site site) {
+  const bool first = op.issuers_++ == 0;
+  if (first) {
+    op.agent_ = agent_of_queue(thread, queue);
+    op.epoch_ = ++agent_epochs_[op.agent_ - thread_count_];
+    op.proxy_ = proxy;
+    op.site_ = site;
+    name_site(site, what);
+    issuer_of_agent_[op.agent_ - thread_count_] = thread;
+    note_of_agent_[op.agent_ - thread_count_].clear();
+  }
+  Thread& t = threads_[thread];
+  meet(op.known_, first, t.known, thread, t.epoch);
+  meet(op.visible_, first, t.visible, thread, t.visible_epoch);
+  ++t.epoch;  // what the thread does from now on is not ordered before the operation
+}
+
+void RaceChecker::annotate(const AsyncOperation& op, std::string note) {
+  note_of_agent_[op.agent_ - thread_count_] = std::move(note);
+}
+
+void RaceChecker::acquire(unsigned thread, const AsyncOperation& op) {
+  if (op.started()) learn_component(threads_[thread].known, op.agent_, op.epoch_);
+}
+
+void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
+  if (op.started()) clocks_->raise(sync.known_.clock, op.agent_, op.epoch_);
+}
+
+// --- accesses ------------------------------------------------------------------------------------------
+
+void RaceChecker::access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
+                         const char* what, Site site) {
+  name_site(site, what);
+  check(accessor(thread, site), block, offset, bytes, write);
+}
+
+RaceChecker::Accessor RaceChecker::accessor(unsigned thread, Site site) const {
+  const Thread& t = threads_[thread];
+  return {clocks_->counts(t.known),
+          clocks_->counts(t.visible),
+          thread,
+          t.epoch,
+          t.visible_epoch,
+          thread,
+          t.epoch,
+          Proxy::generic,
+          site,
+          static_cast<uint16_t>(thread / kGroupLanes),
+          1u << thread % kGroupLanes};
+}
+
+void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes,
+                          const char* what, Site site) {
+  if (reported_) return;
+  name_site(site, what);
+  const Accessor who = accessor(thread, site);
+  const std::size_t end = std::min(offset + bytes, shared_bytes_);
+  for (std::size_t i = offset / kCellBytes; i * kCellBytes < end && !reported_; ++i) {
+    const uint8_t mask = mask_of(i, offset, end);
+    const Cell& cell = cells_[block][i];
+    if (cell.write_mask & mask) check_last_write(who, cell, mask, block, i * kCellBytes, /*write=*/false);
+  }
+}
+
+bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
+  const unsigned thread = agent < thread_count_ ? agent : issuer_of_agent_[agent - thread_count_];
+  return thread / threads_per_block_ == block;
+}
+
+void RaceChecker::leave(unsigned block) {
+  if (reported_ || cells_.size() == 1) return;
+  VectorClock known;
+  for (unsigned i = 0; i < threads_per_block_; ++i) {
+    const unsigned thread = block * threads_per_block_ + i;
+    clocks_->join(known, threads_[thread].known);
+    clocks_->raise(known, thread, threads_[thread].epoch);
+  }
+  const uint32_t* counts = clocks_->counts(known);
+  const auto check_known = [&](std::size_t cell, unsigned agent, uint32_t epoch, bool write, Site site) {
+    if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
+    reported_ = true;
+    report_("block " + std::to_string(block) + " of the cluster leaves while its shared memory (byte " +
+            std::to_string(cell * kCellBytes) +
+            ") may still be reached from another block: no cluster_sync or wait orders the two\n  " +
+            describe_agent(agent, epoch, write, site) + " at " + describe_site(site));
+  };
+  for (std::size_t i = 0; i < cells_[block].size() && !reported_; ++i) {
+    const Cell& cell = cells_[block][i];
+    if (cell.write_mask) check_known(i, cell.writer, cell.write_epoch, /*write=*/true, cell.write_site);
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
+        check_known(i, reads->agent(lane, thread_count_), reads->epoch, /*write=*/false, reads->site);
+      }
+      if (!reads->next) break;
+    }
+  }
+}
+
+void RaceChecker::access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes,
+                         bool write) {
+  if (!op.started()) return;
+  const unsigned self = op.issuers_ == 1 ? op.known_.last_issuer : kNobody;
+  check({clocks_->counts(op.known_.clock), clocks_->counts(op.visible_.clock), self, op.known_.own_count,
+         op.visible_.own_count, op.agent_, op.epoch_, op.proxy_, op.site_,
+         static_cast<uint16_t>(kAsyncGroup | (op.agent_ - thread_count_)), 1u},
+        block, offset, bytes, write);
+}
+
+void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes,
+                        bool write) {
+  if (reported_ || bytes == 0 || offset >= shared_bytes_) return;
+  const std::size_t end = std::min(offset + bytes, shared_bytes_);
+  const std::size_t last = (end - 1) / kCellBytes;
+  for (std::size_t i = offset / kCellBytes; i <= last; ++i) {
+    Cell& cell = cells_[block][i];
+    const uint8_t mask = mask_of(i, offset, end);
+    if (cell.write_mask & mask) check_last_write(who, cell, mask, block, i * kCellBytes, write);
+    if (write) {
+      if (cell.reads.lanes) check_reads(who, cell, mask, block, i * kCellBytes);
+      record_write(who, cell, mask);
+    } else {
+      record_read(who, cell, mask);
+    }
+    if (reported_) return;
+  }
+}
+
+void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
+                                   std::size_t offset, bool write) {
+  if (cell.writer == who.agent && cell.write_epoch == who.epoch) return;
+  const char* why = nullptr;
+  if (!who.knows(cell.writer, cell.write_epoch)) {
+    why = write ? "two writes that no barrier or wait orders"
+          : who.proxy == Proxy::async
+              ? "a write, and an asynchronous read that may happen at any time until it "
+                "is waited for: no barrier or wait orders the two"
+              : "a write and a read that no barrier or wait orders";
+  } else if (who.proxy == Proxy::async && cell.write_proxy == Proxy::generic &&
+             !who.sees(cell.writer, cell.write_epoch)) {
+    why = "the async proxy may not see an ordinary write: no fence.proxy.async is ordered between the two";
+  }
+  if (!why) return;
+  const std::size_t first_byte = cell.write_mask & mask & 1 ? 0 : 1;
+  report({block, offset + first_byte, why, cell.writer, cell.write_epoch, true, cell.write_site, who.agent,
+          who.epoch, write, who.site});
+}
+
+void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
+                              std::size_t offset) {
+  for (const Reads* reads = &cell.reads;; reads = &more_reads_[reads->next]) {
+    if (reads->mask & mask) {
+      for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
+        const unsigned agent = reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
+        if (who.knows(agent, reads->epoch) || (agent == who.agent && reads->epoch == who.epoch)) continue;
+        const std::size_t first_byte = reads->mask & mask & 1 ? 0 : 1;
+        report({block, offset + first_byte,
+                "overwritten while it may still be read: no barrier or wait orders the two", agent,
+                reads->epoch, false, reads->site, who.agent, who.epoch, true, who.site});
+        return;
+      }
+    }
+    if (!reads->next) return;
+  }
+}
+
+void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
+  const bool same_write = cell.writer == who.agent && cell.write_epoch == who.epoch;
+  cell.write_mask = same_write ? cell.write_mask | mask : mask;
+  cell.writer = static_cast<uint16_t>(who.agent);
+  cell.write_epoch = who.epoch;
+  cell.write_site = who.site;
+  cell.write_proxy = who.proxy;
+  if (cell.reads.lanes) drop_reads(cell, [&](const Reads& reads) { return (reads.mask & ~mask) == 0; });
+}
+
+void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
+  for (Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+    if (reads->group == who.read_group && reads->epoch == who.epoch && reads->mask == mask) {
+      reads->lanes |= who.read_lane;
+      return;
+    }
+    if (!reads->next) break;
+  }
+  // A read that this one is ordered after need not be remembered: who is ordered after this one is ordered
+  // after that one, too.
+  if (cell.reads.lanes) {
+    drop_reads(cell, [&](const Reads& reads) {
+      if (reads.mask & ~mask) return false;
+      for (uint32_t lanes = reads.lanes; lanes; lanes &= lanes - 1) {
+        const unsigned agent = reads.agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
+        if (!who.knows(agent, reads.epoch)) return false;
+      }
+      return true;
+    });
+  }
+  const Reads fresh{who.epoch, who.site, who.read_lane, who.read_group, mask, 0};
+  if (!cell.reads.lanes) {
+    cell.reads = fresh;
+    return;
+  }
+  uint32_t index = unused_reads_;
+  if (index) {
+    unused_reads_ = more_reads_[index].next;
+  } else {
+    index = static_cast<uint32_t>(more_reads_.size());
+    more_reads_.emplace_back();
+  }
+  more_reads_[index] = fresh;
+  more_reads_[index].next = cell.reads.next;
+  cell.reads.next = index;
+}
+
+template <class Condition>
+void RaceChecker::drop_reads(Cell& cell, Condition is_dropped) {
+  for (uint32_t* link = &cell.reads.next; *link;) {
+    const uint32_t index = *link;
+    Reads& reads = more_reads_[index];
+    if (!is_dropped(reads)) {
+      link = &reads.next;
+      continue;
+    }
+    *link = reads.next;
+    reads.next = unused_reads_;
+    unused_reads_ = index;
+  }
+  if (!is_dropped(cell.reads)) return;
+  const uint32_t index = cell.reads.next;
+  if (!index) {
+    cell.reads.lanes = 0;
+    return;
+  }
+  cell.reads = more_reads_[index];  // the list moves up
+  more_reads_[index].next = unused_reads_;
+  unused_reads_ = index;
+}
+
+// --- reports -------------------------------------------------------------------------------------------
+
+Site RaceChecker::site(const void* return_address) {
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(return_address) - program_load_address();
+  return offset < kEngineSite ? static_cast<Site>(offset) : 0;  // 0: in a shared library
+}
+
+Site RaceChecker::site(const char* file, unsigned line) {
+  const auto [entry, is_new] = engine_site_numbers_.try_emplace({file, line}, 0);
+  if (is_new) {
+    entry->second = kEngineSite | static_cast<Site>(engine_sites_.size());
+    engine_sites_.push_back({file, line, ""});
+  }
+  return entry->second;
+}
+
+void RaceChecker::name_site(Site site, const char* what) {
+  if (site & kEngineSite) engine_sites_[site & ~kEngineSite].what = what;
+}
+
+std::string RaceChecker::describe_site(Site site) const {
+  if (site & kEngineSite) {
+    const EngineSite& place = engine_sites_[site & ~kEngineSite];
+    return short_path(place.file) + ":" + std::to_string(place.line);
+  }
+  return site ? describe_call_site(program_load_address() + site) : "an unknown place";
+}
+
+std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const {
+  std::string text = write ? "store" : "load";
+  if (site & kEngineSite) {
+    text = std::string(engine_sites_[site & ~kEngineSite].what) + (write ? " (a write)" : " (a read)");
+  }
+  if (agent < thread_count_) return text + " by " + describe_(agent);
+  // An agent of the pool may have been used again since.
+  const unsigned queue = agent - thread_count_;
+  if (agent < first_pool_agent_)
+    return text + " issued by the warpgroup of " + describe_(issuer_of_agent_[queue]);
+  return agent_epochs_[queue] == epoch || agent >= first_thread_queue_
+             ? text + " issued by " + describe_(issuer_of_agent_[queue]) + note_of_agent_[queue]
+             : text;
+}
+
+void RaceChecker::report(const Conflict& conflict) {
+  reported_ = true;
+  report_(
+      "race in shared memory of block " + std::to_string(conflict.block) + " at byte " +
+      std::to_string(conflict.offset) + ": " + conflict.why + "\n  first " +
+      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site) +
+      " at " + describe_site(conflict.first_site) + "\n  then  " +
+      describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
+                     conflict.second_site) +
+      " at " + describe_site(conflict.second_site));
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,223 @@
+/// @file
+/// Happens-before checking of shared memory. Two accesses to the same byte, at least one of them a write,
+/// must be ordered by barriers, fences and completions; the checker reports the first pair that is not, even
+/// if the values happen to be right in this schedule.
+///
+/// Every thread carries a vector clock of what it has synchronised with, and a second one of what is also
+/// visible to the async proxy. An asynchronous operation (cp.async, TMA, wgmma) is an agent of its own: it
+/// knows what its issuers knew, and is known to whoever waited for it. The algorithm is FastTrack (Flanagan
+/// and Freund, PLDI 2009): a cell of shadow memory holds the epoch of its last write, not a clock.
+///
+/// One checker serves one cluster at a time, on one OS thread. Threads are numbered through the cluster:
+/// block * threads per block + rank in the block.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/observe/vector_clock.hpp"
+
+namespace cpu_device {
+
+/// How an access reaches shared memory. Ordinary loads and stores, ldmatrix and cp.async use the generic
+/// proxy; TMA and wgmma use the async proxy.
+enum class Proxy : uint8_t { generic, async };
+
+/// A place in the source, compact enough to be kept with every access. 0: unknown.
+using Site = uint32_t;
+
+/// What a barrier, mbarrier or flag carries from those who arrive to those who wait. One object for each
+/// phase of a barrier; clear() starts the next.
+class SyncObject {
+ public:
+  void clear() { *this = {}; }
+
+ private:
+  friend class RaceChecker;
+  /// A clock that threads publish to. Most of them share their clock: `last` is the one that came last.
+  struct Gathered {
+    VectorClock clock, last;
+  };
+  Gathered known_, visible_;
+};
+
+/// An asynchronous operation in flight: the knowledge that it started with, and its identity.
+class AsyncOperation {
+ public:
+  bool started() const { return issuers_ != 0; }
+
+ private:
+  friend class RaceChecker;
+  /// What all issuers know. Each of them knows more of itself than the others do, so the first issuer's own
+  /// count is kept apart as long as it is the only one.
+  struct Common {
+    VectorClock clock;
+    VectorClock last;  ///< of the issuer that came last
+    unsigned last_issuer = 0;
+    uint32_t own_count = 0;  ///< of the only issuer; 0 if there are several
+  };
+  Common known_, visible_;
+  unsigned issuers_ = 0;
+  unsigned agent_ = 0;
+  uint32_t epoch_ = 0;
+  Proxy proxy_ = Proxy::generic;
+  Site site_ = 0;
+};
+
+class RaceChecker {
+ public:
+  /// Called with the text of the first race. It may throw or switch away for good; if it returns, the checker
+  /// stays silent until the next begin().
+  using Report = std::function<void(const std::string&)>;
+  /// How a thread is called in reports; "loader, warp 4 lane 0 of block 0" for example.
+  using Describe = std::function<std::string(unsigned thread)>;
+
+  /// A null `describe` stands for "block b warp w lane l".
+  explicit RaceChecker(Report report, Describe describe = nullptr);
+  ~RaceChecker();
+  RaceChecker(const RaceChecker&) = delete;
+  RaceChecker& operator=(const RaceChecker&) = delete;
+
+  /// Starts a cluster of `blocks` blocks with `threads_per_block` threads and `shared_bytes` bytes of shared
+  /// memory each. SyncObjects and AsyncOperations of the last cluster must be cleared or dropped before.
+  void begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes);
+
+  // --- ordering between threads ------------------------------------------------------------------------
+
+  /// All of `threads` wait for each other: __syncthreads, __syncwarp, a named barrier, cluster.sync. Call it
+  /// when the last one arrives. elect, shuffles and votes order nothing: do not call it for them.
+  void barrier(const unsigned* threads, unsigned count);
+  /// The same for threads first, first + 1, ..., first + count - 1.
+  void barrier_range(unsigned first, unsigned count);
+  /// `thread` makes what it did so far known to those who acquire `sync`.
+  void release(unsigned thread, SyncObject& sync);
+  /// A relaxed arrival: only the asynchronous operations that `thread` has waited for become known, such as
+  /// the wgmma that has read a slot. Loads and stores, of any thread, do not.
+  void release_operations(unsigned thread, SyncObject& sync);
+  void acquire(unsigned thread, const SyncObject& sync);
+  /// What was released to `from` is released to `to`, too: an arrival that takes effect later.
+  void pass_on(const SyncObject& from, SyncObject& to);
+  /// fence.proxy.async by `thread`: all that it knows of becomes visible to operations of the async proxy
+  /// that are ordered after the fence, no matter who wrote it and who issues them.
+  void fence_proxy_async(unsigned thread);
+
+  // --- asynchronous operations -------------------------------------------------------------------------
+
+  /// The queue that an operation completes in. Operations of one queue complete in the order of issue.
+  enum class Queue : uint8_t {
+    thread,     ///< cp.async and st.async: one queue for each thread
+    warpgroup,  ///< wgmma: one queue for each warpgroup
+    none        ///< TMA: each operation completes on its own
+  };
+  /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
+  /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".
+  void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what, Site site);
+  /// What reports add to who issued the operation: " for full[1]".
+  void annotate(const AsyncOperation& op, std::string note);
+  /// `thread` waited for the operation: wgmma.wait_group, cp.async.wait_group, bulk.wait_group.
+  void acquire(unsigned thread, const AsyncOperation& op);
+  /// The operation completes on a barrier: who acquires `sync` has waited for it. (This says nothing about
+  /// what its issuer did; the issuer's own arrival does.)
+  void complete(const AsyncOperation& op, SyncObject& sync);
+
+  // --- accesses ----------------------------------------------------------------------------------------
+
+  /// `thread` itself accesses [offset, offset + bytes) of the shared memory of `block` (its rank in the
+  /// cluster). Bytes beyond the block's shared memory are ignored. `what` is a literal: "load", "ldmatrix".
+  void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
+              const char* what, Site site);
+  /// `thread` relies on what was written there, but its own access will be that of an operation.
+  void rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, const char* what,
+               Site site);
+  /// All threads of the block have ended: whoever reached into its shared memory from another block must be
+  /// ordered before that.
+  void leave(unsigned block);
+  /// The operation does. It may be called any number of times, at any time after the last issue().
+  void access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes, bool write);
+
+  /// The place that a call returns to: a plain access. Resolved to file and line only when a report needs it.
+  Site site(const void* return_address);
+  /// A place that the engine knows. `file` must be a literal.
+  Site site(const char* file, unsigned line);
+
+  bool reported() const { return reported_; }
+
+  // --- for orders beyond the cluster (grid_order.hpp). What a thread does belongs to one of its epochs.
+
+  uint32_t epoch(unsigned thread) const;
+  /// Does `thread` know what `other` did in that epoch and before?
+  bool knows(unsigned thread, unsigned other, uint32_t epoch) const;
+  /// How far `thread` knows each thread of the cluster. What it does from now on belongs to a new epoch.
+  std::vector<uint32_t> release_epochs(unsigned thread);
+
+ private:
+  struct Thread;
+  struct Accessor;
+  struct Cell;
+  struct Reads;
+
+  /// The result of the last raise(): 128 threads of a warpgroup that share a clock learn of the same wgmma.
+  struct LastRaise {
+    VectorClock before, after;
+    unsigned component = 0;
+    uint32_t count = 0;
+  };
+
+  struct EngineSite {
+    const char* file;
+    unsigned line;
+    const char* what;  ///< what accessed memory there last
+  };
+
+  void publish(const VectorClock& clock, unsigned self, uint32_t own_count, SyncObject::Gathered& to);
+  void learn(VectorClock& clock, const SyncObject::Gathered& from);
+  void learn_component(VectorClock& clock, unsigned component, uint32_t count);
+  void meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
+            uint32_t own_count);
+  unsigned agent_of_queue(unsigned thread, Queue queue);
+
+  void name_site(Site site, const char* what);
+  Accessor accessor(unsigned thread, Site site) const;
+  void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
+  bool is_of_block(unsigned agent, unsigned block) const;
+  void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
+                        std::size_t offset, bool write);
+  void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
+  void record_write(const Accessor& who, Cell& cell, uint8_t mask);
+  void record_read(const Accessor& who, Cell& cell, uint8_t mask);
+  template <class Condition>
+  void drop_reads(Cell& cell, Condition is_dropped);
+
+  struct Conflict;
+  void report(const Conflict&);
+  std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
+  std::string describe_site(Site site) const;
+
+  Report report_;
+  Describe describe_;
+  bool reported_ = false;
+
+  unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
+  unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
+  unsigned next_pool_agent_ = 0;
+  std::unique_ptr<ClockPool> clocks_;
+  LastRaise last_raise_;
+  std::vector<Thread> threads_;
+  std::vector<uint32_t> agent_epochs_;
+  std::vector<unsigned> issuer_of_agent_;
+  std::vector<std::string> note_of_agent_;
+
+  std::size_t shared_bytes_ = 0;
+  std::vector<std::vector<Cell>> cells_;  ///< of each block
+  std::vector<Reads> more_reads_;         ///< linked lists; entry 0 is unused
+  uint32_t unused_reads_ = 0;
+
+  std::vector<EngineSite> engine_sites_;
+  std::map<std::pair<const char*, unsigned>, Site> engine_site_numbers_;
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,146 @@
+/// @file
+/// Finds source lines with the dynamic loader's list of modules and addr2line.
+#include "common/cpu_device/observe/source_lines.hpp"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <vector>
+
+namespace cpu_device {
+namespace {
+
+/// A program or shared library in memory.
+struct Module {
+  std::string path;
+  uintptr_t load_address = 0;
+};
+
+/// Of the program itself the loader reports an empty name.
+std::string program_path() {
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string();
+}
+
+Module find_module(uintptr_t address) {
+  struct Search {
+    uintptr_t address;
+    Module found;
+  } search{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          const uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+          if (segment.p_type != PT_LOAD || wanted.address < begin ||
+              wanted.address >= begin + segment.p_memsz) {
+            continue;
+          }
+          wanted.found = {info->dlpi_name, info->dlpi_addr};
+          return 1;
+        }
+        return 0;
+      },
+      &search);
+  if (search.found.path.empty()) search.found.path = program_path();
+  return search.found;
+}
+
+/// For a POSIX shell.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::vector<std::string> lines_of_command(const std::string& command) {
+  std::vector<std::string> lines;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return lines;
+  std::string text;
+  std::array<char, 1024> buffer;
+  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    text.append(buffer.data(), count);
+  }
+  pclose(pipe);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// "void lesson02::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles".
+std::string bare_name(std::string function) {
+  const std::string anonymous = "(anonymous namespace)::";
+  for (size_t at; (at = function.find(anonymous)) != std::string::npos;) function.erase(at, anonymous.size());
+  const std::string name = function.substr(0, function.find_first_of("<("));
+  const size_t qualifiers = name.find_last_of(": ");
+  return qualifiers == std::string::npos ? name : name.substr(qualifiers + 1);
+}
+
+/// Code that readers of a report do not look for: shadow headers and the standard library.
+bool is_machinery(const std::string& path) {
+  const bool in_device = path.find("/common/cpu_device/") != std::string::npos;
+  const bool in_tests = path.find("/common/cpu_device/tests/") != std::string::npos;
+  return (in_device && !in_tests) || path.rfind("/usr/", 0) == 0;
+}
+
+std::string module_and_offset(const Module& module, uintptr_t offset) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "+0x%" PRIxPTR, offset);
+  return short_path(module.path) + text.data();
+}
+
+}  // namespace
+
+uintptr_t program_load_address() {
+  static const uintptr_t address = [] {
+    uintptr_t first = 0;
+    dl_iterate_phdr(  // the program itself comes first
+        [](dl_phdr_info* info, size_t, void* data) {
+          *static_cast<uintptr_t*>(data) = info->dlpi_addr;
+          return 1;
+        },
+        &first);
+    return first;
+  }();
+  return address;
+}
+
+std::string short_path(const std::string& path) {
+  const size_t file = path.rfind('/');
+  if (file == std::string::npos || file == 0) return path;
+  const size_t directory = path.rfind('/', file - 1);
+  return directory == std::string::npos ? path : path.substr(directory + 1);
+}
+
+std::string describe_call_site(uintptr_t return_address) {
+  const uintptr_t call =
+      return_address - 1;  // inside of the call instruction, so that the line is the call's
+  const Module module = find_module(call);
+  const uintptr_t offset = call - module.load_address;
+
+  std::array<char, 32> hex;
+  std::snprintf(hex.data(), hex.size(), "0x%" PRIxPTR, offset);
+  const auto lines =
+      lines_of_command("addr2line -C -f -i -e " + quoted(module.path) + " " + hex.data() + " 2>/dev/null");
+
+  // Two lines for each level of inlining, innermost first: the function, and the file with the line.
+  std::string result;
+  for (size_t i = 0; i + 1 < lines.size(); i += 2) {
+    std::string place = lines[i + 1].substr(0, lines[i + 1].find(" (discriminator"));
+    if (place.rfind("??", 0) == 0 || is_machinery(place)) continue;
+    result += (result.empty() ? "" : ", called from ") + short_path(place) + " in " + bare_name(lines[i]);
+  }
+  return result.empty() ? module_and_offset(module, offset) : result;
+}
+
+}  // namespace cpu_device

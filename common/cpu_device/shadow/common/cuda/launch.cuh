@@ -1,0 +1,48 @@
+/// @file
+/// Shadow of common/cuda/launch.cuh: the kernel becomes an operation of its stream on the CPU device.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "common/cpu_device/api/kernel_launch.hpp"
+#include "common/cuda/error.hpp"
+#include "common/cuda/launch_config.hpp"
+
+namespace ladder {
+
+/// Queues `kernel` with `args`, converted once to the kernel's own parameter types. On the legacy default
+/// stream it has run when the call returns.
+/// @throws CudaError if the launch is refused. @throws cpu_device::Failure if this kernel, or another that
+/// runs during the call, breaks a rule.
+template <class... Params, class... Args>
+void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
+  const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
+                                               config.shared_bytes};
+  const std::string call = std::string("launch of kernel '") + config.name + "'";
+  if (const char* limit = cpu_device::refused(kernel_launch)) {
+    const std::string refused = call + " (" + limit + ")";
+    throw CudaError(cudaErrorInvalidConfiguration, refused.c_str(), __FILE__, __LINE__);
+  }
+  const cudaError_t result = cpu_device::launch_on_stream(
+      config.stream, cpu_device::kDefaultStream, kernel_launch,
+      [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
+          const auto& run_as_every_thread) {
+        // On the stack, where nobody takes them for global memory.
+        const auto function = kernel;
+        const std::tuple<Params...> params = kept;
+        run_as_every_thread([&] {
+          const auto call_kernel = [&](Params... own) {
+            const auto in_register = function;  // read before, not after
+            cpu_device::poison_local_variables();
+            in_register(own...);
+          };
+          std::apply(call_kernel, params);
+        });
+      });
+  check(result, call.c_str(), __FILE__, __LINE__);
+}
+
+}  // namespace ladder

@@ -1,0 +1,44 @@
+/// @file
+/// Graphs: what streams record while they capture. Private to the host's side of the CPU device.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "common/cpu_device/streams/stream_engine.hpp"
+
+namespace cpu_device {
+
+struct GraphNode {
+  Work work;
+  std::vector<size_t> after;  ///< earlier nodes
+  unsigned lane = 0;          ///< nodes that one stream captured, in their order
+};
+
+/// Streams that capture together: the one that began, and those that joined it by waiting for its events.
+struct Capture {
+  std::vector<GraphNode> nodes;
+  CUstream_st* origin = nullptr;
+  std::set<CUstream_st*> streams;
+  unsigned lanes = 0;
+  bool is_invalid = false;
+};
+
+void join_capture(CUstream_st&, const std::shared_ptr<Capture>&);
+/// Its streams go back to running what they are given.
+void end_capture(Capture&);
+
+}  // namespace cpu_device
+
+struct CUgraph_st {
+  std::vector<cpu_device::GraphNode> nodes;
+  unsigned lanes = 0;
+};
+
+/// A graph that can be launched. One launch comes after the one before.
+struct CUgraphExec_st {
+  CUgraph_st graph;
+  std::vector<unsigned> lanes;  ///< numbers for its branches
+  cpu_device::OperationPointer last;
+};

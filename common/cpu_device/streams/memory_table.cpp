@@ -1,0 +1,183 @@
+/// @file
+/// Looks up memory, and compares what operations do to it.
+#include "common/cpu_device/streams/memory_table.hpp"
+
+#include <algorithm>
+
+#include "common/cpu_device/streams/stream_engine.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// Freed memory that is remembered, so that its use can be named.
+constexpr size_t kMostFreed = 4096;
+
+std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
+
+/// Named in the order of the calls, so that the words do not depend on who ran first.
+[[noreturn]] void report_race(const Allocation& allocation, const Allocation::Record& one,
+                              const Allocation::Record& other, const std::byte* place) {
+  const Allocation::Record& first = one.operation->id < other.operation->id ? one : other;
+  const Allocation::Record& second = &first == &one ? other : one;
+  const auto offset = static_cast<size_t>(place - allocation.begin);
+  const std::string missing = first.operation->stream == second.operation->stream
+                                  ? "they are in branches of a graph that do not meet"
+                                  : "a cudaStreamWaitEvent is missing";
+  fail(second.operation->describe() + what_it_does(second.write) + allocation.describe() + ", from byte " +
+       std::to_string(offset) + " on, which " + first.operation->describe() +
+       (first.write ? " writes" : " reads") + ", and nothing orders them: " + missing);
+}
+
+}  // namespace
+
+std::string Allocation::describe() const {
+  const char* what = kind == MemoryKind::device ? "the buffer of " : "the pinned memory of ";
+  return what + std::to_string(bytes) + " bytes " + origin;
+}
+
+AllocationPointer MemoryTable::add(MemoryKind kind, void* begin, size_t bytes, int device,
+                                   const std::string& origin, uint64_t born) {
+  auto allocation = std::make_shared<Allocation>();
+  allocation->kind = kind;
+  allocation->begin = static_cast<std::byte*>(begin);
+  allocation->bytes = bytes;
+  allocation->device = device;
+  allocation->origin = origin;
+  allocation->born = born;
+  live_[allocation->begin] = allocation;
+  return allocation;
+}
+
+void MemoryTable::free(const AllocationPointer& allocation, uint64_t freed, bool is_over) {
+  live_.erase(allocation->begin);
+  allocation->freed = freed;
+  if (is_over) {
+    records_ -= allocation->history.size();
+    return;
+  }
+  freed_.push_back(allocation);
+}
+
+void MemoryTable::forget_freed(const std::byte* begin, const std::byte* end) {
+  std::erase_if(freed_, [&](const AllocationPointer& allocation) {
+    if (allocation->begin < begin || allocation->begin >= end) return false;
+    records_ -= allocation->history.size();
+    return true;
+  });
+}
+
+AllocationPointer MemoryTable::find(const void* pointer) const {
+  auto next = live_.upper_bound(static_cast<const std::byte*>(pointer));
+  if (next == live_.begin()) return nullptr;
+  const AllocationPointer& allocation = std::prev(next)->second;
+  return allocation->contains(pointer) ? allocation : nullptr;
+}
+
+AllocationPointer MemoryTable::find_begin(const void* pointer) const {
+  const auto found = live_.find(static_cast<const std::byte*>(pointer));
+  return found == live_.end() ? nullptr : found->second;
+}
+
+bool MemoryTable::is_freed(const void* pointer) const {
+  if (find(pointer)) return false;
+  return std::any_of(freed_.begin(), freed_.end(),
+                     [&](const AllocationPointer& allocation) { return allocation->contains(pointer); });
+}
+
+size_t MemoryTable::bytes(MemoryKind kind) const {
+  size_t sum = 0;
+  for (const auto& [begin, allocation] : live_) {
+    if (allocation->kind == kind) sum += allocation->bytes;
+  }
+  return sum;
+}
+
+/// The allocation that this operation means: addresses are given out again.
+AllocationPointer MemoryTable::find_for(const Operation& operation, const std::byte* begin) const {
+  const AllocationPointer now = find(begin);
+  if (now && now->born < operation.id) return now;
+  AllocationPointer freed_before;
+  for (auto it = freed_.rbegin(); it != freed_.rend(); ++it) {
+    const AllocationPointer& allocation = *it;
+    if (!allocation->contains(begin) || allocation->born >= operation.id) continue;
+    if (operation.id <= allocation->freed) return allocation;
+    if (!freed_before) freed_before = allocation;
+  }
+  if (freed_before) {
+    fail(operation.describe() + " uses " + freed_before->describe() +
+         " after it was freed: the call comes after its cudaFreeAsync");
+  }
+  return nullptr;
+}
+
+void MemoryTable::touch(const OperationPointer& operation, const Touch& touch_, bool check_order) {
+  const std::byte* begin = touch_.begin;
+  const std::byte* const end = begin + touch_.bytes;
+  while (begin < end) {
+    const AllocationPointer allocation = find_for(*operation, begin);
+    if (!allocation) {
+      // Not memory of the device or pinned; perhaps that begins further on.
+      const auto next = live_.upper_bound(begin);
+      if (next == live_.end() || next->first >= end) return;
+      begin = next->first;
+      continue;
+    }
+    const std::byte* const last = std::min<const std::byte*>(end, allocation->begin + allocation->bytes);
+    touch(operation, *allocation, begin, last, touch_.write, check_order);
+    begin = last;
+  }
+}
+
+void MemoryTable::touch(const OperationPointer& operation, Allocation& allocation, const std::byte* begin,
+                        const std::byte* end, bool write, bool check_order) {
+  if (allocation.kind == MemoryKind::device && std::string(operation->kind) == "kernel" &&
+      !may_access(operation->device, allocation)) {
+    fail(operation->describe() + ", which runs on device " + std::to_string(operation->device) +
+         ", touches " + allocation.describe() + " of device " + std::to_string(allocation.device) +
+         " without peer access: a cudaDeviceEnablePeerAccess (of a pool, a cudaMemPoolSetAccess) is missing");
+  }
+  if (!check_order) return;
+  const Allocation::Record record{begin, end, write, operation};
+  for (const Allocation::Record& other : allocation.history) {
+    if (other.operation == operation || !(write || other.write)) continue;
+    if (other.end <= begin || other.begin >= end) continue;
+    if (other.operation->is_before(*operation) || operation->is_before(*other.operation)) continue;
+    report_race(allocation, record, other, std::max(begin, other.begin));
+  }
+  allocation.history.push_back(record);
+  ++records_;
+}
+
+OperationPointer MemoryTable::user_unknown_to(const OrderClock& host, const Allocation& allocation) const {
+  for (const Allocation::Record& record : allocation.history) {
+    const Operation& operation = *record.operation;
+    if (!operation.on_legacy_stream && host[operation.lane] < operation.clock[operation.lane])
+      return record.operation;
+  }
+  return nullptr;
+}
+
+void MemoryTable::prune(const OrderClock& common, uint64_t oldest_pending) {
+  const auto prune_one = [&](Allocation& allocation) {
+    records_ -= std::erase_if(allocation.history, [&](const Allocation::Record& record) {
+      return common[record.operation->lane] >= record.operation->clock[record.operation->lane];
+    });
+  };
+  for (const auto& [begin, allocation] : live_) prune_one(*allocation);
+  for (const AllocationPointer& allocation : freed_) prune_one(*allocation);
+  // Where memory has been given out again, only operations enqueued before can still mean what it was.
+  size_t surplus = freed_.size() > kMostFreed ? freed_.size() - kMostFreed : 0;
+  std::erase_if(freed_, [&](const AllocationPointer& allocation) {
+    if (!allocation->history.empty() || oldest_pending <= allocation->freed) return false;
+    if (surplus) return --surplus, true;
+    return find(allocation->begin) != nullptr;
+  });
+}
+
+void MemoryTable::forget_history() {
+  for (const auto& [begin, allocation] : live_) allocation->history.clear();
+  freed_.clear();
+  records_ = 0;
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,81 @@
+/// @file
+/// What memory the program has, who touched it, and whether those who did are in order. Private to the host's
+/// side of the CPU device.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/streams/stream_operation.hpp"
+
+struct CUmemPoolHandle_st;
+
+namespace cpu_device {
+
+enum class MemoryKind : uint8_t { device, pinned, registered };
+
+struct Allocation {
+  MemoryKind kind = MemoryKind::device;
+  std::byte* begin = nullptr;
+  size_t bytes = 0;
+  int device = 0;
+  CUmemPoolHandle_st* pool = nullptr;  ///< null: of cudaMalloc, or of the host
+  std::string origin;                  ///< "allocated on stream 2", "of cudaMalloc"
+  /// In the calls' order: it exists for operations between these ids.
+  uint64_t born = 0, freed = UINT64_MAX;
+
+  struct Record {
+    const std::byte *begin, *end;
+    bool write;
+    OperationPointer operation;
+  };
+  std::vector<Record> history;
+
+  bool contains(const void* pointer) const { return pointer >= begin && pointer < begin + bytes; }
+  /// "the buffer of 4096 bytes allocated on stream 2".
+  std::string describe() const;
+};
+using AllocationPointer = std::shared_ptr<Allocation>;
+
+class MemoryTable {
+ public:
+  /// @param born the operations enqueued so far
+  AllocationPointer add(MemoryKind, void* begin, size_t bytes, int device, const std::string& origin,
+                        uint64_t born);
+  /// Later operations must not use it. Forgets it at once if `is_over`, because nothing can use it any more.
+  void free(const AllocationPointer&, uint64_t freed, bool is_over);
+  /// Memory that pools give back: nothing is left there to be misused.
+  void forget_freed(const std::byte* begin, const std::byte* end);
+  /// The allocation that holds this byte now, in the order of calls; null if none does.
+  AllocationPointer find(const void* pointer) const;
+  /// The one that begins here; null if there is none.
+  AllocationPointer find_begin(const void* pointer) const;
+  /// True if the pointer is in memory that was freed and not given out again.
+  bool is_freed(const void* pointer) const;
+  /// Bytes of all allocations of this kind.
+  size_t bytes(MemoryKind) const;
+
+  /// Notes what an operation touches. @throws Failure for freed memory, another device's memory without peer
+  /// access, and, if `check_order`, for what is not in order with an earlier note.
+  void touch(const OperationPointer&, const Touch&, bool check_order);
+  /// An operation that is not before the host's clock and touched this; null if there is none.
+  OperationPointer user_unknown_to(const OrderClock& host, const Allocation&) const;
+  /// Forgets what is before all that is to come, as `common` knows it.
+  void prune(const OrderClock& common, uint64_t oldest_pending);
+  size_t records() const { return records_; }
+  void forget_history();
+
+ private:
+  AllocationPointer find_for(const Operation&, const std::byte* begin) const;
+  void touch(const OperationPointer&, Allocation&, const std::byte* begin, const std::byte* end, bool write,
+             bool check_order);
+
+  std::map<const std::byte*, AllocationPointer> live_;
+  std::vector<AllocationPointer> freed_;
+  size_t records_ = 0;
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,327 @@
+/// @file
+/// Enqueues operations and runs them: those that the host needs, and those that the schedule picks.
+#include "common/cpu_device/streams/stream_engine.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace cpu_device {
+
+StreamEngine& streams() {
+  // Never destroyed: static objects of a program may free their buffers after this file's would be gone.
+  static auto& engine = *new StreamEngine;
+  return engine;
+}
+
+void fail(const std::string& rule) { throw Failure(rule + "; schedule " + options().schedule.name()); }
+
+bool StreamEngine::is_checking() const {
+  if (!options().check_streams) return false;
+  const bool uses_per_thread = std::any_of(std::begin(devices_), std::end(devices_),
+                                           [](const Device& device) { return !device.per_thread.empty(); });
+  return !streams_.empty() || !pending_.empty() || uses_per_thread;
+}
+
+// --- enqueueing -------------------------------------------------------------------------------------------
+
+std::vector<OperationPointer> StreamEngine::order_of_next(const CUstream_st& stream) {
+  std::vector<OperationPointer> after;
+  if (stream.last) after.push_back(stream.last);
+  Device& home = devices_[stream.device];
+  if (stream.is_legacy) {
+    for (const CUstream_st* other : streams_) {
+      if (other->device == stream.device && other->is_blocking && other->last) after.push_back(other->last);
+    }
+    for (const auto& [thread, other] : home.per_thread) {
+      if (other.last) after.push_back(other.last);
+    }
+  } else if (stream.is_blocking && home.last_on_legacy) {
+    after.push_back(home.last_on_legacy);
+  }
+  return after;
+}
+
+OrderClock StreamEngine::known_to_next(const CUstream_st& stream) {
+  OrderClock known = host_;
+  for (const OperationPointer& operation : order_of_next(stream)) known.join(operation->clock);
+  return known;
+}
+
+OperationPointer StreamEngine::enqueue(CUstream_st& stream, Work work,
+                                       const std::vector<OperationPointer>& after) {
+  if (stream.capture) {
+    capture_work(stream, std::move(work));
+    return nullptr;
+  }
+  std::vector<OperationPointer> order = order_of_next(stream);
+  order.insert(order.end(), after.begin(), after.end());
+  OperationPointer operation = add(stream, std::move(work), std::move(order));
+  if (stream.is_legacy) {
+    devices_[stream.device].last_on_legacy = operation;
+    operation->on_legacy_stream = true;
+    if (!operation->collective) run_until_done(operation);
+  }
+  if (options().schedule.landing == Landing::eager) let_schedule_run();
+  return operation;
+}
+
+OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationPointer> after) {
+  auto operation = std::make_shared<Operation>();
+  static_cast<Work&>(*operation) = std::move(work);
+  operation->id = ++last_id_;
+  operation->device = lane.device;
+  operation->lane = lane.number;
+  operation->stream = lane.name;
+  operation->clock = host_;
+  operation->starts_after = host_after_;
+  operation->not_before_us = host_us_;
+  for (OperationPointer& before : after) {
+    operation->clock.join(before->clock);
+    operation->starts_after.push_back(before->end);
+    if (!before->done) operation->after.push_back(std::move(before));
+  }
+  operation->clock.raise(lane.number, ++ticks_[lane.number]);
+  lane.last = operation;
+  pending_[operation->id] = operation;
+  untimed_.push_back(operation);
+  if (operation->enqueued) operation->enqueued(*operation);
+  return operation;
+}
+
+// --- running ----------------------------------------------------------------------------------------------
+
+bool StreamEngine::can_run(const Operation& operation) const {
+  const auto is_done = [](const OperationPointer& before) { return before->done; };
+  if (!std::all_of(operation.after.begin(), operation.after.end(), is_done)) return false;
+  if (!operation.collective || operation.collective->has_run) return true;
+  const StreamCollective& collective = *operation.collective;
+  for (unsigned rank = 0; rank < collective.ranks; ++rank) {
+    if (!collective.called[rank]) return false;
+    const OperationPointer member = collective.members[rank].lock();
+    if (member && !std::all_of(member->after.begin(), member->after.end(), is_done)) return false;
+  }
+  return true;
+}
+
+void StreamEngine::let_schedule_run() {
+  const Landing landing = options().schedule.landing;
+  if (running_ || pending_.empty() || landing == Landing::late) return;
+  const auto next_of = [&]() -> OperationPointer {
+    std::vector<OperationPointer> ready;
+    for (const auto& [id, operation] : pending_) {
+      if (!can_run(*operation)) continue;
+      ready.push_back(operation);
+      if (landing == Landing::eager) break;
+    }
+    if (ready.empty()) return nullptr;
+    return ready[landing == Landing::eager ? 0 : random_.below(ready.size())];
+  };
+  uint64_t steps = landing == Landing::eager ? UINT64_MAX : random_.below(4);
+  while (steps--) {
+    const OperationPointer next = next_of();
+    if (!next) return;
+    run(next);
+  }
+}
+
+void StreamEngine::note_touches(const OperationPointer& operation) {
+  const bool check_order = is_checking();
+  for (const Touch& touch : operation->touches) memory.touch(operation, touch, check_order);
+}
+
+void StreamEngine::perform(const OperationPointer& operation) {
+  GlobalAccesses accesses;
+  const bool is_kernel = std::string(operation->kind) == "kernel";
+  // Looking costs time, and with the legacy stream alone everything is in order.
+  if (is_kernel && is_checking()) accesses_of_running_kernel = &accesses;
+  try {
+    if (operation->collective) {
+      if (!std::exchange(operation->collective->has_run, true)) operation->collective->run();
+    } else if (operation->is_host_function) {
+      const InsideHostFunction inside(*operation);
+      ++host_functions_run_;
+      operation->run(*operation);
+    } else if (operation->run) {
+      operation->run(*operation);
+    }
+  } catch (const Failure&) {
+    accesses_of_running_kernel = nullptr;
+    throw;
+  } catch (const std::exception& error) {
+    accesses_of_running_kernel = nullptr;
+    fail("an exception left " + operation->describe() + ": " + error.what());
+  }
+  accesses_of_running_kernel = nullptr;
+  for (const Ranges::Range& range : accesses.reads.merged()) {
+    operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
+  }
+  for (const Ranges::Range& range : accesses.writes.merged()) {
+    operation->touches.push_back(
+        {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, true});
+  }
+}
+
+void StreamEngine::run(const OperationPointer& operation) {
+  running_ = operation;
+  try {
+    const bool is_kernel = std::string(operation->kind) == "kernel";
+    if (!is_kernel) note_touches(operation);
+    perform(operation);
+    if (is_kernel) note_touches(operation);
+  } catch (...) {
+    running_ = nullptr;
+    throw;
+  }
+  running_ = nullptr;
+  operation->done = true;
+  operation->after.clear();
+  operation->run = nullptr;
+  operation->touches.clear();
+  pending_.erase(operation->id);
+  if (memory.records() > prune_at_) prune();
+}
+
+std::set<uint64_t> StreamEngine::needed_by(const OperationPointer& wanted) const {
+  std::set<uint64_t> needed;
+  std::vector<OperationPointer> open{wanted};
+  while (!open.empty()) {
+    const OperationPointer operation = std::move(open.back());
+    open.pop_back();
+    if (operation->done || !needed.insert(operation->id).second) continue;
+    open.insert(open.end(), operation->after.begin(), operation->after.end());
+    if (!operation->collective) continue;
+    const StreamCollective& collective = *operation->collective;
+    for (unsigned rank = 0; rank < collective.ranks; ++rank) {
+      if (!collective.called[rank]) {
+        fail("the host waits for " + operation->describe() + " of " + std::to_string(collective.ranks) +
+             " ranks, but rank " + std::to_string(rank) + " has not called it");
+      }
+      if (OperationPointer member = collective.members[rank].lock()) open.push_back(std::move(member));
+    }
+  }
+  return needed;
+}
+
+/// Of those that can run next: where landing is late the one that was enqueued last, so that what is not in
+/// order comes in the wrong order.
+void StreamEngine::run_all_of(const std::set<uint64_t>& ids) {
+  std::map<uint64_t, size_t> unmet;
+  std::map<uint64_t, std::vector<uint64_t>> successors;
+  std::set<uint64_t> ready;
+  for (uint64_t id : ids) {
+    size_t count = 0;
+    for (const OperationPointer& before : pending_.at(id)->after) {
+      if (before->done) continue;
+      successors[before->id].push_back(id);
+      ++count;
+    }
+    unmet[id] = count;
+    if (!count) ready.insert(id);
+  }
+  const bool latest_first = options().schedule.landing == Landing::late;
+  const auto take_next = [&]() -> OperationPointer {
+    const auto can_begin = [&](uint64_t id) { return can_run(*pending_.at(id)); };
+    const auto last = std::find_if(ready.rbegin(), ready.rend(), can_begin);
+    if (last == ready.rend()) return nullptr;
+    const uint64_t id = latest_first ? *last : *std::find_if(ready.begin(), ready.end(), can_begin);
+    ready.erase(id);
+    return pending_.at(id);
+  };
+  for (size_t left = ids.size(); left; --left) {
+    const OperationPointer next = take_next();
+    if (!next) {
+      fail(pending_.at(*ready.begin())->describe() +
+           " never begins: operations that begin together wait for each other; " + describe_queues());
+    }
+    run(next);
+    for (uint64_t id : successors[next->id]) {
+      if (!--unmet[id]) ready.insert(id);
+    }
+  }
+}
+
+void StreamEngine::run_until_done(const OperationPointer& operation) {
+  if (!operation->done) run_all_of(needed_by(operation));
+}
+
+void StreamEngine::run_one_of_those_needed_by(const OperationPointer& operation) {
+  for (uint64_t id : needed_by(operation)) {
+    const OperationPointer next = pending_.at(id);
+    if (!can_run(*next)) continue;
+    run(next);
+    return;
+  }
+}
+
+void StreamEngine::run_everything() {
+  while (!pending_.empty()) run_until_done(pending_.rbegin()->second);
+}
+
+void StreamEngine::run_next_host_function(const std::string& signal) {
+  for (const auto& [id, operation] : pending_) {
+    if (!operation->is_host_function) continue;
+    run_until_done(OperationPointer(operation));
+    return;
+  }
+  fail("the host waits for " + signal + "; no queued host function will change it; " + describe_queues());
+}
+
+void StreamEngine::abandon() {
+  for (auto& [id, operation] : pending_) {
+    operation->done = true;
+    operation->after.clear();
+    operation->engine = Engine::none;
+    operation->us = 0;
+    operation->is_on_timeline = false;
+    if (operation->gives_back && operation->run) operation->run(*operation);
+    operation->run = nullptr;
+  }
+  pending_.clear();
+  for (unsigned lane = 0; lane < ticks_.size(); ++lane) host_.raise(lane, ticks_[lane]);
+  memory.forget_history();
+  advance_time();
+}
+
+// --- what the host knows ----------------------------------------------------------------------------------
+
+void StreamEngine::host_learns(const OrderClock& clock, const std::vector<std::shared_ptr<TimePoint>>& ends) {
+  host_.join(clock);
+  host_after_.insert(host_after_.end(), ends.begin(), ends.end());
+  advance_time();
+  std::erase_if(host_after_, [&](const std::shared_ptr<TimePoint>& point) {
+    if (point->is_known) host_us_ = std::max(host_us_, point->us);
+    return point->is_known;
+  });
+}
+
+void StreamEngine::wait_on_host(const OperationPointer& operation) {
+  run_until_done(operation);
+  host_learns(operation->clock, {operation->end});
+}
+
+void StreamEngine::wait_on_host_for_device(int number) {
+  Device& waited_for = devices_[number];
+  std::vector<OperationPointer> last = std::exchange(waited_for.last_of_destroyed, {});
+  if (waited_for.legacy.last) last.push_back(waited_for.legacy.last);
+  for (const auto& [thread, stream] : waited_for.per_thread) {
+    if (stream.last) last.push_back(stream.last);
+  }
+  for (const CUstream_st* stream : streams_) {
+    if (stream->device == number && stream->last) last.push_back(stream->last);
+  }
+  std::sort(last.begin(), last.end(),
+            [](const OperationPointer& one, const OperationPointer& other) { return one->id < other->id; });
+  for (const OperationPointer& operation : last) wait_on_host(operation);
+}
+
+/// Of the notes on memory only those matter that something queued, or something to come, may be out of order
+/// with.
+void StreamEngine::prune() {
+  OrderClock common = host_;
+  for (const auto& [id, operation] : pending_) common.meet(operation->clock);
+  memory.prune(common, oldest_pending());
+  prune_at_ = std::max<size_t>(256, 2 * memory.records());
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,168 @@
+/// @file
+/// Streams of the CPU device: who waits for whom, what runs when, and what the host knows. Private to the
+/// host's side of the CPU device.
+///
+/// Everything queued is an Operation with the operations that must end before it. The calling thread runs
+/// them, under one lock; which, and when, is the schedule's choice.
+#pragma once
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/cpu_device/base/random.hpp"
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/declarations/host_api.hpp"
+#include "common/cpu_device/streams/memory_table.hpp"
+#include "common/cpu_device/streams/stream_operation.hpp"
+
+namespace cpu_device {
+struct Capture;
+}
+
+struct CUstream_st : cpu_device::Lane {
+  bool is_blocking = true;  ///< ordered with the legacy stream of its device
+  int priority = 0;
+  // While it captures:
+  std::shared_ptr<cpu_device::Capture> capture;
+  std::vector<size_t> capture_front;  ///< nodes that the next one comes after
+  unsigned capture_lane = 0;
+};
+
+struct CUevent_st {
+  int device = 0;
+  bool has_time = true;
+  cpu_device::OperationPointer recorded;
+  std::shared_ptr<cpu_device::Capture> capture;  ///< recorded in a capture, after these nodes
+  std::vector<size_t> capture_front;
+};
+
+namespace cpu_device {
+
+constexpr int kMostDevices = 8;
+
+struct Device {
+  CUstream_st legacy;
+  std::map<std::thread::id, CUstream_st> per_thread;
+  CUmemPoolHandle_st* default_pool = nullptr;
+  size_t used_bytes = 0;            ///< of its memory, with what pools have reserved
+  std::set<int> peers;              ///< whose memory its kernels may touch
+  OperationPointer last_on_legacy;  ///< what blocking streams wait for
+  std::vector<OperationPointer> last_of_destroyed;
+};
+
+class StreamEngine {
+ public:
+  StreamEngine();
+
+  // --- enqueueing
+
+  /// Behind everything in the stream, and what stream 0 orders; a node of the graph where the stream
+  /// captures.
+  /// @return null where it captures
+  OperationPointer enqueue(CUstream_st&, Work, const std::vector<OperationPointer>& after = {});
+  OperationPointer add(Lane&, Work, std::vector<OperationPointer> after);
+  /// What the next operation of the stream will know.
+  OrderClock known_to_next(const CUstream_st&);
+  std::vector<OperationPointer> order_of_next(const CUstream_st&);
+  /// Runs what the schedule wants to run by itself. Called where an API call begins, and behind enqueueing.
+  void let_schedule_run();
+
+  // --- waiting
+
+  /// Runs it, and what it needs.
+  void run_until_done(const OperationPointer&);
+  /// The same, and from now on the host knows it.
+  void wait_on_host(const OperationPointer&);
+  void wait_on_host_for_device(int device);
+  void run_everything();
+  void run_one_of_those_needed_by(const OperationPointer&);
+  void run_next_host_function(const std::string& signal);
+  void host_learns(const OrderClock&, const std::vector<std::shared_ptr<TimePoint>>&);
+  bool host_knows(const Operation& operation) const {
+    return host_[operation.lane] >= operation.clock[operation.lane];
+  }
+  const OrderClock& host() const { return host_; }
+  uint64_t host_functions_run() const { return host_functions_run_; }
+  bool is_pending(uint64_t id) const { return pending_.count(id) != 0; }
+  uint64_t oldest_pending() const { return pending_.empty() ? UINT64_MAX : pending_.begin()->first; }
+  uint64_t last_id() const { return last_id_; }
+  Operation* running() { return running_.get(); }
+  /// After a failure: what is queued will not run, and the host counts as knowing everything.
+  void abandon();
+  void restart_schedule(uint64_t seed) { random_ = Random(seed, 0x73747265616d73); }
+
+  // --- streams and lanes
+
+  CUstream_st* find(cudaStream_t, DefaultStream, int device);
+  CUstream_st* create_stream(int device, bool blocking, int priority);
+  void destroy_stream(CUstream_st*);
+  unsigned take_lane();
+  void give_lane_back(unsigned number) { free_lanes_.push_back(number); }
+  Device& device(int number) { return devices_[number]; }
+  size_t stream_count() const { return streams_.size(); }
+  /// "stream 1: 3 operations are queued, first the upload; ..."
+  std::string describe_queues() const;
+  bool is_checking() const;
+
+  // --- virtual time
+
+  std::vector<StreamSpan> take_spans();
+  /// Of all work so far.
+  double time_us();
+
+  std::recursive_mutex mutex;
+  MemoryTable memory;
+  std::set<CUevent_st*> events;
+  std::set<CUmemPoolHandle_st*> pools;
+  std::set<Capture*> captures;
+  size_t graphs = 0;  ///< graphs and executables of graphs
+  GraphCalls graph_calls;
+
+ private:
+  bool can_run(const Operation&) const;
+  void run(const OperationPointer&);
+  void perform(const OperationPointer&);
+  void note_touches(const OperationPointer&);
+  std::set<uint64_t> needed_by(const OperationPointer&) const;
+  void run_all_of(const std::set<uint64_t>& ids);
+  void prune();
+  void advance_time();
+
+  std::map<uint64_t, OperationPointer> pending_;
+  uint64_t last_id_ = 0, host_functions_run_ = 0;
+  OrderClock host_;
+  OperationPointer running_;
+  Random random_{1, 0x73747265616d73};
+  size_t prune_at_ = 256;
+
+  Device devices_[kMostDevices];
+  std::set<CUstream_st*> streams_;
+  unsigned streams_made_ = 0;
+  std::vector<uint64_t> ticks_;  ///< of each lane, the last
+  std::vector<unsigned> free_lanes_;
+
+  std::deque<OperationPointer> untimed_;
+  double engine_free_us_[kMostDevices][kEngines] = {};
+  double host_us_ = 0, latest_us_ = 0;
+  std::vector<std::shared_ptr<TimePoint>> host_after_;
+  std::vector<StreamSpan> spans_;
+};
+
+StreamEngine& streams();
+/// The device that this host thread has chosen.
+int current_device();
+int device_count();
+/// @throws Failure, with the schedule behind the rule.
+[[noreturn]] void fail(const std::string& rule);
+/// May a kernel on this device touch it?
+bool may_access(int device, const Allocation&);
+/// Memory that pools hold beyond their thresholds is given back where the host waits.
+void release_unused_memory_of_pools();
+/// Makes the operation a node of the graph that the stream captures.
+void capture_work(CUstream_st&, Work);
+
+}  // namespace cpu_device

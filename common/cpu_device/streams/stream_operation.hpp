@@ -1,0 +1,112 @@
+/// @file
+/// What streams queue: operations, the order between them, and the memory that they touch. Private to the
+/// host's side of the CPU device.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/cpu_device/observe/global_accesses.hpp"
+
+namespace cpu_device {
+
+/// How much of what each lane did comes before something: a vector clock over lanes.
+class OrderClock {
+ public:
+  uint64_t operator[](unsigned lane) const { return lane < ticks_.size() ? ticks_[lane] : 0; }
+  void raise(unsigned lane, uint64_t tick);
+  void join(const OrderClock&);
+  /// Keeps of each lane what both know.
+  void meet(const OrderClock&);
+  bool covers(const OrderClock&) const;
+
+ private:
+  std::vector<uint64_t> ticks_;
+};
+
+/// Bytes that an operation reads or writes.
+struct Touch {
+  const std::byte* begin = nullptr;
+  size_t bytes = 0;
+  bool write = false;
+};
+
+enum class Engine : uint8_t { none, upload, download, peer, multiprocessors };
+constexpr unsigned kEngines = 5;
+
+/// A moment of virtual time that is known once everything enqueued before has run.
+struct TimePoint {
+  bool is_known = false;
+  double us = 0;
+};
+
+struct StreamCollective;
+struct Operation;
+
+/// What an operation does, apart from where it stands.
+struct Work {
+  explicit Work(const char* kind = "", std::string name = "") : kind(kind), name(std::move(name)) {}
+
+  const char* kind;  ///< "upload", "kernel", ...: the words of reports and of StreamSpan::kind
+  std::string name;  ///< of a kernel; "4096 bytes"
+  std::function<void(Operation&)> run;
+  std::function<void(const Operation&)> enqueued;  ///< before it can run
+  std::vector<Touch> touches;                      ///< as far as known when it is enqueued
+  Engine engine = Engine::none;
+  double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
+  std::shared_ptr<StreamCollective> collective;
+  bool is_host_function = false;
+  bool is_on_timeline = true;  ///< shown in the trace
+  bool gives_back = false;     ///< memory: done even where work is abandoned
+};
+
+/// Operations on a lane are ordered: a stream, or a branch of a graph.
+struct Lane {
+  int device = 0;
+  unsigned number = 0;  ///< its component in clocks
+  std::string name;     ///< "stream 3"
+  bool is_legacy = false;
+  std::shared_ptr<Operation> last;
+};
+
+struct Operation : Work, std::enable_shared_from_this<Operation> {
+  uint64_t id = 0;  ///< counts in the order of enqueueing, from 1
+  int device = 0;
+  unsigned lane = 0;
+  std::string stream;
+  bool on_legacy_stream = false;
+  bool done = false;
+  std::vector<std::shared_ptr<Operation>> after;  ///< forgotten once it has run
+  OrderClock clock;                               ///< of what comes before it, and of itself
+  std::shared_ptr<TimePoint> end = std::make_shared<TimePoint>();
+  std::vector<std::shared_ptr<TimePoint>> starts_after;
+  double not_before_us = 0;
+
+  bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
+  /// "the upload on stream 1", "kernel gemm on stream 2".
+  std::string describe() const;
+};
+using OperationPointer = std::shared_ptr<Operation>;
+
+/// An operation that begins on several lanes at once.
+struct StreamCollective {
+  unsigned ranks = 0;
+  std::vector<std::weak_ptr<Operation>> members;  ///< by rank; empty where a rank has not called yet
+  std::vector<bool> called;
+  std::function<void()> run;  ///< once for all
+  bool has_run = false;
+};
+
+/// The host function that runs on this OS thread; null if none does.
+const Operation* running_host_function();
+/// While it lives, that is `operation`.
+struct InsideHostFunction {
+  explicit InsideHostFunction(const Operation& operation);
+  ~InsideHostFunction();
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,555 @@
+/// @file
+/// Blocks of a cluster that reach into each other's shared memory: multicasts, arrivals, stores that count
+/// their bytes, mapped addresses, cluster.sync; and every rule of theirs broken once.
+#include <cooperative_groups.h>
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <vector>
+
+#include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cuda/residency.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/device/swizzled_tile.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/tma.cuh"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr int kRows = 16, kColumns = 64;  // of a box
+constexpr int kThreads = 64, kInboxFloats = 4 * kThreads;
+using Tile = ladder::SwizzledTile<kRows, kColumns>;
+constexpr uint32_t kTileBytes = sizeof(Tile), kInboxBytes = kInboxFloats * sizeof(float);
+
+struct Storage {
+  Tile tile;
+  alignas(16) float inbox[kInboxFloats];
+  ptx::Mbarrier full, free, never_initialised;
+};
+
+Shape cluster_of(unsigned blocks) {
+  return {.block = kThreads, .shared_bytes = sizeof(Storage), .grid = blocks, .cluster = blocks};
+}
+
+/// A matrix of one box, and its map.
+struct Box {
+  std::vector<__nv_bfloat16> elements;
+  CUtensorMap map;
+
+  Box() {
+    for (int i = 0; i < kRows * kColumns; ++i) elements.emplace_back(value(i));
+    const cuuint64_t extents[] = {kColumns, kRows}, strides[] = {kColumns * sizeof(__nv_bfloat16)};
+    const cuuint32_t box[] = {kColumns, kRows}, steps[] = {1, 1};
+    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, elements.data(), extents,
+                                   strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  }
+  static float value(int i) { return static_cast<float>(i % 251 + 1); }
+  static bool is_in(const Tile& tile) {
+    for (int i = 0; i < kRows * kColumns; ++i)
+      if (float(tile.at(i / kColumns, i % kColumns)) != value(i)) return false;
+    return true;
+  }
+};
+
+/// Thread 0 of every block prepares its barriers; then the blocks meet.
+Storage& prepare(uint32_t arrivals = 1) {
+  auto& shared = ladder::shared_storage<Storage>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&shared.full, arrivals);
+    ptx::mbarrier_init(&shared.free, arrivals);
+    ptx::mbarrier_name(&shared.full, "full", -1);
+    ptx::mbarrier_name(&shared.free, "free", -1);
+    ptx::fence_mbarrier_init();
+  }
+  ptx::cluster_sync();
+  return shared;
+}
+
+bool is_thread(unsigned block, unsigned thread = 0) {
+  return ptx::cluster_block_rank() == block && threadIdx.x == thread;
+}
+
+/// What two blocks are blamed for of which each thread runs `body` after the barriers are prepared.
+template <class Body>
+std::string blame(const Schedule& schedule, Body&& body, unsigned blocks = 2) {
+  return failure(cluster_of(blocks), schedule, [&] { body(prepare()); });
+}
+
+template <class Body>
+void check_named_always(const std::string& words, Body&& body) {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK_THAT(blame(schedule, body), ContainsSubstring(words));
+  }
+}
+
+/// A fixed schedule shows it, and the race checker names it on all of them.
+template <class Body>
+void check_race(const std::string& shown, const std::string& raced, Body&& body) {
+  std::string texts;
+  for (const Schedule& schedule : fixed_schedules()) texts += blame(schedule, body) + "\n";
+  CHECK_THAT(texts, ContainsSubstring(shown));
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  check_named_always(raced, body);
+}
+
+}  // namespace
+
+// --- multicast --------------------------------------------------------------------------------------------
+
+TEST_CASE("a multicast reaches every block of its mask, and no other") {
+  const CheckRaces checked;
+  const Box box;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    std::atomic<int> received{0}, untouched{0};
+    run(cluster_of(4), schedule, [&] {
+      Storage& shared = prepare();
+      const bool receives = ptx::cluster_block_rank() != 1;
+      if (receives && threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+      if (is_thread(3, 32)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b1101);
+      if (receives) {
+        ptx::mbarrier_wait(&shared.full, 0);
+        if (threadIdx.x == 0) received += Box::is_in(shared.tile);
+      } else if (threadIdx.x == 0) {
+        untouched += std::isnan(float(shared.tile.at(3, 3)));
+      }
+      ptx::cluster_sync();
+    });
+    REQUIRE(received == 3);
+    REQUIRE(untouched == 1);
+  }
+}
+
+TEST_CASE("bytes of a multicast may come before the receiving block expects them") {
+  const CheckRaces checked;
+  const Box box;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    std::atomic<int> received{0};
+    run(cluster_of(2), schedule, [&] {
+      Storage& shared = prepare();
+      if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
+      ptx::cluster_sync();
+      if (threadIdx.x == 0) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+        ptx::mbarrier_wait(&shared.full, 0);
+        received += Box::is_in(shared.tile);
+      }
+      ptx::cluster_sync();
+    });
+    REQUIRE(received == 2);
+  }
+}
+
+TEST_CASE("masks that name no block, or one that does not exist, are named") {
+  const Box box;
+  check_named_always("TMA multicast to no block: the mask is 0", [&](Storage& shared) {
+    if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0);
+  });
+  check_named_always("TMA multicast: there is no block 2 in a cluster of 2 blocks", [&](Storage& shared) {
+    if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b101);
+  });
+}
+
+TEST_CASE("a receiving block's barrier must be initialised and fenced") {
+  const Box box;
+  check_named_always(" of block (1,0,0) was never initialised", [&](Storage& shared) {
+    if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.never_initialised, 0b10);
+  });
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.full, 1);
+      if (is_thread(0)) ptx::fence_mbarrier_init();
+      ptx::cluster_sync();
+      if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
+    });
+    CHECK_THAT(text, ContainsSubstring("no fence.mbarrier_init after the initialisation of mbarrier at"));
+    CHECK_THAT(text, ContainsSubstring(" of block (1,0,0) (initialised at test_cluster.cu:"));
+  }
+}
+
+TEST_CASE("bytes of a multicast that a receiving block does not expect, or expects too few of, are named") {
+  const Box box;
+  for (const uint32_t expected : {0u, kTileBytes / 2}) {
+    check_named_always("full of block (1,0,0)", [&](Storage& shared) {
+      if (is_thread(1)) ptx::mbarrier_arrive_expect_bytes(&shared.full, expected);
+      if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b10);
+      if (is_thread(1)) ptx::mbarrier_wait(&shared.full, 0);
+      ptx::cluster_sync();
+    });
+  }
+}
+
+TEST_CASE("bytes of a multicast that come after their phase has ended are named") {
+  const Box box;
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    const std::string text = blame(schedule, [&](Storage& shared) {
+      if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b10);
+      ptx::cluster_sync();
+      if (is_thread(1)) ptx::mbarrier_arrive(&shared.full);
+      if (is_thread(1)) ptx::mbarrier_wait(&shared.full, 1);
+    });
+    CHECK_THAT(text, ContainsSubstring("TMA multicast: the phase in which it was issued has ended before its "
+                                       "bytes came: too few bytes were expected at full of block (1,0,0)"));
+  }
+}
+
+TEST_CASE("a block that leaves while a multicast is in flight to it is named") {
+  const Box box;
+  check_race("block 1 of the cluster left while this TMA multicast of block 0 was in flight to it",
+             "block 1 of the cluster", [&](Storage& shared) {
+               if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+               if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
+               if (ptx::cluster_block_rank() == 0) ptx::mbarrier_wait(&shared.full, 0);
+             });
+}
+
+// --- arrivals ---------------------------------------------------------------------------------------------
+
+TEST_CASE("arrivals that a cluster.sync follows have taken effect when the blocks leave") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(blame(schedule, [](Storage& shared) {
+              if (threadIdx.x == 0) {
+                ptx::mbarrier_arrive_remote(&shared.free, 0);
+                ptx::mbarrier_arrive_remote(&shared.free, 1);
+              }
+              ptx::cluster_sync();
+            }) == "");
+  }
+}
+
+TEST_CASE("an arrival at a block that does not exist is named") {
+  check_named_always("mbarrier_arrive_remote: there is no block 2 in a cluster of 2 blocks",
+                     [](Storage& shared) {
+                       if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 2);
+                     });
+}
+
+TEST_CASE("arrivals beyond the count of another block's barrier are named") {
+  check_named_always("more arrivals than expected at full of block (1,0,0)", [](Storage& shared) {
+    if (is_thread(1)) ptx::mbarrier_arrive_expect_bytes(&shared.full, 64);
+    ptx::cluster_sync();
+    if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.full, 1);
+    ptx::cluster_sync();
+  });
+}
+
+TEST_CASE("without a cluster.sync after the initialisation another block's barrier may not exist yet") {
+  const auto kernel = [] {
+    auto& shared = ladder::shared_storage<Storage>();
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&shared.free, 1);
+      ptx::fence_mbarrier_init();
+      ptx::mbarrier_arrive_remote(&shared.free, ptx::cluster_block_rank() ^ 1);
+      ptx::mbarrier_wait(&shared.free, 0);
+    }
+    ptx::cluster_sync();
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.order == Order::round_robin) continue;
+    CHECK_THAT(
+        failure(cluster_of(2), schedule, kernel),
+        ContainsSubstring("was never initialised, or was overwritten; a cluster_sync must come between "
+                          "its initialisation and its use by other blocks"));
+  }
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  for (const Schedule& schedule : fixed_schedules()) CHECK(failure(cluster_of(2), schedule, kernel) != "");
+}
+
+TEST_CASE("an arrival at a block that leaves, or has left, is named") {
+  const auto kernel = [](Storage& shared) {
+    if (ptx::cluster_block_rank() == 0) __syncthreads();
+    if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 1);
+  };
+  check_race(
+      "block 1 of the cluster left while this mbarrier_arrive_remote of block 0 was in flight to it: a "
+      "cluster_sync is missing at the end",
+      "block 1 of the cluster", kernel);
+  check_race(
+      "mbarrier_arrive_remote: block 1 of the cluster has left while block 0 still reaches into its "
+      "shared memory; a cluster_sync is missing at the end",
+      "block 1 of the cluster", kernel);
+}
+
+TEST_CASE("a block may leave without a cluster.sync once it has waited for the arrivals that it gets") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(blame(schedule, [](Storage& shared) {
+              if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 1);
+              if (is_thread(1, 40)) ptx::mbarrier_wait(&shared.free, 0);
+            }) == "");
+  }
+}
+
+TEST_CASE("a deadlock names the blocks of those who wait, who arrived and who never did") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(cluster_of(3), schedule, [] {
+      Storage& shared = prepare(/*arrivals=*/3);
+      if (threadIdx.x == 32 && ptx::cluster_block_rank() != 1) ptx::mbarrier_arrive_remote(&shared.free, 2);
+      if (is_thread(2)) ptx::mbarrier_wait(&shared.free, 0);
+    });
+    CHECK_THAT(text, ContainsSubstring("block (2,0,0) warp 0 lane 0 waits at test_cluster.cu:"));
+    CHECK_THAT(text, ContainsSubstring("in mbarrier_wait for free, phase of parity 0"));
+    CHECK_THAT(text, ContainsSubstring("free of block (2,0,0) (initialised at test_cluster.cu:"));
+    CHECK_THAT(text, ContainsSubstring("1 of 3 arrivals missing; arrived: block (0,0,0) warp 1") ||
+                         ContainsSubstring("1 of 3 arrivals missing; arrived: block (2,0,0) warp 1"));
+    CHECK_THAT(text, ContainsSubstring("; no arrival from block (1,0,0)"));
+  }
+}
+
+// --- store_async ------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What a thread sends.
+float4 parcel(unsigned thread) {
+  const auto first = static_cast<float>(4 * thread);
+  return make_float4(first, first + 1, first + 2, first + 3);
+}
+
+}  // namespace
+
+TEST_CASE("places that a store_async cannot reach are named") {
+  check_named_always("store_async: there is no block 7 in a cluster of 2 blocks", [](Storage& shared) {
+    ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 7, parcel(0), &shared.full);
+  });
+  check_named_always("is not aligned to 16 bytes", [](Storage& shared) {
+    auto* to = reinterpret_cast<char*>(shared.inbox) + 8;
+    cpu_device::store_async(to, 1, shared.inbox, &shared.full, Location::current());
+  });
+  check_named_always("store_async reaches over the end of the block's", [](Storage& shared) {
+    auto* to = reinterpret_cast<char*>(&shared + 1) - 8;
+    cpu_device::store_async(to, 1, shared.inbox, &shared.full, Location::current());
+  });
+  check_named_always("store_async: the mbarrier at shared memory +", [](Storage& shared) {
+    ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 1, parcel(0), &shared.never_initialised);
+  });
+}
+
+TEST_CASE("what store_async sends is not there before it lands") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    bool was_nan = false;
+    float found = 0;
+    run(cluster_of(2), schedule, [&] {
+      Storage& shared = prepare();
+      if (is_thread(1)) ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 0, parcel(0), &shared.full);
+      ptx::cluster_sync();  // orders nothing of a store_async
+      if (!is_thread(0)) return;
+      was_nan = std::isnan(shared.inbox[0]);
+      ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+      ptx::mbarrier_wait(&shared.full, 0);
+      found = shared.inbox[0];
+    });
+    CHECK(was_nan);
+    CHECK(found == parcel(0).x);
+  }
+}
+
+TEST_CASE("a block that leaves while a store_async is in flight to it is named") {
+  check_race("block 0 of the cluster left while this store_async of block 1 was in flight to it",
+             "kernel 'test': ", [](Storage& shared) {
+               if (is_thread(0)) ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+               if (is_thread(1))
+                 ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 0, parcel(0), &shared.full);
+             });
+}
+
+// --- mapped addresses -------------------------------------------------------------------------------------
+
+TEST_CASE("blocks load and store through mapped addresses between two cluster.syncs") {
+  const CheckRaces checked;
+  const auto cluster = cooperative_groups::this_cluster();
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    std::atomic<int> right{0};
+    run(cluster_of(4), schedule, [&] {
+      Storage& shared = prepare();
+      const unsigned next = (ptx::cluster_block_rank() + 1) % 4;
+      float* of_next = cluster.map_shared_rank(shared.inbox, static_cast<int>(next));
+      of_next[threadIdx.x] = static_cast<float>(ptx::cluster_block_rank() * 100 + threadIdx.x);
+      ptx::cluster_sync();
+      const unsigned opposite = (ptx::cluster_block_rank() + 2) % 4, writer = (opposite + 3) % 4;
+      const float found = ptx::map_shared(shared.inbox, opposite)[threadIdx.x ^ 1];
+      right += found == static_cast<float>(writer * 100 + (threadIdx.x ^ 1));
+      ptx::cluster_sync();
+    });
+    REQUIRE(right == 4 * kThreads);
+  }
+}
+
+TEST_CASE("a mapped load that no cluster.sync orders after the store is a race") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  check_named_always("race in shared memory of block 1", [](Storage& shared) {
+    if (ptx::cluster_block_rank() == 1) shared.inbox[threadIdx.x] = 1.f;
+    __syncthreads();
+    if (is_thread(0)) shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[5];
+    ptx::cluster_sync();
+  });
+}
+
+TEST_CASE("a block that leaves while another has a pointer to its shared memory is named") {
+  check_race(
+      "block 1 of the cluster left while block 0 may still use the pointer that it has to its shared "
+      "memory: a cluster_sync is missing at the end",
+      "block 1 of the cluster", [](Storage& shared) {
+        if (ptx::cluster_block_rank() != 0) return;
+        const float* of_other = ptx::map_shared(shared.inbox, 1);
+        __syncthreads();
+        shared.inbox[threadIdx.x] = of_other[threadIdx.x];
+      });
+}
+
+TEST_CASE("a pointer may be dropped with an arrival instead of a cluster.sync") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(blame(schedule, [](Storage& shared) {
+              if (is_thread(1)) ptx::mbarrier_wait_cluster(&shared.free, 0);
+              if (!is_thread(0)) return;
+              shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[0];
+              ptx::mbarrier_arrive_remote_release(&shared.free, 1);
+            }) == "");
+  }
+}
+
+TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at the block's scope, is a race") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  for (const bool is_released : {false, true}) {
+    check_named_always("race in shared memory of block 1", [&](Storage& shared) {
+      if (is_thread(0)) {
+        ptx::map_shared(shared.inbox, 1)[0] = 1.f;
+        is_released ? ptx::mbarrier_arrive_remote_release(&shared.free, 1)
+                    : ptx::mbarrier_arrive_remote(&shared.free, 1);
+      }
+      if (is_thread(1)) {
+        is_released ? ptx::mbarrier_wait(&shared.free, 0) : ptx::mbarrier_wait_cluster(&shared.free, 0);
+        shared.inbox[1] = shared.inbox[0];
+      }
+      ptx::cluster_sync();
+    });
+  }
+}
+
+TEST_CASE("an access to a block that has left reads NaN, and is named where accesses are seen") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.order != Order::highest_first) continue;
+    float found = 0;
+    const std::string text = failure(cluster_of(2), schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      shared.inbox[threadIdx.x] = 1.f;
+      const float* of_other = ptx::map_shared(shared.inbox, ptx::cluster_block_rank() ^ 1);
+      ptx::cluster_sync();
+      if (ptx::cluster_block_rank() == 0) __syncthreads();
+      if (is_thread(0)) found = of_other[3];
+    });
+    if (!instrumented()) {
+      CHECK(std::isnan(found));
+      continue;
+    }
+    CHECK_THAT(text,
+               ContainsSubstring("a load from the shared memory of block 1 of the cluster, which has left: "
+                                 "a cluster_sync is missing at the end\n  at "));
+    CHECK_THAT(text, ContainsSubstring("test_cluster.cu:"));
+  }
+}
+
+TEST_CASE("pointers into blocks that do not exist, or do not lie in shared memory, are named") {
+  check_named_always("map_shared: there is no block 2 in a cluster of 2 blocks",
+                     [](Storage& shared) { ptx::map_shared(shared.inbox, 2); });
+  float elsewhere = 0;
+  check_named_always("map_shared: the address is not in the shared memory of the block",
+                     [&](Storage&) { ptx::map_shared(&elsewhere, 1); });
+}
+
+// --- cluster.sync -----------------------------------------------------------------------------------------
+
+TEST_CASE("cluster.sync does not wait for threads that have exited, and may be called from different roles") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    std::atomic<int> arrived{0}, wrong{0};
+    run(cluster_of(2), schedule, [&] {
+      prepare();
+      if (threadIdx.x % 4 == 3) return;
+      ++arrived;
+      if (threadIdx.x < 32) {
+        ptx::cluster_sync();
+      } else if (threadIdx.x == 32) {
+        cooperative_groups::this_cluster().sync();
+      } else {
+        ptx::cluster_sync();
+      }
+      if (arrived != 2 * kThreads * 3 / 4) ++wrong;
+    });
+    REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("threads that never come to a cluster.sync are named with their block") {
+  check_named_always("cluster.sync: 127 of 128 threads arrived", [](Storage& shared) {
+    is_thread(1, 37) ? ptx::mbarrier_wait(&shared.free, 0) : ptx::cluster_sync();
+  });
+  check_named_always(
+      "never arrived at the cluster.sync, of block (1,0,0): warp 1 (1 threads)",
+      [](Storage& shared) { is_thread(1, 37) ? ptx::mbarrier_wait(&shared.free, 0) : ptx::cluster_sync(); });
+}
+
+// --- figures ----------------------------------------------------------------------------------------------
+
+TEST_CASE("a multicast reads global memory once, and what comes from other blocks is counted") {
+  const Box box;
+  Options options;
+  options.count = instrumented();
+  set_options(options);
+  launch({"test", 2, kThreads, 2, sizeof(Storage)}, [&] {
+    Storage& shared = prepare();
+    if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+    if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
+    ptx::mbarrier_wait(&shared.full, 0);
+    if (ptx::cluster_block_rank() == 1) {
+      ptx::store_async(reinterpret_cast<float4*>(&shared.inbox[4 * threadIdx.x]), 0, parcel(threadIdx.x),
+                       &shared.free);
+    } else {
+      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.free, kInboxBytes);
+      ptx::mbarrier_wait(&shared.free, 0);
+      ptx::map_shared(shared.inbox, 1)[threadIdx.x] = 1.f;
+    }
+    ptx::cluster_sync();
+  });
+  const Counters& counted = last_launch();
+  const uint32_t stored = instrumented() ? kThreads * sizeof(float) : 0;
+  CHECK(counted.async_copies == 1 + kThreads);
+  CHECK(counted.global_bytes_read == kTileBytes);
+  CHECK(counted.shared_bytes_written == 2 * kTileBytes + kInboxBytes + stored);
+  CHECK(counted.cluster_bytes == kTileBytes + kInboxBytes + stored);
+}
+
+TEST_CASE("a GPU full of clusters is small, so that persistent kernels take several tiles") {
+  void (*const kernel)(int) = nullptr;
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 1) == ladder::kResidentBlocks);
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 2) == ladder::kResidentBlocks / 2);
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 16) == 1);
+}

@@ -1,0 +1,684 @@
+/// @file
+/// The race checker: first alone, told step by step what threads do, then under real kernels.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/observe/races.hpp"
+#include "common/cuda/launch.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/fence.cuh"
+#include "common/ptx/wgmma.cuh"
+
+using Catch::Matchers::ContainsSubstring;
+using cpu_device::AsyncOperation;
+using cpu_device::Proxy;
+using cpu_device::RaceChecker;
+using cpu_device::SyncObject;
+using Queue = cpu_device::RaceChecker::Queue;
+
+namespace {
+
+/// A checker for one block of 256 threads with 1 KiB of shared memory, that remembers what it reports.
+struct Scene {
+  std::vector<std::string> reports;
+  RaceChecker races{[this](const std::string& text) { reports.push_back(text); }};
+
+  Scene() { races.begin(1, 256, 1024); }
+  void write(unsigned thread, size_t offset, size_t bytes = 2) {
+    races.access(thread, 0, offset, bytes, true, "store", races.site("kernel.cuh", 10));
+  }
+  void read(unsigned thread, size_t offset, size_t bytes = 2) {
+    races.access(thread, 0, offset, bytes, false, "load", races.site("kernel.cuh", 20));
+  }
+  void block_barrier() { races.barrier_range(0, 256); }
+  AsyncOperation tma(unsigned thread) {
+    AsyncOperation op;
+    races.issue(op, thread, Queue::none, Proxy::async, "TMA", races.site("kernel.cuh", 30));
+    return op;
+  }
+  AsyncOperation wgmma() {
+    AsyncOperation op;
+    for (unsigned t = 128; t < 256; ++t) {
+      races.issue(op, t, Queue::warpgroup, Proxy::async, "wgmma", races.site("kernel.cuh", 40));
+    }
+    return op;
+  }
+  bool silent() const { return reports.empty(); }
+};
+
+}  // namespace
+
+// --- plain accesses ------------------------------------------------------------------------------------
+
+TEST_CASE("a read after a write races without a barrier and does not with one") {
+  Scene without, with;
+  without.write(0, 100);
+  without.read(1, 100);
+  REQUIRE(without.reports.size() == 1);
+  CHECK_THAT(without.reports[0], ContainsSubstring("at byte 100"));
+  CHECK_THAT(without.reports[0], ContainsSubstring("kernel.cuh:10"));
+  CHECK_THAT(without.reports[0], ContainsSubstring("kernel.cuh:20"));
+  CHECK_THAT(without.reports[0], ContainsSubstring("warp 0 lane 1"));
+
+  with.write(0, 100);
+  with.block_barrier();
+  with.read(1, 100);
+  CHECK(with.silent());
+}
+
+TEST_CASE("two writes race, a thread with itself does not") {
+  Scene scene;
+  scene.write(5, 0);
+  scene.write(5, 0);
+  scene.read(5, 0);
+  CHECK(scene.silent());
+  scene.write(6, 0);
+  REQUIRE_FALSE(scene.silent());
+  CHECK_THAT(scene.reports[0], ContainsSubstring("two writes"));
+}
+
+TEST_CASE("overwriting what others may still read is a race, whichever of many readers it is") {
+  for (const unsigned late_reader : {0u, 31u, 32u, 255u}) {
+    CAPTURE(late_reader);
+    Scene scene;
+    scene.write(7, 64);
+    scene.block_barrier();
+    for (unsigned t = 0; t < 256; ++t) scene.read(t, 64);
+    std::vector<unsigned> others;
+    for (unsigned t = 0; t < 256; ++t) {
+      if (t != late_reader) others.push_back(t);
+    }
+    scene.races.barrier(others.data(), 255);
+    scene.write(late_reader == 7 ? 8 : 7, 64);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0], ContainsSubstring("overwritten"));
+    CHECK_THAT(scene.reports[0], ContainsSubstring("warp " + std::to_string(late_reader / 32) + " lane " +
+                                                   std::to_string(late_reader % 32) + " at"));
+  }
+}
+
+TEST_CASE("only the first race of a cluster is reported") {
+  Scene scene;
+  scene.write(0, 0);
+  scene.write(1, 0);
+  scene.write(2, 0);
+  CHECK(scene.reports.size() == 1);
+  scene.races.begin(1, 256, 1024);
+  scene.write(3, 0);
+  CHECK(scene.reports.size() == 1);
+  scene.write(4, 0);
+  CHECK(scene.reports.size() == 2);
+}
+
+TEST_CASE("neighbouring bytes do not race") {
+  Scene scene;
+  for (unsigned t = 0; t < 256; ++t) scene.write(t, t, 1);
+  for (unsigned t = 0; t < 256; ++t) scene.read(t, t, 1);
+  CHECK(scene.silent());
+}
+
+TEST_CASE("a wide access races with a narrow one inside of it") {
+  Scene scene;
+  scene.write(0, 30, 2);
+  scene.read(1, 16, 16);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring("at byte 30"));
+}
+
+TEST_CASE("accesses beyond shared memory are left to others") {
+  Scene scene;
+  scene.write(0, 1020, 16);
+  scene.write(1, 2000, 16);
+  CHECK(scene.silent());
+}
+
+TEST_CASE("release and acquire order, and chain over a third thread") {
+  Scene scene;
+  SyncObject first, second;
+  scene.write(0, 0);
+  scene.races.release(0, first);
+  scene.races.acquire(1, first);
+  scene.races.release(1, second);
+  scene.races.acquire(2, second);
+  scene.read(2, 0);
+  CHECK(scene.silent());
+  scene.write(0, 0);  // after its release: nobody knows of this one
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("what a thread does after its release is not covered by it") {
+  Scene scene;
+  SyncObject sync;
+  scene.races.release(0, sync);
+  scene.write(0, 0);
+  scene.races.acquire(1, sync);
+  scene.read(1, 0);
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("a barrier of one warp does not order the other warps") {
+  Scene scene;
+  scene.write(0, 0);
+  scene.races.barrier_range(0, 32);
+  scene.read(31, 0);
+  CHECK(scene.silent());
+  scene.read(32, 0);
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("blocks of a cluster have shared memories of their own") {
+  std::vector<std::string> reports;
+  RaceChecker races([&](const std::string& text) { reports.push_back(text); });
+  races.begin(2, 32, 64);
+  const auto site = races.site("kernel.cuh", 1);
+  races.access(0, 0, 0, 4, true, "store", site);
+  races.access(32, 1, 0, 4, true, "store", site);
+  CHECK(reports.empty());
+  races.access(33, 0, 0, 4, true, "store", site);  // distributed shared memory
+  REQUIRE(reports.size() == 1);
+  CHECK_THAT(reports[0], ContainsSubstring("block 1 warp 0 lane 1"));
+}
+
+TEST_CASE("an arrival that takes effect later carries what its thread knew when it arrived") {
+  for (const bool reads_what_came_before : {true, false}) {
+    Scene scene;
+    SyncObject arrival, barrier;
+    scene.write(0, 100);
+    scene.races.release(0, arrival);
+    scene.write(0, 200);
+    scene.races.pass_on(arrival, barrier);
+    scene.races.acquire(1, barrier);
+    scene.read(1, reads_what_came_before ? 100 : 200);
+    CHECK(scene.silent() == reads_what_came_before);
+  }
+}
+
+TEST_CASE("a relaxed arrival orders operations that were waited for, and no accesses of threads") {
+  for (const bool was_read_by_operation : {true, false}) {
+    Scene scene;
+    AsyncOperation read = scene.wgmma();
+    scene.races.access(read, 0, 0, 64, false);
+    scene.races.acquire(130, read);
+    if (!was_read_by_operation) scene.read(130, 32);
+    SyncObject barrier;
+    scene.races.release_operations(130, barrier);
+    scene.races.acquire(0, barrier);
+    scene.races.access(scene.tma(0), 0, 0, 64, true);
+    CHECK(scene.silent() == was_read_by_operation);
+  }
+}
+
+TEST_CASE("who relies on a write must be ordered after it, and leaves no trace") {
+  Scene unordered, ordered;
+  const auto rely_on = [](Scene& scene) {
+    scene.races.rely_on(1, 0, 100, 2, "TMA multicast", scene.races.site("kernel.cuh", 50));
+  };
+  unordered.write(0, 100);
+  rely_on(unordered);
+  CHECK_FALSE(unordered.silent());
+  ordered.write(0, 100);
+  ordered.block_barrier();
+  rely_on(ordered);
+  ordered.write(0, 100);
+  CHECK(ordered.silent());
+}
+
+TEST_CASE("a block may leave when it knows of all accesses from other blocks, and of its own it need not") {
+  for (const bool is_ordered : {true, false}) {
+    std::vector<std::string> reports;
+    RaceChecker races([&](const std::string& text) { reports.push_back(text); });
+    races.begin(2, 32, 64);
+    races.access(5, 0, 0, 4, false, "load", races.site("kernel.cuh", 1));
+    races.access(33, 0, 8, 4, false, "load", races.site("kernel.cuh", 2));
+    SyncObject barrier;
+    races.release(33, barrier);
+    if (is_ordered) races.acquire(7, barrier);
+    races.leave(0);
+    CHECK(reports.empty() == is_ordered);
+    if (is_ordered) continue;
+    CHECK_THAT(reports[0],
+               ContainsSubstring("block 0 of the cluster leaves while its shared memory (byte 8)"));
+    CHECK_THAT(reports[0], ContainsSubstring("  load (a read) by block 1 warp 0 lane 1 at kernel.cuh:2"));
+  }
+}
+
+// --- asynchronous operations and proxies ---------------------------------------------------------------
+
+TEST_CASE("cp.async must be waited for, by the issuer and then by a barrier") {
+  const auto run = [](bool wait, bool barrier) {
+    Scene scene;
+    AsyncOperation op;
+    scene.races.issue(op, 3, Queue::thread, Proxy::generic, "cp.async", scene.races.site("kernel.cuh", 1));
+    scene.races.access(op, 0, 0, 16, true);
+    if (wait) scene.races.acquire(3, op);
+    if (barrier) scene.block_barrier();
+    scene.read(200, 8);
+    return scene.silent();
+  };
+  CHECK(run(true, true));
+  CHECK_FALSE(run(false, true));
+  CHECK_FALSE(run(true, false));
+}
+
+TEST_CASE("a wait for an earlier group of cp.async does not cover a later one") {
+  Scene scene;
+  AsyncOperation first, second;
+  const auto site = scene.races.site("kernel.cuh", 1);
+  scene.races.issue(first, 0, Queue::thread, Proxy::generic, "cp.async", site);
+  scene.races.issue(second, 0, Queue::thread, Proxy::generic, "cp.async", site);
+  scene.races.access(first, 0, 0, 16, true);
+  scene.races.access(second, 0, 16, 16, true);
+  scene.races.acquire(0, first);
+  scene.read(0, 0);
+  CHECK(scene.silent());
+  scene.read(0, 16);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring("cp.async (a write) issued by block 0 warp 0 lane 0"));
+}
+
+TEST_CASE("a completion on a barrier tells of the operation, not of what its issuer did besides") {
+  Scene scene;
+  SyncObject full;
+  AsyncOperation load = scene.tma(0);
+  scene.write(0, 512);
+  scene.races.access(load, 0, 0, 64, true);
+  scene.races.complete(load, full);
+  scene.races.acquire(40, full);
+  scene.read(40, 0, 64);
+  CHECK(scene.silent());
+  scene.read(40, 512);
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("an asynchronous operation knows nothing that its issuer does later") {
+  Scene scene;
+  AsyncOperation store = scene.tma(0);
+  scene.write(0, 0);
+  scene.races.fence_proxy_async(0);
+  scene.races.access(store, 0, 0, 16, false);
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("a slot must not be filled again before its readers have released it") {
+  const auto run = [](bool release) {
+    Scene scene;
+    SyncObject full, empty;
+    AsyncOperation load = scene.tma(0);
+    scene.races.access(load, 0, 0, 64, true);
+    scene.races.complete(load, full);
+    for (unsigned t = 128; t < 256; ++t) {
+      scene.races.acquire(t, full);
+      scene.read(t, t % 64);
+      if (release || t != 200) scene.races.release(t, empty);
+    }
+    scene.races.acquire(0, empty);
+    AsyncOperation again = scene.tma(0);
+    scene.races.access(again, 0, 0, 64, true);
+    return scene.silent();
+  };
+  CHECK(run(true));
+  CHECK_FALSE(run(false));
+}
+
+TEST_CASE("an ordinary write needs fence.proxy.async by anybody on the way to the async proxy") {
+  enum class Fence { none, by_writer, by_reader, by_go_between, by_writer_too_late, by_stranger };
+  const auto run = [](Fence fence) {
+    Scene scene;
+    SyncObject to_middle, to_reader;
+    scene.write(0, 0, 64);
+    if (fence == Fence::by_writer) scene.races.fence_proxy_async(0);
+    scene.races.release(0, to_middle);
+    if (fence == Fence::by_writer_too_late) scene.races.fence_proxy_async(0);
+    scene.races.acquire(1, to_middle);
+    if (fence == Fence::by_go_between) scene.races.fence_proxy_async(1);
+    if (fence == Fence::by_stranger) scene.races.fence_proxy_async(2);
+    scene.races.release(1, to_reader);
+    scene.races.acquire(3, to_reader);
+    if (fence == Fence::by_reader) scene.races.fence_proxy_async(3);
+    AsyncOperation store = scene.tma(3);
+    scene.races.access(store, 0, 0, 64, false);
+    if (!scene.silent()) CHECK_THAT(scene.reports[0], ContainsSubstring("fence.proxy.async"));
+    return scene.silent();
+  };
+  CHECK(run(Fence::by_writer));
+  CHECK(run(Fence::by_go_between));
+  CHECK(run(Fence::by_reader));
+  CHECK_FALSE(run(Fence::none));
+  CHECK_FALSE(run(Fence::by_writer_too_late));
+  CHECK_FALSE(run(Fence::by_stranger));
+}
+
+TEST_CASE("the issuer's own writes need the fence, too") {
+  Scene scene;
+  scene.write(0, 0);
+  const AsyncOperation store = scene.tma(0);
+  scene.races.access(store, 0, 0, 2, false);
+  CHECK_FALSE(scene.silent());
+}
+
+TEST_CASE("an ordinary write after an asynchronous read needs no fence, only the wait") {
+  const auto run = [](bool wait) {
+    Scene scene;
+    const AsyncOperation store = scene.tma(0);
+    scene.races.access(store, 0, 0, 64, false);
+    if (wait) scene.races.acquire(0, store);
+    scene.write(0, 0);
+    return scene.silent();
+  };
+  CHECK(run(true));
+  CHECK_FALSE(run(false));
+}
+
+TEST_CASE("what TMA wrote needs no fence before wgmma") {
+  Scene scene;
+  SyncObject full;
+  const AsyncOperation load = scene.tma(0);
+  scene.races.access(load, 0, 0, 64, true);
+  scene.races.complete(load, full);
+  for (unsigned t = 128; t < 256; ++t) scene.races.acquire(t, full);
+  scene.races.access(scene.wgmma(), 0, 0, 64, false);
+  CHECK(scene.silent());
+}
+
+TEST_CASE("wgmma may rely on nothing but what all 128 threads know") {
+  for (const unsigned ignorant : {0u, 128u, 129u, 160u, 255u}) {  // 0: all of them know
+    CAPTURE(ignorant);
+    Scene scene;
+    SyncObject full;
+    scene.write(0, 0, 64);
+    scene.races.fence_proxy_async(0);
+    scene.races.release(0, full);
+    for (unsigned t = 128; t < 256; ++t) {
+      if (t != ignorant) scene.races.acquire(t, full);
+    }
+    scene.races.access(scene.wgmma(), 0, 0, 64, false);
+    CHECK(scene.silent() == (ignorant == 0));
+  }
+}
+
+TEST_CASE("wgmma needs all threads of its warpgroup to know of each other's writes") {
+  const auto run = [](bool barrier) {
+    Scene scene;
+    for (unsigned t = 128; t < 256; ++t) {
+      scene.write(t, 2 * t);
+      scene.races.fence_proxy_async(t);
+    }
+    if (barrier) scene.races.barrier_range(128, 128);
+    scene.races.access(scene.wgmma(), 0, 256, 256, false);
+    return scene.silent();
+  };
+  CHECK(run(true));
+  CHECK_FALSE(run(false));
+}
+
+TEST_CASE("wgmma on what one of its own threads wrote needs all others to know of it") {
+  for (const unsigned writer : {128u, 129u, 200u, 255u}) {
+    for (const unsigned knowing : {127u, 126u, 1u}) {  // of the 127 others, in the order of their numbers
+      CAPTURE(writer, knowing);
+      Scene scene;
+      SyncObject sync;
+      scene.write(writer, 0, 64);
+      scene.races.fence_proxy_async(writer);
+      scene.races.release(writer, sync);
+      unsigned told = 0;
+      for (unsigned t = 128; t < 256; ++t) {
+        if (t != writer && told++ < knowing) scene.races.acquire(t, sync);
+      }
+      scene.races.access(scene.wgmma(), 0, 0, 64, false);
+      CHECK(scene.silent() == (knowing == 127));
+    }
+  }
+}
+
+TEST_CASE("a warpgroup whose warps fence after the barrier one by one is accepted") {
+  Scene scene;
+  scene.write(0, 0, 64);
+  scene.block_barrier();
+  for (unsigned t = 128; t < 256; ++t) scene.races.fence_proxy_async(t);
+  for (unsigned warp = 4; warp < 8; ++warp) scene.races.barrier_range(warp * 32, 32);
+  scene.races.access(scene.wgmma(), 0, 0, 64, false);
+  CHECK(scene.silent());
+}
+
+TEST_CASE("the completion of wgmma, seen by one warp, covers the reads of all four") {
+  const auto run = [](bool wait) {
+    Scene scene;
+    SyncObject empty;
+    const AsyncOperation mma = scene.wgmma();
+    scene.races.access(mma, 0, 0, 64, false);
+    if (wait) scene.races.acquire(128, mma);
+    scene.races.release(128, empty);
+    scene.races.acquire(0, empty);
+    const AsyncOperation load = scene.tma(0);
+    scene.races.access(load, 0, 0, 64, true);
+    return scene.silent();
+  };
+  CHECK(run(true));
+  CHECK_FALSE(run(false));
+}
+
+TEST_CASE("clocks and operations may outlive the checker") {
+  SyncObject sync;
+  AsyncOperation op;
+  {
+    Scene scene;
+    scene.races.release(0, sync);
+    scene.races.issue(op, 1, Queue::none, Proxy::async, "TMA", 0);
+    scene.races.fence_proxy_async(0);
+    scene.races.release(0, sync);
+    scene.block_barrier();
+    scene.races.release(0, sync);
+  }
+  sync.clear();
+  CHECK(op.started());
+}
+
+// --- kernels -------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr int kThreads = 256;
+
+struct Exchange {
+  int values[kThreads];
+};
+
+/// Every thread writes a value and reads its neighbour's; `kBarrier` says with what in between.
+enum class Between { nothing, syncthreads, syncwarp, shuffle };
+
+template <Between kBetween>
+__global__ void exchange(int* out, int rounds) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  const int t = static_cast<int>(threadIdx.x);
+  int sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i) __syncthreads();
+    smem.values[t] = t + i;  // the store
+    if (kBetween == Between::syncthreads) __syncthreads();
+    if (kBetween == Between::syncwarp) __syncwarp();
+    if (kBetween == Between::shuffle) sum += __shfl_sync(0xffffffff, 0, 0);
+    sum += smem.values[(t & ~31) + (t + 1) % 32];  // the load
+  }
+  out[t] = sum;
+}
+
+/// Every second round a slot is overwritten; without the second barrier others may still read it.
+template <bool kSecondBarrier>
+__global__ void turns(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  const int t = static_cast<int>(threadIdx.x);
+  int sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    smem.values[t] = t + i;  // overwrites
+    __syncthreads();
+    sum += smem.values[kThreads - 1 - t];  // still reads
+    if (kSecondBarrier) __syncthreads();
+  }
+  out[t] = sum;
+}
+
+__global__ void all_write_one(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  smem.values[0] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = smem.values[0];
+}
+
+/// The text of the failure; empty if the kernel is right.
+template <class... Params, class... Args>
+std::string failure_of(const cpu_device::Schedule& schedule, unsigned threads, size_t shared_bytes,
+                       void (*kernel)(Params...), Args... args) {
+  cpu_device::Options options;
+  options.schedule = schedule;
+  options.check_races = true;
+  cpu_device::set_options(options);
+  try {
+    ladder::launch(kernel, {"test kernel", dim3(2), dim3(threads), shared_bytes}, args...);
+  } catch (const cpu_device::Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+/// The same for kernels that use Exchange.
+template <class... Params, class... Args>
+std::string failure_of(const cpu_device::Schedule& schedule, void (*kernel)(Params...), Args... args) {
+  return failure_of(schedule, kThreads, sizeof(Exchange), kernel, args...);
+}
+
+std::vector<cpu_device::Schedule> fixed_and_random_schedules() {
+  std::vector<cpu_device::Schedule> schedules = cpu_device::fixed_schedules();
+  for (uint64_t seed = 1; seed <= 100; ++seed) schedules.push_back(cpu_device::Schedule::random(seed));
+  return schedules;
+}
+
+/// "test_races.cu:<line of this file that ends with the comment `mark`>".
+std::string place_of(const std::string& mark) {
+  std::ifstream source(__FILE__);
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    const std::string comment = "// " + mark;
+    if (line.size() > comment.size() && line.substr(line.size() - comment.size()) == comment) {
+      return "test_races.cu:" + std::to_string(number);
+    }
+  }
+  return "no line is marked with: " + mark;
+}
+
+// --- a kernel with wgmma -------------------------------------------------------------------------------
+
+struct WgmmaOperands {
+  alignas(1024) uint16_t a[64 * 64];
+  alignas(1024) uint16_t b[64 * 64];
+};
+
+/// Who executes fence.proxy.async between the stores and the wgmma that reads them.
+enum class Fence { none, before_barrier, after_barrier };
+
+template <Fence kFence, bool kWait>
+__global__ void multiply_zeros(float* out) {
+  auto& smem = ladder::shared_storage<WgmmaOperands>();
+  const int t = static_cast<int>(threadIdx.x);
+  float d[32] = {};
+  for (int round = 0; round < 2; ++round) {
+    for (int i = t; i < 64 * 64; i += 128) smem.a[i] = smem.b[i] = 0;  // fills the operands
+    if (kFence == Fence::before_barrier) ptx::fence_proxy_async();
+    __syncthreads();
+    if (kFence == Fence::after_barrier) ptx::fence_proxy_async();
+    ptx::wgmma_fence();
+    const uint64_t a = ptx::matrix_descriptor(smem.a, 16, 1024);
+    const uint64_t b = ptx::matrix_descriptor(smem.b, 8192, 1024);
+    ptx::wgmma_m64n64k16<true>(d, a, b);  // multiplies
+    ptx::wgmma_commit_group();
+    if (kWait) ptx::wgmma_wait_group<0>();
+    __syncthreads();
+  }
+  ptx::wgmma_wait_group<0>();
+  out[t] = d[0];
+}
+
+}  // namespace
+
+TEST_CASE("a missing __syncthreads is reported with the lines of both sides on every schedule") {
+  std::vector<int> out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report = failure_of(schedule, exchange<Between::nothing>, out.data(), 1);
+    CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0"));
+    CHECK_THAT(report, ContainsSubstring("store by"));
+    CHECK_THAT(report, ContainsSubstring("load by"));
+    CHECK_THAT(report, ContainsSubstring(place_of("the store") + " in exchange"));
+    CHECK_THAT(report, ContainsSubstring(place_of("the load")));
+  }
+}
+
+TEST_CASE("with __syncthreads or __syncwarp the exchange is silent on all schedules and seeds") {
+  std::vector<int> out(kThreads);
+  for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(failure_of(schedule, exchange<Between::syncthreads>, out.data(), 3) == "");
+    CHECK(failure_of(schedule, exchange<Between::syncwarp>, out.data(), 3) == "");
+  }
+}
+
+TEST_CASE("a shuffle orders nothing") {
+  std::vector<int> out(kThreads);
+  CHECK_FALSE(failure_of({}, exchange<Between::shuffle>, out.data(), 1).empty());
+}
+
+TEST_CASE("a slot overwritten while it is still read is reported, and its right twin is not") {
+  std::vector<int> out(kThreads);
+  for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report = failure_of(schedule, turns<false>, out.data());
+    CHECK_THAT(report, ContainsSubstring(place_of("overwrites")));
+    CHECK_THAT(report, ContainsSubstring(place_of("still reads")));
+    CHECK(failure_of(schedule, turns<true>, out.data()) == "");
+  }
+}
+
+TEST_CASE("two threads that write the same address are reported") {
+  std::vector<int> out(kThreads);
+  CHECK_THAT(failure_of({}, all_write_one, out.data()), ContainsSubstring("two writes"));
+}
+
+TEST_CASE("wgmma on ordinary stores needs fence.proxy.async, before the barrier or after it") {
+  std::vector<float> out(128);
+  const auto run = [&](const cpu_device::Schedule& schedule, auto kernel) {
+    return failure_of(schedule, 128, sizeof(WgmmaOperands), kernel, out.data());
+  };
+  const std::string report = run({}, multiply_zeros<Fence::none, true>);
+  CHECK_THAT(report, ContainsSubstring("fence.proxy.async"));
+  CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
+  CHECK_THAT(report, ContainsSubstring(place_of("multiplies")));
+  for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(run(schedule, multiply_zeros<Fence::before_barrier, true>) == "");
+    CHECK(run(schedule, multiply_zeros<Fence::after_barrier, true>) == "");
+  }
+}
+
+TEST_CASE("operands overwritten before wgmma_wait_group are reported on every schedule") {
+  std::vector<float> out(128);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report = failure_of(schedule, 128, sizeof(WgmmaOperands),
+                                          multiply_zeros<Fence::before_barrier, false>, out.data());
+    CHECK_THAT(report, ContainsSubstring("wgmma (a read) issued by the warpgroup of"));
+    CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
+  }
+}
+
+TEST_CASE("without the option nothing is checked") {
+  std::vector<int> out(kThreads);
+  cpu_device::set_options({});
+  CHECK_NOTHROW(
+      ladder::launch(all_write_one, {"test kernel", dim3(1), dim3(kThreads), sizeof(Exchange)}, out.data()));
+}

@@ -1,0 +1,244 @@
+/// @file
+/// Mistakes in the order of streams, each with its right twin: missing events, memory that is freed or
+/// recycled too early, waits without hope, and CUDA in host functions.
+#include <chrono>
+
+#include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/host_signal.hpp"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Upload on one stream, kernel on another, download on the first. @return the kernel's results are right
+bool two_streams(bool wait_for_upload, bool wait_for_kernel) {
+  Stream copies, kernels;
+  Event uploaded, computed;
+  DeviceInts from, to;
+  PinnedInts input(41), output;
+  CUDA_CHECK(cudaMemset(from.data, 0, kBytes));
+  CUDA_CHECK(cudaMemset(to.data, 0, kBytes));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+  CUDA_CHECK(cudaEventRecord(uploaded, copies));
+  if (wait_for_upload) CUDA_CHECK(cudaStreamWaitEvent(kernels, uploaded));
+  launch_add_one(from.data, to.data, kernels);
+  CUDA_CHECK(cudaEventRecord(computed, kernels));
+  if (wait_for_kernel) CUDA_CHECK(cudaStreamWaitEvent(copies, computed));
+  CUDA_CHECK(cudaMemcpyAsync(output.data, to.data, kBytes, cudaMemcpyDeviceToHost, copies));
+  CUDA_CHECK(cudaStreamSynchronize(copies));
+  const bool right = output.all(42);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return right;
+}
+
+/// A ring of two slots through which five batches are uploaded. @return what arrived, in the order of batches
+std::vector<int> recycle(bool wait_for_slot) {
+  constexpr int kBatches = 5, kSlots = 2;
+  Stream stream;
+  DeviceInts batches[kBatches];
+  PinnedInts slots[kSlots];
+  int free_slots = kSlots;
+  ladder::HostSignal signal("a free slot of the ring");
+  struct Release {
+    ladder::HostSignal* signal;
+    int* free_slots;
+  } release{&signal, &free_slots};
+  for (int b = 0; b < kBatches; ++b) {
+    if (wait_for_slot)
+      signal.wait([&] { return free_slots > 0; }, [&] { --free_slots; }, std::chrono::seconds(1));
+    slots[b % kSlots].fill(b);
+    CUDA_CHECK(
+        cudaMemcpyAsync(batches[b].data, slots[b % kSlots].data, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaLaunchHostFunc(
+        stream,
+        [](void* data) {
+          auto& what = *static_cast<Release*>(data);
+          what.signal->update([&] { ++*what.free_slots; });
+        },
+        &release));
+  }
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  std::vector<int> arrived;
+  for (const DeviceInts& batch : batches) arrived.push_back(batch.data[0]);
+  return arrived;
+}
+
+const std::vector<int> kInOrder{0, 1, 2, 3, 4};
+
+}  // namespace
+
+TEST_CASE("the right order raises no alarm") {
+  check_never_blamed([] { CHECK(two_streams(true, true)); });
+}
+
+TEST_CASE("a kernel that does not wait for its upload is named on every schedule") {
+  check_blamed_always([] { two_streams(false, true); },
+                      "kernel add_one on stream 2 reads the buffer of 1024 bytes of cudaMalloc, from byte 0 "
+                      "on, which the upload on stream 1 writes, and nothing orders them: a "
+                      "cudaStreamWaitEvent is missing");
+}
+
+TEST_CASE("without the check a missing event still spoils the result on some schedule") {
+  for (const bool upload : {true, false}) {
+    int wrong = 0;
+    for (const Schedule& schedule : fixed_schedules()) {
+      use(schedule, /*check_streams=*/false);
+      wrong += !two_streams(!upload, upload);
+    }
+    CHECK(wrong > 0);
+  }
+  use({});
+}
+
+TEST_CASE("a download that does not wait for the kernel is named where its stores are seen") {
+  if (!instrumented()) SKIP("plain stores are seen in the instrumented build");
+  check_blamed_always(
+      [] { two_streams(true, false); },
+      "the download on stream 1 reads the buffer of 1024 bytes of cudaMalloc, from byte 0 on, "
+      "which kernel add_one on stream 2 writes");
+}
+
+TEST_CASE("a slot that is recycled when its upload is over brings every batch") {
+  check_never_blamed([] { CHECK(recycle(true) == kInOrder); });
+}
+
+TEST_CASE("a slot that is recycled too early brings the wrong batch") {
+  use({Order::round_robin, Landing::late});
+  CHECK(recycle(false) != kInOrder);
+}
+
+TEST_CASE("the only host function ends the wait, whoever runs it first") {
+  check_never_blamed([] {
+    Stream stream, other;
+    ladder::HostSignal signal("the flag");
+    struct Flag {
+      ladder::HostSignal* signal;
+      bool set;
+    } flag{&signal, false};
+    CUDA_CHECK(cudaLaunchHostFunc(
+        stream,
+        [](void* data) {
+          auto& what = *static_cast<Flag*>(data);
+          what.signal->update([&] { what.set = true; });
+        },
+        &flag));
+    signal.wait([&] { return flag.set; }, [] {}, std::chrono::seconds(1));
+  });
+}
+
+TEST_CASE("what a host function was queued behind is over for a host that has waited for it") {
+  check_never_blamed([] {
+    Stream one, two;
+    PinnedInts input(3);
+    int* memory = nullptr;
+    ladder::HostSignal signal("the upload");
+    struct Flag {
+      ladder::HostSignal* signal;
+      bool set;
+    } flag{&signal, false};
+    CUDA_CHECK(cudaMalloc(&memory, kBytes));
+    CUDA_CHECK(cudaMemcpyAsync(memory, input.data, kBytes, cudaMemcpyHostToDevice, one));
+    CUDA_CHECK(cudaLaunchHostFunc(
+        one,
+        [](void* data) {
+          auto& what = *static_cast<Flag*>(data);
+          what.signal->update([&] { what.set = true; });
+        },
+        &flag));
+    signal.wait([&] { return flag.set; }, [] {}, std::chrono::seconds(1));
+    CUDA_CHECK(cudaMemsetAsync(memory, 0, kBytes, two));
+    CUDA_CHECK(cudaStreamSynchronize(two));
+    CUDA_CHECK(cudaFree(memory));
+  });
+}
+
+TEST_CASE("a wait of the host that nothing queued will end is reported") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        ladder::HostSignal signal("a free slot");
+        signal.wait([] { return false; }, [] {}, std::chrono::seconds(1));
+      },
+      "the host waits for a free slot; no queued host function will change it; streams: nothing is queued");
+}
+
+TEST_CASE("CUDA inside a host function is reported") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        CUDA_CHECK(cudaLaunchHostFunc(
+            stream, [](void*) { cudaDeviceSynchronize(); }, nullptr));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+      },
+      "cudaDeviceSynchronize is called inside a host function, the host function on stream 1: host functions "
+      "must not call CUDA");
+}
+
+TEST_CASE("a wait for an event that was never recorded is reported") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        Event event;
+        CUDA_CHECK(cudaStreamWaitEvent(stream, event));
+      },
+      "cudaStreamWaitEvent on stream 1 waits for an event that was never recorded");
+}
+
+TEST_CASE("memory that queued work uses must not be freed by the host") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        PinnedInts input;
+        int* memory = nullptr;
+        CUDA_CHECK(cudaMalloc(&memory, kBytes));
+        CUDA_CHECK(cudaMemcpyAsync(memory, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+        CUDA_CHECK(cudaFree(memory));  // The next call throws.
+      },
+      "cudaFree of the buffer of 1024 bytes of cudaMalloc, which the upload on stream 1 uses: the host has "
+      "not "
+      "waited for that");
+}
+
+TEST_CASE("freeing memory twice is reported") {
+  use({});
+  int* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, kBytes));
+  CUDA_CHECK(cudaFree(memory));
+  cudaFree(memory);
+  CHECK_THAT(blame([] {}), ContainsSubstring("cudaFree frees memory that was freed before"));
+}
+
+TEST_CASE("a stream that is destroyed while it is in use is reported") {
+  use({});
+  PinnedInts input;
+  DeviceInts memory;
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+  cudaStreamDestroy(stream);
+  CHECK_THAT(blame([] {}),
+             ContainsSubstring("cudaStreamDestroy of stream 1 while the host has not waited for "
+                               "the upload on stream 1"));
+}
+
+TEST_CASE("a failing kernel is thrown by the wait that runs it, and the process goes on") {
+  use({Order::round_robin, Landing::late});
+  Stream stream;
+  DeviceInts memory;
+  const std::function<void()> launch = [&] {
+    ladder::launch(
+        +[](int* to) {
+          if (threadIdx.x == 3) __trap();
+          to[threadIdx.x] = 1;
+        },
+        {.name = "trap", .grid = 1, .block = 32, .stream = stream}, memory.data);
+  };
+  launch();
+  CHECK_THROWS_AS(cudaStreamSynchronize(stream), Failure);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  launch();
+  CHECK_THROWS_AS(cudaDeviceSynchronize(), Failure);
+}

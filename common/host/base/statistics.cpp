@@ -1,0 +1,22 @@
+/// @file
+/// Median and quartiles.
+#include "common/host/base/statistics.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ladder {
+
+Quartiles quartiles(std::vector<double> samples) {
+  if (samples.empty()) throw std::invalid_argument("quartiles of no samples");
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&samples](double fraction) {
+    const double position = fraction * static_cast<double>(samples.size() - 1);
+    const size_t below = static_cast<size_t>(position);
+    const size_t above = std::min(below + 1, samples.size() - 1);
+    return samples[below] + (position - static_cast<double>(below)) * (samples[above] - samples[below]);
+  };
+  return {at(0.25), at(0.5), at(0.75)};
+}
+
+}  // namespace ladder

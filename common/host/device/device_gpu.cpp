@@ -1,0 +1,74 @@
+/// @file
+/// The GPU that CUDA calls device 0.
+#include <cuda_runtime.h>
+
+#include "common/cuda/error.hpp"
+#include "common/host/base/exit_codes.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/device/nvml.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr int kDevice = 0;
+
+const std::string& pci_address() {
+  static const std::string address = [] {
+    char text[32] = "";
+    CUDA_CHECK(cudaDeviceGetPCIBusId(text, sizeof text, kDevice));
+    return std::string(text);
+  }();
+  return address;
+}
+
+/// "13.0" from CUDA's 13000.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string driver_version() {
+  if (const auto version = nvml::driver_version()) return *version;
+  int cuda_version = 0;
+  CUDA_CHECK(cudaDriverGetVersion(&cuda_version));
+  return "CUDA " + version_text(cuda_version);
+}
+
+}  // namespace
+
+bool on_cpu_device() { return false; }
+
+void require_device() {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess || count == 0)
+    throw BadInput("this build needs an NVIDIA GPU and CUDA found none (" +
+                   std::string(result == cudaSuccess ? "no device" : cudaGetErrorString(result)) +
+                   "); without a GPU, configure with -DLADDER_DEVICE=cpu");
+}
+
+DeviceInfo device_info() {
+  require_device();
+  cudaDeviceProp properties{};
+  CUDA_CHECK(cudaGetDeviceProperties(&properties, kDevice));
+  int runtime_version = 0;
+  CUDA_CHECK(cudaRuntimeGetVersion(&runtime_version));
+  DeviceInfo info;
+  info.name = properties.name;
+  info.driver = driver_version();
+  info.toolkit = "CUDA " + version_text(runtime_version);
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.memory_bytes = properties.totalGlobalMem;
+  info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
+  return info;
+}
+
+std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }
+
+std::string resolve_core(const std::string& choice) {
+  if (choice != "auto") return choice;
+  // wgmma is part of sm_90a alone: neither older nor newer GPUs have it.
+  return device_info().compute_capability == 90 ? "wgmma" : "mma_sync";
+}
+
+}  // namespace ladder

@@ -1,0 +1,79 @@
+/// @file
+/// Chooses what the CPU device does.
+#include "common/host/device/execution.hpp"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/host/base/text.hpp"
+
+namespace ladder {
+
+void ExecutionOptions::add_to(CLI::App& app) {
+  app.add_option(
+         "--schedule", schedule_,
+         "Order of threads and landing of copies, for example lowest-first/eager; or random:SEED; or all")
+      ->type_name("NAME");
+  app.add_option("--seed", seed_, "The same as --schedule random:SEED")->type_name("SEED");
+  app.add_option("--threads", threads_, "Threads of the host to run on (default: one for each core)")
+      ->type_name("N");
+  app.add_flag("--check-races", check_races_, "Check every access to shared memory for races");
+}
+
+Execution ExecutionOptions::parsed() const {
+  Execution execution;
+  if (!schedule_.empty() && !seed_.empty())
+    throw std::invalid_argument("--seed " + seed_ + ": is the same as --schedule random:" + seed_ +
+                                " and cannot be combined with --schedule");
+  if (!seed_.empty())
+    execution.schedules = {"random:" + std::to_string(parse_number("--seed", seed_, 0, UINT64_MAX))};
+  if (schedule_ == "all") {
+    execution.schedules.clear();
+    for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())
+      execution.schedules.push_back(schedule.name());
+  } else if (!schedule_.empty()) {
+    execution.schedules = {cpu_device::Schedule::parse(schedule_).name()};
+  }
+  if (!threads_.empty())
+    execution.os_threads = static_cast<int>(parse_number("--threads", threads_, 1, 1024));
+  execution.check_races = check_races_;
+  if (check_races_ && !cpu_device::instrumented())
+    throw std::invalid_argument("--check-races: this program was built without the instrumentation it needs");
+  return execution;
+}
+
+void use_schedule(const Execution& execution, const std::string& schedule) {
+  cpu_device::Options options;
+  if (!schedule.empty()) options.schedule = cpu_device::Schedule::parse(schedule);
+  options.os_threads = execution.os_threads;
+  options.check_races = execution.check_races;
+  options.check_grid = execution.check_grid;
+  options.count = cpu_device::instrumented();
+  cpu_device::set_options(options);
+}
+
+std::optional<LaunchCounters> last_launch_counters() {
+  const cpu_device::Counters& from = cpu_device::last_launch();
+  LaunchCounters counters;
+  counters.global_read_sectors = from.global_read_sectors;
+  counters.global_write_sectors = from.global_write_sectors;
+  counters.shared_wavefronts = from.shared_wavefronts;
+  counters.bank_conflicts = from.bank_conflicts;
+  counters.cluster_bytes = from.cluster_bytes;
+  counters.block_barriers = from.block_barriers;
+  counters.barrier_waits = from.barrier_waits;
+  counters.async_copies = from.async_copies;
+  counters.cycles = from.cycles;
+  counters.copy_cycles = from.copy_cycles;
+  counters.math_cycles = from.math_cycles;
+  counters.overlap_cycles = from.overlap_cycles;
+  return counters;
+}
+
+std::optional<StreamCounters> stream_counters() {
+  const cpu_device::GraphCalls graphs = cpu_device::graph_calls();
+  return StreamCounters{cpu_device::stream_time_us(), graphs.instantiations, graphs.launches};
+}
+
+}  // namespace ladder

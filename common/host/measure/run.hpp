@@ -1,0 +1,32 @@
+/// @file
+/// What is known of a contender once it has run.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "common/host/device/execution.hpp"
+#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/shape.hpp"
+
+namespace ladder {
+
+/// One contender on one shape. What was not measured is null in the file.
+struct Run {
+  std::string lesson;  ///< its directory's name; or "cublas_gemmex", "cublaslt"
+  std::string core;
+  Shape shape;
+  Settings settings;
+  std::optional<double> time_us_median, time_us_q1, time_us_q3;
+  std::optional<double> tflops;
+  std::optional<double> sm_clock_mhz, power_watts;
+  std::string choice;  ///< of lessons that choose; see Lesson::choice
+  std::string inputs;  ///< "cold" or "hot" (in the L2 cache) where timed, else empty
+  std::optional<bool> verified;
+  std::optional<double> rel_error;         ///< Frobenius norm, on normal data
+  std::optional<LaunchCounters> counters;  ///< only on the CPU device
+  std::optional<Resources> resources;      ///< of lessons that say so
+  std::optional<double> global_bytes;      ///< likewise; see Lesson::global_bytes
+  std::optional<double> bound_us;          ///< of schedules: the time that no schedule can be shorter than
+};
+
+}  // namespace ladder

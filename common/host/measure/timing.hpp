@@ -1,0 +1,49 @@
+/// @file
+/// Times contenders against each other. What settles a comparison is the ratio within one run: a GPU at its
+/// power limit slows down over a run, so contenders take turns, in changing order, each after a warm-up of
+/// its own.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "common/host/base/statistics.hpp"
+#include "common/host/measure/contender.hpp"
+
+namespace ladder {
+
+struct TimingOptions {
+  int rounds = 11;         ///< samples of each contender
+  double sample_ms = 12;   ///< aimed at; a sample is as many launches as fill it
+  double warm_up_ms = 40;  ///< untimed launches before each sample
+  double graph_below_us =
+      150;  ///< shorter launches are timed through a CUDA graph, or we would time the host
+  uint64_t data_seed = 1;
+  bool hot_inputs = false;  ///< one set of inputs: the L2 cache may keep it from launch to launch
+  std::function<void(int round)> on_round;  ///< progress; may be empty
+};
+
+/// Microseconds of one launch.
+struct Timing {
+  Quartiles time_us;
+  std::optional<double> sm_clock_mhz;  ///< median over the samples, measured by ClockProbe at their ends
+  std::optional<double> power_watts;
+};
+
+/// Takes `rounds` samples of each of `count` contenders. Every round has an order of its own, so that nobody
+/// always follows a contender that leaves the GPU cool, or hot. The orders are the same in every run.
+/// @returns samples by contender
+std::vector<std::vector<double>> interleave(size_t count, int rounds,
+                                            const std::function<double(size_t)>& sample);
+
+/// Sets of inputs to rotate over, so that no operand of one launch is still in the L2 cache from the launch
+/// before: one where a problem is at least twice the cache, else as many as together are, at most 256.
+int input_sets(const Shape& shape, size_t l2_bytes);
+
+/// Times all contenders in one interleaved run on normal data. Only in the GPU build.
+/// @throws CudaError, OutOfDeviceMemory
+std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,
+                                     const TimingOptions& options);
+
+}  // namespace ladder

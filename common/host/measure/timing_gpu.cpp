@@ -1,0 +1,160 @@
+/// @file
+/// Times launches with CUDA events; short ones through CUDA graphs.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/measure/clock_probe.hpp"
+#include "common/host/measure/timing.hpp"
+#include "common/host/problem/fill.hpp"
+
+namespace ladder {
+namespace {
+
+/// Inputs and outputs for one launch after another, in turn.
+class InputSets {
+ public:
+  InputSets(const Shape& shape, int count, uint64_t seed) : shape_(shape) {
+    for (int i = 0; i < count; ++i) {
+      Buffers set{DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.k),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n * shape.b_matrices),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.n),
+                  DeviceBuffer<__nv_bfloat16>(shape.n)};
+      fill(set.a.data(), set.a.size(), NormalValues{2 * (seed + i)});
+      fill(set.b.data(), set.b.size(), NormalValues{2 * (seed + i) + 1});
+      fill(set.bias.data(), set.bias.size(), NormalValues{~(seed + i)});
+      sets_.push_back(std::move(set));
+    }
+  }
+
+  int count() const { return static_cast<int>(sets_.size()); }
+
+  Gemm operator[](int i) {
+    Buffers& set = sets_[i % sets_.size()];
+    return {set.a.data(), set.b.data(), set.c.data(), shape_.m, shape_.n, shape_.k, set.bias.data()};
+  }
+
+ private:
+  struct Buffers {
+    DeviceBuffer<__nv_bfloat16> a, b, c, bias;
+  };
+  Shape shape_;
+  std::vector<Buffers> sets_;
+};
+
+/// What the GPU did during the samples of one contender.
+struct Vitals {
+  std::vector<double> mhz, watts;
+};
+
+/// One contender, ready to be sampled.
+class Stopwatch {
+ public:
+  Stopwatch(const Contender& contender, InputSets& inputs, cudaStream_t stream, const TimingOptions& options)
+      : contender_(contender), inputs_(inputs), stream_(stream), begin_(make_event()), end_(make_event()) {
+    for (int i = 0; i < inputs.count() && contender.prepare; ++i) contender.prepare(inputs[i]);
+    launch(1);  // The first launch loads the kernel.
+    double launch_us = time_us(1);
+    if (launch_us < kSlowLaunchUs) launch_us = time_us(3);
+    launches_ = std::max(1, static_cast<int>(std::ceil(options.sample_ms * 1000 / launch_us)));
+    // What runs for long gets to its own clock by itself.
+    if (launch_us < kSlowLaunchUs)
+      warm_up_launches_ = static_cast<int>(std::ceil(options.warm_up_ms * 1000 / launch_us));
+    if (launch_us < options.graph_below_us) capture();
+  }
+
+  /// Microseconds of one launch, on average over a sample. Appends what the GPU did while it ran.
+  double sample(Vitals& vitals) {
+    std::optional<double> watts;
+    // Untimed first, so that the GPU reaches the clock at which it runs this kernel, not the one before it.
+    launch(warm_up_launches_);
+    const double us = time_us(launches_, [&] {
+      clock_.start(stream_);
+      watts = read_power_watts();
+    });
+    vitals.mhz.push_back(clock_.mhz());
+    if (watts) vitals.watts.push_back(*watts);
+    return us;
+  }
+
+ private:
+  static constexpr int kMostNodes = 512;
+  static constexpr double kSlowLaunchUs = 50'000;  // long enough to be measured by one launch
+
+  /// Turns rotations over all sets into one graph, which the GPU starts without the host's help.
+  void capture() {
+    const int nodes = std::min(kMostNodes, std::max(launches_, inputs_.count()));
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < nodes; ++i) contender_.launch(inputs_[i], stream_);
+    CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
+    const Graph owner(graph);
+    cudaGraphExec_t exec = nullptr;
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    graph_.reset(exec);
+    nodes_ = nodes;
+    launches_ = (launches_ + nodes - 1) / nodes * nodes;
+    CUDA_CHECK(cudaGraphUpload(exec, stream_));
+    launch(nodes);
+  }
+
+  void launch(int count) {
+    if (graph_) {
+      for (int i = 0; i < count; i += nodes_) CUDA_CHECK(cudaGraphLaunch(graph_.get(), stream_));
+    } else {
+      for (int i = 0; i < count; ++i) contender_.launch(inputs_[next_set_++ % inputs_.count()], stream_);
+    }
+  }
+
+  double time_us(int launches, const std::function<void()>& meanwhile = {}) {
+    CUDA_CHECK(cudaEventRecord(begin_.get(), stream_));
+    launch(launches);
+    CUDA_CHECK(cudaEventRecord(end_.get(), stream_));
+    if (meanwhile) meanwhile();
+    return elapsed_ms(begin_, end_) * 1000 / launches;
+  }
+
+  const Contender& contender_;
+  InputSets& inputs_;
+  cudaStream_t stream_;
+  Event begin_, end_;
+  GraphExec graph_;
+  ClockProbe clock_;
+  int launches_ = 1, warm_up_launches_ = 0, nodes_ = 1, next_set_ = 0;
+};
+
+std::optional<double> median_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return quartiles(values).median;
+}
+
+}  // namespace
+
+std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,
+                                     const TimingOptions& options) {
+  const Stream stream = make_stream();
+  const int sets = options.hot_inputs ? 1 : input_sets(shape, device_info().l2_bytes);
+  InputSets inputs(shape, sets, options.data_seed);
+  std::vector<Stopwatch> stopwatches;
+  stopwatches.reserve(contenders.size());
+  for (const Contender& contender : contenders)
+    stopwatches.emplace_back(contender, inputs, stream.get(), options);
+
+  std::vector<Vitals> vitals(contenders.size());
+  size_t turns = 0;
+  const auto samples = interleave(contenders.size(), options.rounds, [&](size_t i) {
+    if (turns++ % contenders.size() == 0 && options.on_round)
+      options.on_round(static_cast<int>((turns - 1) / contenders.size()));
+    return stopwatches[i].sample(vitals[i]);
+  });
+
+  std::vector<Timing> timings;
+  for (size_t i = 0; i < contenders.size(); ++i)
+    timings.push_back({quartiles(samples[i]), median_of(vitals[i].mhz), median_of(vitals[i].watts)});
+  return timings;
+}
+
+}  // namespace ladder

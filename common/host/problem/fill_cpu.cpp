@@ -1,0 +1,23 @@
+/// @file
+/// Fills matrices of the CPU device, whose memory is the host's.
+#include "common/host/problem/fill.hpp"
+
+#include <cstdint>
+#include "common/host/base/parallel.hpp"
+
+namespace ladder {
+namespace {
+
+template <class Values>
+void fill_on_host(__nv_bfloat16* device, size_t count, const Values& values) {
+  parallel_for(static_cast<int64_t>(count), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) device[i] = values(i);
+  });
+}
+
+}  // namespace
+
+void fill(__nv_bfloat16* device, size_t count, NormalValues values) { fill_on_host(device, count, values); }
+void fill(__nv_bfloat16* device, size_t count, IntegerValues values) { fill_on_host(device, count, values); }
+
+}  // namespace ladder

@@ -1,0 +1,92 @@
+/// @file
+/// What a lesson tells the shared module about itself: its knobs, the rungs it adds to the ladder, and how to
+/// launch it.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/cuda/resources.hpp"
+#include "common/host/problem/gemm.hpp"
+#include "common/host/problem/shape.hpp"
+
+namespace ladder {
+
+/// A choice that the reader may make on the command line, for example `--slots 3`. `choices` lists every
+/// allowed value; the first is the default. A list on the command line (`--slots 2,3,4`) becomes one table
+/// row for each value.
+struct Knob {
+  std::string name;
+  std::string help;
+  std::vector<std::string> choices;
+};
+
+/// One value for each knob, by the knob's name.
+using Settings = std::map<std::string, std::string>;
+
+/// "slots=3 core=fma"; "defaults" if empty.
+std::string describe(const Settings& settings);
+
+/// One row of the climb. A lesson has several where it brings several gains: 02 brings tiling, then tensor
+/// cores.
+struct Rung {
+  std::string label;  ///< shown in the table, for example "tiled, CUDA cores"
+  Settings settings;  ///< what differs from the defaults
+};
+
+/// What a lesson makes of each sum of products before it rounds, for the verifier.
+struct ReferenceEpilogue {
+  /// `other` is the bias of the column; of lessons with two B the sum with the second.
+  /// Empty: C is the sum, and there is no other.
+  std::function<double(double sum, double other)> apply;
+  /// The result for small integers is known bit for bit. If not, only the error on normal data is judged.
+  bool exact = true;
+  int roundings = 1;  ///< to bf16, on the way to a result
+};
+
+/// Another way to what a lesson computes, timed beside it.
+struct Alternative {
+  std::string label;  ///< for example "separate kernels"
+  std::function<void(const Gemm&, cudaStream_t)> launch;
+  ReferenceEpilogue epilogue;
+  std::function<double(const Gemm&)> global_bytes;  ///< see Lesson::global_bytes
+  std::function<void(const Gemm&)> prepare = {};    ///< see Contender::prepare
+};
+
+/// A lesson as the programs see it; `lesson.cu` of each directory defines one.
+struct Lesson {
+  std::string name;  ///< its directory, for example "03_double_buffer"
+  std::string idea;  ///< one sentence
+  std::vector<Knob> knobs;
+  std::vector<Rung> rungs;
+  int minimum_compute_capability = 80;  ///< major * 10 + minor; the CPU device runs all
+  int b_matrices = 1;                   ///< see Shape::b_matrices; at most 2
+  std::string program = {};             ///< its name, where that is not the lesson's
+
+  /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
+  /// run.
+  std::function<void(const Gemm&, const Settings&)> check;
+  /// Launches the kernel on the stream and returns; throws what `check` throws, and ladder::CudaError.
+  std::function<void(const Gemm&, const Settings&, cudaStream_t)> launch;
+
+  // What follows is empty where a lesson has nothing to say.
+  std::function<Resources(const Settings&)> resources = {};
+  std::function<ReferenceEpilogue(const Settings&)> epilogue = {};
+  /// Bytes between global memory and the GPU, if every operand is read once and every result written once.
+  std::function<double(const Gemm&, const Settings&)> global_bytes = {};
+  std::function<std::vector<Alternative>(const Settings&)> alternatives = {};
+  /// What the lesson decides for a shape where a knob leaves it the choice, in a few words; and why, in a
+  /// table of at most 100 columns.
+  std::function<std::string(const Shape&, const Settings&)> choice = {}, explain = {};
+
+  const std::string& program_name() const { return program.empty() ? name : program; }
+
+  /// Every knob at its default, overridden by `chosen`.
+  /// @throws std::invalid_argument for an unknown knob or value.
+  Settings settings(const Settings& chosen = {}) const;
+};
+
+}  // namespace ladder

@@ -1,0 +1,137 @@
+/// @file
+/// The part of the command line that the lessons' programs and `ladder` have in common.
+#include "common/host/program/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <stdexcept>
+
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/program.hpp"
+
+namespace ladder {
+namespace {
+
+/// All elements of lists like {"1,2", "3"}.
+std::vector<std::string> elements(const std::vector<std::string>& lists) {
+  std::vector<std::string> all;
+  for (const std::string& list : lists)
+    for (const std::string& element : split(list, ',')) all.push_back(element);
+  return all;
+}
+
+CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<std::string>& lists,
+                      const std::string& help) {
+  // Without this, CLI11 would take the words that follow for elements too.
+  return app.add_option(name, lists, help)->allow_extra_args(false);
+}
+
+}  // namespace
+
+bool parse_arguments(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::Success& help) {
+    app.exit(help, std::cout, std::cerr);
+    return false;
+  }
+}
+
+void CommonOptions::add_to(CLI::App& app) {
+  add_list(app, "--size", size_texts_, "Multiply N x N matrices; a list (1024,4096) gives several problems")
+      ->type_name("N");
+  add_list(app, "--shape", shape_texts_,
+           "C is M x N, A has K columns; or the name of a shape in a real model")
+      ->type_name("MxNxK");
+  app.add_flag_callback(
+      "--verify", [this] { comparison.verify = true; }, "Compare the results with fp64 (default)");
+  app.add_flag_callback(
+      "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
+  app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
+  if (!on_cpu_device())
+    app.add_flag_callback(
+        "--no-library", [this] { with_library = false; },
+        "Do not run cuBLAS beside it, for profilers and sanitizers");
+  if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
+  if (!on_cpu_device())
+    app.add_option("--sample-ms", sample_ms_,
+                   "How long a sample is, and how long the GPU runs the same untimed before it")
+        ->type_name("MS");
+  if (!on_cpu_device())
+    app.add_option("--inputs", inputs_,
+                   "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
+                   "cache if they fit")
+        ->type_name("CHOICE");
+  app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
+  app.add_option("--a", files.a, "Multiply matrices of your own: A, an .npy file")->type_name("A.npy");
+  app.add_option("--b", files.b, "B, likewise")->type_name("B.npy");
+  app.add_option("-o,--output", files.c, "Where their product goes")->type_name("C.npy");
+  app.add_option("--dtype", files.dtype, "Type of its elements: " + join(npy_dtypes(), ", "))
+      ->type_name("TYPE");
+  execution_.add_to(app);
+}
+
+void CommonOptions::check() {
+  for (const std::string& text : size_texts_)
+    for (const Shape& shape : parse_sizes("--size", text)) shapes.push_back(shape);
+  for (const std::string& text : shape_texts_)
+    for (const Shape& shape : parse_shapes("--shape", text)) shapes.push_back(shape);
+  if (!rounds_.empty()) comparison.rounds = static_cast<int>(parse_number("--rounds", rounds_, 1, 10000));
+  if (!data_seed_.empty()) comparison.data_seed = parse_number("--data-seed", data_seed_, 0, UINT32_MAX);
+  if (!sample_ms_.empty())
+    comparison.sample_ms = static_cast<int>(parse_number("--sample-ms", sample_ms_, 1, 10000));
+  if (!inputs_.empty() && inputs_ != "cold" && inputs_ != "hot")
+    throw std::invalid_argument("--inputs " + inputs_ + ": must be cold or hot");
+  comparison.hot_inputs = inputs_ == "hot";
+  comparison.execution = execution_.parsed();
+  if (!json_path.empty()) check_writable("--json", json_path);
+  files.check();
+  if (files.given() && (!shapes.empty() || !json_path.empty()))
+    throw std::invalid_argument("--a " + files.a + ": cannot be combined with --size, --shape or --json");
+}
+
+void KnobOptions::add_to(CLI::App& app, const Lesson& lesson) {
+  for (const Knob& knob : lesson.knobs)
+    add_list(app, "--" + knob.name, texts_[knob.name],
+             knob.help + ": " + join(knob.choices, ", ") + " (default " + knob.choices.front() + ")")
+        ->type_name("CHOICE");
+}
+
+std::vector<Settings> KnobOptions::combinations(const Lesson& lesson) const {
+  std::vector<Settings> result(1);
+  for (const Knob& knob : lesson.knobs) {
+    const std::vector<std::string> values = elements(texts_.at(knob.name));
+    if (values.empty()) continue;
+    std::vector<Settings> longer;
+    for (const Settings& settings : result)
+      for (const std::string& value : values) {
+        longer.push_back(settings);
+        longer.back()[knob.name] = value;
+        lesson.settings(longer.back());
+      }
+    result = std::move(longer);
+  }
+  return result;
+}
+
+std::string why_not_runnable(const Lesson& lesson) {
+  if (on_cpu_device()) return "";
+  const DeviceInfo device = device_info();
+  if (device.compute_capability >= lesson.minimum_compute_capability) return "";
+  return lesson.name + " needs a GPU of compute capability " +
+         fixed(lesson.minimum_compute_capability / 10.0, 1) + " or later; " + device.name + " has " +
+         fixed(device.compute_capability / 10.0, 1);
+}
+
+void check_lesson(const Lesson& lesson, const Settings& settings, const Shape& shape) {
+  try {
+    lesson.check({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, lesson.settings(settings));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(lesson.name + " cannot run " + shape.name() + ": " + error.what());
+  }
+}
+
+}  // namespace ladder

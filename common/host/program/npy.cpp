@@ -1,0 +1,181 @@
+/// @file
+/// Reads and writes matrices in NumPy's file format.
+#include "common/host/program/npy.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/half.hpp"
+#include "common/host/program/npy_header.hpp"
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian, and so must be the host");
+
+namespace ladder {
+namespace {
+
+constexpr char kMagic[] = "\x93NUMPY";  // and behind it the version, major and minor
+constexpr size_t kMagicBytes = 6;
+
+/// A type of element: what files call it, how large it is, and how it becomes a float and back.
+struct Dtype {
+  std::string name;                 ///< on the command line
+  std::vector<std::string> descrs;  ///< in files; the first is written
+  size_t bytes;
+  float (*load)(const char* bytes);
+  void (*store)(float value, char* bytes);
+};
+
+template <class Stored>
+Stored load_as(const char* bytes) {
+  Stored value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+template <class Stored>
+void store_as(Stored value, char* bytes) {
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+const std::vector<Dtype>& dtypes() {
+  static const std::vector<Dtype> all = {
+      {"f4", {"<f4"}, 4, load_as<float>, store_as<float>},
+      {"f2",
+       {"<f2"},
+       2,
+       [](const char* bytes) { return half_to_float(load_as<uint16_t>(bytes)); },
+       [](float value, char* bytes) { store_as(float_to_half(value), bytes); }},
+      {"f8",
+       {"<f8"},
+       8,
+       [](const char* bytes) { return static_cast<float>(load_as<double>(bytes)); },
+       [](float value, char* bytes) { store_as(double{value}, bytes); }},
+      {"bf16",
+       {"|V2", "<u2", "<V2"},
+       2,
+       [](const char* bytes) { return to_float(bf16_from_bits(load_as<uint16_t>(bytes))); },
+       [](float value, char* bytes) { store_as(bf16_bits(to_bf16(value)), bytes); }},
+  };
+  return all;
+}
+
+const Dtype& dtype_of_descr(const std::string& descr) {
+  std::vector<std::string> known;
+  for (const Dtype& dtype : dtypes())
+    for (const std::string& candidate : dtype.descrs) {
+      if (candidate == descr) return dtype;
+      known.push_back(candidate);
+    }
+  throw std::invalid_argument("its elements are '" + descr + "'; must be one of " + join(known, ", "));
+}
+
+std::string read_bytes(std::istream& file, size_t count, const char* what) {
+  std::string bytes(count, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(count));
+  if (static_cast<size_t>(file.gcount()) != count)
+    throw std::invalid_argument(std::string("cut short in its ") + what);
+  return bytes;
+}
+
+NpyHeader read_header(std::istream& file) {
+  const std::string start = read_bytes(file, kMagicBytes + 2, "header");
+  if (start.compare(0, kMagicBytes, kMagic) != 0) throw std::invalid_argument("not an .npy file");
+  const int major = start[kMagicBytes], minor = start[kMagicBytes + 1];
+  if (major < 1 || major > 3 || minor != 0)
+    throw std::invalid_argument("its format is version " + std::to_string(major) + "." +
+                                std::to_string(minor) + "; must be 1.0, 2.0 or 3.0");
+  const size_t length = major == 1 ? load_as<uint16_t>(read_bytes(file, 2, "header").data())
+                                   : load_as<uint32_t>(read_bytes(file, 4, "header").data());
+  constexpr size_t kLongestHeader = 1 << 20;
+  if (length > kLongestHeader) throw std::invalid_argument("malformed header: longer than 1 MiB");
+  return parse_npy_header(read_bytes(file, length, "header"));
+}
+
+NpyMatrix read_matrix(std::istream& file) {
+  const NpyHeader header = read_header(file);
+  const Dtype& dtype = dtype_of_descr(header.descr);
+  if (header.shape.size() != 2)
+    throw std::invalid_argument("it has " + std::to_string(header.shape.size()) + " dimensions; must have 2");
+  NpyMatrix matrix;
+  matrix.rows = header.shape[0];
+  matrix.columns = header.shape[1];
+  constexpr uint64_t kMostElements = std::numeric_limits<int32_t>::max();
+  if (matrix.columns != 0 && matrix.rows > kMostElements / matrix.columns)
+    throw std::invalid_argument("it is " + std::to_string(matrix.rows) + " x " +
+                                std::to_string(matrix.columns) +
+                                "; a matrix must have fewer than 2^31 elements");
+
+  // The length is checked before the memory is asked for: a header can promise anything.
+  const size_t count = matrix.rows * matrix.columns;
+  const std::streamoff begin = file.tellg();
+  file.seekg(0, std::ios::end);
+  const size_t available = static_cast<size_t>(file.tellg() - begin);
+  file.seekg(begin);
+  if (available < count * dtype.bytes) throw std::invalid_argument("cut short in its data");
+  if (available > count * dtype.bytes) throw std::invalid_argument("longer than its header says");
+  const std::string bytes = read_bytes(file, count * dtype.bytes, "data");
+
+  matrix.values.resize(count);
+  for (size_t row = 0; row < matrix.rows; ++row)
+    for (size_t column = 0; column < matrix.columns; ++column) {
+      const size_t stored = header.fortran_order ? column * matrix.rows + row : row * matrix.columns + column;
+      matrix.values[row * matrix.columns + column] = dtype.load(&bytes[stored * dtype.bytes]);
+    }
+  return matrix;
+}
+
+}  // namespace
+
+NpyMatrix read_npy(const std::string& argument, const std::string& path) {
+  try {
+    std::ifstream file(path, std::ios::binary);
+    if (!file || file.peek() == std::ifstream::traits_type::eof())
+      throw std::invalid_argument(file ? "is empty" : "cannot be read");
+    return read_matrix(file);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(argument + " '" + path + "': " + error.what());
+  }
+}
+
+const std::vector<std::string>& npy_dtypes() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Dtype& dtype : dtypes()) all.push_back(dtype.name);
+    return all;
+  }();
+  return names;
+}
+
+void write_npy(const std::string& argument, const std::string& path, const NpyMatrix& matrix,
+               const std::string& name) {
+  const Dtype* dtype = nullptr;
+  for (const Dtype& candidate : dtypes())
+    if (candidate.name == name) dtype = &candidate;
+  if (!dtype)
+    throw std::invalid_argument("--dtype '" + name + "': must be one of " + join(npy_dtypes(), ", "));
+
+  std::string header = "{'descr': '" + dtype->descrs.front() + "', 'fortran_order': False, 'shape': (" +
+                       std::to_string(matrix.rows) + ", " + std::to_string(matrix.columns) + "), }";
+  // Blanks and a line break up to a multiple of 64, so that the data are aligned.
+  constexpr size_t kAlignment = 64, kBeforeHeader = kMagicBytes + 4;
+  header.resize((kBeforeHeader + header.size()) / kAlignment * kAlignment + kAlignment - kBeforeHeader - 1,
+                ' ');
+  header += '\n';
+  char length[2];
+  store_as(static_cast<uint16_t>(header.size()), length);
+
+  std::string bytes(matrix.values.size() * dtype->bytes, '\0');
+  for (size_t i = 0; i < matrix.values.size(); ++i) dtype->store(matrix.values[i], &bytes[i * dtype->bytes]);
+  write_file_atomically(argument, path, [&](std::ostream& file) {
+    file.write(kMagic, kMagicBytes).write("\x01\x00", 2).write(length, 2) << header << bytes;
+  });
+}
+
+}  // namespace ladder

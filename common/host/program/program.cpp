@@ -1,0 +1,42 @@
+/// @file
+/// What all programs do with errors: one line on stderr, and an exit code that says whose fault it was.
+#include "common/host/program/program.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/base/text.hpp"
+
+namespace ladder {
+namespace {
+
+int report(const std::string& name, const std::string& what, int exit_code) {
+  std::cout.flush();
+  std::cerr << name << ": error: " << what << std::endl;
+  return exit_code;
+}
+
+}  // namespace
+
+int run_program(const std::string& name, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const CLI::ParseError& error) {
+    return report(name, one_line(error.what()) + "; see --help", kExitBadInput);
+  } catch (const std::invalid_argument& error) {
+    return report(name, one_line(error.what()), kExitBadInput);
+  } catch (const BadInput& error) {
+    return report(name, one_line(error.what()), kExitBadInput);
+  } catch (const OutOfDeviceMemory& error) {
+    return report(name, one_line(error.what()), kExitBadInput);
+  } catch (const std::bad_alloc&) {
+    return report(name, "out of host memory; choose a smaller size", kExitBadInput);
+  } catch (const std::exception& error) {
+    // The CPU device reports broken rules with several lines, and all are worth reading.
+    return report(name, error.what(), kExitFailure);
+  }
+}
+
+}  // namespace ladder

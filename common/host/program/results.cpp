@@ -1,0 +1,188 @@
+/// @file
+/// Result files.
+#include "common/host/program/results.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+
+namespace ladder {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+template <class Value>
+std::optional<Value> from_null(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional<Value>(json.get<Value>());
+}
+
+/// Calls visit(name, field) for every counter.
+template <class Counters, class Visit>
+void for_each_counter(Counters& counters, const Visit& visit) {
+  visit("global_read_sectors", counters.global_read_sectors);
+  visit("global_write_sectors", counters.global_write_sectors);
+  visit("shared_wavefronts", counters.shared_wavefronts);
+  visit("bank_conflicts", counters.bank_conflicts);
+  visit("cluster_bytes", counters.cluster_bytes);
+  visit("block_barriers", counters.block_barriers);
+  visit("barrier_waits", counters.barrier_waits);
+  visit("async_copies", counters.async_copies);
+  visit("cycles", counters.cycles);
+  visit("copy_cycles", counters.copy_cycles);
+  visit("math_cycles", counters.math_cycles);
+  visit("overlap_cycles", counters.overlap_cycles);
+}
+
+Json json_of(const Run& run) {
+  Json json;
+  json["lesson"] = run.lesson;
+  json["core"] = run.core;
+  json["m"] = run.shape.m;
+  json["n"] = run.shape.n;
+  json["k"] = run.shape.k;
+  json["settings"] = Json::object();
+  for (const auto& [name, value] : run.settings) json["settings"][name] = value;
+  json["time_us_median"] = or_null(run.time_us_median);
+  json["time_us_q1"] = or_null(run.time_us_q1);
+  json["time_us_q3"] = or_null(run.time_us_q3);
+  json["tflops"] = or_null(run.tflops);
+  json["sm_clock_mhz"] = or_null(run.sm_clock_mhz);
+  json["power_watts"] = or_null(run.power_watts);
+  json["verified"] = or_null(run.verified);
+  json["rel_error"] = or_null(run.rel_error);
+  if (run.counters) {
+    Json& counters = json["counters"];
+    for_each_counter(*run.counters, [&](const char* name, auto value) { counters[name] = value; });
+  }
+  if (run.resources)
+    json["resources"] = {{"tile", run.resources->tile},
+                         {"shared_bytes", run.resources->shared_bytes},
+                         {"registers", run.resources->registers},
+                         {"blocks_per_sm", run.resources->blocks_per_sm}};
+  if (run.global_bytes) json["global_bytes"] = *run.global_bytes;
+  if (run.bound_us) json["bound_us"] = *run.bound_us;
+  if (!run.choice.empty()) json["choice"] = run.choice;
+  if (!run.inputs.empty()) json["inputs"] = run.inputs;
+  return json;
+}
+
+Run run_of(const Json& json) {
+  Run run;
+  run.lesson = json.at("lesson").get<std::string>();
+  run.core = json.at("core").get<std::string>();
+  run.shape = checked_shape("m, n, k", json.at("m").get<uint64_t>(), json.at("n").get<uint64_t>(),
+                            json.at("k").get<uint64_t>());
+  for (const auto& [name, value] : json.at("settings").items()) run.settings[name] = value.get<std::string>();
+  run.time_us_median = from_null<double>(json.at("time_us_median"));
+  run.time_us_q1 = from_null<double>(json.at("time_us_q1"));
+  run.time_us_q3 = from_null<double>(json.at("time_us_q3"));
+  run.tflops = from_null<double>(json.at("tflops"));
+  run.sm_clock_mhz = from_null<double>(json.at("sm_clock_mhz"));
+  run.power_watts = from_null<double>(json.at("power_watts"));
+  run.verified = from_null<bool>(json.at("verified"));
+  run.rel_error = from_null<double>(json.at("rel_error"));
+  if (json.contains("counters")) {
+    LaunchCounters counters;
+    for_each_counter(counters,
+                     [&](const char* name, auto& value) { json.at("counters").at(name).get_to(value); });
+    run.counters = counters;
+  }
+  if (json.contains("resources")) {
+    const Json& resources = json.at("resources");
+    run.resources =
+        Resources{resources.at("tile").get<std::string>(), resources.at("shared_bytes").get<size_t>(),
+                  resources.at("registers").get<int>(), resources.at("blocks_per_sm").get<int>()};
+  }
+  if (json.contains("choice")) run.choice = json.at("choice").get<std::string>();
+  if (json.contains("inputs")) run.inputs = json.at("inputs").get<std::string>();
+  if (json.contains("global_bytes")) run.global_bytes = json.at("global_bytes").get<double>();
+  if (json.contains("bound_us")) run.bound_us = json.at("bound_us").get<double>();
+  return run;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
+}
+
+}  // namespace
+
+ResultFile new_result_file() {
+  const DeviceInfo device = device_info();
+  return {today(), build_commit(), device.name, device.driver, device.toolkit, {}};
+}
+
+std::string to_json(const ResultFile& results) {
+  Json json;
+  json["date"] = results.date;
+  json["commit"] = results.commit;
+  json["gpu"] = results.gpu;
+  json["driver"] = results.driver;
+  json["toolkit"] = results.toolkit;
+  json["runs"] = Json::array();
+  for (const Run& run : results.runs) json["runs"].push_back(json_of(run));
+  return json.dump(2) + "\n";
+}
+
+ResultFile from_json(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    ResultFile results;
+    results.date = json.at("date").get<std::string>();
+    results.commit = json.at("commit").get<std::string>();
+    results.gpu = json.at("gpu").get<std::string>();
+    results.driver = json.at("driver").get<std::string>();
+    results.toolkit = json.at("toolkit").get<std::string>();
+    for (const Json& run : json.at("runs")) results.runs.push_back(run_of(run));
+    return results;
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument("not a result file: " + one_line(error.what()));
+  }
+}
+
+void write_results(const std::string& argument, const std::string& path, const ResultFile& results) {
+  write_file_atomically(argument, path, [&](std::ostream& file) { file << to_json(results); });
+}
+
+ResultFile read_results(const std::string& argument, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::invalid_argument(argument + " '" + path + "': cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  try {
+    return from_json(text);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(argument + " '" + path + "': " + error.what());
+  }
+}
+
+std::optional<std::string> newest_result_file(const std::string& directory) {
+  std::error_code missing;
+  std::optional<std::string> newest;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
+    if (entry.path().extension() != ".json") continue;
+    // Names begin with the date, year first.
+    if (!newest || entry.path().filename() > std::filesystem::path(*newest).filename())
+      newest = entry.path().string();
+  }
+  return newest;
+}
+
+}  // namespace ladder

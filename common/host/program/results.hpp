@@ -1,0 +1,39 @@
+/// @file
+/// Result files: what `--json` writes and documents are generated from. The format is stable; fields are only
+/// added.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/host/measure/run.hpp"
+
+namespace ladder {
+
+struct ResultFile {
+  std::string date;  ///< "2026-11-21", UTC
+  std::string commit;
+  std::string gpu, driver, toolkit;
+  std::vector<Run> runs;
+};
+
+/// A file without runs that says where and when it was made.
+ResultFile new_result_file();
+
+/// The commit that this was built from: the environment variable LADDER_COMMIT, else what the build found
+/// out.
+std::string build_commit();
+
+/// The text of a result file.
+std::string to_json(const ResultFile& results);
+/// @throws std::invalid_argument naming what is wrong
+ResultFile from_json(const std::string& text);
+
+/// @throws std::invalid_argument naming `argument` and the path
+void write_results(const std::string& argument, const std::string& path, const ResultFile& results);
+ResultFile read_results(const std::string& argument, const std::string& path);
+
+/// The path of the newest result file in a directory, by its name (DATE-GPU.json); nothing if there is none.
+std::optional<std::string> newest_result_file(const std::string& directory);
+
+}  // namespace ladder

@@ -1,0 +1,205 @@
+/// @file
+/// The program of a lesson.
+#include "common/host/program/run_lesson.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/program/command_line.hpp"
+#include "common/host/program/program.hpp"
+#include "common/host/program/report.hpp"
+#include "common/host/program/trace_contender.hpp"
+
+namespace ladder {
+namespace {
+
+constexpr int kDefaultGpuSize = 4096;
+constexpr int kDefaultCpuSize = 256;
+
+void print_choices(const Lesson& lesson) {
+  std::cout << lesson.program_name() << ": " << lesson.idea << "\n\nKnobs, the default first:\n";
+  for (const Knob& knob : lesson.knobs)
+    std::cout << "  --" << knob.name << " " << join(knob.choices, ",") << "  " << knob.help << "\n";
+  std::cout << "\nNamed shapes (MxNxK):\n";
+  for (const NamedShape& named : named_shapes())
+    std::cout << "  --shape " << named.name << "  " << named.shape.name() << "\n";
+}
+
+/// A column of the table, and what stands in it.
+struct Figure {
+  Column column;
+  std::function<std::string(const Outcome&)> cell;
+};
+
+/// A cell that is made from the outcome's run alone.
+std::function<std::string(const Outcome&)> of_run(std::string (*cell)(const Run&)) {
+  return [cell](const Outcome& outcome) { return cell(outcome.run); };
+}
+
+/// Do its blocks form clusters? Then the reader chooses how many.
+bool has_clusters(const Lesson& lesson) {
+  return std::any_of(lesson.knobs.begin(), lesson.knobs.end(),
+                     [](const Knob& knob) { return knob.name.rfind("cluster", 0) == 0; });
+}
+
+std::vector<Figure> cpu_figures(const Lesson& lesson, const Execution& execution) {
+  std::vector<Figure> figures;
+  // A column for the schedule, or for what the lesson chooses, takes the place of others.
+  const int schedule_width = widest_schedule(execution);
+  const bool all = !schedule_width && !lesson.choice;
+  if (schedule_width)
+    figures.push_back(
+        {{"schedule", schedule_width, false}, [](const Outcome& outcome) { return outcome.schedule; }});
+  figures.push_back({{"B/output", 8}, of_run(bytes_per_output_cell)});
+  if (has_clusters(lesson)) figures.push_back({{"cluster B", 9}, of_run(cluster_bytes_per_output_cell)});
+  if (all) figures.push_back({{"flops/B", 7}, of_run(flops_per_byte_cell)});
+  figures.push_back(
+      {{"waits", 8}, [](const Outcome& outcome) { return count_cell(outcome.run.counters->barrier_waits); }});
+  if (!lesson.choice)
+    figures.push_back({{"conflicts", 9}, [](const Outcome& outcome) {
+                         return count_cell(outcome.run.counters->bank_conflicts);
+                       }});
+  if (all) figures.push_back({{"overlap", 7}, of_run(overlap_cell)});
+  return figures;
+}
+
+std::vector<Figure> gpu_figures(int time_width) {
+  return {{{"time us", time_width}, of_run(time_cell)},
+          {{"+- %", 5}, of_run(spread_cell)},
+          {{"TFLOP/s", 7}, of_run(tflops_cell)},
+          {{"% cuBLAS", 8}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_cublas); }}};
+}
+
+/// The table of a lesson. Where it says what its blocks take, or what it chooses, columns more are too wide,
+/// so that every shape gets a table of its own. On the GPU the last rows are those of the libraries.
+Report make_report(const Lesson& lesson, const std::vector<Contender>& contenders,
+                   const CommonOptions& options) {
+  constexpr int kWidestLibrary = 32;
+  constexpr int kWidestChoice = 20;
+  const bool with_resources = lesson.resources != nullptr, with_choice = lesson.choice != nullptr;
+  const bool table_for_each_shape = with_resources || with_choice;
+  std::vector<Figure> figures;
+  if (!table_for_each_shape)
+    figures.push_back({{"shape", widest_shape(options.shapes), false},
+                       [](const Outcome& outcome) { return outcome.run.shape.name(); }});
+  figures.push_back(
+      {{"settings", std::max(widest_label(contenders), on_cpu_device() ? 0 : kWidestLibrary), false},
+       [](const Outcome& outcome) { return outcome.contender->label; }});
+  if (with_choice)
+    figures.push_back(
+        {{"choice", kWidestChoice, false}, [](const Outcome& outcome) { return outcome.run.choice; }});
+  const std::vector<Figure> measured = on_cpu_device() ? cpu_figures(lesson, options.comparison.execution)
+                                                       : gpu_figures(table_for_each_shape ? 7 : 10);
+  figures.insert(figures.end(), measured.begin(), measured.end());
+  if (with_resources) {
+    figures.push_back({{"smem KB", 7}, of_run(shared_kb_cell)});
+    if (!on_cpu_device()) {
+      figures.push_back({{"regs", 4}, of_run(registers_cell)});
+      figures.push_back({{"blk/SM", 6}, of_run(blocks_cell)});
+    }
+  }
+  figures.push_back({{"verified", 8, false}, verified_cell});
+
+  Report report{lesson.program_name(), lesson.idea, {}, {}, table_for_each_shape};
+  for (const Figure& figure : figures) report.columns.push_back(figure.column);
+  report.cells = [figures](const Outcome& outcome) {
+    std::vector<std::string> cells;
+    for (const Figure& figure : figures) cells.push_back(figure.cell(outcome));
+    return cells;
+  };
+  return report;
+}
+
+/// @throws std::invalid_argument for what cannot be combined with --trace
+void check_trace(const TraceRequest& request, const CommonOptions& options, size_t combinations) {
+  const std::string argument = "--trace " + request.path;
+  check_writable("--trace", request.path);
+  if (options.files.given() || !options.json_path.empty())
+    throw std::invalid_argument(argument + ": cannot be combined with --a or --json");
+  if (combinations > 1 || options.shapes.size() > 1 || options.comparison.execution.schedules.size() > 1)
+    throw std::invalid_argument(argument + ": is of one launch; give one value for each option");
+}
+
+int run(const Lesson& lesson, int argc, char** argv) {
+  CLI::App app(lesson.idea, lesson.program_name());
+  CommonOptions options;
+  KnobOptions knobs;
+  TraceRequest trace;
+  std::string trace_blocks;
+  bool list = false, explain = false;
+  options.add_to(app);
+  knobs.add_to(app, lesson);
+  app.add_option("--trace", trace.path, "Write a timeline of one launch to this file, for ui.perfetto.dev")
+      ->type_name("PATH");
+  app.add_option("--trace-blocks", trace_blocks, "Keep only the first so many of the recorded blocks")
+      ->type_name("N");
+  app.add_option("--untraced-us", trace.untraced_us)
+      ->group("");  // passed on by the plain program; not in --help
+  if (lesson.explain)
+    app.add_flag("--explain", explain, "Say what the lesson chooses for each shape and why, and run nothing");
+  app.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
+  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  if (list) {
+    print_choices(lesson);
+    return kExitOk;
+  }
+  options.check();
+  const std::vector<Settings> combinations = knobs.combinations(lesson);
+  if (!trace_blocks.empty()) {
+    trace.blocks = parse_number("--trace-blocks", trace_blocks, 1, 1000);
+    if (trace.path.empty()) throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
+  }
+  if (!trace.path.empty()) check_trace(trace, options, combinations.size());
+  require_device();
+  if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
+
+  if (options.files.given()) {
+    if (combinations.size() > 1)
+      throw std::invalid_argument("--a " + options.files.a + ": each knob can have only one value with it");
+    if (lesson.b_matrices > 1)
+      throw std::invalid_argument("--b " + options.files.b + ": " + lesson.program_name() +
+                                  " multiplies by " + std::to_string(lesson.b_matrices) +
+                                  " matrices, and a file holds one");
+    use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
+    return multiply_files(lesson, combinations.front(), options.files, options.comparison.verify)
+               ? kExitOk
+               : kExitFailure;
+  }
+
+  const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
+  if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
+  if (explain) {
+    for (const Shape& shape : options.shapes)
+      for (const Settings& settings : combinations) {
+        check_lesson(lesson, settings, shape);
+        std::cout << lesson.explain(shape, lesson.settings(settings)) << "\n";
+      }
+    return kExitOk;
+  }
+
+  std::vector<Contender> contenders;
+  for (const Settings& settings : combinations) {
+    contenders.push_back(contender_of(lesson, describe(settings), settings));
+    if (!on_cpu_device())  // they are for the clock
+      for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
+        contenders.push_back(other);
+    for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
+  }
+  if (!trace.path.empty())
+    return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);
+  return report_comparisons(make_report(lesson, contenders, options), contenders, options);
+}
+
+}  // namespace
+
+int run_lesson(const Lesson& lesson, int argc, char** argv) {
+  return run_program(lesson.program_name(), [&] { return run(lesson, argc, argv); });
+}
+
+}  // namespace ladder

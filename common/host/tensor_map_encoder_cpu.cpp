@@ -1,9 +1,0 @@
-/// @file
-/// The CPU device's encoder of tensor maps.
-#include "common/host/tensor_map_encoder.hpp"
-
-namespace ladder {
-
-TensorMapEncoder tensor_map_encoder() { return &cuTensorMapEncodeTiled; }
-
-}  // namespace ladder

@@ -1,0 +1,138 @@
+/// @file
+/// Compares a C with the reference.
+#include "common/host/verify/verdict.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+
+#include "common/host/base/parallel.hpp"
+#include "common/host/problem/bf16.hpp"
+#include "common/host/verify/output_matrix.hpp"
+
+namespace ladder {
+namespace {
+
+/// Counts wrong elements and remembers the first.
+class Mismatches {
+ public:
+  explicit Mismatches(const Reference& reference) : shape_(reference.shape) {
+    compared_ = static_cast<int64_t>(reference.values.size());
+  }
+
+  void add(int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
+    if (count_++ == 0) first_ = describe(row, column, describe(expected), got);
+  }
+
+  std::string complaint(const std::string& context) const {
+    if (count_ == 0) return "";
+    return first_ + "; " + std::to_string(count_) + " of " + std::to_string(compared_) +
+           " compared elements are wrong (" + shape_.name() + ", " + context + ")";
+  }
+
+  static std::string describe(int64_t row, int64_t column, const std::string& expected, __nv_bfloat16 got) {
+    return "row " + std::to_string(row) + ", column " + std::to_string(column) + ": expected " + expected +
+           ", got " + describe(got);
+  }
+
+  static std::string describe(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+  }
+
+ private:
+  static std::string describe(__nv_bfloat16 value) {
+    return bf16_bits(value) == kPoisonBits ? "nan (never written)" : describe(double{to_float(value)});
+  }
+
+  Shape shape_;
+  int64_t compared_ = 0, count_ = 0;
+  std::string first_;
+};
+
+/// Rows that are not compared must at least be finite. Finds the first that is not, or -1.
+int64_t first_not_finite(const std::vector<__nv_bfloat16>& c) {
+  std::mutex mutex;
+  int64_t first = -1;
+  parallel_for(static_cast<int64_t>(c.size()), 1 << 20, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (is_finite(c[i])) continue;
+      const std::lock_guard lock(mutex);
+      if (first < 0 || i < first) first = i;
+      return;
+    }
+  });
+  return first;
+}
+
+/// Calls check(row, column, expected, got) for every element that is compared.
+template <class Check>
+void for_each_compared(const Reference& reference, const std::vector<__nv_bfloat16>& c, const Check& check) {
+  const int64_t n = reference.shape.n;
+  for (size_t i = 0; i < reference.rows.size(); ++i)
+    for (int64_t j = 0; j < n; ++j)
+      check(reference.rows[i], j, reference.values[i * n + j], c[reference.rows[i] * n + j]);
+}
+
+/// The complaint about what was compared, else about an element of a row that was not.
+std::string overall_complaint(const Reference& reference, const std::vector<__nv_bfloat16>& c,
+                              const Mismatches& mismatches, const std::string& context) {
+  const std::string complaint = mismatches.complaint(context);
+  if (!complaint.empty() || !reference.sampled()) return complaint;
+  const int64_t bad = first_not_finite(c);
+  if (bad < 0) return "";
+  const int64_t n = reference.shape.n;
+  return Mismatches::describe(bad / n, bad % n, "a finite number", c[bad]) + " (" + reference.shape.name() +
+         ", " + context + ")";
+}
+
+}  // namespace
+
+Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat16>& c,
+                      const std::string& context) {
+  Mismatches mismatches(reference);
+  for_each_compared(reference, c, [&](int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
+    const __nv_bfloat16 rounded = to_bf16(static_cast<float>(expected));
+    // A sum that is exactly 0 may have either sign.
+    const bool both_zero = expected == 0 && to_float(got) == 0;
+    if (bf16_bits(got) != bf16_bits(rounded) && !both_zero)
+      mismatches.add(row, column, double{to_float(rounded)}, got);
+  });
+  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0};
+}
+
+Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
+                      const std::string& context, double slack, int roundings) {
+  double reference_squares = 0, error_squares = 0;
+  for_each_compared(reference, c, [&](int64_t, int64_t, double expected, __nv_bfloat16 got) {
+    const double error = double{to_float(got)} - expected;
+    reference_squares += expected * expected;
+    error_squares += error * error;
+  });
+  const double elements = static_cast<double>(reference.values.size());
+  const double allowed = kLargestRelError * std::sqrt(reference_squares) + slack;
+
+  // One element: each rounding to bf16 errs by at most 1/256 of it, the sum in fp32 by far less than a
+  // typical element's share of what is allowed.
+  const double allowed_each = 4 * allowed / std::sqrt(elements);
+  Mismatches mismatches(reference);
+  for_each_compared(reference, c, [&](int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
+    const double error = std::abs(double{to_float(got)} - expected);
+    // Written so that a NaN is wrong.
+    if (!(error <= allowed_each + roundings * std::abs(expected) / 256))
+      mismatches.add(row, column, expected, got);
+  });
+
+  Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0};
+  const double error = std::sqrt(error_squares);
+  verdict.rel_error = reference_squares > 0 ? error / std::sqrt(reference_squares) : error;
+  if (verdict.passed() && !(error <= allowed))
+    verdict.complaint = "the relative error is " + Mismatches::describe(verdict.rel_error) + ", more than " +
+                        Mismatches::describe(kLargestRelError) + " (" + reference.shape.name() + ", " +
+                        context + ")";
+  return verdict;
+}
+
+}  // namespace ladder

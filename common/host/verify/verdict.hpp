@@ -1,0 +1,37 @@
+/// @file
+/// Compares a C with the reference.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "common/host/problem/gemm.hpp"
+#include "common/host/verify/reference.hpp"
+
+namespace ladder {
+
+/// Right or wrong, and why.
+struct Verdict {
+  std::string complaint;  ///< empty if C is right; else one line
+  bool sampled = false;   ///< only some rows were compared, and the others scanned for NaN and infinity
+  double rel_error = 0;   ///< relative Frobenius norm of the error; 0 where the comparison was exact
+
+  bool passed() const { return complaint.empty(); }
+};
+
+/// Every element must be the reference, rounded to bf16, bit for bit. `c` is all of C.
+/// @param context the end of a complaint: what was multiplied, with which seed
+Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat16>& c,
+                      const std::string& context);
+
+/// The largest ||C - reference|| / ||reference|| that passes. Rounding to bf16 alone makes about 1.7e-3.
+constexpr double kLargestRelError = 4e-3;
+
+/// The error must be below kLargestRelError as a whole, and no single element may be off by more than
+/// rounding explains. NaN and infinity never pass.
+/// @param slack added to the norm of the error that is allowed; for inputs that cancel, where fp32 itself
+/// errs
+/// @param roundings how often an element was rounded to bf16 on its way
+Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
+                      const std::string& context, double slack = 0, int roundings = 1);
+
+}  // namespace ladder

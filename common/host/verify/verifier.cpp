@@ -1,0 +1,97 @@
+/// @file
+/// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
+#include "common/host/verify/verifier.hpp"
+
+#include <cstdint>
+
+#include "common/host/problem/bf16.hpp"
+#include "common/host/problem/fill.hpp"
+
+namespace ladder {
+
+int integer_magnitude(int k) {
+  // The variance of a uniform integer from -u to u is u(u+1)/3, that of a product of two its square.
+  int magnitude = 1;
+  const auto variance_of_sum = [k](double u) { return k * (u * (u + 1) / 3) * (u * (u + 1) / 3); };
+  while (magnitude < 8 && 9 * variance_of_sum(magnitude + 1) < 256.0 * 256.0) ++magnitude;
+  return magnitude;
+}
+
+Verifier::Verifier(const Shape& shape, uint64_t seed) : shape_(shape), seed_(seed), c_(shape.m, shape.n) {}
+
+template <class MakeValues>
+Verifier::Problem Verifier::make_problem(const MakeValues& values_of_seed) const {
+  Problem problem{DeviceBuffer<__nv_bfloat16>(size_t(shape_.m) * shape_.k),
+                  DeviceBuffer<__nv_bfloat16>(size_t(shape_.k) * shape_.n * shape_.b_matrices),
+                  DeviceBuffer<__nv_bfloat16>(shape_.n),
+                  {}};
+  fill(problem.a.data(), problem.a.size(), values_of_seed(2 * seed_));
+  fill(problem.b.data(), problem.b.size(), values_of_seed(2 * seed_ + 1));
+  fill(problem.bias.data(), problem.bias.size(), values_of_seed(~seed_));
+  const std::vector<int> rows = rows_to_compare(shape_, affordable_products());
+  for (int i = 0; i < shape_.b_matrices; ++i)
+    problem.products.push_back(
+        reference_product({problem.a.data(), problem.b.data() + i * (size_t(shape_.k) * shape_.n), nullptr,
+                           shape_.m, shape_.n, shape_.k},
+                          rows));
+  return problem;
+}
+
+Reference Verifier::finished(const Problem& problem, const ReferenceEpilogue& epilogue) {
+  Reference reference = problem.products.front();
+  const std::vector<__nv_bfloat16> bias = download(problem.bias.data(), problem.bias.size());
+  const bool two = problem.products.size() == 2;
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    const double other = two ? problem.products[1].values[i] : to_float(bias[i % bias.size()]);
+    reference.values[i] = epilogue.apply(reference.values[i], other);
+  }
+  return reference;
+}
+
+std::string Verifier::run(const Problem& problem, const Multiply& multiply, const std::string& context) {
+  c_.poison();
+  multiply(
+      {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
+  const std::string complaint = c_.canary_complaint();
+  return complaint.empty() ? "" : complaint + " (" + shape_.name() + ", " + context + ")";
+}
+
+Verifier::Problem& Verifier::integers() {
+  const int magnitude = integer_magnitude(shape_.k);
+  if (!integers_) integers_ = make_problem([&](uint64_t seed) { return IntegerValues{seed, magnitude}; });
+  return *integers_;
+}
+
+Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
+  const Problem& problem = integers();
+  const std::string context = "small integers, data seed " + std::to_string(seed_);
+  const std::string complaint = run(problem, multiply, context);
+  if (!complaint.empty()) return {complaint, problem.products.front().sampled(), 0};
+  const auto judge = [&](const Reference& reference) {
+    return compare_exact(reference, c_.download(), context);
+  };
+  return epilogue.apply ? judge(finished(problem, epilogue)) : judge(problem.products.front());
+}
+
+Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
+  if (!normal_) normal_ = make_problem([](uint64_t seed) { return NormalValues{seed}; });
+  const std::string context = "normal data, data seed " + std::to_string(seed_);
+  const std::string complaint = run(*normal_, multiply, context);
+  if (!complaint.empty()) return {complaint, normal_->products.front().sampled(), 0};
+  const auto judge = [&](const Reference& reference) {
+    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings);
+  };
+  return epilogue.apply ? judge(finished(*normal_, epilogue)) : judge(normal_->products.front());
+}
+
+void Verifier::run_unverified(const Multiply& multiply) { run(integers(), multiply, ""); }
+
+Verdict Verifier::check(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
+  if (epilogue.exact) {
+    const Verdict exact = check_exact(multiply, epilogue);
+    if (!exact.passed()) return exact;
+  }
+  return check_normal(multiply, epilogue);
+}
+
+}  // namespace ladder
