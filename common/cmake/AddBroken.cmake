@@ -7,8 +7,8 @@
 #                    start at the root of the repository
 # MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
 # It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
-# the patch names, which comes first on the include path. On the CPU device all are instrumented, and mistakes whose kind is
-# `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
+# the patch names, which comes first on the include path. On the CPU device all are instrumented, and where LADDER_TEST_ALL is
+# on, mistakes whose kind is `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
 # all, lab_NN those of one lesson. A patch that no longer applies fails the build and is named.
 #
 # LADDER_LAB_PATCHES: take the patches from <folder>/<NN_name>/ instead; that is how mutate.py brings its own.
@@ -92,7 +92,7 @@ function(ladder_add_broken name)
 
     add_custom_target(patch_${number}_${mistake} DEPENDS ${copied})
     set(flavours instrumented)
-    if(memory AND LADDER_HAS_ASAN)
+    if(memory AND LADDER_ASAN)
       list(APPEND flavours asan)
     endif()
     foreach(flavour IN LISTS flavours)

@@ -15,8 +15,9 @@ target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-X
 #   exercise.json  the title; "starter" and "wrong", what the check must say of those files
 #   hints.md       a section for each hint
 # and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
-# The tests have the label `exercise`, and the target `exercises` builds what they run. On the GPU only the solution is
-# tested: what is wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
+# The tests have the label `exercise`, and the target `exercises` builds what they run. What is wrong is compiled and
+# tested where LADDER_TEST_ALL is on, with the label `exercise-more`. On the GPU only the solution is tested: what is
+# wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
 function(ladder_add_exercises lesson)
   string(SUBSTRING ${lesson} 0 2 number)
   file(GLOB descriptions CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exercise/*/exercise.json")
@@ -42,6 +43,9 @@ function(ladder_add_exercises lesson)
     string(JSON words GET "${json}" starter)
     ladder_add_check_test(${id} "${folder}" starter "${folder}/starter.cuh" --starter "${words}")
 
+    if(NOT LADDER_TEST_ALL)
+      continue()
+    endif()
     ladder_split_at_marks("${folder}/starter.cuh" before after)
     file(GLOB wrong_files CONFIGURE_DEPENDS "${folder}/wrong/*.inc")
     list(LENGTH wrong_files count)
@@ -69,6 +73,9 @@ function(ladder_add_check_test id folder variant file)
   set_tests_properties("${name}" PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 4)
   set_property(TEST "${name}" "exercise ${id}: starter and solution differ only in the marked lines"
                PROPERTY LABELS exercise)
+  if(NOT variant MATCHES "^(solution|starter)$")
+    set_property(TEST "${name}" PROPERTY LABELS exercise-more)
+  endif()
 endfunction()
 
 # ladder_add_check(<target> <folder> <file>): the exercise's check, for one file.

@@ -9,14 +9,14 @@
 # TRACED is for lessons whose copies and products go through the wrappers that record them (03 and later). For the GPU
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
-# It makes the library <name>_lesson, the program <name>, the test programs <name>_test and, on the CPU device,
-# <name>_test_races and <name>_test_asan, on the GPU the tests under compute-sanitizer, and the target diff_MM_NN, which
-# prints what this gemm.cuh changes in that of the lesson before. Where there is a folder `broken`, it makes the programs of
-# the lab as well, see AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
+# It makes the library <name>_lesson, the program <name>, the test program <name>_test (Flavours.cmake says how often it
+# runs), and the target diff_MM_NN, which prints what this gemm.cuh changes in that of the lesson before. Where there is a
+# folder `broken`, it makes the programs of the lab as well, see AddBroken.cmake. The folder `exercise`: see
+# AddExercises.cmake.
 function(add_lesson name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
-  ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS plain instrumented asan LINK ladder_host)
+  ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS instrumented asan LINK ladder_host)
   ladder_add_program(${name} SOURCES main.cu FLAVOUR instrumented LINK ${name}_lesson)
 
   if(arg_TRACED AND NOT LADDER_CPU_DEVICE)
@@ -32,13 +32,7 @@ function(add_lesson name)
                                                    "-DLADDER_DEVICE=cpu;needs a GPU of compute capability")
   endif()
 
-  set(test SOURCES test_gemm.cu LINK ${name}_lesson ladder_testing LABEL ${number})
-  ladder_add_test(${name}_test ${test})
-  ladder_sanitize(${name}_test LABEL ${number})
-  if(LADDER_CPU_DEVICE)
-    ladder_add_test(${name}_test_races ${test} FLAVOUR instrumented)
-    ladder_add_test(${name}_test_asan ${test} FLAVOUR asan)
-  endif()
+  ladder_add_kernel_test(${name}_test SOURCES test_gemm.cu LINK ${name}_lesson ladder_testing LABEL ${number})
   ladder_add_exercises(${name})
 
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
@@ -82,5 +76,5 @@ function(ladder_write_registry)
 @declarations@
 std::vector<const ladder::Lesson*> ladder::all_lessons() { return {@entries@}; }
 ]])
-  ladder_add_library(ladder_lessons SOURCES "${registry}" FLAVOURS plain instrumented asan LINK ${libraries})
+  ladder_add_library(ladder_lessons SOURCES "${registry}" FLAVOURS instrumented asan LINK ${libraries})
 endfunction()

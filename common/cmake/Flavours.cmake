@@ -1,11 +1,11 @@
 # Libraries, programs and tests for either device, each from one list of sources (.cpp or .cu).
 #
 # On the GPU there is one flavour of everything. On the CPU device a library can be built in three:
-#   plain         `name`
-#   instrumented  `name_instrumented`: every memory access is reported to the race checker and the counters
-#   asan          `name_asan`: with AddressSanitizer
+#   plain         `name`: of host code
+#   instrumented  `name_instrumented`: of kernels; every memory access is reported to the race checker and the counters
+#   asan          `name_asan`: with AddressSanitizer, where LADDER_TEST_ALL is on
 # A program or a test has one flavour and links that flavour of each library, or the plain one where a library
-# does not have it.
+# does not have it. What reports nothing to nobody runs nearly as fast, so there are no kernels in the plain flavour.
 
 include(CheckCXXSourceCompiles)
 
@@ -22,6 +22,9 @@ if(LADDER_CPU_DEVICE)
   set(CMAKE_REQUIRED_FLAGS -fsanitize=address)
   check_cxx_source_compiles("int main() {}" LADDER_HAS_ASAN)
   unset(CMAKE_REQUIRED_FLAGS)
+  if(LADDER_TEST_ALL AND LADDER_HAS_ASAN)
+    set(LADDER_ASAN ON)
+  endif()
   add_library(ladder_asan INTERFACE)
   target_compile_options(ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer)
   target_link_options(ladder_asan INTERFACE -fsanitize=address)
@@ -34,7 +37,7 @@ function(ladder_add_library name)
   if(NOT arg_FLAVOURS OR NOT LADDER_CPU_DEVICE)
     set(arg_FLAVOURS plain)
   endif()
-  if(NOT LADDER_HAS_ASAN)
+  if(NOT LADDER_ASAN)
     list(REMOVE_ITEM arg_FLAVOURS asan)
   endif()
   foreach(flavour IN LISTS arg_FLAVOURS)
@@ -60,32 +63,44 @@ function(ladder_add_program name)
 endfunction()
 
 # ladder_add_test(<name> LABEL <label> SOURCES <file>... [FLAVOUR <flavour>] [LINK <library>...] [TIMEOUT <seconds>])
-# A Catch2 program, each of whose test cases ctest runs by itself. Its label is the given one, followed by the
-# flavour if that is not plain: `ctest -L 02` matches 02, 02-races and 02-asan, and `ctest -L races` the races of
-# all. A test that cannot run here (no GPU) says so with Catch2's SKIP.
+# A Catch2 program, each of whose test cases ctest runs by itself, with the label <label>. A test that cannot run here
+# (no GPU) says so with Catch2's SKIP.
 function(ladder_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;FLAVOUR;TIMEOUT" "SOURCES;LINK")
-  if(arg_FLAVOUR STREQUAL "asan" AND NOT LADDER_HAS_ASAN)
+  ladder_add_program(${name} SOURCES ${arg_SOURCES} FLAVOUR "${arg_FLAVOUR}" LINK ${arg_LINK} Catch2::Catch2WithMain)
+  ladder_discover_tests(${name} "${name}: " LABELS ${arg_LABEL} TIMEOUT "${arg_TIMEOUT}")
+endfunction()
+
+# ladder_add_kernel_test(<name> LABEL <label> SOURCES <file>... [LINK <library>...] [TIMEOUT <seconds>])
+# A test of kernels. On the CPU device it is instrumented, and where LADDER_TEST_ALL is on it runs twice more, with the
+# label <label>-more: with all that it can try, and with AddressSanitizer (common/testing/breadth.hpp). On the GPU it also
+# runs under compute-sanitizer.
+function(ladder_add_kernel_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;LINK")
+  ladder_add_test(${name} ${ARGN} FLAVOUR instrumented)
+  ladder_sanitize(${name} LABEL ${arg_LABEL})
+  if(NOT LADDER_CPU_DEVICE OR NOT LADDER_TEST_ALL)
     return()
   endif()
+  ladder_discover_tests(${name} "${name}, all: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=all)
+  if(LADDER_ASAN)
+    ladder_add_program(${name}_asan SOURCES ${arg_SOURCES} FLAVOUR asan LINK ${arg_LINK} Catch2::Catch2WithMain)
+    ladder_discover_tests(${name}_asan "${name}_asan: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=narrow)
+  endif()
+endfunction()
+
+# ladder_discover_tests(<program> <prefix> [<property> <value>]...)
+# The list of test cases is read when ctest starts: no program runs while building.
+function(ladder_discover_tests program prefix)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  if(NOT arg_FLAVOUR)
-    set(arg_FLAVOUR plain)
-  endif()
-  if(arg_FLAVOUR STREQUAL "instrumented")
-    string(APPEND arg_LABEL -races)
-  elseif(arg_FLAVOUR STREQUAL "asan")
-    string(APPEND arg_LABEL -asan)
-  endif()
-  ladder_add_program(${name} SOURCES ${arg_SOURCES} FLAVOUR "${arg_FLAVOUR}" LINK ${arg_LINK} Catch2::Catch2WithMain)
-  # The list of test cases is read when ctest starts: no program runs while building.
   catch_discover_tests(
-    ${name}
-    TEST_PREFIX "${name}: "
+    ${program}
+    TEST_PREFIX "${prefix}"
     DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)
+    PROPERTIES ${arg_UNPARSED_ARGUMENTS} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)
 endfunction()
 
 # Sets <result> to the name of a library's flavour.

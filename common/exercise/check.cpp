@@ -62,7 +62,7 @@ namespace {
 
 void on_every_schedule(const Execution& execution, const std::function<void()>& body) {
   bool another_was_right = false;
-  for (const std::string& schedule : testing::test_schedules(kRandomSeeds)) {
+  for (const auto& [schedule, _] : testing::test_schedules(testing::Breadth::usual, kRandomSeeds)) {
     use_schedule(execution, schedule);
     try {
       body();

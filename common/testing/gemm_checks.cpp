@@ -2,6 +2,7 @@
 /// What the tests of all lessons share.
 #include "common/testing/gemm_checks.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <cstdlib>
@@ -54,9 +55,19 @@ void expect_invalid_argument(const std::function<void()>& call, const std::vecto
   FAIL_CHECK("was not refused");
 }
 
-int seeds_from_environment(int fallback) {
-  const char* text = std::getenv("LADDER_TEST_SEEDS");
-  return text ? static_cast<int>(parse_number("LADDER_TEST_SEEDS", text, 0, 1000000)) : fallback;
+/// Of those that a test asks for.
+int random_seeds_tried(Breadth breadth, int asked_for) {
+  if (const char* text = std::getenv("LADDER_TEST_SEEDS"))
+    return static_cast<int>(parse_number("LADDER_TEST_SEEDS", text, 0, 1000000));
+  return breadth == Breadth::all ? asked_for : breadth == Breadth::usual ? std::min(asked_for, 1) : 0;
+}
+
+void for_each_schedule_of(Breadth breadth, const std::function<void()>& test, int random_seeds) {
+  for (const TestSchedule& schedule : test_schedules(breadth, random_seeds_tried(breadth, random_seeds))) {
+    use_test_schedule(schedule);
+    INFO("schedule " << (schedule.name.empty() ? "of the GPU" : schedule.name));
+    test();
+  }
 }
 
 }  // namespace
@@ -74,11 +85,7 @@ void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
 }
 
 void for_each_schedule(const std::function<void()>& test, int random_seeds) {
-  for (const std::string& schedule : test_schedules(seeds_from_environment(random_seeds))) {
-    use_test_schedule(schedule);
-    INFO("schedule " << (schedule.empty() ? "of the GPU" : schedule));
-    test();
-  }
+  for_each_schedule_of(breadth(), test, random_seeds);
 }
 
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
@@ -100,6 +107,12 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings,
                                  int random_seeds) {
   for_each_schedule([&] { check_gemm(lesson, shape, settings); }, random_seeds);
+}
+
+void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
+  for_each_schedule_of(
+      breadth() == Breadth::all ? Breadth::all : Breadth::narrow,
+      [&] { check_gemm(lesson, shape, settings); }, /*random_seeds=*/1);
 }
 
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,

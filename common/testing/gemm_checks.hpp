@@ -15,10 +15,11 @@ namespace ladder::testing {
 /// old. `core` is a choice of the knob of that name, if the test needs one: "wgmma" skips all but Hopper.
 void skip_unless_runnable(const Lesson& lesson, const std::string& core = "");
 
-/// Calls `test` by each of the CPU device's fixed schedules and by `random_seeds` random ones (the
-/// environment variable LADDER_TEST_SEEDS overrides how many); on the GPU, once. Where the program is
-/// instrumented, races are checked. A schedule that fails is named in the message, and the test goes on with
+/// Calls `test` by each of the CPU device's fixed schedules and by random ones; on the GPU, once. How many,
+/// and on which of them races are checked, is said in breadth.hpp; the environment variable LADDER_TEST_SEEDS
+/// overrides how many are random. A schedule that fails is named in the message, and the test goes on with
 /// the next.
+/// @param random_seeds at most so many are random
 void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
 
 /// Runs the lesson and fails the test unless the result is right twice (see Verifier: small integers bit for
@@ -30,6 +31,10 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 /// check_gemm by every schedule.
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                  int random_seeds = 4);
+
+/// check_gemm by the two schedules that differ most, and with Breadth::all by every one. For kernels that
+/// only differ in numbers from one that is tried on all.
+void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
 /// what it says contains each of `words`: the argument, its value, the rule.

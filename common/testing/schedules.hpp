@@ -4,15 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "common/testing/breadth.hpp"
+
 namespace ladder::testing {
 
-/// The schedules that tests run by, by name; on the GPU one without a name.
-std::vector<std::string> test_schedules(int random_seeds);
+/// A way to run kernels. On the GPU there is one, without a name.
+struct TestSchedule {
+  std::string name;
+  bool check_races = false;  ///< where the program is instrumented
+};
 
-/// From now on kernels run by this schedule, with race checking where the program is instrumented.
-void use_test_schedule(const std::string& name);
+/// The schedules that tests run by.
+/// @param random_seeds how many random ones there are beside the fixed ones
+std::vector<TestSchedule> test_schedules(Breadth breadth, int random_seeds);
 
-/// The schedule in use; empty on the GPU.
+/// From now on kernels run by this schedule.
+void use_test_schedule(const TestSchedule& schedule);
+
+/// The name of the schedule in use; empty on the GPU.
 std::string current_schedule();
 
 }  // namespace ladder::testing

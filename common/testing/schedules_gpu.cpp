@@ -4,8 +4,8 @@
 
 namespace ladder::testing {
 
-std::vector<std::string> test_schedules(int) { return {""}; }
-void use_test_schedule(const std::string&) {}
+std::vector<TestSchedule> test_schedules(Breadth, int) { return {{}}; }
+void use_test_schedule(const TestSchedule&) {}
 std::string current_schedule() { return ""; }
 
 }  // namespace ladder::testing

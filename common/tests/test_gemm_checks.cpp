@@ -1,8 +1,14 @@
 /// @file
 /// Tests of what lesson tests share.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "common/host/device/device.hpp"
 #include "common/testing/gemm_checks.hpp"
@@ -17,7 +23,10 @@ TEST_CASE("The trip counts of a ring are those around its length") {
   CHECK(testing::trip_counts(4) == std::vector<int>{1, 3, 4, 5, 13});
 }
 
-TEST_CASE("A test runs once by each schedule, and once on the GPU") {
+TEST_CASE("A test runs once by each schedule of its breadth, and once on the GPU") {
+  const auto [breadth, expected_runs] =
+      GENERATE(std::pair("narrow", 2), std::pair("usual", 7), std::pair("all", 9));
+  setenv("LADDER_TEST_BREADTH", breadth, 1);
   std::set<std::string> seen;
   int runs = 0;
   testing::for_each_schedule(
@@ -26,8 +35,23 @@ TEST_CASE("A test runs once by each schedule, and once on the GPU") {
         seen.insert(testing::current_schedule());
       },
       3);
-  CHECK(runs == (ladder::on_cpu_device() ? 9 : 1));
+  CHECK(runs == (ladder::on_cpu_device() ? expected_runs : 1));
   CHECK(seen.size() == static_cast<size_t>(runs));
+}
+
+TEST_CASE("Races are checked on two schedules, and with breadth 'all' on every one") {
+  if (!ladder::on_cpu_device()) return;
+  const auto count = [](const std::vector<testing::TestSchedule>& schedules) {
+    return std::count_if(schedules.begin(), schedules.end(), [](const auto& one) { return one.check_races; });
+  };
+  CHECK(count(testing::test_schedules(testing::Breadth::narrow, 0)) == 2);
+  CHECK(count(testing::test_schedules(testing::Breadth::usual, 1)) == 2);
+  CHECK(count(testing::test_schedules(testing::Breadth::all, 3)) == 9);
+}
+
+TEST_CASE("A breadth that is none is refused") {
+  setenv("LADDER_TEST_BREADTH", "wide", 1);
+  CHECK_THROWS_WITH(testing::breadth(), Catch::Matchers::ContainsSubstring("LADDER_TEST_BREADTH=wide"));
 }
 
 TEST_CASE("A right lesson passes its checks by every schedule") {
@@ -46,7 +70,7 @@ TEST_CASE("A wrong lesson fails its check", "[!shouldfail]") {
 }
 
 TEST_CASE("The command that repeats a run names the lesson, the shape, the settings and the schedule") {
-  if (ladder::on_cpu_device()) testing::use_test_schedule("random:17");
+  if (ladder::on_cpu_device()) testing::use_test_schedule({"random:17"});
   const std::string command =
       testing::replay_command(ladder::fake::lesson(), {129, 136, 72}, {{"slots", "3"}});
   CHECK_THAT(command, Catch::Matchers::StartsWith("99_fake --shape 129x136x72 --slots 3"));

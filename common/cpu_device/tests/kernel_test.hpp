@@ -10,6 +10,7 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/testing/breadth.hpp"
 
 namespace cpu_device::test {
 
@@ -49,10 +50,23 @@ inline std::string failure(const Shape& shape, const Schedule& schedule, const s
   return "";
 }
 
-/// {round robin, lowest first, highest first} x {late, eager}, and 100 seeds.
+/// How many random schedules a test tries: a hundred with LADDER_TEST_BREADTH=all.
+inline uint64_t random_seeds() {
+  using ladder::testing::Breadth;
+  const Breadth breadth = ladder::testing::breadth();
+  return breadth == Breadth::all ? 100 : breadth == Breadth::usual ? 10 : 2;
+}
+
+inline std::vector<Schedule> random_schedules() {
+  std::vector<Schedule> schedules;
+  for (uint64_t seed = 1; seed <= random_seeds(); ++seed) schedules.push_back(Schedule::random(seed));
+  return schedules;
+}
+
+/// {round robin, lowest first, highest first} x {late, eager}, and random ones.
 inline std::vector<Schedule> all_schedules() {
   std::vector<Schedule> schedules = fixed_schedules();
-  for (uint64_t seed = 1; seed <= 100; ++seed) schedules.push_back(Schedule::random(seed));
+  for (const Schedule& schedule : random_schedules()) schedules.push_back(schedule);
   return schedules;
 }
 

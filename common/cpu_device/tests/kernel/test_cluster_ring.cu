@@ -216,11 +216,6 @@ void check_silent(const std::vector<Schedule>& schedules) {
   }
 }
 
-std::vector<Schedule> seeds() {
-  const std::vector<Schedule> all = all_schedules();
-  return {all.begin() + static_cast<std::ptrdiff_t>(fixed_schedules().size()), all.end()};
-}
-
 /// A kernel with two slots and two tiles.
 RunOfMistake with(Mistake mistake) {
   return [mistake](const Schedule& schedule) {
@@ -237,14 +232,14 @@ TEST_CASE("the right ring of two blocks raises no alarm on any fixed schedule") 
   check_silent<3>(fixed_schedules());
 }
 
-TEST_CASE("the right ring of two blocks and one slot raises no alarm on a hundred seeds") {
-  check_silent<1>(seeds());
+TEST_CASE("the right ring of two blocks and one slot raises no alarm on random schedules") {
+  check_silent<1>(random_schedules());
 }
-TEST_CASE("the right ring of two blocks and two slots raises no alarm on a hundred seeds") {
-  check_silent<2>(seeds());
+TEST_CASE("the right ring of two blocks and two slots raises no alarm on random schedules") {
+  check_silent<2>(random_schedules());
 }
-TEST_CASE("the right ring of two blocks and three slots raises no alarm on a hundred seeds") {
-  check_silent<3>(seeds());
+TEST_CASE("the right ring of two blocks and three slots raises no alarm on random schedules") {
+  check_silent<3>(random_schedules());
 }
 
 TEST_CASE("a slot that is released to its own block only is a deadlock that names who did not arrive") {

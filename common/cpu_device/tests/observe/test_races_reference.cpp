@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/cpu_device/observe/races.hpp"
+#include "common/testing/breadth.hpp"
 
 using cpu_device::AsyncOperation;
 using cpu_device::Proxy;
@@ -240,7 +241,7 @@ class Program {
 
 TEST_CASE("the race checker agrees with a slow one on random programs") {
   unsigned with_race = 0, long_ones = 0;
-  const unsigned programs = 2000;
+  const unsigned programs = ladder::testing::breadth() == ladder::testing::Breadth::all ? 2000 : 400;
   for (unsigned seed = 1; seed <= programs; ++seed) {
     CAPTURE(seed);
     const unsigned steps = Program(seed).run();

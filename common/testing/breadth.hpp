@@ -1,0 +1,27 @@
+/// @file
+/// How much a test tries. The default is what must be fast; the environment variable LADDER_TEST_BREADTH says
+/// otherwise.
+#pragma once
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace ladder::testing {
+
+enum class Breadth {
+  narrow,  ///< two schedules: for AddressSanitizer, which sees the same accesses on each
+  usual,   ///< every fixed schedule, races checked on two of them; one random schedule
+  all      ///< every fixed schedule and as many random ones as a test asks for, races checked on each
+};
+
+/// @throws std::invalid_argument for a word that is no breadth
+inline Breadth breadth() {
+  const char* text = std::getenv("LADDER_TEST_BREADTH");
+  const std::string word = text ? text : "usual";
+  if (word == "narrow") return Breadth::narrow;
+  if (word == "usual") return Breadth::usual;
+  if (word == "all") return Breadth::all;
+  throw std::invalid_argument("LADDER_TEST_BREADTH=" + word + ": must be narrow, usual or all");
+}
+
+}  // namespace ladder::testing
