@@ -27,6 +27,7 @@ class TemporaryDirectory {
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
+  /// The path of a file in it, whether or not there is one.
   std::string file(const std::string& name) const { return (path_ / name).string(); }
 
   /// The names of all files in it.
@@ -41,10 +42,12 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
+/// Makes the file, or replaces it.
 inline void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
+/// All of the file; empty if there is none.
 inline std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

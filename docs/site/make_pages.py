@@ -47,6 +47,9 @@ def label_of(page):
     lesson = re.match(r"(\d\d)_[^/]*/README\.md$", path)
     if lesson:
         return f"lesson_{lesson[1]}"
+    room = re.match(r"((?:common|\d\d_[^/]*)/.*)/README\.md$", path)
+    if room:
+        return f"room_{re.sub(r'[^A-Za-z0-9]', '_', room[1])}"
     given = HEADING.match(page.read_text(encoding="utf-8").partition("\n")[0])
     if given and given[3]:
         return given[3]
@@ -288,9 +291,17 @@ def sections(site):
     ordered = ["cpu_device", "cost_model", "sanitizers", "results", "decisions", "common", "contributing"]
     top = [section.label for section in made if section.label != "decisions"]
     top += [label for label in ordered if label in others or label == "decisions"]
-    # What a lesson has besides its README hangs below that; any other page is at the end of the list.
+    # What has no place yet: write_site hangs rooms below their folder's page, and ends the list with the others.
     rest = [label for label in others if label not in top]
     return made, top, rest
+
+
+def page_above(site, page):
+    """Of a page below a lesson or common/: the README of the nearest folder above it that has one."""
+    folders = [folder for folder in page.parents if folder.is_relative_to(ROOT) and folder != ROOT]
+    indexes = [folder / "README.md" for folder in folders]
+    above = [index for index in indexes if index in site.labels and index != page]
+    return above[0] if above and not relative(page).startswith("docs/") else None
 
 
 def subpages(names):
@@ -311,12 +322,11 @@ def write_site(site, output):
     for page, label in site.labels.items():
         number = lesson_number(page)
         below_page[label] = [f"diff_{old[:2]}_{new[:2]}" for old, new in diffs if new[:2] == number]
-    below_page["common"] = [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
-    for label in list(rest):
-        path = next(relative(page) for page, name in site.labels.items() if name == label)
-        if re.match(r"\d\d_", path):
-            below_page[f"lesson_{path[:2]}"].append(label)
-            rest.remove(label)
+    for index in site.pages:
+        rooms = [page for page in site.pages if site.labels[page] in rest and page_above(site, page) == index]
+        below_page[site.labels[index]] += [site.labels[page] for page in order_of_links(index, rooms)]
+        rest = [label for label in rest if label not in below_page[site.labels[index]]]
+    below_page["common"] += [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
 
     written = []
     for page, label in site.labels.items():

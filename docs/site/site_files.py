@@ -9,7 +9,7 @@ PAGE_FOLDERS = ["common", "docs"]
 SOURCE_SUFFIXES = {".cuh", ".hpp", ".cu", ".cpp"}
 # The reference is about what lessons use: not about how common/host and the CPU device do it, nor about tests.
 NO_SOURCES = re.compile(r"(^|/)(tests|shadow|broken|exercise)/|(^|/)test_[^/]*$|^common/.*\.cpp$|"
-                        r"^common/cpu_device/(?!(cpu_device|engine|clock|counters)\.hpp$)")
+                        r"^common/cpu_device/(?!(cpu_device|kernel/engine|observe/(clock|counters))\.hpp$)")
 
 
 def lessons():
