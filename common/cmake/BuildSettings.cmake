@@ -27,6 +27,14 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
+# A learner who goes back to an earlier version compiles nothing twice.
+find_program(LADDER_CCACHE ccache DOC "Keeps what was compiled before; empty: does not")
+mark_as_advanced(LADDER_CCACHE)
+if(LADDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  message(STATUS "Compiling through ${LADDER_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${LADDER_CCACHE}")
+endif()
+
 add_library(ladder_build_settings INTERFACE)
 # Of the debug information, reports need only the lines (-g1).
 target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-g1>")

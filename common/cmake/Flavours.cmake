@@ -96,6 +96,9 @@ function(ladder_discover_tests program prefix)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  if(NOT LADDER_CPU_DEVICE) # There is one GPU, and some tests time it.
+    list(APPEND arg_UNPARSED_ARGUMENTS RUN_SERIAL ON)
+  endif()
   catch_discover_tests(
     ${program}
     TEST_PREFIX "${prefix}"
