@@ -32,7 +32,9 @@ find_program(LADDER_CCACHE ccache DOC "Keeps what was compiled before; empty: do
 mark_as_advanced(LADDER_CCACHE)
 if(LADDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   message(STATUS "Compiling through ${LADDER_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${LADDER_CCACHE}")
+  # These headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${LADDER_CCACHE}")
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>")
 endif()
 
 add_library(ladder_build_settings INTERFACE)
