@@ -2,6 +2,7 @@
 /// What a kernel costs: its launch, its K steps, and what blocks of a cluster do together.
 #include "06_clusters_dsmem/plan.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
@@ -56,11 +57,11 @@ int over(int extent, int tile) { return (extent + tile - 1) / tile; }
 
 }  // namespace
 
-std::string Plan::tile() const { return std::to_string(tile_m) + "x" + std::to_string(tile_n); }
+std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 
 std::string Plan::name() const {
   if (blocks() == 1) return tile();
-  return tile() + ", cluster " + std::to_string(cluster_m) + "x" + std::to_string(cluster_k);
+  return fmt::format("{}, cluster {}x{}", tile(), cluster_m, cluster_k);
 }
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
