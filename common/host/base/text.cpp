@@ -38,6 +38,8 @@ uint64_t parse_number(const std::string& argument, const std::string& text, uint
   return value;
 }
 
+std::string number_of(const std::string& name) { return name.substr(0, name.find('_')); }
+
 std::string fixed(double value, int digits) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*f", digits, value);
