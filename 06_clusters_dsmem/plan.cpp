@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "common/device/tile_shape.cuh"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 
@@ -53,8 +54,6 @@ double steps_us(const Plan& plan, double waves, int k_steps) {
   throw std::invalid_argument("tile " + plan.tile() + ": its cost was never measured");
 }
 
-int over(int extent, int tile) { return (extent + tile - 1) / tile; }
-
 }  // namespace
 
 std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
@@ -66,15 +65,16 @@ std::string Plan::name() const {
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
   std::vector<Estimate> result;
-  const int k_steps = over(shape.k, kStepK);
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
   for (const auto& [plan, resident] : candidates) {
     if (k_steps < plan.cluster_k) continue;
     Estimate estimate;
     estimate.plan = plan;
     estimate.resident_clusters = resident;
-    estimate.clusters = over(shape.m, plan.tile_m * plan.cluster_m) * over(shape.n, plan.tile_n);
-    estimate.waves = over(estimate.clusters, resident);
-    estimate.k_steps = over(k_steps, plan.cluster_k);
+    estimate.clusters =
+        ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * ladder::tiles_over(shape.n, plan.tile_n);
+    estimate.waves = ladder::tiles_over(estimate.clusters, resident);
+    estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
     estimate.us = kLaunchUs +
                   steps_us(plan, waves_to_pay(estimate.clusters, resident, estimate.waves), estimate.k_steps);
     if (plan.blocks() > 1) estimate.us += kClusterUs;
