@@ -1,5 +1,6 @@
 /// @file
 /// Lesson 01 for the programs: its knob, its rung, its limits.
+#include <fmt/core.h>
 #include <stdexcept>
 
 #include "01_naive/gemm.cuh"
@@ -16,8 +17,8 @@ void check(const Gemm& p, const ladder::Settings& settings) {
   const bool columns = along(settings) == Along::columns;
   const int slow = columns ? p.m : p.n, limit = 65535 * kBlockSlow;
   if (slow > limit)
-    throw std::invalid_argument(std::string(columns ? "m" : "n") + " = " + std::to_string(slow) +
-                                ": must be at most " + std::to_string(limit) + " in this lesson");
+    throw std::invalid_argument(
+        fmt::format("{} = {}: must be at most {} in this lesson", columns ? "m" : "n", slow, limit));
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {

@@ -1,10 +1,11 @@
 /// @file
 /// Five ways to bring a tile to shared memory while something else is computed, with the same four verbs.
 ///
-/// producer_acquire  waits until the next slot may be filled
-/// producer_commit   closes the batch of copies that fill it
-/// consumer_wait     waits until the oldest of the kAhead batches in flight (of the only one, if kAhead is 0)
-/// has landed consumer_release  says that this thread has read it
+///     producer_acquire  waits until the next slot may be filled
+///     producer_commit   closes the batch of copies that fill it
+///     consumer_wait     waits until the oldest of the kAhead batches in flight has landed
+///                       (the only one, if kAhead is 0)
+///     consumer_release  says that this thread has read it
 #pragma once
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>

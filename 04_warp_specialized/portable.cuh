@@ -12,10 +12,10 @@
 ///     }
 ///
 /// 1. Without a role, every thread is a producer and a consumer. Each barrier of the pipeline then expects
-/// all
-///    128 threads, but only 32 of them ever commit and only 96 ever release: nobody gets past the first tile.
-/// 2. The loader stops when every slot has been filled once. Behind the last of those tiles compute waits for
-///    ever.
+///    all 128 threads, but only 32 of them ever commit and only 96 ever release: nobody gets past the first
+///    tile.
+/// 2. The loader stops when every slot has been filled once. Behind the last of those tiles compute waits
+///    for ever.
 ///
 /// Here each thread says its role, so that a slot is full after 32 commits and free after 96 releases; and
 /// the loader goes through as many tiles as compute does, waiting for the slot of a tile to be free.

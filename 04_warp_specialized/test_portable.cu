@@ -1,6 +1,7 @@
 /// @file
 /// The portable variant of lesson 04: small integers in fp32, which every order of summation adds up to the
 /// same sum, against fp64.
+#include <fmt/core.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -54,8 +55,7 @@ std::string first_wrong(const std::vector<float>& c, const std::vector<double>& 
   for (size_t i = 0; i < c.size(); ++i) {
     if (static_cast<double>(c[i]) == expected[i]) continue;
     const auto n = static_cast<size_t>(columns);
-    return "C[" + std::to_string(i / n) + ", " + std::to_string(i % n) + "] is " + std::to_string(c[i]) +
-           ", not " + std::to_string(expected[i]);
+    return fmt::format("C[{}, {}] is {:f}, not {:f}", i / n, i % n, c[i], expected[i]);
   }
   return "";
 }

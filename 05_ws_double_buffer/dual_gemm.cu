@@ -2,6 +2,7 @@
 /// The dual GEMM for the programs: its knobs, its limits, and the separate kernels that it is timed against.
 #include "05_ws_double_buffer/dual_gemm.cuh"
 
+#include <fmt/core.h>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -37,7 +38,7 @@ ladder::Resources resources(const Settings& settings) {
   ladder::Resources result;
   visit_combine(settings, [&]<class Combine>(const Combine&) {
     result = ladder::kernel_resources(gemm<Combine>, Shape::kThreads, sizeof(SharedStorage),
-                                      std::to_string(kTile.m) + "x" + std::to_string(kTile.n));
+                                      fmt::format("{}x{}", kTile.m, kTile.n));
   });
   return result;
 }

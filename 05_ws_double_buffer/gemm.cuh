@@ -30,7 +30,7 @@ struct Shape {
   static constexpr int kSlots = kRingSlots;
   static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
   /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
-  static constexpr int kLoaderWarp = kWarpgroups * 4, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
   /// The 64 K registers of an SM are 255 for each of 256 threads, 168 for each of 384, 128 for each of 512:
   /// too few for the 128 accumulators of 64 x 256, so three warpgroups compute a narrower tile.
   static constexpr ladder::TileShape kTile{64 * kWarpgroups, kWarpgroups < 3 ? 256 : 128, 64};

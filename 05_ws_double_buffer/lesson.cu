@@ -1,5 +1,6 @@
 /// @file
 /// Lesson 05 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -60,7 +61,7 @@ void check_ping_pong(const Settings& settings) {
   };
   if (settings.at("slots") != lesson().settings().at("slots"))
     refuse("--slots " + settings.at("slots"),
-           "the ring has as many slots as fit, " + std::to_string(Shape::kSlots));
+           fmt::format("the ring has as many slots as fit, {}", Shape::kSlots));
   if (settings.at("ratio") != lesson().settings().at("ratio"))
     refuse("--ratio " + settings.at("ratio"), "it is always two warpgroups that compute");
 }
@@ -104,7 +105,7 @@ ladder::Resources resources(const Settings& settings) {
   ladder::Resources result;
   const auto ask = [&]<class Shape>(Shape, auto* kernel, size_t shared_bytes) {
     result = ladder::kernel_resources(kernel, Shape::kThreads, shared_bytes,
-                                      std::to_string(Shape::kTile.m) + "x" + std::to_string(Shape::kTile.n));
+                                      fmt::format("{}x{}", Shape::kTile.m, Shape::kTile.n));
   };
   if (takes_turns(settings)) {
     visit_epilogue({}, settings, [&]<class Epilogue>(const Epilogue&) {

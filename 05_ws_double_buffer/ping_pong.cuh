@@ -28,7 +28,7 @@ namespace lesson05::ping_pong {
 struct Shape {
   static constexpr int kWarpgroups = 2;
   static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
-  static constexpr int kLoaderWarp = kWarpgroups * 4, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
   static constexpr ladder::TileShape kTile{128, 128, 64};
   static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 

@@ -1,5 +1,6 @@
 /// @file
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
+#include <fmt/core.h>
 #include <algorithm>
 #include <stdexcept>
 
@@ -75,8 +76,9 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
                                 "1x1, 2x1, 1x2, 2x2");
   std::vector<Estimate> result = estimates(shape, open);
   if (result.empty())
-    throw std::invalid_argument("--cluster_k " + settings.at("cluster_k") + ": k = " +
-                                std::to_string(shape.k) + " has fewer steps of 64 than blocks to split it");
+    throw std::invalid_argument(
+        fmt::format("--cluster_k {}: k = {} has fewer steps of 64 than blocks to split it",
+                    settings.at("cluster_k"), shape.k));
   return result;
 }
 

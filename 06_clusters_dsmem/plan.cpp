@@ -2,10 +2,12 @@
 /// What a kernel costs: its launch, its K steps, and what blocks of a cluster do together.
 #include "06_clusters_dsmem/plan.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
+#include "common/device/tile_shape.cuh"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 
@@ -52,28 +54,27 @@ double steps_us(const Plan& plan, double waves, int k_steps) {
   throw std::invalid_argument("tile " + plan.tile() + ": its cost was never measured");
 }
 
-int over(int extent, int tile) { return (extent + tile - 1) / tile; }
-
 }  // namespace
 
-std::string Plan::tile() const { return std::to_string(tile_m) + "x" + std::to_string(tile_n); }
+std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 
 std::string Plan::name() const {
   if (blocks() == 1) return tile();
-  return tile() + ", cluster " + std::to_string(cluster_m) + "x" + std::to_string(cluster_k);
+  return fmt::format("{}, cluster {}x{}", tile(), cluster_m, cluster_k);
 }
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
   std::vector<Estimate> result;
-  const int k_steps = over(shape.k, kStepK);
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
   for (const auto& [plan, resident] : candidates) {
     if (k_steps < plan.cluster_k) continue;
     Estimate estimate;
     estimate.plan = plan;
     estimate.resident_clusters = resident;
-    estimate.clusters = over(shape.m, plan.tile_m * plan.cluster_m) * over(shape.n, plan.tile_n);
-    estimate.waves = over(estimate.clusters, resident);
-    estimate.k_steps = over(k_steps, plan.cluster_k);
+    estimate.clusters =
+        ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * ladder::tiles_over(shape.n, plan.tile_n);
+    estimate.waves = ladder::tiles_over(estimate.clusters, resident);
+    estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
     estimate.us = kLaunchUs +
                   steps_us(plan, waves_to_pay(estimate.clusters, resident, estimate.waves), estimate.k_steps);
     if (plan.blocks() > 1) estimate.us += kClusterUs;

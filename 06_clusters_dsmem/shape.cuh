@@ -21,7 +21,7 @@ struct Shape {
   static constexpr int kRows = kTileM / kWarpgroups, kFragments = kRows / 64;
   static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
   /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
-  static constexpr int kLoaderWarp = kWarpgroups * 4, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
   static constexpr bool kMovesRegisters = kWarpgroups == 2;
   static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 

@@ -1,6 +1,7 @@
 /// @file
 /// Lesson 06's kernel: every tile and cluster at the trip counts where parities go wrong, and at edges where
 /// a block of a cluster has nothing to do.
+#include <fmt/core.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
@@ -26,9 +27,8 @@ struct Choice {
   int slots;
 
   ladder::Settings settings() const {
-    return {{"tile", std::to_string(rows) + "x" + std::to_string(columns)},
-            {"cluster_m", cluster_m},
-            {"cluster_k", cluster_k}};
+    return {
+        {"tile", fmt::format("{}x{}", rows, columns)}, {"cluster_m", cluster_m}, {"cluster_k", cluster_k}};
   }
 };
 

@@ -2,6 +2,7 @@
 /// Sizes, contents and checks of the batches.
 #include "07_streams/batches.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -34,9 +35,8 @@ Stamp stamp_of(int batch, int k) {
 }
 
 std::string message(const Batches& batches, int batch, int row, int column, float is, float must) {
-  return "batch " + std::to_string(batch) + " (" + std::to_string(batches.rows[batch]) + " rows): C[" +
-         std::to_string(row) + ", " + std::to_string(column) + "] is " + std::to_string(is) + ", must be " +
-         std::to_string(must);
+  return fmt::format("batch {} ({} rows): C[{}, {}] is {:f}, must be {:f}", batch, batches.rows[batch], row,
+                     column, is, must);
 }
 
 }  // namespace

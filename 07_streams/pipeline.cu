@@ -14,6 +14,7 @@
 /// Between streams there is no order, except where an event makes it.
 #include "07_streams/pipeline.hpp"
 
+#include <fmt/core.h>
 #include <deque>
 
 #include "07_streams/drain.hpp"
@@ -145,8 +146,8 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
   for (const Delivery& delivery : deliveries)
     if (!delivery.complaint.empty()) throw WrongResult(delivery.complaint);
   if (ladder::interrupted())
-    throw ladder::Interrupted("interrupted after " + std::to_string(deliveries.size()) + " of " +
-                              std::to_string(batches.count()) + " batches; nothing is left in flight");
+    throw ladder::Interrupted(fmt::format("interrupted after {} of {} batches; nothing is left in flight",
+                                          deliveries.size(), batches.count()));
 }
 
 }  // namespace lesson07

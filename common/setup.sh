@@ -20,7 +20,7 @@ fail() {
 }
 
 case "$*" in
-'') needs=(compiler cmake ninja addr2line boost_context cli11 json catch2) ;;
+'') needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2) ;;
 docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib browser) ;;
 *) fail "'$*': is not understood; the one argument that there is is 'docs'" ;;
 esac
@@ -69,6 +69,7 @@ has_boost_context() {
 }
 has_cli11() { has_header CLI/CLI.hpp; }
 has_json() { has_header nlohmann/json.hpp; }
+has_fmt() { has_header fmt/core.h && has_library fmt; }
 
 has_catch2() {
   compiles -E <<'CPP'
@@ -100,7 +101,7 @@ has_browser() {
 # depends on the system.
 readonly -A package_for=(
   [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
-  [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev
+  [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev [fmt]=libfmt-dev
   [doxygen]=doxygen [matplotlib]=python3-matplotlib [browser]='chromium chromium-driver python3-selenium'
 )
 missing=()

@@ -1,6 +1,7 @@
 /// @file
 /// How much of an all-reduce can be hidden behind the next batch's product, and what stands in the way:
 /// kernels that take every SM leave none to NCCL's.
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -43,8 +44,8 @@ void verify(SplitProduct& product, const std::vector<int>& spares,
       for (int device = 0; device < devices; ++device)
         pointers.push_back(&sampled.emplace_back(context.shape.m, context.shape.n, kBatches));
       product.run(kBatches, {.overlaps = overlaps, .spare_sms = spares[i]}, *communicators[i], pointers);
-      const std::string who = std::string("allreduce, ") + (overlaps ? "overlapped" : "sequential") + ", " +
-                              std::to_string(spares[i]) + " spare SMs, GPU ";
+      const std::string who =
+          fmt::format("allreduce, {}, {} spare SMs, GPU ", overlaps ? "overlapped" : "sequential", spares[i]);
       for (int batch = 0; batch < kBatches; ++batch)
         for (int device = 0; device < devices; ++device)
           sampled[device].check(who + std::to_string(device), batch, expected[batch % SplitProduct::kInputs]);
@@ -92,7 +93,7 @@ void run(const Context& context) {
     for (const auto& [name, schedule] : kSchedules) {
       SplitSchedule chosen = schedule;
       chosen.spare_sms = spare;
-      variants.push_back({std::string(name) + ", " + std::to_string(spare) + " spare",
+      variants.push_back({fmt::format("{}, {} spare", name, spare),
                           {{"schedule", name},
                            {"devices", std::to_string(devices)},
                            {"spare_sms", std::to_string(spare)},

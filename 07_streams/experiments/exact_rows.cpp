@@ -2,6 +2,7 @@
 /// Products that are known bit for bit, on the host.
 #include "07_streams/experiments/exact_rows.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "common/cuda/error.hpp"
@@ -77,9 +78,8 @@ void SampledRows::check(const std::string& who, int batch, const std::vector<flo
   for (size_t i = 0; i < expected.size(); ++i) {
     const float is = ladder::to_float(sample[i]), must_be = ladder::to_float(ladder::to_bf16(expected[i]));
     if (!(is == must_be))  // also where it is NaN
-      throw WrongResult(who + ": batch " + std::to_string(batch) + ", row " + std::to_string(rows_[i / n_]) +
-                        ", column " + std::to_string(i % n_) + ": is " + std::to_string(is) + ", must be " +
-                        std::to_string(must_be));
+      throw WrongResult(fmt::format("{}: batch {}, row {}, column {}: is {:f}, must be {:f}", who, batch,
+                                    rows_[i / n_], i % n_, is, must_be));
   }
 }
 

@@ -6,6 +6,7 @@
 /// whichever kernel it is. Two kernels of one block for each multiprocessor run in two streams: once with
 /// little shared memory, once with so much that a second block does not fit. Then many kernels of one block
 /// each, in as many streams, tell how many the GPU runs at once.
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "07_streams/experiments/small_kernel.cuh"
@@ -94,8 +95,7 @@ void compare_two_kernels(const Context& context, int blocks, int steps) {
   table.header();
   for (size_t i = 0; i < variants.size(); ++i) {
     variants[i].run();
-    const std::string shared =
-        std::to_string(shared_multiprocessors(kernels.records())) + " of " + std::to_string(blocks);
+    const std::string shared = fmt::format("{} of {}", shared_multiprocessors(kernels.records()), blocks);
     table.row(
         {variants[i].settings.at("shared_kib"), variants[i].label, us_text(measured[i].median_us), shared});
     variants[i].settings["multiprocessors_shared"] = shared;

@@ -2,6 +2,7 @@
 /// Runs a product that is split over GPUs, with or without overlap.
 #include "07_streams/experiments/split_product.hpp"
 
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string>
 
@@ -14,8 +15,8 @@ namespace lesson07 {
 
 SplitProduct::SplitProduct(const ladder::Shape& shape, int devices) : shape_(shape), parts_(devices) {
   if (shape.k % (8 * devices) != 0)
-    throw std::invalid_argument("--shape " + shape.name() + ": k = " + std::to_string(shape.k) +
-                                " must be a multiple of 8 on each of " + std::to_string(devices) + " GPUs");
+    throw std::invalid_argument(fmt::format("--shape {}: k = {} must be a multiple of 8 on each of {} GPUs",
+                                            shape.name(), shape.k, devices));
   for (int device = 0; device < devices; ++device) {
     const OnDevice current(device);
     Part& part = parts_[device];

@@ -2,6 +2,7 @@
 /// The table of levels.
 #include "07_streams/program/levels.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -59,7 +60,7 @@ void verify(Stage& stage, const std::vector<Level>& chosen, const Context& conte
       run_batches(few, IntegerData(few, stage.weights.data(), data_seed), weights, level.kernel,
                   stage.pipeline, schedule_of(level, context));
     } catch (const WrongResult& wrong) {
-      throw WrongResult("level " + std::to_string(level.number) + ": " + wrong.what());
+      throw WrongResult(fmt::format("level {}: {}", level.number, wrong.what()));
     }
   }
 }

@@ -1,6 +1,7 @@
 /// @file
 /// Two layers on two GPUs, and what the experiments with several GPUs stand on. A machine with fewer GPUs
 /// skips what it cannot run.
+#include <fmt/core.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -27,8 +28,7 @@ TEST_CASE("an experiment that needs more GPUs than there are says so in one line
   CHECK(has_devices(output.context({}), "peers", found));
   CHECK(output.text.str().empty());
   CHECK_FALSE(has_devices(output.context({}), "peers", found + 1));
-  CHECK(output.text.str() ==
-        "peers: needs " + std::to_string(found + 1) + " GPUs, found " + std::to_string(found) + "\n");
+  CHECK(output.text.str() == fmt::format("peers: needs {} GPUs, found {}\n", found + 1, found));
 }
 
 TEST_CASE("a device is current for the lifetime of OnDevice") {

@@ -2,6 +2,7 @@
 /// From the operations of streams to lanes, a file and a table; the same on both devices.
 #include "07_streams/timeline/host_trace.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -85,7 +86,7 @@ std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<ScheduleTimeli
     for (const auto& [device, spans] : by_device(timeline.spans)) {
       ladder::TraceLane model;
       model.process = process++;
-      model.process_name = timeline.experiment + ", " + timeline.schedule + ": GPU " + std::to_string(device);
+      model.process_name = fmt::format("{}, {}: GPU {}", timeline.experiment, timeline.schedule, device);
       std::array<std::vector<ladder::TraceLane>, kEngineNames.size()> engines;
       std::vector<std::string> names;  // of streams, in the order of their first operations
       std::map<std::string, std::vector<ladder::TraceLane>> streams;

@@ -3,6 +3,7 @@
 /// lend it.
 #include <cupti.h>
 #include <cxxabi.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>
@@ -95,8 +96,8 @@ Operation operation_of(const CopyRecord& record) {
 }
 
 Operation operation_of(const PeerCopyRecord& record) {
-  const std::string name = with_size("copy", record.bytes) + " from GPU " +
-                           std::to_string(record.srcDeviceId) + " to " + std::to_string(record.dstDeviceId);
+  const std::string name = fmt::format("{} from GPU {} to {}", with_size("copy", record.bytes),
+                                       record.srcDeviceId, record.dstDeviceId);
   return {
       static_cast<int>(record.deviceId), record.streamId, Engine::peer_copy, name, record.start, record.end};
 }
@@ -186,8 +187,8 @@ void HostTrace::stop() {
 
   const std::lock_guard lock(operations().mutex);
   if (operations().lost > 0)
-    throw ladder::BadInput("--trace: CUPTI dropped " + std::to_string(operations().lost) +
-                           " records; trace fewer batches");
+    throw ladder::BadInput(
+        fmt::format("--trace: CUPTI dropped {} records; trace fewer batches", operations().lost));
   std::vector<Operation> list = std::move(operations().list);
   operations().list.clear();
   spans_ = spans_of(std::move(list));

@@ -72,6 +72,8 @@ else()
   set(cuda_options -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror
       "$<$<NOT:${may_spill}>:-Xptxas=--warn-on-spills>")
   target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
+  # {fmt} 9 takes constexpr away from nvcc, but checks formats while compiling, which needs it.
+  target_compile_definitions(ladder_build_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
   if(LADDER_BOUNDED_WAITS)
     target_compile_definitions(ladder_build_settings INTERFACE LADDER_BOUNDED_WAITS=1)
   endif()

@@ -13,7 +13,12 @@ FetchContent_Declare(
   GIT_REPOSITORY https://github.com/nlohmann/json.git
   GIT_TAG 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03 # v3.11.3
   SYSTEM FIND_PACKAGE_ARGS CONFIG)
-FetchContent_MakeAvailable(CLI11 nlohmann_json)
+FetchContent_Declare(
+  fmt
+  GIT_REPOSITORY https://github.com/fmtlib/fmt.git
+  GIT_TAG a33701196adfad74917046096bf5a2aa0ab0bb50 # 9.1.0
+  SYSTEM FIND_PACKAGE_ARGS 9.1 CONFIG)
+FetchContent_MakeAvailable(CLI11 nlohmann_json fmt)
 
 if(LADDER_CPU_DEVICE)
   set(BOOST_ENABLE_CMAKE ON)

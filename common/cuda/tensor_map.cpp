@@ -2,6 +2,7 @@
 /// Describes matrices to TMA.
 #include "common/cuda/tensor_map.hpp"
 
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string>
 
@@ -23,9 +24,8 @@ CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, 
              box, element_stride, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
-    throw std::invalid_argument("TMA cannot describe the " + std::to_string(rows) + " x " +
-                                std::to_string(columns) +
-                                " matrix: rows must start at multiples of 16 bytes");
+    throw std::invalid_argument(fmt::format(
+        "TMA cannot describe the {} x {} matrix: rows must start at multiples of 16 bytes", rows, columns));
   return map;
 }
 

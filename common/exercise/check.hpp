@@ -2,6 +2,7 @@
 /// What the checks of exercises share: running a learner's kernel in many ways, and saying in one sentence
 /// what is not right yet.
 #pragma once
+#include <fmt/core.h>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -72,9 +73,9 @@ class Output {
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
     expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
     for (size_t i = size_; i < got.size(); ++i)
-      expect(!is_written(got[i]), "memory behind " + name_ + " was overwritten, " +
-                                      std::to_string(i - size_) +
-                                      " elements after its end: which threads must write nothing?");
+      expect(!is_written(got[i]), fmt::format("memory behind {} was overwritten, {} elements after its end: "
+                                              "which threads must write nothing?",
+                                              name_, i - size_));
     for (size_t i = 0; i < size_; ++i) expect(is_written(got[i]), place(i) + " was never written");
     for (size_t i = 0; i < size_; ++i) {
       const float value = to_float(got[i]), right = to_float(expected[i]);
@@ -104,9 +105,8 @@ class Output {
     return std::memcmp(&value, &never, sizeof(T)) != 0;
   }
   std::string place(size_t i) const {
-    if (columns_ == 0) return "element " + std::to_string(i) + " of " + name_;
-    return "row " + std::to_string(i / columns_) + ", column " + std::to_string(i % columns_) + " of " +
-           name_;
+    if (columns_ == 0) return fmt::format("element {} of {}", i, name_);
+    return fmt::format("row {}, column {} of {}", i / columns_, i % columns_, name_);
   }
 
   std::string name_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/text.hpp"
 #include "common/host/program/program.hpp"
 
 namespace ladder {
@@ -35,11 +36,6 @@ std::vector<fs::path> numbered_folders(const fs::path& parent) {
   return folders;
 }
 
-std::string number_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  return name.substr(0, name.find('_'));
-}
-
 }  // namespace
 
 std::vector<Exercise> find_exercises(const fs::path& root) {
@@ -49,8 +45,8 @@ std::vector<Exercise> find_exercises(const fs::path& root) {
       const fs::path description = directory / "exercise.json";
       const nlohmann::json json = read_json(description);
       if (!json.contains("title")) throw BadInput(description.string() + ": has no title");
-      exercises.push_back({number_of(lesson) + "." + number_of(directory), lesson.filename().string(),
-                           json.at("title").get<std::string>(), directory});
+      exercises.push_back({number_of(lesson.filename()) + "." + number_of(directory.filename()),
+                           lesson.filename().string(), json.at("title").get<std::string>(), directory});
     }
   return exercises;
 }

@@ -2,16 +2,14 @@
 /// The program `ladder learn`.
 #include "common/exercise/learn.hpp"
 
-#include <sys/wait.h>
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <thread>
 
+#include "common/host/base/subprocess.hpp"
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 
@@ -24,19 +22,13 @@ constexpr int kCheckLimitS = 60;
 constexpr char kAllDone[] = "All exercises are done. Each lesson's README has more at its end.\n";
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
-std::string quoted(const std::string& word) {
-  std::string result = "'";
-  for (const char c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 /// Builds with CMake, which says nothing unless it fails, then runs.
 bool build_and_run(const Exercise& exercise) {
   const fs::path build = LADDER_BINARY_DIR, log = build / "learn.log";
   const std::string program = "exercise_" + exercise.id;
-  const int failed = run_command(
-      quoted(LADDER_CMAKE) + " --build " + quoted(build.string()) + " --target " + quoted(program), log);
-  if (failed) {
+  const SubprocessEnd built = run_subprocess({LADDER_CMAKE, "--build", build.string(), "--target", program},
+                                             {.output = log, .errors_too = true});
+  if (built.exit_code != kExitOk) {
     std::cout << std::ifstream(log).rdbuf() << "not yet: it does not compile" << std::endl;
     return false;
   }
@@ -181,22 +173,12 @@ Workshop this_workshop() {
   return {root, root / ".learn.json", build_and_run};
 }
 
-int run_command(const std::string& command, const fs::path& log) {
-  const int status = std::system(("{ " + command + "\n} > " + quoted(log.string()) + " 2>&1").c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
-}
-
 bool passes(const fs::path& program, std::ostream& out, int limit_s) {
-  // In the foreground, so that Ctrl-C ends the check too.
-  const int status = std::system(
-      ("timeout --foreground --kill-after=5 " + std::to_string(limit_s) + " " + quoted(program.string()))
-          .c_str());
-  constexpr int kStopped = 124, kKilled = 137;
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailure;
-  if (code == kStopped || code == kKilled)
+  const SubprocessEnd end = run_subprocess({program.string()}, {.limit = std::chrono::seconds(limit_s)});
+  if (end.stopped_at_limit)
     out << "not yet: it had not ended after " << limit_s << " s and was stopped; does a thread wait for ever?"
         << std::endl;
-  return code == kExitOk;
+  return !end.stopped_at_limit && end.exit_code == kExitOk;
 }
 
 int run_learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {

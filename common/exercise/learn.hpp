@@ -21,9 +21,6 @@ struct Workshop {
 /// The source tree and the build directory that this program was made in.
 Workshop this_workshop();
 
-/// Runs a command of a shell with its output in `log`, and returns its exit code.
-int run_command(const std::string& command, const std::filesystem::path& log);
-
 /// Runs the check of an exercise, which prints what it thinks. After `limit_s` seconds it is stopped, which
 /// one line on `out` says: on a GPU a kernel may hang.
 /// @returns whether it ended by itself, with success

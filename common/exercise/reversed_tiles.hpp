@@ -1,6 +1,7 @@
 /// @file
 /// The check of the exercises whose kernel reverses each tile of a vector, through a ring of slots.
 #pragma once
+#include <fmt/core.h>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -33,9 +34,9 @@ void check_reversed_tiles(LaunchReverse launch) {
   const auto counters = counted([&] { reverse<kTile>(launch, kTiles); });
   if (!counters) return;
   expect(counters->cycles < kTiles * kLatency / 2,
-         "y is right, but " + std::to_string(kTiles) + " tiles take " +
-             std::to_string(static_cast<int>(counters->cycles)) + " cycles, and a copy alone " +
-             std::to_string(kLatency) + ": how many are on their way at a time?");
+         fmt::format("y is right, but {} tiles take {} cycles, and a copy alone {}: how many are on their "
+                     "way at a time?",
+                     kTiles, static_cast<int>(counters->cycles), kLatency));
 }
 
 }  // namespace ladder::exercise

@@ -139,13 +139,6 @@ TEST_CASE("ladder learn refuses what it does not know") {
   CHECK(fake.checks == 0);
 }
 
-TEST_CASE("A command's output goes to its log, and its exit code comes back") {
-  const ladder::testing::TemporaryDirectory directory;
-  const fs::path log = directory.file("it's a log");
-  CHECK(ladder::run_command("echo one; echo two >&2; exit 3", log) == 3);
-  CHECK(ladder::testing::read_bytes(log) == "one\ntwo\n");
-}
-
 TEST_CASE("A check that hangs is stopped, and one line says so") {
   const ladder::testing::TemporaryDirectory directory;
   const auto passes = [&](const std::string& script, int limit_s) {

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/subprocess.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -30,32 +30,35 @@ constexpr int kTurns = 3;  ///< of all programs, one after the other; the median
 
 /// A lesson without one ingredient: one of its own programs with an option, or a program of the lab.
 struct Variant {
-  std::string without, program, options;
+  std::string without, program;
+  std::vector<std::string> options;
 };
 
 /// The lesson itself comes first. A program called right_NN is the same kernel. The swizzle is switched off
 /// where it was introduced: wgmma, which is all that 05 and 06 have, reads unswizzled tiles only in another
 /// layout, in pieces of 8 x 8 elements, for which TMA would have to copy boxes of eight columns.
 const std::map<std::string, std::vector<Variant>>& ablations() {
+  static const std::vector<std::string> mma_sync = {"--core", "mma_sync"},
+                                        cluster = {"--tile", "128x256", "--cluster_m", "2"};
   static const std::map<std::string, std::vector<Variant>> all = {
       {"02",
-       {{"(as it is)", "right_02", "--core mma_sync"},
-        {"swizzle", "broken_02_swizzle_off", "--core mma_sync"},
-        {"coalesced loads", "broken_02_uncoalesced_loads", "--core mma_sync"}}},
+       {{"(as it is)", "right_02", mma_sync},
+        {"swizzle", "broken_02_swizzle_off", mma_sync},
+        {"coalesced loads", "broken_02_uncoalesced_loads", mma_sync}}},
       {"05",
-       {{"(as it is)", "05_ws_double_buffer", ""},
-        {"half of the ring", "05_ws_double_buffer", "--slots 2"},
-        {"order of tiles", "05_ws_double_buffer", "--group 1"},
-        {"second compute warpgroup", "05_ws_double_buffer", "--ratio 1:1"},
-        {"setmaxnreg", "broken_05_setmaxnreg_ignored", ""},
-        {"a product in flight", "broken_05_drained_every_step", ""},
-        {"one arrival for a release", "broken_05_all_threads_release", ""},
-        {"stores by TMA", "broken_05_stores_from_registers", ""},
-        {"persistence", "broken_05_not_persistent", ""}}},
+       {{"(as it is)", "05_ws_double_buffer", {}},
+        {"half of the ring", "05_ws_double_buffer", {"--slots", "2"}},
+        {"order of tiles", "05_ws_double_buffer", {"--group", "1"}},
+        {"second compute warpgroup", "05_ws_double_buffer", {"--ratio", "1:1"}},
+        {"setmaxnreg", "broken_05_setmaxnreg_ignored", {}},
+        {"a product in flight", "broken_05_drained_every_step", {}},
+        {"one arrival for a release", "broken_05_all_threads_release", {}},
+        {"stores by TMA", "broken_05_stores_from_registers", {}},
+        {"persistence", "broken_05_not_persistent", {}}}},
       {"06",
-       {{"(as it is)", "right_06", "--tile 128x256 --cluster_m 2"},
-        {"multicast", "broken_06_no_multicast", "--tile 128x256 --cluster_m 2"},
-        {"relaxed arrivals", "broken_06_release_at_cluster_scope", "--tile 128x256 --cluster_m 2"}}}};
+       {{"(as it is)", "right_06", cluster},
+        {"multicast", "broken_06_no_multicast", cluster},
+        {"relaxed arrivals", "broken_06_release_at_cluster_scope", cluster}}}};
   return all;
 }
 
@@ -68,10 +71,15 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
   if (!fs::exists(program))
     throw BadInput(program.string() + " is not built: cmake --build " + folder.parent_path().string() +
                    " --target lab");
-  std::string command = "'" + program.string() + "' --shape " + shape.name() + " " + variant.options +
-                        " --json '" + results.string() + "' > /dev/null";
-  if (!on_cpu_device()) command += " --no-library --rounds 5 --sample-ms 50";
-  if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
+  std::vector<std::string> command = {program.string(), "--shape", shape.name()};
+  const auto add = [&](const std::vector<std::string>& words) {
+    command.insert(command.end(), words.begin(), words.end());
+  };
+  add(variant.options);
+  add({"--json", results.string()});
+  if (!on_cpu_device()) add({"--no-library", "--rounds", "5", "--sample-ms", "50"});
+  if (run_subprocess(command, {.output = "/dev/null"}).exit_code != kExitOk)
+    throw std::runtime_error("failed: " + join(command, " "));
   Run run = read_results("--json", results.string()).runs.at(0);
   fs::remove(results);
   run.settings["without"] = variant.without;

@@ -22,18 +22,15 @@ namespace {
 constexpr int kDefaultGpuSize = 4096;
 constexpr int kDefaultCpuSize = 512;
 
-/// "03" of "03_double_buffer".
-std::string number_of(const Lesson& lesson) { return lesson.name.substr(0, lesson.name.find('_')); }
-
 /// The lessons named by number or by name, in the order of the ladder; all if `list` is empty.
 std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, const std::string& argument,
                                   const std::string& list) {
   if (list.empty()) return lessons;
   const std::vector<std::string> wanted = split(list, ',');
   std::vector<std::string> known;
-  for (const Lesson* lesson : lessons) known.push_back(number_of(*lesson));
+  for (const Lesson* lesson : lessons) known.push_back(number_of(lesson->name));
   const auto is = [](const Lesson& lesson, const std::string& word) {
-    return lesson.name == word || number_of(lesson) == word;
+    return lesson.name == word || number_of(lesson.name) == word;
   };
   for (const std::string& word : wanted)
     if (std::none_of(lessons.begin(), lessons.end(), [&](const Lesson* lesson) { return is(*lesson, word); }))
@@ -132,7 +129,7 @@ class Rows {
   std::string rung(const Outcome& outcome) const {
     const auto lesson = lessons_.find(outcome.run.lesson);
     const std::string& label = outcome.contender->label;
-    return lesson == lessons_.end() ? label : number_of(*lesson->second) + " " + label;
+    return lesson == lessons_.end() ? label : number_of(lesson->second->name) + " " + label;
   }
   std::string title(const Outcome& outcome) const {
     return rung(outcome) + (outcome.schedule.empty() ? "" : " " + outcome.schedule);

@@ -70,11 +70,26 @@ class Refusals(unittest.TestCase):
         self.refused("--shape 8x8x8,16x8x8: must be one shape", "05", "--shape", "8x8x8,16x8x8")
         self.refused("--json '/nonexistent/r.json'", "05", "--json", "/nonexistent/r.json")
 
+    def copied_to(self, folder):
+        (folder / "ladder").write_bytes((FOLDER / "ladder").read_bytes())
+        (folder / "ladder").chmod(0o755)
+
+    def test_a_folder_may_be_called_anything_and_a_program_that_fails_is_named(self):
+        with tempfile.TemporaryDirectory(prefix="it's a folder") as folder:
+            alone = pathlib.Path(folder)
+            self.copied_to(alone)
+            (alone / "right_06").write_text('#!/bin/sh\necho "$@" > "${0%/*}/words"\nexit 1\n', encoding="utf-8")
+            (alone / "right_06").chmod(0o755)
+            ran = ablate("06", "--shape", SHAPE, folder=alone)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            self.assertIn(f"failed: {alone}/right_06 --shape {SHAPE} {CLUSTER} --json ", ran.stderr)
+            words = (alone / "words").read_text(encoding="utf-8")
+            self.assertTrue(words.startswith(f"--shape {SHAPE} {CLUSTER} --json "), words)
+
     def test_a_program_that_was_not_built_is_named_with_the_command_that_builds_it(self):
         with tempfile.TemporaryDirectory() as folder:
             alone = pathlib.Path(folder)
-            (alone / "ladder").write_bytes((FOLDER / "ladder").read_bytes())
-            (alone / "ladder").chmod(0o755)
+            self.copied_to(alone)
             self.refused(f"{alone}/right_06 is not built: cmake --build", "06", folder=alone)
 
 

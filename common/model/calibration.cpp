@@ -2,6 +2,7 @@
 /// Reads the spans of a timeline's roles, and takes medians.
 #include "common/model/calibration.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -124,8 +125,7 @@ Calibration calibration_of(const Json& file) {
   const std::vector<Span> loads = named(loaders[0], "load");
   const size_t count = loads.size();
   if (result.tiles < 1 || count < 2 || count % static_cast<size_t>(result.tiles) != 0)
-    throw std::invalid_argument("has " + std::to_string(count) + " loads for " +
-                                std::to_string(result.tiles) + " tiles");
+    throw std::invalid_argument(fmt::format("has {} loads for {} tiles", count, result.tiles));
   result.steps_per_tile = static_cast<int>(count) / result.tiles;
   std::set<std::string> slots;
   for (const NamedSpan& span : loaders[0])

@@ -2,6 +2,7 @@
 /// The recurrence and its closed forms.
 #include "common/model/model.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -20,8 +21,7 @@ void check_time(const char* name, double value) {
 
 void check_at_least(const char* name, int value, int least) {
   if (value < least)
-    throw std::invalid_argument(std::string(name) + ": " + std::to_string(value) +
-                                " is too few; it must be at least " + std::to_string(least));
+    throw std::invalid_argument(fmt::format("{}: {} is too few; it must be at least {}", name, value, least));
 }
 
 void check(const Pipeline& pipeline) {

@@ -3,14 +3,15 @@
 #pragma once
 #include <cuda_runtime.h>
 
-namespace ladder {
+#include "common/cuda/warps.hpp"
 
-constexpr int kWarp = 32;        ///< threads of a warp
-constexpr int kWarpgroup = 128;  ///< threads of a warpgroup: four warps that issue wgmma together
+namespace ladder {
 
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % kWarp; }
 /// The warp within its warpgroup, 0 to 3.
-__device__ __forceinline__ int warp_in_warpgroup() { return static_cast<int>(threadIdx.x) / kWarp % 4; }
+__device__ __forceinline__ int warp_in_warpgroup() {
+  return static_cast<int>(threadIdx.x) / kWarp % kWarpsOfWarpgroup;
+}
 /// Asked once, by whole warps. The shuffle tells the compiler that all lanes have the same answer: addresses
 /// and matrix descriptors that follow from it are computed once for a warp, in uniform registers, where wgmma
 /// wants them.

@@ -13,6 +13,7 @@
 
 #ifdef LADDER_BOUNDED_WAITS
 #include "common/cuda/wait_records.hpp"
+#include "common/cuda/warps.hpp"
 #include "common/ptx/shared_address.cuh"
 #include "common/ptx/timer.cuh"
 
@@ -64,7 +65,7 @@ class WaitBound {
     if (first == 0 || first == me) {
       wait_report->limit_ms = kWaitLimitMs;
       wait_report->block = blockIdx.x;
-      wait_report->warps[threadIdx.x / 32] = {1, shared_address(barrier), parity};
+      wait_report->warps[threadIdx.x / ladder::kWarp] = {1, shared_address(barrier), parity};
       __threadfence_system();
     }
     while (globaltimer_low_ns() - begin_ < (kWaitLimitMs + kGraceMs) * kNsPerMs) __nanosleep(1000);

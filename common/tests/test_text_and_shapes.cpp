@@ -26,6 +26,12 @@ TEST_CASE("Text is split at every separator, and empty parts are kept") {
   CHECK(ladder::split("", ',') == std::vector<std::string>{""});
 }
 
+TEST_CASE("A folder's number is what its name begins with") {
+  CHECK(ladder::number_of("03_double_buffer") == "03");
+  CHECK(ladder::number_of("2_bias_epilogue") == "2");
+  CHECK(ladder::number_of("fake") == "fake");
+}
+
 TEST_CASE("A number outside its range, or with anything else around it, is refused") {
   CHECK(ladder::parse_number("--rounds", "7", 1, 9) == 7);
   for (const char* text :

@@ -2,6 +2,8 @@
 /// The check of exercise 01.1: every element is computed, and a warp reads and writes whole sectors.
 #include EXERCISE
 
+#include <fmt/core.h>
+
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -41,9 +43,10 @@ void check() {
   const uint64_t warps = whole.m * whole.n / 32;
   const uint64_t fewest = warps * 2 + warps * whole.k * 3;
   const uint64_t sectors = counters->global_read_sectors + counters->global_write_sectors;
-  ladder::exercise::expect(sectors <= fewest, "C is right, but warps touched " + std::to_string(sectors) +
-                                                  " sectors of memory where " + std::to_string(fewest) +
-                                                  " are enough: which elements does a warp share?");
+  ladder::exercise::expect(sectors <= fewest,
+                           fmt::format("C is right, but warps touched {} sectors of memory where {} are "
+                                       "enough: which elements does a warp share?",
+                                       sectors, fewest));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 /// The check of exercise 01.2: every element once, whatever the grid, and whole sectors.
 #include EXERCISE
 
+#include <fmt/core.h>
+
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -28,9 +30,10 @@ void check() {
   // Each element is read and written once.
   const uint64_t fewest = 2 * kElements / kElementsOfSector;
   const uint64_t sectors = counters->global_read_sectors + counters->global_write_sectors;
-  ladder::exercise::expect(sectors <= fewest, "y is right, but warps touched " + std::to_string(sectors) +
-                                                  " sectors of memory where " + std::to_string(fewest) +
-                                                  " are enough: who else works on the same sector?");
+  ladder::exercise::expect(sectors <= fewest,
+                           fmt::format("y is right, but warps touched {} sectors of memory where {} are "
+                                       "enough: who else works on the same sector?",
+                                       sectors, fewest));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 /// The check of exercise 02.1: a permutation of each row, no bank conflicts, and the hardware's choice.
 #include EXERCISE
 
+#include <fmt/core.h>
 #include <numeric>
 
 #include "common/device/swizzled_tile.cuh"
@@ -22,9 +23,7 @@ __global__ void write_places(int* learners, int* hardwares) {
   }
 }
 
-std::string name_of(int row, int chunk) {
-  return "chunk " + std::to_string(chunk) + " of row " + std::to_string(row);
-}
+std::string name_of(int row, int chunk) { return fmt::format("chunk {} of row {}", chunk, row); }
 
 /// @throws NotYet unless the places of each row are 0 to 7, each once
 void expect_permutations(const std::vector<int>& places) {
@@ -33,11 +32,10 @@ void expect_permutations(const std::vector<int>& places) {
       const int* const of_row = &places[row * kChunks];
       const int place = of_row[chunk];
       expect(place >= 0 && place < kChunks,
-             name_of(row, chunk) + " goes to place " + std::to_string(place) + ", must be 0 to 7");
+             fmt::format("{} goes to place {}, must be 0 to 7", name_of(row, chunk), place));
       for (int other = 0; other < chunk; ++other)
-        expect(of_row[other] != place, "chunks " + std::to_string(other) + " and " + std::to_string(chunk) +
-                                           " of row " + std::to_string(row) + " both go to place " +
-                                           std::to_string(place));
+        expect(of_row[other] != place,
+               fmt::format("chunks {} and {} of row {} both go to place {}", other, chunk, row, place));
     }
 }
 
@@ -72,12 +70,13 @@ void check() {
   const auto counters = counted(transpose);
   if (counters)
     expect(counters->bank_conflicts == 0,
-           "the tile is transposed, but the banks conflict: " + std::to_string(counters->bank_conflicts) +
-               " passes too many; where do rows 0 to 7 have their chunk 0?");
+           fmt::format("the tile is transposed, but the banks conflict: {} passes too many; where do rows 0 "
+                       "to 7 have their chunk 0?",
+                       counters->bank_conflicts));
   for (int i = 0; i < kRows * kChunks; ++i)
-    expect(places[i] == right[i], "there is no conflict, but TMA and wgmma look for " +
-                                      name_of(i / kChunks, i % kChunks) + " at place " +
-                                      std::to_string(right[i]) + ", not " + std::to_string(places[i]));
+    expect(places[i] == right[i],
+           fmt::format("there is no conflict, but TMA and wgmma look for {} at place {}, not {}",
+                       name_of(i / kChunks, i % kChunks), right[i], places[i]));
 }
 
 }  // namespace

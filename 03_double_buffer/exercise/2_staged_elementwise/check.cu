@@ -3,6 +3,8 @@
 /// that overlap.
 #include EXERCISE
 
+#include <fmt/core.h>
+
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -37,9 +39,9 @@ void check() {
   expect(counters->async_copies > 0,
          "out is right, but nothing was copied asynchronously: start the next copies first");
   expect(counters->cycles < 0.75 * kRounds * kLatency,
-         "out is right, but " + std::to_string(kRounds) + " rounds take " +
-             std::to_string(static_cast<int>(counters->cycles)) + " cycles, and a copy alone " +
-             std::to_string(kLatency) + ": which batches are on their way while you compute?");
+         fmt::format("out is right, but {} rounds take {} cycles, and a copy alone {}: which batches are on "
+                     "their way while you compute?",
+                     kRounds, static_cast<int>(counters->cycles), kLatency));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 /// The check of exercise 05.1: every tile once, and waves that share what they read.
 #include EXERCISE
 
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -32,13 +33,12 @@ void expect_all_tiles(const Order& order) {
   const std::vector<ladder::TileIndex> tiles = tiles_of(order);
   for (int i = 0; i < static_cast<int>(tiles.size()); ++i) {
     const auto [row, column] = tiles[i];
-    const std::string what = "with " + std::to_string(order.rows) + " x " + std::to_string(order.columns) +
-                             " tiles in groups of " + std::to_string(order.group) + ", index " +
-                             std::to_string(i) + " is tile (" + std::to_string(row) + ", " +
-                             std::to_string(column) + "), which ";
+    const std::string what =
+        fmt::format("with {} x {} tiles in groups of {}, index {} is tile ({}, {}), which ", order.rows,
+                    order.columns, order.group, i, row, column);
     expect(row >= 0 && row < order.rows && column >= 0 && column < order.columns, what + "is outside");
     const auto [before, is_new] = index_of.insert({{row, column}, i});
-    expect(is_new, what + "index " + std::to_string(before->second) + " is already");
+    expect(is_new, fmt::format("{}index {} is already", what, before->second));
   }
 }
 
@@ -64,9 +64,10 @@ void check() {
   constexpr Order kSquare{16, 16, 4};
   constexpr int kWave = 16, kFewest = 16 * (4 + 4);
   const int strips = strips_read(kSquare, kWave);
-  expect(strips <= kFewest, "every tile is computed once, but waves of 16 tiles read " +
-                                std::to_string(strips) + " strips of A and B, where groups of 4 need " +
-                                std::to_string(kFewest) + ": which way do you walk within a group?");
+  expect(strips <= kFewest,
+         fmt::format("every tile is computed once, but waves of 16 tiles read {} strips of A and B, where "
+                     "groups of 4 need {}: which way do you walk within a group?",
+                     strips, kFewest));
 }
 
 }  // namespace

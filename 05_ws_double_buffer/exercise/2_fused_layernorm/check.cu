@@ -3,6 +3,8 @@
 /// sectors.
 #include EXERCISE
 
+#include <fmt/core.h>
+
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -70,9 +72,9 @@ void check() {
   constexpr uint64_t kMatrices = 64 * kK * 2 * 2 / 32, kVectors = 2 * 64 * kK * 2 / 32, kBias = 4 * 32;
   constexpr uint64_t kEnough = kMatrices + kVectors + kBias;
   expect(counters->global_read_sectors <= kEnough,
-         "out is right, but warps read " + std::to_string(counters->global_read_sectors) +
-             " sectors, where " + std::to_string(kEnough) +
-             " are enough: is x read once, and by neighbouring lanes?");
+         fmt::format("out is right, but warps read {} sectors, where {} are enough: is x read once, and by "
+                     "neighbouring lanes?",
+                     counters->global_read_sectors, kEnough));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 /// and batches that overlap in it.
 #include EXERCISE
 
+#include <fmt/core.h>
+
 #include "07_streams/pinned_ring.hpp"
 #include "common/exercise/check.hpp"
 
@@ -34,9 +36,10 @@ void run(int rounds) {
   };
   const auto collect = [&] {
     ++collected;
-    expect(collected == prepared, "round " + std::to_string(collected) + " was collected, and " +
-                                      std::to_string(prepared) +
-                                      " prepared: the data of every round must be written before it");
+    expect(collected == prepared,
+           fmt::format(
+               "round {} was collected, and {} prepared: the data of every round must be written before it",
+               collected, prepared));
     expect(is_done(round),
            "y is read while the round is still under way: what must the host wait for before it collects?");
     for (float& value : values) value = 2 * value + 1;
@@ -44,9 +47,8 @@ void run(int rounds) {
   };
   exercise::run(round, rounds, prepare, collect);
   expect(prepared > 0, "no round was prepared: fill in the marked lines");
-  expect(prepared == rounds && collected == rounds, std::to_string(rounds) + " rounds were wanted, " +
-                                                        std::to_string(prepared) + " prepared and " +
-                                                        std::to_string(collected) + " collected");
+  expect(prepared == rounds && collected == rounds,
+         fmt::format("{} rounds were wanted, {} prepared and {} collected", rounds, prepared, collected));
 }
 
 /// What one batch alone takes.
@@ -65,13 +67,13 @@ void check() {
   if (!counters) return;
   expect(counters->graph_launches > 0,
          "y is right, but no graph was launched: capture the round, and launch that");
-  expect(counters->graph_launches == kRounds, "y is right, but " + std::to_string(kRounds) + " rounds took " +
-                                                  std::to_string(counters->graph_launches) +
-                                                  " launches: one graph can hold a whole round");
+  expect(counters->graph_launches == kRounds,
+         fmt::format("y is right, but {} rounds took {} launches: one graph can hold a whole round", kRounds,
+                     counters->graph_launches));
   expect(counters->graph_instantiations == 1,
-         "y is right, but " + std::to_string(counters->graph_instantiations) +
-             " graphs were instantiated for " + std::to_string(kRounds) +
-             " rounds, which costs the host more than the calls that a graph saves");
+         fmt::format("y is right, but {} graphs were instantiated for {} rounds, which costs the host more "
+                     "than the calls that a graph saves",
+                     counters->graph_instantiations, kRounds));
   const auto one = ladder::exercise::counted_in_streams(run_one_batch);
   std::ostringstream sentence;
   sentence << "y is right, but a round takes " << counters->us / kRounds / one->us

@@ -1,5 +1,6 @@
 /// @file
 /// cudaMallocAsync and its relatives.
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 
@@ -115,8 +116,8 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return destroying_call("cudaMemPoolDestroy", [&] {
     if (!find_pool(pool) || streams().device(pool->device).default_pool == pool) return cudaErrorInvalidValue;
     if (pool->live) {
-      fail("cudaMemPoolDestroy: " + std::to_string(pool->live) + " allocations of " +
-           std::to_string(pool->used.current) + " bytes together are still in use");
+      fail(fmt::format("cudaMemPoolDestroy: {} allocations of {} bytes together are still in use", pool->live,
+                       pool->used.current));
     }
     pool->trim(0);
     if (pool->reserved.current) {

@@ -3,6 +3,7 @@
 /// experiments with several GPUs can be tested.
 #include "common/cpu_device/declarations/nccl_api.hpp"
 
+#include <fmt/core.h>
 #include <map>
 #include <utility>
 #include <vector>
@@ -69,8 +70,8 @@ void sum(const std::vector<Call>& calls, const ToFloat& to_float, const FromFloa
 void perform(const AllReduce& all) {
   for (const Call& call : all.calls) {
     if (call.count != all.calls[0].count || call.type != all.calls[0].type) {
-      fail("ncclAllReduce: rank 0 gives " + std::to_string(all.calls[0].count) +
-           " elements and another rank " + std::to_string(call.count) + ", or of another type");
+      fail(fmt::format("ncclAllReduce: rank 0 gives {} elements and another rank {}, or of another type",
+                       all.calls[0].count, call.count));
     }
   }
   if (all.calls[0].type == ncclFloat) {
@@ -217,10 +218,10 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
       return ncclSuccess;
     }
     if (rank->clique->ranks > 1) {
-      fail("ncclAllReduce of rank " + std::to_string(rank->rank) + " of " +
-           std::to_string(rank->clique->ranks) +
-           " outside of a group: a thread that drives several ranks would wait for ever; "
-           "ncclGroupStart and ncclGroupEnd are missing");
+      fail(
+          fmt::format("ncclAllReduce of rank {} of {} outside of a group: a thread that drives several ranks "
+                      "would wait for ever; ncclGroupStart and ncclGroupEnd are missing",
+                      rank->rank, rank->clique->ranks));
     }
     enqueue(call);
     return ncclSuccess;

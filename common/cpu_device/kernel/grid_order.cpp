@@ -2,6 +2,7 @@
 /// Happens-before between clusters of one launch.
 #include "common/cpu_device/kernel/grid_order.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -75,9 +76,9 @@ std::string GridOrder::access(const RaceChecker& races, unsigned thread, const T
 
 std::string GridOrder::describe(const Write& access) {
   const Uint3& block = access.block;
-  return "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) +
-         ") warp " + std::to_string(access.rank / kLanes) + " lane " + std::to_string(access.rank % kLanes) +
-         " at " + describe_call_site(reinterpret_cast<uintptr_t>(access.return_address));
+  return fmt::format("block ({},{},{}) warp {} lane {} at {}", block.x, block.y, block.z,
+                     access.rank / kLanes, access.rank % kLanes,
+                     describe_call_site(reinterpret_cast<uintptr_t>(access.return_address)));
 }
 
 }  // namespace cpu_device

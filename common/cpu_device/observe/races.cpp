@@ -9,6 +9,7 @@
 /// thread's queue although each store completes on its own.
 #include "common/cpu_device/observe/races.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -115,8 +116,7 @@ RaceChecker::RaceChecker(Report report, Describe describe)
   if (describe_) return;
   describe_ = [this](unsigned thread) {
     const unsigned rank = thread % threads_per_block_;
-    return "block " + std::to_string(thread / threads_per_block_) + " warp " + std::to_string(rank / 32) +
-           " lane " + std::to_string(rank % 32);
+    return fmt::format("block {} warp {} lane {}", thread / threads_per_block_, rank / 32, rank % 32);
   };
 }
 
@@ -354,10 +354,10 @@ void RaceChecker::leave(unsigned block) {
   const auto check_known = [&](std::size_t cell, unsigned agent, uint32_t epoch, bool write, Site site) {
     if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
     reported_ = true;
-    report_("block " + std::to_string(block) + " of the cluster leaves while its shared memory (byte " +
-            std::to_string(cell * kCellBytes) +
-            ") may still be reached from another block: no cluster_sync or wait orders the two\n  " +
-            describe_agent(agent, epoch, write, site) + " at " + describe_site(site));
+    report_(fmt::format(
+        "block {} of the cluster leaves while its shared memory (byte {}) may still be reached from another "
+        "block: no cluster_sync or wait orders the two\n  {} at {}",
+        block, cell * kCellBytes, describe_agent(agent, epoch, write, site), describe_site(site)));
   };
   for (std::size_t i = 0; i < cells_[block].size() && !reported_; ++i) {
     const Cell& cell = cells_[block][i];
@@ -555,14 +555,14 @@ std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool wri
 
 void RaceChecker::report(const Conflict& conflict) {
   reported_ = true;
-  report_(
-      "race in shared memory of block " + std::to_string(conflict.block) + " at byte " +
-      std::to_string(conflict.offset) + ": " + conflict.why + "\n  first " +
-      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site) +
-      " at " + describe_site(conflict.first_site) + "\n  then  " +
+  report_(fmt::format(
+      "race in shared memory of block {} at byte {}: {}\n  first {} at {}\n  then  {} at {}", conflict.block,
+      conflict.offset, conflict.why,
+      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site),
+      describe_site(conflict.first_site),
       describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
-                     conflict.second_site) +
-      " at " + describe_site(conflict.second_site));
+                     conflict.second_site),
+      describe_site(conflict.second_site)));
 }
 
 }  // namespace cpu_device

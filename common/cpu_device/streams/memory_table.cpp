@@ -2,6 +2,7 @@
 /// Looks up memory, and compares what operations do to it.
 #include "common/cpu_device/streams/memory_table.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "common/cpu_device/streams/stream_engine.hpp"
@@ -23,16 +24,16 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
   const std::string missing = first.operation->stream == second.operation->stream
                                   ? "they are in branches of a graph that do not meet"
                                   : "a cudaStreamWaitEvent is missing";
-  fail(second.operation->describe() + what_it_does(second.write) + allocation.describe() + ", from byte " +
-       std::to_string(offset) + " on, which " + first.operation->describe() +
-       (first.write ? " writes" : " reads") + ", and nothing orders them: " + missing);
+  fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
+                   second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
+                   first.operation->describe(), first.write ? "writes" : "reads", missing));
 }
 
 }  // namespace
 
 std::string Allocation::describe() const {
   const char* what = kind == MemoryKind::device ? "the buffer of " : "the pinned memory of ";
-  return what + std::to_string(bytes) + " bytes " + origin;
+  return fmt::format("{}{} bytes {}", what, bytes, origin);
 }
 
 AllocationPointer MemoryTable::add(MemoryKind kind, void* begin, size_t bytes, int device,
@@ -132,9 +133,10 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
                         const std::byte* end, bool write, bool check_order) {
   if (allocation.kind == MemoryKind::device && std::string(operation->kind) == "kernel" &&
       !may_access(operation->device, allocation)) {
-    fail(operation->describe() + ", which runs on device " + std::to_string(operation->device) +
-         ", touches " + allocation.describe() + " of device " + std::to_string(allocation.device) +
-         " without peer access: a cudaDeviceEnablePeerAccess (of a pool, a cudaMemPoolSetAccess) is missing");
+    fail(
+        fmt::format("{}, which runs on device {}, touches {} of device {} without peer access: a "
+                    "cudaDeviceEnablePeerAccess (of a pool, a cudaMemPoolSetAccess) is missing",
+                    operation->describe(), operation->device, allocation.describe(), allocation.device));
   }
   if (!check_order) return;
   const Allocation::Record record{begin, end, write, operation};

@@ -2,6 +2,7 @@
 /// Enqueues operations and runs them: those that the host needs, and those that the schedule picks.
 #include "common/cpu_device/streams/stream_engine.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -194,8 +195,8 @@ std::set<uint64_t> StreamEngine::needed_by(const OperationPointer& wanted) const
     const StreamCollective& collective = *operation->collective;
     for (unsigned rank = 0; rank < collective.ranks; ++rank) {
       if (!collective.called[rank]) {
-        fail("the host waits for " + operation->describe() + " of " + std::to_string(collective.ranks) +
-             " ranks, but rank " + std::to_string(rank) + " has not called it");
+        fail(fmt::format("the host waits for {} of {} ranks, but rank {} has not called it",
+                         operation->describe(), collective.ranks, rank));
       }
       if (OperationPointer member = collective.members[rank].lock()) open.push_back(std::move(member));
     }

@@ -1,5 +1,6 @@
 /// @file
 /// The streams that exist, and how reports speak of them.
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 
@@ -58,7 +59,7 @@ CUstream_st* StreamEngine::create_stream(int device, bool blocking, int priority
   stream->device = device;
   stream->is_blocking = blocking;
   stream->priority = priority;
-  stream->name = "stream " + std::to_string(++streams_made_) + on_device(device);
+  stream->name = fmt::format("stream {}{}", ++streams_made_, on_device(device));
   stream->number = take_lane();
   streams_.insert(stream);
   return stream;
@@ -84,8 +85,7 @@ std::string StreamEngine::describe_queues() const {
   }
   std::string text = "streams: ";
   for (const auto& [name, queue] : queues) {
-    text +=
-        name + ": " + std::to_string(queue.operations) + " queued, first " + queue.first->describe() + "; ";
+    text += fmt::format("{}: {} queued, first {}; ", name, queue.operations, queue.first->describe());
   }
   for (const CUstream_st* stream : streams_) {
     if (stream->capture) text += stream->name + ": captures a graph, so nothing of it runs; ";

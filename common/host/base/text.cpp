@@ -2,6 +2,7 @@
 /// Splitting, joining and parsing the words of a command line.
 #include "common/host/base/text.hpp"
 
+#include <fmt/core.h>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -32,10 +33,12 @@ uint64_t parse_number(const std::string& argument, const std::string& text, uint
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   // A number too large for 64 bits is an error of its own to from_chars, but breaks the same rule.
   if (error != std::errc() || stop != end || value < low || value > high)
-    throw std::invalid_argument(argument + " '" + text + "': must be a whole number from " +
-                                std::to_string(low) + " to " + std::to_string(high));
+    throw std::invalid_argument(
+        fmt::format("{} '{}': must be a whole number from {} to {}", argument, text, low, high));
   return value;
 }
+
+std::string number_of(const std::string& name) { return name.substr(0, name.find('_')); }
 
 std::string fixed(double value, int digits) {
   char buffer[64];

@@ -17,6 +17,9 @@ std::string join(const std::vector<std::string>& parts, const std::string& separ
 /// @throws std::invalid_argument naming `argument`, the text and the rule.
 uint64_t parse_number(const std::string& argument, const std::string& text, uint64_t low, uint64_t high);
 
+/// "03" of "03_double_buffer".
+std::string number_of(const std::string& name);
+
 /// `value` with the given number of digits behind the point.
 std::string fixed(double value, int digits);
 

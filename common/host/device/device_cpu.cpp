@@ -2,6 +2,8 @@
 /// The CPU device: always there, runs every core, measures nothing.
 #include "common/host/device/device.hpp"
 
+#include <fmt/core.h>
+
 namespace ladder {
 
 bool on_cpu_device() { return true; }
@@ -14,9 +16,9 @@ DeviceInfo device_info() {
   info.name = "CPU device";
   info.driver = "none";
 #if defined(__clang__)
-  info.toolkit = "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__);
+  info.toolkit = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
 #else
-  info.toolkit = "g++ " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__);
+  info.toolkit = fmt::format("g++ {}.{}", __GNUC__, __GNUC_MINOR__);
 #endif
   return info;
 }

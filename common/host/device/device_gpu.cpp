@@ -1,6 +1,7 @@
 /// @file
 /// The GPU that CUDA calls device 0.
 #include <cuda_runtime.h>
+#include <fmt/core.h>
 
 #include "common/cuda/error.hpp"
 #include "common/host/base/exit_codes.hpp"
@@ -22,9 +23,7 @@ const std::string& pci_address() {
 }
 
 /// "13.0" from CUDA's 13000.
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 std::string driver_version() {
   if (const auto version = nvml::driver_version()) return *version;

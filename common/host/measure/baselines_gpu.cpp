@@ -1,10 +1,12 @@
 /// @file
 /// cuBLAS as a contender.
 ///
-/// Its matrices are column-major. A row-major matrix read column by column is its transpose, and C^T = B^T ·
-/// A^T, so we pass B first: a row-major B [k, n] is B^T [n, k] to cuBLAS as it stands, and one that was
-/// transposed beforehand
-/// ([n, k] row-major, "K-major") is B, to be transposed by cuBLAS.
+/// Its matrices are column-major. A row-major matrix read column by column is its transpose, and
+/// C^T = B^T · A^T, so we pass B first:
+///
+///     B in memory                                          to cuBLAS  what cuBLAS does
+///     row-major [k, n]                                     B^T        takes it as it stands
+///     transposed beforehand: row-major [n, k], "K-major"   B          transposes it
 #include <cublasLt.h>
 #include <cublas_v2.h>
 

@@ -2,6 +2,7 @@
 /// Runs contenders on one shape.
 #include "common/host/measure/comparison.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "common/host/device/device.hpp"
@@ -85,8 +86,7 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   if (options.sample_ms > 0) timing.sample_ms = timing.warm_up_ms = options.sample_ms;
   timing.hot_inputs = options.hot_inputs;
   timing.on_round = [&](int round) {
-    progress.show(shape.name() + ": timing, round " + std::to_string(round + 1) + " of " +
-                  std::to_string(options.rounds));
+    progress.show(fmt::format("{}: timing, round {} of {}", shape.name(), round + 1, options.rounds));
   };
   progress.show(shape.name() + ": warming up");
   const std::vector<Timing> timings = time_interleaved(contenders, shape, timing);

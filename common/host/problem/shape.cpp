@@ -2,6 +2,7 @@
 /// The sizes of a problem, and the names of sizes that matter in practice.
 #include "common/host/problem/shape.hpp"
 
+#include <fmt/core.h>
 #include <cstdint>
 #include <stdexcept>
 
@@ -32,9 +33,7 @@ Shape parse_shape(const std::string& argument, const std::string& text) {
 
 }  // namespace
 
-std::string Shape::name() const {
-  return std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-}
+std::string Shape::name() const { return fmt::format("{}x{}x{}", m, n, k); }
 
 const std::vector<NamedShape>& named_shapes() {
   // The layers of Llama 3, from the models' published configuration files (config.json): hidden size, width
@@ -61,7 +60,7 @@ Shape checked_shape(const std::string& argument, uint64_t m, uint64_t n, uint64_
     uint64_t rows, columns;
   } matrices[] = {{"A", m, k}, {"B", k, n}, {"C", m, n}};
   for (const auto& matrix : matrices) {
-    const std::string sizes = std::to_string(matrix.rows) + " x " + std::to_string(matrix.columns);
+    const std::string sizes = fmt::format("{} x {}", matrix.rows, matrix.columns);
     if (matrix.rows == 0 || matrix.columns == 0)
       throw std::invalid_argument(argument + ": " + matrix.name + " is " + sizes +
                                   "; sizes must be at least 1");

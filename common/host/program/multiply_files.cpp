@@ -2,6 +2,7 @@
 /// Multiplies the reader's own matrices through a lesson.
 #include "common/host/program/multiply_files.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -42,7 +43,7 @@ bool representable(const Reference& reference) {
 }
 
 std::string dimensions(const NpyMatrix& matrix) {
-  return std::to_string(matrix.rows) + " x " + std::to_string(matrix.columns);
+  return fmt::format("{} x {}", matrix.rows, matrix.columns);
 }
 
 }  // namespace

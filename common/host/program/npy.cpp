@@ -2,6 +2,7 @@
 /// Reads and writes matrices in NumPy's file format.
 #include "common/host/program/npy.hpp"
 
+#include <fmt/core.h>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -89,8 +90,8 @@ NpyHeader read_header(std::istream& file) {
   if (start.compare(0, kMagicBytes, kMagic) != 0) throw std::invalid_argument("not an .npy file");
   const int major = start[kMagicBytes], minor = start[kMagicBytes + 1];
   if (major < 1 || major > 3 || minor != 0)
-    throw std::invalid_argument("its format is version " + std::to_string(major) + "." +
-                                std::to_string(minor) + "; must be 1.0, 2.0 or 3.0");
+    throw std::invalid_argument(
+        fmt::format("its format is version {}.{}; must be 1.0, 2.0 or 3.0", major, minor));
   const size_t length = major == 1 ? load_as<uint16_t>(read_bytes(file, 2, "header").data())
                                    : load_as<uint32_t>(read_bytes(file, 4, "header").data());
   constexpr size_t kLongestHeader = 1 << 20;
@@ -102,15 +103,14 @@ NpyMatrix read_matrix(std::istream& file) {
   const NpyHeader header = read_header(file);
   const Dtype& dtype = dtype_of_descr(header.descr);
   if (header.shape.size() != 2)
-    throw std::invalid_argument("it has " + std::to_string(header.shape.size()) + " dimensions; must have 2");
+    throw std::invalid_argument(fmt::format("it has {} dimensions; must have 2", header.shape.size()));
   NpyMatrix matrix;
   matrix.rows = header.shape[0];
   matrix.columns = header.shape[1];
   constexpr uint64_t kMostElements = std::numeric_limits<int32_t>::max();
   if (matrix.columns != 0 && matrix.rows > kMostElements / matrix.columns)
-    throw std::invalid_argument("it is " + std::to_string(matrix.rows) + " x " +
-                                std::to_string(matrix.columns) +
-                                "; a matrix must have fewer than 2^31 elements");
+    throw std::invalid_argument(fmt::format("it is {} x {}; a matrix must have fewer than 2^31 elements",
+                                            matrix.rows, matrix.columns));
 
   // The length is checked before the memory is asked for: a header can promise anything.
   const size_t count = matrix.rows * matrix.columns;
@@ -161,8 +161,8 @@ void write_npy(const std::string& argument, const std::string& path, const NpyMa
   if (!dtype)
     throw std::invalid_argument("--dtype '" + name + "': must be one of " + join(npy_dtypes(), ", "));
 
-  std::string header = "{'descr': '" + dtype->descrs.front() + "', 'fortran_order': False, 'shape': (" +
-                       std::to_string(matrix.rows) + ", " + std::to_string(matrix.columns) + "), }";
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                                   dtype->descrs.front(), matrix.rows, matrix.columns);
   // Blanks and a line break up to a multiple of 64, so that the data are aligned.
   constexpr size_t kAlignment = 64, kBeforeHeader = kMagicBytes + 4;
   header.resize((kBeforeHeader + header.size()) / kAlignment * kAlignment + kAlignment - kBeforeHeader - 1,

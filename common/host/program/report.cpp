@@ -2,6 +2,7 @@
 /// Prints comparisons as a table.
 #include "common/host/program/report.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -26,9 +27,10 @@ double bytes_read(const Run& run) {
 }
 
 std::string describe_device(const DeviceInfo& device) {
-  if (on_cpu_device()) return device.name + " (" + device.toolkit + "): it executes semantics, not speed";
-  return device.name + ", " + std::to_string(device.multiprocessors) + " SMs, driver " + device.driver +
-         ", " + device.toolkit;
+  if (on_cpu_device())
+    return fmt::format("{} ({}): it executes semantics, not speed", device.name, device.toolkit);
+  return fmt::format("{}, {} SMs, driver {}, {}", device.name, device.multiprocessors, device.driver,
+                     device.toolkit);
 }
 
 /// "SM clock 1410 to 1980 MHz, power 512 to 690 W": the ranges over all runs; empty if nothing was measured.

@@ -2,6 +2,7 @@
 /// The program of a lesson.
 #include "common/host/program/run_lesson.hpp"
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -162,9 +163,8 @@ int run(const Lesson& lesson, int argc, char** argv) {
     if (combinations.size() > 1)
       throw std::invalid_argument("--a " + options.files.a + ": each knob can have only one value with it");
     if (lesson.b_matrices > 1)
-      throw std::invalid_argument("--b " + options.files.b + ": " + lesson.program_name() +
-                                  " multiplies by " + std::to_string(lesson.b_matrices) +
-                                  " matrices, and a file holds one");
+      throw std::invalid_argument(fmt::format("--b {}: {} multiplies by {} matrices, and a file holds one",
+                                              options.files.b, lesson.program_name(), lesson.b_matrices));
     use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
     return multiply_files(lesson, combinations.front(), options.files, options.comparison.verify)
                ? kExitOk

@@ -2,6 +2,7 @@
 /// Timelines of the GPU: kernels built with LADDER_TRACE write timestamps, which become spans here.
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -117,7 +118,7 @@ BarrierNames names_of_block(const Written& written, unsigned block) {
   BarrierNames names;
   for (uint32_t i = 0; i < std::min(written.name_counts[block], kNamesOfBlock); ++i) {
     const trace::BarrierName& name = written.names[block * kNamesOfBlock + i];
-    names[name.address] = std::string(name.text) + "[" + std::to_string(name.slot) + "]";
+    names[name.address] = fmt::format("{}[{}]", name.text, name.slot);
   }
   return names;
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "common/cuda/warps.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/timeline/trace_events.hpp"
@@ -16,7 +17,6 @@ namespace ladder {
 namespace {
 
 using Spans = std::vector<TimelineSpan>;
-constexpr unsigned kWarpsOfWarpgroup = 4;
 
 bool holds(const Spans& spans, SpanKind kind) {
   return std::any_of(spans.begin(), spans.end(), [&](const TimelineSpan& span) { return span.kind == kind; });

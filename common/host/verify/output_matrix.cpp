@@ -2,6 +2,8 @@
 /// A matrix C that shows what a kernel did to it, and around it.
 #include "common/host/verify/output_matrix.hpp"
 
+#include <fmt/core.h>
+
 #include "common/host/problem/bf16.hpp"
 
 namespace ladder {
@@ -24,12 +26,11 @@ std::string OutputMatrix::canary_complaint() const {
   const std::vector<__nv_bfloat16> before = ladder::download(buffer_.data(), kCanary);
   for (size_t i = kCanary; i-- > 0;)
     if (bf16_bits(before[i]) != kCanaryBits)
-      return "memory before C was overwritten, " + std::to_string(kCanary - i) +
-             " elements ahead of its first";
+      return fmt::format("memory before C was overwritten, {} elements ahead of its first", kCanary - i);
   const std::vector<__nv_bfloat16> behind = ladder::download(buffer_.data() + kCanary + count_, kCanary);
   for (size_t i = 0; i < kCanary; ++i)
     if (bf16_bits(behind[i]) != kCanaryBits)
-      return "memory behind C was overwritten, " + std::to_string(i + 1) + " elements after its last";
+      return fmt::format("memory behind C was overwritten, {} elements after its last", i + 1);
   return "";
 }
 

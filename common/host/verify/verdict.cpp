@@ -2,6 +2,7 @@
 /// Compares a C with the reference.
 #include "common/host/verify/verdict.hpp"
 
+#include <fmt/core.h>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -27,13 +28,12 @@ class Mismatches {
 
   std::string complaint(const std::string& context) const {
     if (count_ == 0) return "";
-    return first_ + "; " + std::to_string(count_) + " of " + std::to_string(compared_) +
-           " compared elements are wrong (" + shape_.name() + ", " + context + ")";
+    return fmt::format("{}; {} of {} compared elements are wrong ({}, {})", first_, count_, compared_,
+                       shape_.name(), context);
   }
 
   static std::string describe(int64_t row, int64_t column, const std::string& expected, __nv_bfloat16 got) {
-    return "row " + std::to_string(row) + ", column " + std::to_string(column) + ": expected " + expected +
-           ", got " + describe(got);
+    return fmt::format("row {}, column {}: expected {}, got {}", row, column, expected, describe(got));
   }
 
   static std::string describe(double value) {

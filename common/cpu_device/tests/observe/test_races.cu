@@ -1,5 +1,6 @@
 /// @file
 /// The race checker: first alone, told step by step what threads do, then under real kernels.
+#include <fmt/core.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
@@ -99,8 +100,8 @@ TEST_CASE("overwriting what others may still read is a race, whichever of many r
     scene.write(late_reader == 7 ? 8 : 7, 64);
     REQUIRE(scene.reports.size() == 1);
     CHECK_THAT(scene.reports[0], ContainsSubstring("overwritten"));
-    CHECK_THAT(scene.reports[0], ContainsSubstring("warp " + std::to_string(late_reader / 32) + " lane " +
-                                                   std::to_string(late_reader % 32) + " at"));
+    CHECK_THAT(scene.reports[0],
+               ContainsSubstring(fmt::format("warp {} lane {} at", late_reader / 32, late_reader % 32)));
   }
 }
 
