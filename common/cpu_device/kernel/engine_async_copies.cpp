@@ -1,9 +1,14 @@
 /// @file
 /// cp.async: copies from global to shared memory that a thread issues, groups and waits for.
+#include "common/cpu_device/kernel/engine_async_copies.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 
 namespace cpu_device {
 namespace {

@@ -4,6 +4,10 @@
 
 #include <cstring>
 
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
+
 namespace cpu_device {
 namespace {
 
