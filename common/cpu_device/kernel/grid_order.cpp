@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
-
-constexpr unsigned kLanes = 32;  // of a warp
 
 template <class Knowledge>
 void append(Knowledge& to, const Knowledge& from) {
@@ -76,8 +75,9 @@ std::string GridOrder::access(const RaceChecker& races, unsigned thread, const T
 std::string GridOrder::describe(const Write& access) {
   const Uint3& block = access.block;
   return "block (" + std::to_string(block.x) + "," + std::to_string(block.y) + "," + std::to_string(block.z) +
-         ") warp " + std::to_string(access.rank / kLanes) + " lane " + std::to_string(access.rank % kLanes) +
-         " at " + describe_call_site(reinterpret_cast<uintptr_t>(access.return_address));
+         ") warp " + std::to_string(access.rank / kWarpLanes) + " lane " +
+         std::to_string(access.rank % kWarpLanes) + " at " +
+         describe_call_site(reinterpret_cast<uintptr_t>(access.return_address));
 }
 
 }  // namespace cpu_device

@@ -11,12 +11,12 @@
 
 #include <algorithm>
 
+#include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
 
-constexpr unsigned kWarpgroupThreads = 128;
 constexpr unsigned kPoolAgents = 64;  ///< for each block
 constexpr unsigned kNobody = ~0u;
 
@@ -25,7 +25,7 @@ constexpr std::size_t kCellBytes = 2;
 
 /// Reads are kept for groups of 32 agents: the threads of a warp usually read in step. Asynchronous agents
 /// have groups of their own.
-constexpr unsigned kGroupLanes = 32;
+constexpr unsigned kGroupLanes = kWarpLanes;
 constexpr uint16_t kAsyncGroup = 0x8000;
 
 /// Sites of the engine are numbers in a table, others are return addresses relative to the program.
@@ -115,8 +115,8 @@ RaceChecker::RaceChecker(Report report, Describe describe)
   if (describe_) return;
   describe_ = [this](unsigned thread) {
     const unsigned rank = thread % threads_per_block_;
-    return "block " + std::to_string(thread / threads_per_block_) + " warp " + std::to_string(rank / 32) +
-           " lane " + std::to_string(rank % 32);
+    return "block " + std::to_string(thread / threads_per_block_) + " warp " +
+           std::to_string(rank / kWarpLanes) + " lane " + std::to_string(rank % kWarpLanes);
   };
 }
 
