@@ -25,6 +25,7 @@
 #include "common/cpu_device/kernel/grid_order.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
+#include "common/cpu_device/observe/forbidden_memory.hpp"
 #include "common/cpu_device/observe/global_accesses.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
@@ -89,6 +90,7 @@ class Cluster {
   RaceChecker* races() { return races_on_ ? race_checker_.get() : nullptr; }
   VirtualClock* clock() { return clock_on_ ? &clock_ : nullptr; }
   AccessCounter& accesses() { return access_counter_; }
+  MemoryGuard& guard() { return guard_; }
   /// What all clusters of this object have touched; null if nobody wants to know.
   GlobalAccesses* global_accesses() { return notes_global_accesses_ ? &global_accesses_ : nullptr; }
   Counters& totals() { return counters_; }
@@ -149,6 +151,7 @@ class Cluster {
 
   Counters counters_;
   AccessCounter access_counter_;
+  MemoryGuard guard_;
   GlobalAccesses global_accesses_;
   uint64_t sampled_blocks_ = 0;
   std::unique_ptr<RaceChecker> race_checker_;

@@ -119,6 +119,7 @@ void Cluster::prepare(uint64_t index) {
     to.clock = clock();
     to.global = global_accesses();
     to.grid_order = grid_order();
+    to.guard = &guard_;
     to.blocks_that_left = 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
