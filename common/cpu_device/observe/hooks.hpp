@@ -61,9 +61,9 @@ struct Observers {
   VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
   GlobalAccesses* global = nullptr;  ///< only in kernels whose stream has neighbours
   GridOrder* grid_order = nullptr;   ///< only where clusters hand over to each other; needs races
-  MemoryGuard* guard = nullptr;
-  SharedWindows shared;           ///< a window for each block of the cluster
-  uint32_t blocks_that_left = 0;  ///< a bit for each whose threads have all exited
+  MemoryGuard* guard = nullptr;      ///< where global memory ends
+  SharedWindows shared;              ///< a window for each block of the cluster
+  uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
 };
 
 /// For GridOrder. Records the failure, if it is one.

@@ -10,6 +10,7 @@
 #include <cuda/pipeline>
 #include <vector>
 
+#include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 
