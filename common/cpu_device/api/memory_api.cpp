@@ -1,16 +1,14 @@
 /// @file
 /// cudaMalloc and its relatives: memory that comes and goes when the host says so.
-#include <cstdlib>
 #include <cstring>
 #include <set>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/memory_pool.hpp"
 
 namespace cpu_device {
 namespace {
-
-constexpr size_t kAlignment = 256;  ///< what cudaMalloc guarantees
 
 /// Where memory was that has been freed, to tell a second free from a wrong pointer.
 std::set<const void*>& freed_addresses() {
@@ -26,11 +24,12 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
   if (on_device && !streams().captures.empty()) return cudaErrorStreamCaptureUnsupported;
   const int device = current_device();
   if (bytes > free_device_bytes(device)) return cudaErrorMemoryAllocation;
-  if (posix_memalign(pointer, kAlignment, bytes)) return cudaErrorMemoryAllocation;
+  const char* const origin = on_device ? "of cudaMalloc" : "of the host";
+  *pointer = take_guarded_memory(bytes, describe_memory(kind, bytes, origin));
+  if (!*pointer) return cudaErrorMemoryAllocation;
   std::memset(*pointer, on_device ? 0xff : 0, bytes);
   freed_addresses().erase(*pointer);
-  streams().memory.add(kind, *pointer, bytes, device, on_device ? "of cudaMalloc" : "of the host",
-                       streams().last_id());
+  streams().memory.add(kind, *pointer, bytes, device, origin, streams().last_id());
   if (on_device) streams().device(device).used_bytes += bytes;
   return cudaSuccess;
 }
@@ -59,14 +58,14 @@ void release(const AllocationPointer& allocation) {
   if (CUmemPoolHandle_st* pool = allocation->pool) {
     engine.memory.free(allocation, engine.last_id(), /*is_over=*/false);
     pool->give_back(memory, engine.host(), engine.last_id());
-    poison_pool_memory(memory, allocation->bytes, /*guarded=*/false);
+    poison_pool_memory(memory, allocation->bytes);
     return;
   }
   engine.memory.free(allocation, engine.last_id(), /*is_over=*/true);
   if (allocation->kind == MemoryKind::device)
     engine.device(allocation->device).used_bytes -= allocation->bytes;
   freed_addresses().insert(memory);
-  std::free(memory);
+  give_back_guarded_memory(memory);
 }
 
 }  // namespace

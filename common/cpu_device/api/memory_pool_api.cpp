@@ -35,7 +35,9 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   allocation->pool = pool;
   *pointer = memory;
   Work work{"allocation"};
-  work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes, /*guarded=*/true); };
+  work.run = [memory, bytes, name = allocation->describe()](Operation&) {
+    poison_pool_memory(memory, bytes, name);
+  };
   work.touches = {{memory, bytes, true}};
   work.is_on_timeline = false;
   work.gives_back = true;
@@ -58,7 +60,7 @@ cudaError_t release(void* pointer, CUstream_st* stream) {
   Work work{"cudaFreeAsync"};
   std::byte* const memory = allocation->begin;
   const size_t bytes = allocation->bytes;
-  work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes, /*guarded=*/false); };
+  work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes); };
   work.touches = {{memory, bytes, true}};
   work.is_on_timeline = false;
   work.gives_back = true;

@@ -1,6 +1,7 @@
 /// @file
 /// The calls that -fsanitize=thread puts before every memory access, defined here instead of in libtsan: they
-/// tell the running cluster's race checker, counters and clock what a kernel loads and stores.
+/// tell the running cluster's race checker, counters and clock what a kernel loads and stores, and name what
+/// no allocation covers.
 ///
 /// How to build:
 ///   instrumented program = lesson objects compiled with -fsanitize=thread
@@ -23,6 +24,7 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
+#include "common/cpu_device/observe/forbidden_memory.hpp"
 #include "common/cpu_device/observe/global_accesses.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
@@ -146,6 +148,12 @@ void observe(const ObservedThread& thread, const Access& access) {
     if (access.address < window.begin || access.address >= window.begin + window.bytes) continue;
     observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
     return;
+  }
+  if (MemoryGuard* guard = observers().guard) {
+    if (const ForbiddenZone* zone = guard->forbids(access.address, access.bytes)) {
+      report_forbidden_access(*zone, access.address, access.bytes, access.write, access.return_address);
+      return;
+    }
   }
   if (!observers().counter && !observers().clock && !observers().global && !observers().grid_order) return;
   if (is_built_in_variable(access.address) || belongs_to_host(access.address)) return;

@@ -1,8 +1,10 @@
 /// @file
 /// Asynchronous operations in flight: when they land.
+#include "common/cpu_device/kernel/engine_async.hpp"
+
 #include <algorithm>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
 
 namespace cpu_device {
 

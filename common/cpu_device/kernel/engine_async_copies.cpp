@@ -1,9 +1,15 @@
 /// @file
 /// cp.async: copies from global to shared memory that a thread issues, groups and waits for.
+#include "common/cpu_device/kernel/engine_async_copies.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_global_memory.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 
 namespace cpu_device {
 namespace {
@@ -47,13 +53,8 @@ void check_operands(Thread& thread, const void* shared, const void* global, uint
     cluster.fail(thread, print("cp.async of %u bytes from a misaligned address in global memory", bytes),
                  where);
   }
-#ifdef CPU_DEVICE_ASAN
-  if (source_bytes && __asan_region_is_poisoned(const_cast<void*>(global), source_bytes)) {
-    cluster.fail(thread,
-                 print("cp.async reads %u bytes outside of an allocation in global memory", source_bytes),
-                 where);
-  }
-#endif
+  if (const std::string blame = blame_global_access(thread, global, source_bytes); !blame.empty())
+    cluster.fail(thread, print("cp.async: its source of %u bytes ", source_bytes) + blame, where);
 }
 
 CopyGroup& open_group(Thread& thread) {

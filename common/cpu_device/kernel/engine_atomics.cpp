@@ -2,7 +2,8 @@
 /// Atomic operations and fences: what they order between clusters. (The operation itself is the host's.)
 #include <utility>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,8 +1,11 @@
 /// @file
 /// __syncthreads, the named barriers of a block, and cluster.sync.
+#include "common/cpu_device/kernel/engine_barriers.hpp"
+
 #include <algorithm>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

@@ -7,7 +7,8 @@
 #include <numeric>
 #include <thread>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,9 +1,15 @@
 /// @file
 /// mbarriers: barriers in shared memory that count arrivals and bytes, phase by phase.
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_async_copies.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_remote.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,6 +1,7 @@
 /// @file
 /// The tensor-core instructions of a warp: ldmatrix, stmatrix and mma.sync.
 #include "common/cpu_device/base/bfloat16.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/engine_warp.hpp"
 
 namespace cpu_device {

@@ -4,8 +4,11 @@
 /// The block owns what its launch gave it: every thread the same, as many as fit into an SM that holds no
 /// other block. (What __launch_bounds__ says is not visible here.) `dec` gives registers back, `inc` waits
 /// for them. Counts are registers of a thread; a warp is the unit in which they move.
+#include "common/cpu_device/kernel/engine_registers.hpp"
+
 #include <algorithm>
 
+#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_warp.hpp"
 
 namespace cpu_device {

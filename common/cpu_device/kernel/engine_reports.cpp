@@ -1,12 +1,14 @@
 /// @file
 /// What a reader sees when a kernel broke a rule.
+#include "common/cpu_device/kernel/engine_reports.hpp"
+
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <map>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
 
 namespace cpu_device {
 
@@ -71,8 +73,7 @@ void Cluster::leave_if_failed() {
   if (failed() && current_thread && !unwinds()) throw Abandoned{};
 }
 
-// --- deadlock
-// -----------------------------------------------------------------------------------------------
+// --- deadlock -----------------------------------------------------------------------------------------
 
 /// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
 class DeadlockReport {

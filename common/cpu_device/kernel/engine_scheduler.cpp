@@ -5,7 +5,11 @@
 #include <exception>
 #include <stdexcept>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_registers.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_tma.hpp"
 
 namespace cpu_device {
 namespace {
@@ -15,6 +19,22 @@ constexpr unsigned kIdleSweeps = 200;
 /// Context switches of a cluster in which no data moves and no thread ends, before it counts as running for
 /// ever. A correct kernel with 1024 threads reaches 20,000 barriers without a copy until then.
 constexpr uint64_t kSwitchBudget = 20'000'000;
+
+/// Throws for work that the exiting thread has left unfinished.
+void check_nothing_left_in_flight(Thread& thread) {
+  if (thread.open_copies && !thread.open_copies->copies.empty()) {
+    thread.cluster.fail(thread, "the thread exits with cp.async copies that were never committed",
+                        thread.open_copies->copies.front().where);
+  }
+  if (thread.last_copy_group > thread.waited_copy_groups) {
+    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for", {});
+  }
+  if (!thread.wgmma_not_waited_for.empty()) {
+    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
+  }
+  check_stores_at_exit(thread);
+  check_register_changes(thread);
+}
 
 }  // namespace
 
@@ -99,6 +119,7 @@ void Cluster::prepare(uint64_t index) {
     to.clock = clock();
     to.global = global_accesses();
     to.grid_order = grid_order();
+    to.guard = &guard_;
     to.blocks_that_left = 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
@@ -326,8 +347,7 @@ void Cluster::yield_poll(Thread& thread, Wait wait) {
   park(thread, wait);
 }
 
-// --- the life of a thread
-// -----------------------------------------------------------------------------------
+// --- the life of a thread -----------------------------------------------------------------------------
 
 [[gnu::noinline]] void poison_local_variables() {
   constexpr size_t kBytes = 8 * 1024;  // the accumulators of a thread are at most 1 KiB
@@ -415,21 +435,6 @@ void Cluster::check_mappings_at_exit(const Block& block) {
         mapping.where);
     leave_if_failed();
   }
-}
-
-void check_nothing_left_in_flight(Thread& thread) {
-  if (thread.open_copies && !thread.open_copies->copies.empty()) {
-    thread.cluster.fail(thread, "the thread exits with cp.async copies that were never committed",
-                        thread.open_copies->copies.front().where);
-  }
-  if (thread.last_copy_group > thread.waited_copy_groups) {
-    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for", {});
-  }
-  if (!thread.wgmma_not_waited_for.empty()) {
-    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
-  }
-  check_stores_at_exit(thread);
-  check_register_changes(thread);
 }
 
 }  // namespace cpu_device

@@ -1,10 +1,14 @@
 /// @file
 /// A block's shared memory and its two views.
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

@@ -4,6 +4,11 @@
 
 #include <cstring>
 
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_global_memory.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
+
 namespace cpu_device {
 namespace {
 
@@ -19,20 +24,16 @@ TensorMap decode(Thread& thread, const void* map, const char* what, Location whe
   return decoded;
 }
 
-/// AddressSanitizer alone would not say which copy it was, since that lands later.
-void check_allocated([[maybe_unused]] Thread& thread, [[maybe_unused]] const TmaBox& box,
-                     [[maybe_unused]] const char* what, [[maybe_unused]] Location where) {
-#ifdef CPU_DEVICE_ASAN
+/// TMA clips the box at the bounds of the tensor, but knows nothing of allocations.
+void check_allocated(Thread& thread, const TmaBox& box, const char* what, Location where) {
   for (uint32_t r = 0; r < box.map.box_rows; ++r) {
     const TmaBox::Piece piece = box.inside(r);
-    if (piece.bytes && __asan_region_is_poisoned(piece.global, piece.bytes)) {
-      thread.cluster.fail(thread,
-                          print("%s: row %lld of the tensor is outside of an allocation in global memory",
-                                what, static_cast<long long>(box.row) + r),
-                          where);
+    if (const std::string blame = blame_global_access(thread, piece.global, piece.bytes); !blame.empty()) {
+      thread.cluster.fail(
+          thread, print("%s: row %lld of the tensor ", what, static_cast<long long>(box.row) + r) + blame,
+          where);
     }
   }
-#endif
 }
 
 }  // namespace

@@ -1,9 +1,59 @@
 /// @file
-/// What TMA loads and stores have in common.
+/// TMA loads and stores in flight, and what the two have in common.
 #pragma once
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine_async.hpp"
+#include "common/cpu_device/kernel/tensor_map.hpp"
+#include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
+
+/// One TMA load, or what one block receives of a multicast.
+struct TmaLoad : CountedCopy {
+  TmaBox box;
+  bool is_multicast = false;
+
+  void land(Cluster&) override;
+  uint32_t bytes() const override { return box.bytes(); }
+  const char* arrival() const override {
+    return is_multicast ? "bytes of a TMA multicast" : "bytes of a TMA load";
+  }
+  const char* what() const override { return is_multicast ? "TMA multicast" : "TMA load"; }
+};
+
+/// One TMA store, until it has read shared memory.
+struct TmaStoreRead : PendingOperation {
+  TmaBox box;
+  uint64_t group = 0;  ///< of the issuer, counted from 0
+  AsyncOperation race_operation;
+
+  void land(Cluster&) override;
+  const Block* touched_block() const override;
+  bool lands_last() const override { return true; }
+};
+
+/// The rest of its life.
+struct TmaStoreWrite : PendingOperation {
+  TmaBox box;
+  uint64_t group = 0;
+  std::vector<std::byte> data;  ///< row after row, not swizzled
+
+  void land(Cluster&) override;
+  const Block* touched_block() const override { return nullptr; }
+  bool lands_last() const override { return true; }
+};
+
+/// The TMA stores that one thread closed with one commit, or will close with the next.
+struct TmaStoreGroup {
+  unsigned reading = 0, writing = 0;   ///< stores that have not done that yet
+  double read_at = 0, written_at = 0;  ///< virtual time
+  Location where;                      ///< of its last store
+  std::vector<AsyncOperation> race_operations;
+};
 
 /// The box that a thread wants to copy. Throws for a map that nobody encoded, and for a place in shared
 /// memory where the box cannot lie. `what` is "TMA load" or "TMA store".
@@ -14,5 +64,8 @@ TmaBox make_box(Thread&, const void* map, const void* shared, int column, int ro
 void count_box(Cluster&, const TmaBox&, bool load);
 /// Counts what a multicast writes to the shared memory of `blocks` further blocks.
 void count_copies_of_box(Cluster&, const TmaBox&, unsigned blocks);
+
+/// Throws for TMA stores that the exiting thread has left unfinished.
+void check_stores_at_exit(Thread&);
 
 }  // namespace cpu_device

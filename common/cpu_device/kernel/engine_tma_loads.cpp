@@ -3,6 +3,10 @@
 /// counts the bytes.
 #include <cstring>
 
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_remote.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 
 namespace cpu_device {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 
 namespace cpu_device {

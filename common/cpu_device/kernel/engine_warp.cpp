@@ -2,6 +2,8 @@
 /// __syncwarp, shuffles and votes.
 #include "common/cpu_device/kernel/engine_warp.hpp"
 
+#include "common/cpu_device/kernel/engine_reports.hpp"
+
 namespace cpu_device {
 namespace {
 

@@ -3,11 +3,15 @@
 ///
 /// From issue to wait_group the tensor cores own the accumulator registers. Meanwhile they hold NaN here, so
 /// that whoever reads them too early computes NaN, and whoever writes them is found out.
+#include "common/cpu_device/kernel/engine_wgmma.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "common/cpu_device/base/bfloat16.hpp"
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 
 namespace cpu_device {
 namespace {
@@ -27,8 +31,7 @@ unsigned first_thread(const Block& block, const Warpgroup& warpgroup) {
   return block.ids.rank_in_cluster * block.ids.threads + index * kWarpgroupThreads;
 }
 
-// --- operands
-// -----------------------------------------------------------------------------------------------
+// --- operands -----------------------------------------------------------------------------------------
 
 /// A matrix descriptor, taken apart (PTX ISA, "Matrix Descriptor Format"). All in bytes.
 struct Descriptor {
@@ -123,8 +126,7 @@ bool read_b_row_major(OperandReader& reader, const Descriptor& at, float (&b)[kT
   return true;
 }
 
-// --- execution
-// ----------------------------------------------------------------------------------------------
+// --- execution ----------------------------------------------------------------------------------------
 
 /// Row r of the tile lives in four threads; thread c of them holds columns 8j + 2c and 8j + 2c + 1.
 template <int kColumns, class Function>
@@ -189,8 +191,7 @@ void execute_until(Cluster& cluster, Block& block, Warpgroup& warpgroup, uint64_
   }
 }
 
-// --- accumulators
-// -------------------------------------------------------------------------------------------
+// --- accumulators -------------------------------------------------------------------------------------
 
 Accumulator& accumulator_at(Thread& thread, float* registers, int count) {
   for (Accumulator& known : thread.accumulators) {
@@ -237,8 +238,7 @@ void deliver(Thread& thread, Accumulator& accumulator, Location where) {
 
 }  // namespace
 
-// --- the instructions
-// -----------------------------------------------------------------------------------------
+// --- the instructions ---------------------------------------------------------------------------------
 
 void wgmma_fence(Location where) { ++this_thread(where).wgmma_fences; }
 

@@ -5,12 +5,11 @@
 #include <fmt/core.h>
 #include <algorithm>
 
+#include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
-
-constexpr unsigned kLanes = 32;  // of a warp
 
 template <class Knowledge>
 void append(Knowledge& to, const Knowledge& from) {
@@ -77,7 +76,7 @@ std::string GridOrder::access(const RaceChecker& races, unsigned thread, const T
 std::string GridOrder::describe(const Write& access) {
   const Uint3& block = access.block;
   return fmt::format("block ({},{},{}) warp {} lane {} at {}", block.x, block.y, block.z,
-                     access.rank / kLanes, access.rank % kLanes,
+                     access.rank / kWarpLanes, access.rank % kWarpLanes,
                      describe_call_site(reinterpret_cast<uintptr_t>(access.return_address)));
 }
 

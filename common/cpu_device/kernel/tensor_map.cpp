@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "common/cpu_device/declarations/driver_api.hpp"
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 
 namespace cpu_device {
 namespace {

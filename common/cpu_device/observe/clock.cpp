@@ -10,9 +10,7 @@
 namespace cpu_device {
 namespace {
 
-constexpr unsigned kWarpLanes = 32;
 constexpr unsigned kSubCores = 4;
-constexpr unsigned kWarpgroupThreads = 128;
 /// Lists of intervals are merged when they reach this length.
 constexpr size_t kMergeAt = 4096;
 

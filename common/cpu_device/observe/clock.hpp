@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 
 namespace cpu_device {
@@ -156,7 +157,7 @@ class VirtualClock {
   };
 
   unsigned block_of(unsigned thread) const { return thread / threads_per_block_; }
-  unsigned warp_of(unsigned thread) const { return thread % threads_per_block_ / 32; }
+  unsigned warp_of(unsigned thread) const { return thread % threads_per_block_ / kWarpLanes; }
   Sm& sm_of(unsigned thread) { return sms_[block_of(thread)]; }
   Track& track_of(unsigned thread) { return tracks_[block_of(thread) * warps_per_block_ + warp_of(thread)]; }
   double transfer(unsigned thread, double bytes);

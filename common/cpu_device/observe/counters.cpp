@@ -6,10 +6,11 @@
 #include <cmath>
 #include <iterator>
 
+#include "common/cpu_device/base/warp.hpp"
+
 namespace cpu_device {
 namespace {
 
-constexpr unsigned kLanes = 32;
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
 constexpr unsigned kPassBytes = kBanks * kBankBytes;
@@ -39,7 +40,7 @@ Wavefronts wavefronts_of_group(const LaneAccess* lanes, unsigned count) {
     uint64_t number;
     int next_of_bank;
   };
-  Word words[kLanes * (kWidestAccess / kBankBytes + 1)];
+  Word words[kWarpLanes * (kWidestAccess / kBankBytes + 1)];
   int word_count = 0;
   int first_of_bank[kBanks];
   unsigned words_of_bank[kBanks] = {};
@@ -95,7 +96,7 @@ bool is_sampled(uint64_t cluster, uint64_t clusters) {
 }
 
 unsigned count_sectors(const LaneAccess* lanes, unsigned count) {
-  uint64_t sectors[kLanes * 2];
+  uint64_t sectors[kWarpLanes * 2];
   unsigned found = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (lanes[i].bytes == 0) continue;
@@ -113,7 +114,7 @@ unsigned count_sectors(const LaneAccess* lanes, unsigned count) {
 Wavefronts count_wavefronts(const LaneAccess* lanes, unsigned count) {
   uint32_t widest = kBankBytes;
   for (unsigned i = 0; i < count; ++i) widest = std::max(widest, lanes[i].bytes);
-  const unsigned together = widest <= 4 ? kLanes : widest <= 8 ? kPassBytes / 8 : kPassBytes / 16;
+  const unsigned together = widest <= 4 ? kWarpLanes : widest <= 8 ? kPassBytes / 8 : kPassBytes / 16;
   Wavefronts sum;
   for (unsigned first = 0; first < count; first += together) {
     const Wavefronts group = wavefronts_of_group(lanes + first, std::min(together, count - first));
@@ -138,14 +139,14 @@ struct AccessCounter::Instruction {
 
 /// One execution of an instruction by the lanes of a warp.
 struct AccessCounter::Execution {
-  uint64_t addresses[kLanes];
+  uint64_t addresses[kWarpLanes];
   uint32_t lanes = 0;  ///< a bit for each
   uint32_t bytes = 0;
 };
 
 /// The executions of one instruction by one warp since it converged.
 struct AccessCounter::Stream {
-  uint32_t executed[kLanes] = {};  ///< by each lane
+  uint32_t executed[kWarpLanes] = {};  ///< by each lane
   bool is_active = false;
   std::vector<uint32_t> waiting;  ///< numbers in executions_; the k-th is everybody's k-th
 };
@@ -234,15 +235,15 @@ void AccessCounter::piece_access(Warp& warp, unsigned lane, uint64_t key, uint64
 }
 
 void AccessCounter::examine(Instruction& instruction, const Execution& execution) {
-  LaneAccess lanes[kLanes];
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
+  LaneAccess lanes[kWarpLanes];
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
     if (execution.lanes >> lane & 1) lanes[lane] = {execution.addresses[lane], execution.bytes};
   }
   instruction.examined_lane_accesses += static_cast<unsigned>(__builtin_popcount(execution.lanes));
   if (instruction.space() == Space::global) {
-    instruction.sectors += count_sectors(lanes, kLanes);
+    instruction.sectors += count_sectors(lanes, kWarpLanes);
   } else {
-    const Wavefronts wavefronts = count_wavefronts(lanes, kLanes);
+    const Wavefronts wavefronts = count_wavefronts(lanes, kWarpLanes);
     instruction.wavefronts += wavefronts.taken;
     instruction.conflicts += wavefronts.taken - wavefronts.ideal;
   }
@@ -261,7 +262,7 @@ void AccessCounter::converge_warp(unsigned warp) {
     }
     stream.waiting.clear();
     stream.is_active = false;
-    std::fill_n(stream.executed, kLanes, 0);
+    std::fill_n(stream.executed, kWarpLanes, 0);
   }
   warps_[warp].active.clear();
 }

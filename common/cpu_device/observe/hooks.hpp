@@ -12,6 +12,8 @@ namespace cpu_device {
 class AccessCounter;
 class RaceChecker;
 class VirtualClock;
+class MemoryGuard;
+struct ForbiddenZone;
 struct GlobalAccesses;
 class GridOrder;
 
@@ -59,12 +61,16 @@ struct Observers {
   VirtualClock* clock = nullptr;     ///< only in the cluster whose virtual time is wanted
   GlobalAccesses* global = nullptr;  ///< only in kernels whose stream has neighbours
   GridOrder* grid_order = nullptr;   ///< only where clusters hand over to each other; needs races
+  MemoryGuard* guard = nullptr;      ///< where global memory ends
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
 };
 
 /// For GridOrder. Records the failure, if it is one.
 void check_order_in_grid(const void* address, std::size_t bytes, bool write, const void* return_address);
+/// Of global memory that no allocation covers. Records the failure.
+void report_forbidden_access(const ForbiddenZone&, const void* address, std::size_t bytes, bool write,
+                             const void* return_address);
 /// Somebody accessed the shared memory of such a block. Records the failure.
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 

@@ -12,12 +12,12 @@
 #include <fmt/core.h>
 #include <algorithm>
 
+#include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
 
-constexpr unsigned kWarpgroupThreads = 128;
 constexpr unsigned kPoolAgents = 64;  ///< for each block
 constexpr unsigned kNobody = ~0u;
 
@@ -26,7 +26,7 @@ constexpr std::size_t kCellBytes = 2;
 
 /// Reads are kept for groups of 32 agents: the threads of a warp usually read in step. Asynchronous agents
 /// have groups of their own.
-constexpr unsigned kGroupLanes = 32;
+constexpr unsigned kGroupLanes = kWarpLanes;
 constexpr uint16_t kAsyncGroup = 0x8000;
 
 /// Sites of the engine are numbers in a table, others are return addresses relative to the program.
@@ -116,7 +116,8 @@ RaceChecker::RaceChecker(Report report, Describe describe)
   if (describe_) return;
   describe_ = [this](unsigned thread) {
     const unsigned rank = thread % threads_per_block_;
-    return fmt::format("block {} warp {} lane {}", thread / threads_per_block_, rank / 32, rank % 32);
+    return fmt::format("block {} warp {} lane {}", thread / threads_per_block_, rank / kWarpLanes,
+                       rank % kWarpLanes);
   };
 }
 

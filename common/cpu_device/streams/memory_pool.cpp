@@ -3,10 +3,11 @@
 #include "common/cpu_device/streams/memory_pool.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "common/cpu_device/base/fiber.hpp"
+#include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
 using cpu_device::OrderClock;
@@ -14,7 +15,6 @@ using cpu_device::streams;
 
 namespace {
 
-constexpr size_t kAlignment = 256;
 /// Pools reserve in multiples of this.
 constexpr size_t kChunkBytes = 2 << 20;
 
@@ -24,11 +24,15 @@ size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) /
 
 namespace cpu_device {
 
-void poison_pool_memory(std::byte* begin, size_t bytes, [[maybe_unused]] bool guarded) {
+void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name) {
+  const size_t with_padding = round_up(bytes, kMemoryAlignment);
 #ifdef CPU_DEVICE_ASAN
-  const size_t with_padding = round_up(bytes, kAlignment);
   __asan_unpoison_memory_region(begin, with_padding);
-  if (guarded) __asan_poison_memory_region(begin + bytes, with_padding - bytes);
+  if (!name.empty()) __asan_poison_memory_region(begin + bytes, with_padding - bytes);
+#else
+  const auto first = reinterpret_cast<uintptr_t>(begin), last = first + bytes;
+  ForbiddenMemory::instance().allow(first, first + with_padding);
+  if (!name.empty()) ForbiddenMemory::instance().forbid({last, first + with_padding, first, bytes, name});
 #endif
   std::memset(begin, 0xff, bytes);
 }
@@ -43,7 +47,7 @@ void CUmemPoolHandle_st::Statistics::set(uint64_t bytes) {
 CUmemPoolHandle_st::~CUmemPoolHandle_st() { trim(0); }
 
 std::byte* CUmemPoolHandle_st::allocate(size_t asked_for, const OrderClock& known) {
-  const size_t bytes = round_up(asked_for, kAlignment);
+  const size_t bytes = round_up(asked_for, cpu_device::kMemoryAlignment);
   // The smallest that is large enough, so that large ones stay whole.
   const auto find_best = [&]() -> std::byte* {
     Chunk* best_chunk = nullptr;
@@ -80,11 +84,12 @@ std::byte* CUmemPoolHandle_st::take(Chunk& chunk, std::map<size_t, Segment>::ite
 bool CUmemPoolHandle_st::add_chunk(size_t bytes) {
   if (max_bytes_ && reserved.current + bytes > max_bytes_) return false;
   if (bytes > cpu_device::free_device_bytes(device)) return false;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, bytes)) return false;
-  Chunk chunk{static_cast<std::byte*>(memory), bytes, {}};
+  std::byte* const memory =
+      cpu_device::take_guarded_memory(bytes, "the chunk of " + std::to_string(bytes) + " bytes of a pool");
+  if (!memory) return false;
+  Chunk chunk{memory, bytes, {}};
   chunk.segments[0] = {bytes, 0, {}, 0};
-  cpu_device::poison_pool_memory(chunk.begin, bytes, /*guarded=*/false);
+  cpu_device::poison_pool_memory(chunk.begin, bytes);
   chunks_.push_back(std::move(chunk));
   reserved.set(reserved.current + bytes);
   streams().device(device).used_bytes += bytes;
@@ -126,7 +131,7 @@ void CUmemPoolHandle_st::trim(size_t bytes) {
 #ifdef CPU_DEVICE_ASAN
     __asan_unpoison_memory_region(chunk.begin, chunk.bytes);
 #endif
-    std::free(chunk.begin);
+    cpu_device::give_back_guarded_memory(chunk.begin);
     chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/declarations/host_types.hpp"
@@ -60,9 +61,10 @@ struct CUmemPoolHandle_st {
 
 namespace cpu_device {
 
-/// The memory of a fresh or a freed allocation: NaN. AddressSanitizer guards the end of a fresh one. (Not
-/// what is free: whoever uses that is named when its order is checked, which needs the use to go through.)
-void poison_pool_memory(std::byte* begin, size_t bytes, bool guarded);
+/// The memory of a fresh or a freed allocation: NaN. The end of a fresh one, which has a name, is guarded, up
+/// to the next multiple of 256 bytes. (Not what is free: whoever uses that is named when its order is
+/// checked, which needs the use to go through.)
+void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name = "");
 /// Device memory of `device` that is left, in bytes.
 size_t free_device_bytes(int device);
 

@@ -31,7 +31,7 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
 
 }  // namespace
 
-std::string Allocation::describe() const {
+std::string describe_memory(MemoryKind kind, size_t bytes, const std::string& origin) {
   const char* what = kind == MemoryKind::device ? "the buffer of " : "the pinned memory of ";
   return fmt::format("{}{} bytes {}", what, bytes, origin);
 }

@@ -17,6 +17,9 @@ namespace cpu_device {
 
 enum class MemoryKind : uint8_t { device, pinned, registered };
 
+/// "the buffer of 4096 bytes allocated on stream 2".
+std::string describe_memory(MemoryKind, size_t bytes, const std::string& origin);
+
 struct Allocation {
   MemoryKind kind = MemoryKind::device;
   std::byte* begin = nullptr;
@@ -35,8 +38,7 @@ struct Allocation {
   std::vector<Record> history;
 
   bool contains(const void* pointer) const { return pointer >= begin && pointer < begin + bytes; }
-  /// "the buffer of 4096 bytes allocated on stream 2".
-  std::string describe() const;
+  std::string describe() const { return describe_memory(kind, bytes, origin); }
 };
 using AllocationPointer = std::shared_ptr<Allocation>;
 

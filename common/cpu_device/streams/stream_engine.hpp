@@ -87,7 +87,6 @@ class StreamEngine {
   }
   const OrderClock& host() const { return host_; }
   uint64_t host_functions_run() const { return host_functions_run_; }
-  bool is_pending(uint64_t id) const { return pending_.count(id) != 0; }
   uint64_t oldest_pending() const { return pending_.empty() ? UINT64_MAX : pending_.begin()->first; }
   uint64_t last_id() const { return last_id_; }
   Operation* running() { return running_.get(); }

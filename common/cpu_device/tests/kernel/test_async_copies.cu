@@ -10,6 +10,7 @@
 #include <cuda/pipeline>
 #include <vector>
 
+#include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 
@@ -183,6 +184,28 @@ TEST_CASE("a copy that cp.async cannot make is named") {
   CHECK_THAT(blamed([](Ring& ring) { __pipeline_memcpy_async(&ring.tiles[1][kTile - 2], input, 16); }),
              ContainsSubstring("cp.async reaches over the end of the block's 1024 bytes of shared memory"));
 }
+
+#ifndef CPU_DEVICE_ASAN  // whose words are others
+TEST_CASE("a copy from behind an allocation is named when it is issued, zero filling is not") {
+  std::byte* memory = nullptr;
+  REQUIRE(cudaMalloc(reinterpret_cast<void**>(&memory), 100) == cudaSuccess);
+  const auto blame = [&](int offset, uint32_t source_bytes) {
+    return failure(kShape, {}, [&] {
+      auto* slot = reinterpret_cast<std::byte*>(ladder::shared_storage<Ring>().tiles);
+      copy_async(slot + threadIdx.x * 16, memory + offset, 16, source_bytes, Location::current());
+      copy_commit(Location::current());
+      copy_wait(0, "wait", Location::current());
+    });
+  };
+  CHECK(blame(80, 16) == "");
+  CHECK(blame(96, 4) == "");
+  CHECK(blame(4096, 0) == "");
+  CHECK_THAT(blame(96, 16),
+             ContainsSubstring("cp.async: its source of 16 bytes reaches 12 bytes behind the end of "
+                               "the buffer of 100 bytes of cudaMalloc"));
+  REQUIRE(cudaFree(memory) == cudaSuccess);
+}
+#endif
 
 TEST_CASE("memcpy_async without a promised alignment is an ordinary copy, complete at once") {
   alignas(16) static const char input[32] = "twenty-one bytes of text";

@@ -161,7 +161,8 @@ TEST_CASE("AddressSanitizer guards both ends of shared memory and of device memo
   const std::string text = failure({.block = 1, .shared_bytes = 128}, {}, [&] {
     copy_async(ladder::shared_storage<char[128]>(), memory + 96, 16, 16, Location::current());
   });
-  CHECK_THAT(text, ContainsSubstring("cp.async reads 16 bytes outside of an allocation in global memory"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "cp.async: its source of 16 bytes is outside of an allocation in global memory"));
   REQUIRE(cudaFree(memory) == cudaSuccess);
 }
 #endif

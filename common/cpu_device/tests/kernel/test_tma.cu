@@ -44,14 +44,15 @@ struct Matrix {
   static float value(int row, int column) { return static_cast<float>((row * 67 + column) % 251 + 1); }
   float at(int row, int column) const { return elements[static_cast<size_t>(row * columns + column)]; }
 
-  CUtensorMap map(CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {
+  /// Of the elements, or of a tensor of this shape at `memory`.
+  CUtensorMap map(CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B, void* memory = nullptr) {
     const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
     const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
     const cuuint32_t box[] = {kColumns, kRows}, steps[] = {1, 1};
     CUtensorMap map;
-    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, elements.data(), extents,
-                                   strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
+                                   memory ? memory : elements.data(), extents, strides, box, steps,
+                                   CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
     return map;
   }
@@ -244,6 +245,19 @@ TEST_CASE("places and maps that TMA cannot use are named") {
                      [&](Storage&) { ptx::tma_prefetch(&none); });
   check_named_always("the mbarrier at shared memory + 0x1008 was never initialised",
                      [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[1]); });
+}
+
+TEST_CASE("a tensor that reaches behind its allocation is named when TMA is asked for such a row") {
+  constexpr size_t kRowBytes = kColumns * sizeof(__nv_bfloat16);
+  void* memory = nullptr;
+  REQUIRE(cudaMalloc(&memory, (kRows - 1) * kRowBytes) == cudaSuccess);
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map = matrix.map(CU_TENSOR_MAP_SWIZZLE_128B, memory);
+  check_named_always("TMA load: row 15 of the tensor ",
+                     [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]); });
+  check_named_always("TMA store: row 15 of the tensor ",
+                     [&](Storage& shared) { ptx::tma_store(&map, &shared.tile[0], 0, 0); });
+  REQUIRE(cudaFree(memory) == cudaSuccess);
 }
 
 TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody expected, is named") {

@@ -1,9 +1,14 @@
 /// @file
 /// What a block does in the shared memory of another block of its cluster: mapped addresses, arrivals at its
 /// barriers, stores that count their bytes there.
+#include "common/cpu_device/kernel/engine_remote.hpp"
+
 #include <cstring>
 
-#include "common/cpu_device/kernel/engine_state.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {

@@ -1,0 +1,53 @@
+/// @file
+/// Operations in flight: what they have in common, whoever issues them.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/observe/races.hpp"
+
+namespace cpu_device {
+
+class Cluster;
+struct Block;
+struct Mbarrier;
+struct Thread;
+
+/// An operation in flight. Who knows how to land derives from it.
+struct PendingOperation {
+  Thread* issuer = nullptr;
+  Location where;
+  /// Operations with the same non-null queue land in the order of issue.
+  const void* queue = nullptr;
+
+  virtual ~PendingOperation() = default;
+  virtual void land(Cluster&) = 0;
+  /// The block whose shared memory or barrier it touches when it lands; null if it touches none.
+  virtual const Block* touched_block() const = 0;
+  /// How reports call it.
+  virtual const char* what() const { return "copy"; }
+  /// What a block must do before it leaves that another one sends it to.
+  virtual std::string missing() const { return "a cluster_sync is missing at the end"; }
+  /// Does a cluster.sync of the issuer wait for it?
+  virtual bool lands_before_cluster_sync() const { return false; }
+  /// Where landing is late, does it let all others go first? Who stores from a tile must wait for that store,
+  /// and a load may not help.
+  virtual bool lands_last() const { return false; }
+};
+
+/// A copy to the shared memory of a block that counts its bytes at a barrier of that block.
+struct CountedCopy : PendingOperation {
+  Block* target = nullptr;
+  Mbarrier* barrier = nullptr;
+  uint64_t phase = 0;   ///< that the barrier was in when the copy was issued
+  double lands_at = 0;  ///< virtual time
+  AsyncOperation race_operation;
+
+  virtual uint32_t bytes() const = 0;
+  virtual const char* arrival() const = 0;  ///< how reports call its completion
+  const Block* touched_block() const override { return target; }
+  std::string missing() const override;
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,34 @@
+/// @file
+/// Barriers of blocks, of some of their warps, and of clusters.
+#pragma once
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/observe/races.hpp"
+
+namespace cpu_device {
+
+class Cluster;
+struct Block;
+struct Thread;
+
+constexpr unsigned kNamedBarriers = 16;
+
+/// Barrier 0 is __syncthreads.
+struct NamedBarrier {
+  unsigned expected = 0;  ///< 0: all threads of the block that have not exited
+  unsigned arrived = 0;
+  Location where;  ///< of the first arrival
+  std::vector<Thread*> arrivals;
+  std::vector<Thread*> waiting;
+  // Of a barrier of some warps: what those who arrive make known.
+  SyncObject released;
+  double latest_arrival = 0;  ///< virtual time
+};
+
+/// Ends the barrier's phase if everybody has arrived.
+void complete_if_all_arrived(Cluster&, Block&, unsigned barrier);
+/// Ends a cluster.sync if everybody has arrived who has not exited.
+void complete_cluster_barrier(Cluster&);
+
+}  // namespace cpu_device

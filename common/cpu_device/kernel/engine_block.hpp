@@ -1,0 +1,41 @@
+/// @file
+/// A block: its memory, its warps and what they meet at.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/base/warp.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_barriers.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
+#include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/engine_thread.hpp"
+#include "common/cpu_device/kernel/engine_wgmma.hpp"
+
+namespace cpu_device {
+
+struct Block {
+  explicit Block(size_t shared_bytes) : shared(shared_bytes) {}
+
+  BlockIds ids;
+  unsigned live = 0;
+  SharedMemory shared;
+  NamedBarrier barriers[kNamedBarriers];
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  std::vector<std::unique_ptr<Mbarrier>> mbarriers;
+
+  /// Who has a pointer to this block's shared memory and has not met it since, by rank: see map_shared().
+  struct Mapping {
+    const Thread* by = nullptr;
+    Location where;
+  };
+  std::vector<Mapping> mappings;
+
+  unsigned free_registers = 0;  ///< given back by setmaxnreg.dec, counted per thread of one warp
+  std::vector<Thread*> waiting_for_registers;
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,163 @@
+/// @file
+/// A running cluster: its threads and blocks, what is in flight, and who watches. Private to the engine.
+///
+/// A cluster runs whole on one OS thread, so nothing here needs a lock. One Cluster object runs many clusters
+/// of a launch, one after the other.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/base/random.hpp"
+#include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_async.hpp"
+#include "common/cpu_device/kernel/engine_barriers.hpp"
+#include "common/cpu_device/kernel/engine_block.hpp"
+#include "common/cpu_device/kernel/engine_thread.hpp"
+#include "common/cpu_device/kernel/engine_waits.hpp"
+#include "common/cpu_device/kernel/grid_order.hpp"
+#include "common/cpu_device/observe/clock.hpp"
+#include "common/cpu_device/observe/counters.hpp"
+#include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/observe/global_accesses.hpp"
+#include "common/cpu_device/observe/races.hpp"
+
+namespace cpu_device {
+
+/// Runs clusters of one launch on one OS thread.
+class Cluster {
+ public:
+  /// @param grid_order null where nobody checks it
+  Cluster(const KernelLaunch&, const std::function<void()>& thread_body, const Options&,
+          bool note_global_accesses, GridOrder* grid_order);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+
+  /// Runs one cluster to its end or to its failure.
+  void run(uint64_t index);
+  /// The text of the failure; empty if there was none.
+  const std::string& failure() const { return failure_; }
+
+  const Counters& counters() const { return counters_; }
+  const AccessCounter& access_counter() const { return access_counter_; }
+  uint64_t sampled_blocks() const { return sampled_blocks_; }
+  const std::vector<Span>& trace() const { return trace_; }
+
+  // --- for the operations: running and waiting
+
+  /// Whether a kernel is being left, and this is a destructor of it. The host may unwind, too, and wait in a
+  /// destructor for a kernel that runs then.
+  bool unwinds() const { return std::uncaught_exceptions() > uncaught_of_host_; }
+
+  /// The thread does not run before wake().
+  void park(Thread&, Wait);
+  void wake(Thread&);
+  /// Lets others run now and then, where the schedule is random: a point where an interrupt could happen.
+  void jitter(Thread&);
+  /// Puts the thread behind all others that can run.
+  void yield_poll(Thread&, Wait);
+  void count_progress() { ++progress_; }
+  /// Data moved, or a thread ended: what the budget of context switches is counted from.
+  void count_work() { ++progress_, switches_since_work_ = 0; }
+
+  // --- for the operations: asynchronous operations
+
+  void submit(std::unique_ptr<PendingOperation>);
+  /// Lands what a cluster.sync waits for.
+  void land_before_cluster_sync();
+  bool lands_now();  ///< asked where an operation could take effect at once
+  const Options& options() const { return options_; }
+
+  // --- for the operations: failures
+
+  /// Remembers the first failure. The text is completed with kernel, place and schedule.
+  void record_failure(const Thread*, const std::string& rule, Location where);
+  [[noreturn]] void fail(const Thread&, const std::string& rule, Location where);
+  /// After calls that may have recorded a failure of their own.
+  void leave_if_failed();
+  bool failed() const { return !failure_.empty(); }
+
+  // --- for the operations: observers
+
+  GridOrder* grid_order() { return races_on_ ? grid_order_ : nullptr; }
+  RaceChecker* races() { return races_on_ ? race_checker_.get() : nullptr; }
+  VirtualClock* clock() { return clock_on_ ? &clock_ : nullptr; }
+  AccessCounter& accesses() { return access_counter_; }
+  MemoryGuard& guard() { return guard_; }
+  /// What all clusters of this object have touched; null if nobody wants to know.
+  GlobalAccesses* global_accesses() { return notes_global_accesses_ ? &global_accesses_ : nullptr; }
+  Counters& totals() { return counters_; }
+  void converged(Warp&);
+  void converged(Block&);
+  void flush_copy_instructions(Warp&);
+  Site site(Location where);
+
+  NamedBarrier& cluster_barrier() { return cluster_barrier_; }
+  std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
+  unsigned live() const { return live_; }
+
+ private:
+  friend class DeadlockReport;
+
+  void prepare(uint64_t index);
+  void prepare_block(Block&, unsigned rank, Uint3 index);
+  void prepare_thread(Thread&, Block&, unsigned rank);
+  void finish();
+  void resume(Thread&);
+  Thread* pick();
+  int next_ready(unsigned from) const;
+  int last_ready() const;
+  bool let_time_pass();
+  void land(size_t position);
+  size_t next_to_land();
+  void abandon_threads();
+  void thread_main(Thread&);
+  void thread_exits(Thread&);
+  void block_exits(Block&);
+  void check_mappings_at_exit(const Block&);
+  static void fiber_main(void* thread);
+  friend struct Thread;
+
+  const KernelLaunch kernel_;
+  const std::function<void()>& thread_body_;
+  const Options options_;
+  const bool is_instrumented_, notes_global_accesses_;
+  GridOrder* const grid_order_;
+  const int uncaught_of_host_ = std::uncaught_exceptions();
+  uint64_t cluster_count_ = 1;
+
+  Random random_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  unsigned live_ = 0;
+  NamedBarrier cluster_barrier_;
+  std::vector<uint64_t> ready_;  ///< a bit for each thread
+  unsigned last_picked_ = 0;
+  std::vector<Thread*> polling_;
+  std::deque<std::unique_ptr<PendingOperation>> pending_;
+
+  uint64_t progress_ = 0, progress_seen_ = 0;
+  unsigned idle_sweeps_ = 0;
+  uint64_t switches_since_work_ = 0;
+  bool abandoning_ = false, closing_ = false;
+  std::string failure_;
+
+  Counters counters_;
+  AccessCounter access_counter_;
+  MemoryGuard guard_;
+  GlobalAccesses global_accesses_;
+  uint64_t sampled_blocks_ = 0;
+  std::unique_ptr<RaceChecker> race_checker_;
+  VirtualClock clock_;
+  bool races_on_ = false, clock_on_ = false, counting_ = false, observed_ = false;
+  std::vector<Span> trace_;
+};
+
+}  // namespace cpu_device

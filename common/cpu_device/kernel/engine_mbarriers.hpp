@@ -1,0 +1,60 @@
+/// @file
+/// mbarriers: their phases, who arrived, and who tells them of what has landed.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/observe/races.hpp"
+
+namespace cpu_device {
+
+class Cluster;
+struct Block;
+struct CopyGroup;
+struct CountedCopy;
+struct RemoteArrival;
+struct Thread;
+
+struct Mbarrier {
+  Block* block = nullptr;
+  uint32_t offset = 0;
+  uint32_t expected = 0, pending = 0;
+  int64_t missing_bytes = 0;
+  uint64_t phase = 0;
+  const char* name = nullptr;
+  int name_index = -1;
+  Location initialised_at;
+  const Thread* initialised_by = nullptr;
+  bool fenced = false;  ///< after its initialisation: the async proxy may use it
+  std::vector<Thread*> waiting;
+  uint32_t waiting_warps = 0;  ///< a bit for each that waits, or has waited, in this phase
+
+  struct Arrival {
+    const char* what;
+    const Thread* thread;
+    Location where;
+  };
+  std::vector<Arrival> arrivals, last_arrivals;  ///< of this phase and of the one before
+
+  SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
+  SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope
+  double latest_arrival = 0, completed_at = 0;
+};
+
+/// The mbarrier that lives in these eight bytes. @throws if there is none.
+Mbarrier& find_mbarrier(Thread&, const uint64_t* object, Location where);
+/// The one at the same place in another block. `operation` is the word that reports show.
+Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* operation, Location where);
+/// An arrival by a thread of another block.
+void arrive_from_afar(Cluster&, const RemoteArrival&);
+/// An arrival on an mbarrier by an asynchronous operation.
+void arrive_for_operation(Cluster&, Mbarrier&, const CopyGroup&);
+/// The bytes of a copy have landed.
+void count_bytes_of(Cluster&, const CountedCopy&);
+/// Records a failure if bytes were expected that never came, or came and were never expected.
+void check_bytes_at_exit(Thread& last, const Block&);
+/// The mbarriers that this thread has initialised may be used by the async proxy.
+void publish_initialised_mbarriers(const Thread&);
+
+}  // namespace cpu_device

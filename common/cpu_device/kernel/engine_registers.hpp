@@ -1,0 +1,21 @@
+/// @file
+/// setmaxnreg: what a warpgroup asks for, and what the engine checks of it.
+#pragma once
+#include "common/cpu_device/base/location.hpp"
+
+namespace cpu_device {
+
+struct Thread;
+
+/// One setmaxnreg of a warpgroup.
+struct RegisterChange {
+  unsigned count = 0;
+  Location where;
+};
+
+/// Registers of a thread at the start of a kernel with blocks of this size.
+unsigned registers_at_launch(unsigned threads);
+/// Throws if the exiting thread's warp has missed a setmaxnreg of its warpgroup.
+void check_register_changes(Thread&);
+
+}  // namespace cpu_device

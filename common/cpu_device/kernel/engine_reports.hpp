@@ -1,0 +1,28 @@
+/// @file
+/// The words for what a failure speaks of.
+#pragma once
+#include <string>
+
+#include "common/cpu_device/base/location.hpp"
+
+namespace cpu_device {
+
+class Cluster;
+struct Block;
+struct Mbarrier;
+struct Thread;
+
+/// printf into a string.
+[[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
+/// "gemm.cuh:57".
+std::string to_string(Location);
+/// "block (1,0,0) warp 2 lane 5".
+std::string describe(const Thread&);
+std::string describe(const Block&);
+std::string describe(const Mbarrier&);
+/// "full[1]".
+std::string name_of(const Mbarrier&);
+/// The report for a cluster in which nobody can go on.
+std::string describe_deadlock(const Cluster&, const char* why);
+
+}  // namespace cpu_device

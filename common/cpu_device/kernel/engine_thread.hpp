@@ -1,0 +1,90 @@
+/// @file
+/// Threads, and the warps that they form: what each knows, holds and waits for.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "common/cpu_device/base/fiber.hpp"
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/base/warp.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_async_copies.hpp"
+#include "common/cpu_device/kernel/engine_tma.hpp"
+#include "common/cpu_device/kernel/engine_waits.hpp"
+#include "common/cpu_device/kernel/engine_wgmma.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
+
+namespace cpu_device {
+
+struct Warp;
+
+struct Thread {
+  explicit Thread(Cluster& cluster);
+
+  ThreadIds ids;
+  Cluster& cluster;
+  Block* block = nullptr;
+  Warp* warp = nullptr;
+  unsigned number = 0;  ///< in the cluster
+  unsigned lane = 0;
+  bool started = false, done = false;
+  bool synchronised = true;  ///< since its last cp.async
+  Wait wait;
+  ObservedThread observed;
+
+  std::unique_ptr<CopyGroup> open_copies;  ///< issued, not yet committed
+  uint64_t committed_copy_groups = 0, landed_copy_groups = 0, waited_copy_groups = 0;
+  uint64_t last_copy_group = 0;           ///< the last one that is not empty
+  std::deque<LandedGroup> landed_groups;  ///< not yet waited for
+  unsigned copies_since_convergence = 0;
+
+  /// The last one is open; those in front that were waited for are gone.
+  std::deque<TmaStoreGroup> store_groups;
+  uint64_t forgotten_store_groups = 0;   ///< that are gone
+  uint64_t read_store_groups_known = 0;  ///< groups before this number were waited for, at least to be read
+
+  uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
+  std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
+  std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation
+  uint64_t wgmma_waited_for = 0;
+
+  uint64_t slots[4] = {};  ///< operands and results of warp collectives
+  Fiber fiber;             ///< last: its function sees a complete thread
+};
+
+/// A warp-wide operation that some lanes have reached.
+struct Collective {
+  const char* what = "";
+  uint32_t mask = 0, arrived = 0;
+  bool aligned = false;
+  Location where;
+  std::vector<Thread*> waiting;
+};
+
+struct Warp {
+  unsigned index = 0;   ///< in the block
+  unsigned number = 0;  ///< in the cluster
+  Block* block = nullptr;
+  Thread* lanes[kWarpLanes] = {};
+  uint32_t present = 0;  ///< lanes that exist
+  uint32_t live = 0;     ///< lanes that have not exited
+  std::vector<Collective> collectives;
+  /// The k-th cp.async of each lane since the warp last converged: one instruction of the warp.
+  std::vector<std::vector<Copy>> copy_instructions;
+
+  unsigned registers = 0;         ///< that each of its threads may use
+  unsigned wanted_registers = 0;  ///< more than that while a setmaxnreg.inc waits
+  unsigned register_changes = 0;  ///< how many setmaxnreg it has executed
+};
+
+/// The thread that runs now; null outside of kernels.
+extern constinit thread_local Thread* current_thread;
+
+/// The running thread. @throws std::logic_error outside of a kernel.
+Thread& this_thread(Location where);
+/// An exit may complete what the remaining lanes wait for.
+void complete_collectives_without(Cluster&, Thread& exited);
+
+}  // namespace cpu_device

@@ -1,0 +1,59 @@
+/// @file
+/// The products of a warpgroup in flight, and the registers that they own.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/base/warp.hpp"
+#include "common/cpu_device/kernel/engine_registers.hpp"
+#include "common/cpu_device/observe/races.hpp"
+
+namespace cpu_device {
+
+/// The accumulator registers of one thread, known by their address. While operations on them are in flight
+/// the array holds NaN and `value` the truth.
+struct Accumulator {
+  float* registers = nullptr;
+  int count = 0;
+  unsigned in_flight = 0;
+  bool ever_delivered = false;
+  uint64_t fences_at_delivery = 0;
+  float value[128];
+};
+
+/// One wgmma.mma_async of a warpgroup.
+struct WgmmaOperation {
+  uint64_t a = 0, b = 0;
+  int columns = 0;
+  bool accumulate = false, b_row_major = false;
+  unsigned issued_by = 0;  ///< threads of the warpgroup that have issued it
+  Location where;
+  Accumulator* accumulators[kWarpgroupThreads] = {};
+  AsyncOperation race_operation;
+};
+
+/// A group of operations, closed by a commit of all 128 threads.
+struct WgmmaGroup {
+  uint64_t end = 0;  ///< operations before this number belong to it or to an earlier group
+  unsigned commits = 0;
+  AsyncOperation race_operation;  ///< of its last operation; earlier ones complete before
+  double done_at = 0;             ///< virtual time
+};
+
+/// wgmma is an operation of four warps: it can complete only after all 128 threads issued it, and a
+/// completion that one warp has seen covers the reads of all four.
+struct Warpgroup {
+  std::deque<WgmmaOperation> operations;  ///< not executed yet, in program order
+  uint64_t executed = 0;                  ///< how many took effect; the number of operations.front()
+  std::vector<WgmmaGroup> groups;
+  uint64_t committed_groups = 0;  ///< by all threads
+  std::vector<Thread*> waiting;
+  std::vector<RegisterChange> register_changes;
+  // Of the operation that was issued by all threads last:
+  AsyncOperation last_race_operation;
+  double last_done_at = 0;
+};
+
+}  // namespace cpu_device

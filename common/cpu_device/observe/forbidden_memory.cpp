@@ -1,0 +1,57 @@
+/// @file
+/// Remembers the zones, and looks accesses up in them.
+#include "common/cpu_device/observe/forbidden_memory.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace cpu_device {
+
+std::string ForbiddenZone::describe(const void* address, size_t accessed) const {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t last = first + accessed, end_of_allocation = allocation + bytes;
+  if (freed) return "touches " + name + ", which was freed";
+  if (first < allocation) return "begins " + std::to_string(allocation - first) + " bytes before " + name;
+  return "reaches " + std::to_string(last - end_of_allocation) + " bytes behind the end of " + name;
+}
+
+ForbiddenMemory& ForbiddenMemory::instance() {
+  static auto& memory = *new ForbiddenMemory;  // memory is freed until the very end
+  return memory;
+}
+
+void ForbiddenMemory::forbid(const ForbiddenZone& zone) {
+  if (zone.begin == zone.end) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  zones_[zone.begin] = zone;
+  snapshot_.reset();
+}
+
+void ForbiddenMemory::allow(uintptr_t begin, uintptr_t end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  zones_.erase(zones_.lower_bound(begin), zones_.lower_bound(end));
+  snapshot_.reset();
+}
+
+std::shared_ptr<const ForbiddenMemory::Zones> ForbiddenMemory::snapshot() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!snapshot_) {
+    Zones zones;
+    for (const auto& [begin, zone] : zones_) zones.push_back(zone);
+    snapshot_ = std::make_shared<const Zones>(std::move(zones));
+  }
+  return snapshot_;
+}
+
+const ForbiddenZone* MemoryGuard::look_up(uintptr_t address, size_t bytes) {
+  const auto next =
+      std::upper_bound(zones_->begin(), zones_->end(), address,
+                       [](uintptr_t place, const ForbiddenZone& zone) { return place < zone.end; });
+  if (next != zones_->end() && next->begin < address + bytes) return &*next;
+  recent_[oldest_++ % kRecent] = {
+      next == zones_->begin() ? 0 : std::prev(next)->end,
+      next == zones_->end() ? std::numeric_limits<uintptr_t>::max() : next->begin};
+  return nullptr;
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,156 @@
+/// @file
+/// Loads and stores of global memory that no allocation covers are named, with the place in the source; and
+/// those that one covers raise no alarm.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/tests/kernel_test.hpp"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+
+namespace {
+
+constexpr int kCount = 100;
+const char* const kBuffer = "the buffer of 400 bytes of cudaMalloc";
+
+/// Device memory for `count` numbers.
+struct Buffer {
+  explicit Buffer(int count = kCount) {
+    REQUIRE(cudaMalloc(reinterpret_cast<void**>(&numbers), sizeof(int) * static_cast<size_t>(count)) ==
+            cudaSuccess);
+  }
+  ~Buffer() { cudaFree(numbers); }
+  int* numbers = nullptr;
+};
+
+/// What one thread is blamed for.
+std::string blame(const std::function<void()>& body, const Schedule& schedule = {}) {
+  const CheckRaces check_races;  // so that the accesses of all blocks are seen
+  return failure({.block = 1}, schedule, body);
+}
+
+/// An address far from what the compiler could know.
+template <class T>
+T* hidden(T* pointer) {
+  asm volatile("" : "+r"(pointer));
+  return pointer;
+}
+
+}  // namespace
+
+TEST_CASE("a load behind the end is named, with thread, place and schedule") {
+  const Buffer buffer;
+  int sum = 0;
+  const std::string text =
+      blame([&] { sum += hidden(buffer.numbers)[kCount]; }, Schedule::parse("random:17"));
+  CHECK_THAT(text, ContainsSubstring("kernel 'test': a load of 4 bytes reaches 4 bytes behind the end of ") &&
+                       ContainsSubstring(kBuffer) && ContainsSubstring("in block (0,0,0) warp 0 lane 0") &&
+                       ContainsSubstring("test_forbidden_memory.cu:") && EndsWith("schedule random:17"));
+}
+
+TEST_CASE("a store before the beginning is named") {
+  const Buffer buffer;
+  CHECK_THAT(blame([&] { hidden(buffer.numbers)[-1] = 1; }),
+             ContainsSubstring("a store of 4 bytes begins 4 bytes before ") && ContainsSubstring(kBuffer));
+}
+
+TEST_CASE("a load of 16 bytes that straddles the end is named") {
+  const Buffer buffer(kCount + 2);
+  uint4 value;
+  const std::string text =
+      blame([&] { value = *reinterpret_cast<const uint4*>(hidden(buffer.numbers) + kCount); });
+  CHECK_THAT(text, ContainsSubstring("bytes behind the end of the buffer of 408 bytes of cudaMalloc"));
+}
+
+TEST_CASE("memory that was freed is named") {
+  int* numbers;
+  {
+    const Buffer buffer;
+    numbers = buffer.numbers;
+  }
+  CHECK_THAT(
+      blame([&] { hidden(numbers)[3] = 1; }),
+      ContainsSubstring("a store of 4 bytes touches the buffer of 400 bytes of cudaMalloc, which was freed"));
+}
+
+TEST_CASE("pinned memory has ends, too") {
+  int* numbers = nullptr;
+  REQUIRE(cudaMallocHost(reinterpret_cast<void**>(&numbers), sizeof(int) * kCount) == cudaSuccess);
+  CHECK(blame([&] { hidden(numbers)[kCount - 1] = 1; }) == "");
+  CHECK_THAT(
+      blame([&] { hidden(numbers)[kCount + 1] = 1; }),
+      ContainsSubstring("reaches 8 bytes behind the end of the pinned memory of 400 bytes of the host"));
+  REQUIRE(cudaFreeHost(numbers) == cudaSuccess);
+}
+
+TEST_CASE("memory of a pool is guarded up to the next multiple of 256 bytes") {
+  int* numbers = nullptr;
+  REQUIRE(cudaMallocAsync(reinterpret_cast<void**>(&numbers), sizeof(int) * kCount, nullptr) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(blame([&] { hidden(numbers)[kCount - 1] = 1; }) == "");
+  CHECK_THAT(blame([&] { hidden(numbers)[kCount] = 1; }),
+             ContainsSubstring("reaches 4 bytes behind the end of the buffer of 400 bytes allocated on"));
+  REQUIRE(cudaFreeAsync(numbers, nullptr) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE("the last byte and the first raise no alarm, on any fixed schedule") {
+  const Buffer buffer;
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(blame(
+              [&] {
+                auto* bytes = reinterpret_cast<char*>(hidden(buffer.numbers));
+                bytes[0] = 1;
+                bytes[sizeof(int) * kCount - 1] = 1;
+                *reinterpret_cast<uint4*>(bytes + sizeof(int) * kCount - sizeof(uint4)) = {};
+              },
+              schedule) == "");
+  }
+}
+
+TEST_CASE("memory of the host raises no alarm, not even where memory of the device was freed") {
+  for (int i = 0; i < 200; ++i) {
+    { const Buffer freed(i + 1); }
+    std::vector<int> numbers(static_cast<size_t>(i) + 1);
+    int on_stack = 0;
+    const std::string text = blame([&] {
+      std::iota(numbers.begin(), numbers.end(), 0);
+      on_stack += *hidden(numbers.data());
+    });
+    REQUIRE(text == "");
+  }
+}
+
+TEST_CASE("more buffers than are remembered raise no alarm") {
+  std::vector<Buffer> buffers(12);
+  int sum = 0;
+  CHECK(blame([&] {
+          for (int round = 0; round < 3; ++round) {
+            for (const Buffer& buffer : buffers) sum += *hidden(buffer.numbers) = round;
+          }
+        }) == "");
+}
+
+TEST_CASE("without race checks the accesses of the first block are seen") {
+  const Buffer buffer;
+  CHECK_THAT(failure({.block = 32}, {}, [&] { hidden(buffer.numbers)[kCount + threadIdx.x] = 1; }),
+             ContainsSubstring("behind the end of"));
+}
+
+TEST_CASE("an access is described by its distance from the allocation") {
+  const ForbiddenZone behind{1100, 1200, 1000, 100, "x", false};
+  const auto at = [](uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  CHECK(behind.describe(at(1099), 2) == "reaches 1 bytes behind the end of x");
+  CHECK(behind.describe(at(1100), 4) == "reaches 4 bytes behind the end of x");
+  const ForbiddenZone before{900, 1000, 1000, 100, "x", false};
+  CHECK(before.describe(at(998), 4) == "begins 2 bytes before x");
+  CHECK(ForbiddenZone{1000, 1100, 1000, 100, "x", true}.describe(at(1000), 4) ==
+        "touches x, which was freed");
+}
