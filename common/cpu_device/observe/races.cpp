@@ -134,7 +134,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   reported_ = false;
 
   const unsigned components = first_thread_queue_ + thread_count_;
-  last_raise_ = {};
+  std::fill_n(learned_, kLearned, Learned{});
   threads_.assign(thread_count_, {});
   if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
   agent_epochs_.assign(components - thread_count_, 0);
@@ -163,17 +163,28 @@ void RaceChecker::learn(VectorClock& clock, const SyncObject::Gathered& from) {
   if (clock.is(from.last)) {
     clock = from.clock;  // which includes from.last: no need to compare
   } else {
-    clocks_->join(clock, from.clock);
+    learn(clock, from.clock, 0, 0);
   }
 }
 
-void RaceChecker::learn_component(VectorClock& clock, unsigned component, uint32_t count) {
-  LastRaise& last = last_raise_;
-  if (last.component != component || last.count != count || !last.before.is(clock)) {
-    last = {clock, clock, component, count};
-    clocks_->raise(last.after, component, count);
+void RaceChecker::learn(VectorClock& clock, const VectorClock& with, unsigned component, uint32_t count) {
+  for (const Learned& known : learned_) {
+    if (!known.before.is(clock) || !known.with.is(with)) continue;
+    if (known.component != component || known.count != count) continue;
+    clock = known.after;
+    return;
   }
-  clock = last.after;
+  VectorClock after = clock;
+  clocks_->join(after, with);
+  clocks_->raise(after, component, count);
+  // Who has learned the same in another order shares a clock again.
+  for (const Learned& known : learned_) {
+    if (!clocks_->equal(known.after, after)) continue;
+    after = known.after;
+    break;
+  }
+  learned_[next_learned_++ % kLearned] = {clock, with, component, count, after};
+  clock = std::move(after);
 }
 
 void RaceChecker::release(unsigned thread, SyncObject& sync) {
@@ -294,7 +305,7 @@ void RaceChecker::annotate(const AsyncOperation& op, std::string note) {
 }
 
 void RaceChecker::acquire(unsigned thread, const AsyncOperation& op) {
-  if (op.started()) learn_component(threads_[thread].known, op.agent_, op.epoch_);
+  if (op.started()) learn(threads_[thread].known, {}, op.agent_, op.epoch_);
 }
 
 void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {

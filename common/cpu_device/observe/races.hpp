@@ -160,12 +160,15 @@ class RaceChecker {
   struct Cell;
   struct Reads;
 
-  /// The result of the last raise(): 128 threads of a warpgroup that share a clock learn of the same wgmma.
-  struct LastRaise {
-    VectorClock before, after;
+  /// What a thread has learned: all of `with`, and `count` of one component. Threads that share a clock and
+  /// learn the same go on sharing one, and comparing their clocks is comparing pointers.
+  struct Learned {
+    VectorClock before, with;
     unsigned component = 0;
     uint32_t count = 0;
+    VectorClock after;
   };
+  static constexpr unsigned kLearned = 16;  ///< that are remembered
 
   struct EngineSite {
     const char* file;
@@ -175,7 +178,7 @@ class RaceChecker {
 
   void publish(const VectorClock& clock, unsigned self, uint32_t own_count, SyncObject::Gathered& to);
   void learn(VectorClock& clock, const SyncObject::Gathered& from);
-  void learn_component(VectorClock& clock, unsigned component, uint32_t count);
+  void learn(VectorClock& clock, const VectorClock& with, unsigned component, uint32_t count);
   void meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
             uint32_t own_count);
   unsigned agent_of_queue(unsigned thread, Queue queue);
@@ -205,7 +208,8 @@ class RaceChecker {
   unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
   unsigned next_pool_agent_ = 0;
   std::unique_ptr<ClockPool> clocks_;
-  LastRaise last_raise_;
+  Learned learned_[kLearned];
+  unsigned next_learned_ = 0;
   std::vector<Thread> threads_;
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
