@@ -159,6 +159,7 @@ class RaceChecker {
   struct Accessor;
   struct Cell;
   struct Reads;
+  struct Shadow;
 
   /// What a thread has learned: all of `with`, and `count` of one component. Threads that share a clock and
   /// learn the same go on sharing one, and comparing their clocks is comparing pointers.
@@ -187,6 +188,11 @@ class RaceChecker {
   Accessor accessor(unsigned thread, Site site) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
   bool is_of_block(unsigned agent, unsigned block) const;
+  void check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block, std::size_t offset,
+                  bool write);
+  void split(Shadow& shadow, std::size_t chunk);
+  uint32_t copy_of_list(uint32_t reads);
+  uint32_t unused_reads();
   void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                         std::size_t offset, bool write);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
@@ -216,8 +222,8 @@ class RaceChecker {
   std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;
-  std::vector<std::vector<Cell>> cells_;  ///< of each block
-  std::vector<Reads> more_reads_;         ///< linked lists; entry 0 is unused
+  std::vector<Shadow> shadows_;    ///< of each block
+  std::vector<Reads> more_reads_;  ///< linked lists; entry 0 is unused
   uint32_t unused_reads_ = 0;
 
   std::vector<EngineSite> engine_sites_;
