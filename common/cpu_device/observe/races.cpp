@@ -23,6 +23,10 @@ constexpr unsigned kNobody = ~0u;
 
 /// A cell of shadow memory stands for this many bytes; which of them an access touches is kept as a mask.
 constexpr std::size_t kCellBytes = 2;
+constexpr uint8_t kWholeCell = 0b11;
+/// The cells of this many bytes have the same history where all accesses are as wide, as most are.
+constexpr std::size_t kChunkBytes = 16;
+constexpr std::size_t kChunkCells = kChunkBytes / kCellBytes;
 
 /// Reads are kept for groups of 32 agents: the threads of a warp usually read in step. Asynchronous agents
 /// have groups of their own.
@@ -96,6 +100,17 @@ struct RaceChecker::Cell {
   Reads reads;
 };
 
+/// The shadow memory of a block. One cell stands for all of its chunk until an access touches only a part.
+struct RaceChecker::Shadow {
+  std::vector<Cell> whole;        ///< of each chunk that is not split
+  std::vector<uint8_t> is_split;  ///< of each chunk
+  std::unique_ptr<Cell[]> cells;  ///< those of split chunks
+
+  const Cell& cell(std::size_t index) const {
+    return is_split[index / kChunkCells] ? cells[index] : whole[index / kChunkCells];
+  }
+};
+
 /// Two accesses that are not ordered.
 struct RaceChecker::Conflict {
   unsigned block;
@@ -135,16 +150,22 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   reported_ = false;
 
   const unsigned components = first_thread_queue_ + thread_count_;
-  last_raise_ = {};
+  std::fill_n(learned_, kLearned, Learned{});
   threads_.assign(thread_count_, {});
   if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
   agent_epochs_.assign(components - thread_count_, 0);
   issuer_of_agent_.assign(components - thread_count_, kNobody);
   note_of_agent_.assign(components - thread_count_, {});
 
+  const std::size_t chunks = (shared_bytes + kChunkBytes - 1) / kChunkBytes;
   shared_bytes_ = shared_bytes;
-  cells_.resize(blocks);
-  for (auto& cells : cells_) cells.assign((shared_bytes + kCellBytes - 1) / kCellBytes, Cell{});
+  shadows_.resize(blocks);
+  for (Shadow& shadow : shadows_) {
+    if (shadow.whole.size() != chunks)
+      shadow.cells = std::make_unique_for_overwrite<Cell[]>(chunks * kChunkCells);
+    shadow.whole.assign(chunks, Cell{});
+    shadow.is_split.assign(chunks, false);
+  }
   more_reads_.assign(1, Reads{});
   unused_reads_ = 0;
 }
@@ -164,17 +185,28 @@ void RaceChecker::learn(VectorClock& clock, const SyncObject::Gathered& from) {
   if (clock.is(from.last)) {
     clock = from.clock;  // which includes from.last: no need to compare
   } else {
-    clocks_->join(clock, from.clock);
+    learn(clock, from.clock, 0, 0);
   }
 }
 
-void RaceChecker::learn_component(VectorClock& clock, unsigned component, uint32_t count) {
-  LastRaise& last = last_raise_;
-  if (last.component != component || last.count != count || !last.before.is(clock)) {
-    last = {clock, clock, component, count};
-    clocks_->raise(last.after, component, count);
+void RaceChecker::learn(VectorClock& clock, const VectorClock& with, unsigned component, uint32_t count) {
+  for (const Learned& known : learned_) {
+    if (!known.before.is(clock) || !known.with.is(with)) continue;
+    if (known.component != component || known.count != count) continue;
+    clock = known.after;
+    return;
   }
-  clock = last.after;
+  VectorClock after = clock;
+  clocks_->join(after, with);
+  clocks_->raise(after, component, count);
+  // Who has learned the same in another order shares a clock again.
+  for (const Learned& known : learned_) {
+    if (!clocks_->equal(known.after, after)) continue;
+    after = known.after;
+    break;
+  }
+  learned_[next_learned_++ % kLearned] = {clock, with, component, count, after};
+  clock = std::move(after);
 }
 
 void RaceChecker::release(unsigned thread, SyncObject& sync) {
@@ -295,7 +327,7 @@ void RaceChecker::annotate(const AsyncOperation& op, std::string note) {
 }
 
 void RaceChecker::acquire(unsigned thread, const AsyncOperation& op) {
-  if (op.started()) learn_component(threads_[thread].known, op.agent_, op.epoch_);
+  if (op.started()) learn(threads_[thread].known, {}, op.agent_, op.epoch_);
 }
 
 void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
@@ -333,7 +365,7 @@ void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, s
   const std::size_t end = std::min(offset + bytes, shared_bytes_);
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < end && !reported_; ++i) {
     const uint8_t mask = mask_of(i, offset, end);
-    const Cell& cell = cells_[block][i];
+    const Cell& cell = shadows_[block].cell(i);
     if (cell.write_mask & mask) check_last_write(who, cell, mask, block, i * kCellBytes, /*write=*/false);
   }
 }
@@ -344,7 +376,7 @@ bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
 }
 
 void RaceChecker::leave(unsigned block) {
-  if (reported_ || cells_.size() == 1) return;
+  if (reported_ || shadows_.size() == 1) return;
   VectorClock known;
   for (unsigned i = 0; i < threads_per_block_; ++i) {
     const unsigned thread = block * threads_per_block_ + i;
@@ -360,8 +392,10 @@ void RaceChecker::leave(unsigned block) {
         "block: no cluster_sync or wait orders the two\n  {} at {}",
         block, cell * kCellBytes, describe_agent(agent, epoch, write, site), describe_site(site)));
   };
-  for (std::size_t i = 0; i < cells_[block].size() && !reported_; ++i) {
-    const Cell& cell = cells_[block][i];
+  const Shadow& shadow = shadows_[block];
+  const std::size_t cells = shadow.whole.size() * kChunkCells;
+  for (std::size_t i = 0; i < cells && !reported_;) {
+    const Cell& cell = shadow.cell(i);
     if (cell.write_mask) check_known(i, cell.writer, cell.write_epoch, /*write=*/true, cell.write_site);
     for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
       for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
@@ -370,6 +404,7 @@ void RaceChecker::leave(unsigned block) {
       }
       if (!reads->next) break;
     }
+    i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells;
   }
 }
 
@@ -386,20 +421,65 @@ void RaceChecker::access(const AsyncOperation& op, unsigned block, std::size_t o
 void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes,
                         bool write) {
   if (reported_ || bytes == 0 || offset >= shared_bytes_) return;
+  Shadow& shadow = shadows_[block];
   const std::size_t end = std::min(offset + bytes, shared_bytes_);
-  const std::size_t last = (end - 1) / kCellBytes;
-  for (std::size_t i = offset / kCellBytes; i <= last; ++i) {
-    Cell& cell = cells_[block][i];
-    const uint8_t mask = mask_of(i, offset, end);
-    if (cell.write_mask & mask) check_last_write(who, cell, mask, block, i * kCellBytes, write);
-    if (write) {
-      if (cell.reads.lanes) check_reads(who, cell, mask, block, i * kCellBytes);
-      record_write(who, cell, mask);
-    } else {
-      record_read(who, cell, mask);
+  std::size_t chunk_end = 0;
+  for (std::size_t begin = offset; begin < end && !reported_; begin = chunk_end) {
+    const std::size_t chunk = begin / kChunkBytes;
+    chunk_end = std::min(end, (chunk + 1) * kChunkBytes);
+    const bool is_whole = chunk_end - begin == kChunkBytes;
+    if (is_whole && !shadow.is_split[chunk]) {
+      check_cell(who, shadow.whole[chunk], kWholeCell, block, begin, write);
+      continue;
     }
-    if (reported_) return;
+    if (!shadow.is_split[chunk]) split(shadow, chunk);
+    for (std::size_t i = begin / kCellBytes; i * kCellBytes < chunk_end && !reported_; ++i)
+      check_cell(who, shadow.cells[i], mask_of(i, offset, end), block, i * kCellBytes, write);
+    if (is_whole && write && !reported_) {  // nothing older is remembered of any of its cells
+      shadow.whole[chunk] = shadow.cells[chunk * kChunkCells];
+      shadow.is_split[chunk] = false;
+    }
   }
+}
+
+void RaceChecker::check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block,
+                             std::size_t offset, bool write) {
+  if (cell.write_mask & mask) check_last_write(who, cell, mask, block, offset, write);
+  if (write) {
+    if (cell.reads.lanes) check_reads(who, cell, mask, block, offset);
+    record_write(who, cell, mask);
+  } else {
+    record_read(who, cell, mask);
+  }
+}
+
+/// From now on each cell of the chunk has a history of its own.
+void RaceChecker::split(Shadow& shadow, std::size_t chunk) {
+  Cell* const cells = &shadow.cells[chunk * kChunkCells];
+  std::fill_n(cells, kChunkCells, shadow.whole[chunk]);
+  for (std::size_t i = 1; i < kChunkCells; ++i) cells[i].reads.next = copy_of_list(cells[0].reads.next);
+  shadow.is_split[chunk] = true;
+}
+
+/// `reads` is the index of the first in more_reads_, as is the result.
+uint32_t RaceChecker::copy_of_list(uint32_t reads) {
+  if (!reads) return 0;
+  const uint32_t rest = copy_of_list(more_reads_[reads].next);
+  const uint32_t copy = unused_reads();
+  more_reads_[copy] = more_reads_[reads];
+  more_reads_[copy].next = rest;
+  return copy;
+}
+
+/// The index of an element of more_reads_ that is in no list.
+uint32_t RaceChecker::unused_reads() {
+  const uint32_t index = unused_reads_;
+  if (index) {
+    unused_reads_ = more_reads_[index].next;
+    return index;
+  }
+  more_reads_.emplace_back();
+  return static_cast<uint32_t>(more_reads_.size() - 1);
 }
 
 void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
@@ -475,13 +555,7 @@ void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
     cell.reads = fresh;
     return;
   }
-  uint32_t index = unused_reads_;
-  if (index) {
-    unused_reads_ = more_reads_[index].next;
-  } else {
-    index = static_cast<uint32_t>(more_reads_.size());
-    more_reads_.emplace_back();
-  }
+  const uint32_t index = unused_reads();
   more_reads_[index] = fresh;
   more_reads_[index].next = cell.reads.next;
   cell.reads.next = index;

@@ -159,13 +159,17 @@ class RaceChecker {
   struct Accessor;
   struct Cell;
   struct Reads;
+  struct Shadow;
 
-  /// The result of the last raise(): 128 threads of a warpgroup that share a clock learn of the same wgmma.
-  struct LastRaise {
-    VectorClock before, after;
+  /// What a thread has learned: all of `with`, and `count` of one component. Threads that share a clock and
+  /// learn the same go on sharing one, and comparing their clocks is comparing pointers.
+  struct Learned {
+    VectorClock before, with;
     unsigned component = 0;
     uint32_t count = 0;
+    VectorClock after;
   };
+  static constexpr unsigned kLearned = 16;  ///< that are remembered
 
   struct EngineSite {
     const char* file;
@@ -175,7 +179,7 @@ class RaceChecker {
 
   void publish(const VectorClock& clock, unsigned self, uint32_t own_count, SyncObject::Gathered& to);
   void learn(VectorClock& clock, const SyncObject::Gathered& from);
-  void learn_component(VectorClock& clock, unsigned component, uint32_t count);
+  void learn(VectorClock& clock, const VectorClock& with, unsigned component, uint32_t count);
   void meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
             uint32_t own_count);
   unsigned agent_of_queue(unsigned thread, Queue queue);
@@ -184,6 +188,11 @@ class RaceChecker {
   Accessor accessor(unsigned thread, Site site) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
   bool is_of_block(unsigned agent, unsigned block) const;
+  void check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block, std::size_t offset,
+                  bool write);
+  void split(Shadow& shadow, std::size_t chunk);
+  uint32_t copy_of_list(uint32_t reads);
+  uint32_t unused_reads();
   void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                         std::size_t offset, bool write);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
@@ -205,15 +214,16 @@ class RaceChecker {
   unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
   unsigned next_pool_agent_ = 0;
   std::unique_ptr<ClockPool> clocks_;
-  LastRaise last_raise_;
+  Learned learned_[kLearned];
+  unsigned next_learned_ = 0;
   std::vector<Thread> threads_;
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
   std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;
-  std::vector<std::vector<Cell>> cells_;  ///< of each block
-  std::vector<Reads> more_reads_;         ///< linked lists; entry 0 is unused
+  std::vector<Shadow> shadows_;    ///< of each block
+  std::vector<Reads> more_reads_;  ///< linked lists; entry 0 is unused
   uint32_t unused_reads_ = 0;
 
   std::vector<EngineSite> engine_sites_;

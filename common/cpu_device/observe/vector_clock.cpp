@@ -86,6 +86,11 @@ const uint32_t* ClockPool::counts(const VectorClock& clock) const {
   return clock.node_ ? clock.node_->counts.get() : storage_->zeros.get();
 }
 
+bool ClockPool::equal(const VectorClock& one, const VectorClock& other) const {
+  return one.is(other) ||
+         std::memcmp(counts(one), counts(other), storage_->components * sizeof(uint32_t)) == 0;
+}
+
 uint32_t* ClockPool::writable(VectorClock& clock) {
   if (!clock.node_ || clock.node_->references > 1) {
     VectorClock copy;

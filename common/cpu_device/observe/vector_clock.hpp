@@ -44,6 +44,7 @@ class ClockPool {
   unsigned components() const;
   /// The counts themselves, valid until `clock` changes.
   const uint32_t* counts(const VectorClock& clock) const;
+  bool equal(const VectorClock& one, const VectorClock& other) const;
   /// Raises one component to at least `count`.
   void raise(VectorClock& clock, unsigned component, uint32_t count);
   /// Lowers one component to at most `count`.

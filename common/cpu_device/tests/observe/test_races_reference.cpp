@@ -200,6 +200,10 @@ class Program {
 
   /// Mostly reads, or every program would end after a few steps.
   Access any_access(Proxy proxy, int operation) {
+    if (any(3) == 0) {  // as wide as the checker keeps one history for, and aligned to that
+      constexpr unsigned kWide = 16;
+      return {kWide * any(kSharedBytes / kWide), kWide, any(5) == 0, proxy, operation};
+    }
     const unsigned bytes = 2 * (1 + any(4));
     return {2 * any((kSharedBytes - bytes) / 2 + 1), bytes, any(5) == 0, proxy, operation};
   }
