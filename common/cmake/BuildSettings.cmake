@@ -45,6 +45,9 @@ if(LADDER_CPU_DEVICE)
   # A shadow header wins over the real one of the same name, because its directory comes first.
   target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow")
   target_compile_definitions(ladder_build_settings INTERFACE LADDER_CPU_DEVICE=1)
+  # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
+  # `#pragma unroll`.
+  target_compile_options(ladder_build_settings INTERFACE -fno-strict-aliasing -Wno-unknown-pragmas)
 else()
   ladder_find_cuda_compiler(nvcc release)
   ladder_cuda_architectures(architectures)

@@ -68,9 +68,6 @@ endfunction()
 function(ladder_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;FLAVOUR;TIMEOUT" "SOURCES;LINK")
   ladder_add_program(${name} SOURCES ${arg_SOURCES} FLAVOUR "${arg_FLAVOUR}" LINK ${arg_LINK} Catch2::Catch2WithMain)
-  if(LADDER_CPU_DEVICE)
-    target_compile_options(${name} PRIVATE -O1) # What runs once is compiled faster than it is optimised.
-  endif()
   ladder_discover_tests(${name} "${name}: " LABELS ${arg_LABEL} TIMEOUT "${arg_TIMEOUT}")
 endfunction()
 
@@ -109,6 +106,9 @@ function(ladder_discover_tests program prefix)
     PROPERTIES ${arg_UNPARSED_ARGUMENTS} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)
 endfunction()
 
+# Most of a test runs once: it is compiled in less time than optimising it would take.
+set(LADDER_TEST_OPTIONS -O1)
+
 # The standard library's headers take a third of the time that it takes to compile a source. So those that most sources
 # include are compiled once for each flavour, and once more with Catch2's for tests. Sources still include what they
 # use: builds by clang and for the GPU do without this.
@@ -131,9 +131,15 @@ function(ladder_precompile_headers target flavour libraries)
     add_library(${precompiled} OBJECT "${nothing}")
     ladder_set_flavour(${precompiled} ${flavour})
     target_link_libraries(${precompiled} PRIVATE ${catch2})
+    if(catch2) # GCC takes these from the precompiled headers.
+      target_compile_options(${precompiled} PRIVATE ${LADDER_TEST_OPTIONS})
+    endif()
     target_precompile_headers(${precompiled} PRIVATE ${headers})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  if(catch2)
+    target_compile_options(${target} PRIVATE ${LADDER_TEST_OPTIONS})
+  endif()
 endfunction()
 
 # Sets <result> to the name of a library's flavour.

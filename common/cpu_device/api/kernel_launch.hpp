@@ -2,11 +2,16 @@
 /// What the shadow of ladder::launch needs of the streams.
 #pragma once
 #include <functional>
+#include <string>
 
 #include "common/cpu_device/declarations/host_api.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
 
 namespace cpu_device {
+
+/// How errors call it: "launch of kernel 'NAME'"; or, with the limit that it breaks, "launch of kernel 'NAME'
+/// (LIMIT)".
+std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit = nullptr);
 
 /// Is given a function that runs its argument as every thread of the grid.
 using KernelBody = std::function<void(const std::function<void(const std::function<void()>&)>&)>;

@@ -2,9 +2,16 @@
 /// Kernels as operations of streams.
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/api/kernel_launch.hpp"
+
+#include <fmt/core.h>
 #include "common/cpu_device/streams/stream_model.hpp"
 
 namespace cpu_device {
+
+std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit) {
+  const std::string launch = fmt::format("launch of kernel '{}'", kernel.name);
+  return broken_limit ? fmt::format("{} ({})", launch, broken_limit) : launch;
+}
 
 cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const KernelLaunch& kernel,
                              KernelBody body) {

@@ -21,9 +21,9 @@ template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
                                                config.shared_bytes};
-  const std::string call = std::string("launch of kernel '") + config.name + "'";
+  const std::string call = cpu_device::describe_launch(kernel_launch);
   if (const char* limit = cpu_device::refused(kernel_launch)) {
-    const std::string refused = call + " (" + limit + ")";
+    const std::string refused = cpu_device::describe_launch(kernel_launch, limit);
     throw CudaError(cudaErrorInvalidConfiguration, refused.c_str(), __FILE__, __LINE__);
   }
   const cudaError_t result = cpu_device::launch_on_stream(
