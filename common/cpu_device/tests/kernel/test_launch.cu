@@ -26,6 +26,10 @@ __global__ void scale(float* values, int count, double factor) {
   if (i < count) values[i] *= static_cast<float>(factor);
 }
 
+/// As large as three tensor maps.
+struct Hundred {
+  float values[96];
+};
 struct Thousand {
   float values[1000];
 };
@@ -189,7 +193,7 @@ TEST_CASE("local variables are NaN until they are written, in every block and ev
   set_options({});
   static std::atomic<int> not_nan;
   not_nan = 0;
-  const auto kernel = +[](Thousand) {
+  const auto kernel = +[](Hundred) {
     float sums[128];
     asm volatile("" : : "r"(sums) : "memory");  // the compiler cannot know what they hold
     for (float& sum : sums) {
@@ -198,7 +202,7 @@ TEST_CASE("local variables are NaN until they are written, in every block and ev
     }
     asm volatile("" : : "r"(sums) : "memory");
   };
-  for (int i = 0; i < 2; ++i) ladder::launch(kernel, {.name = "kernel", .grid = 4, .block = 32}, Thousand{});
+  for (int i = 0; i < 2; ++i) ladder::launch(kernel, {.name = "kernel", .grid = 4, .block = 32}, Hundred{});
   CHECK(not_nan == 0);
 }
 #endif
