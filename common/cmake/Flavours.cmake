@@ -26,7 +26,10 @@ if(LADDER_CPU_DEVICE)
     set(LADDER_ASAN ON)
   endif()
   add_library(ladder_asan INTERFACE)
-  target_compile_options(ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer)
+  # Of what it makes of the standard library, g++ 12 thinks that it may be uninitialised.
+  target_compile_options(
+    ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer -O1
+                          $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   target_link_options(ladder_asan INTERFACE -fsanitize=address)
 endif()
 
