@@ -8,9 +8,12 @@
 #include <tuple>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "common/testing/breadth.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Shape;
+using ladder::testing::Breadth;
+using ladder::testing::breadth;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
@@ -63,6 +66,7 @@ Shape one_tile(const Choice& choice, int steps) {
 
 TEST_CASE("06: a ring that blocks share survives any number of steps, on every schedule") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
+  if (breadth() == Breadth::narrow) SKIP("the next test tries these kernels on two schedules");
   const Choice choice = kind_of_choice();
   for (const int steps : trip_counts(choice.slots))
     check_gemm_on_all_schedules(lesson06::lesson(), one_tile(choice, steps), choice.settings(), 1);
