@@ -11,35 +11,9 @@
 namespace cpu_device {
 namespace {
 
-thread_local int chosen_device = 0;
-
-size_t device_bytes() {
-  static const size_t bytes =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return bytes / static_cast<size_t>(device_count());
-}
-
 bool exists(int device) { return device >= 0 && device < device_count(); }
 
 }  // namespace
-
-int device_count() {
-  const char* text = std::getenv("LADDER_CPU_DEVICES");
-  return text ? std::clamp(std::atoi(text), 1, kMostDevices) : 1;
-}
-
-int current_device() { return chosen_device; }
-
-size_t free_device_bytes(int device) {
-  const size_t used = streams().device(device).used_bytes;
-  return device_bytes() - std::min(device_bytes(), used);
-}
-
-bool may_access(int device, const Allocation& allocation) {
-  if (allocation.device == device) return true;
-  return allocation.pool ? allocation.pool->accessible_from.count(device) != 0
-                         : streams().device(device).peers.count(allocation.device) != 0;
-}
 
 LiveResources live_resources() {
   StreamEngine& engine = streams();
@@ -69,7 +43,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaGetDevice(int* device) {
   return host_call("cudaGetDevice", [&] {
-    *device = chosen_device;
+    *device = current_device();
     return cudaSuccess;
   });
 }
@@ -77,7 +51,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   return host_call("cudaSetDevice", [&] {
     if (!exists(device)) return cudaErrorInvalidDevice;
-    chosen_device = device;
+    choose_device(device);
     return cudaSuccess;
   });
 }
@@ -85,7 +59,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaDeviceSynchronize() {
   return host_call("cudaDeviceSynchronize", [&] {
     if (!streams().captures.empty()) return cudaErrorStreamCaptureUnsupported;
-    streams().wait_on_host_for_device(chosen_device);
+    streams().wait_on_host_for_device(current_device());
     release_unused_memory_of_pools();
     return cudaSuccess;
   });
@@ -126,16 +100,16 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return host_call("cudaDeviceEnablePeerAccess", [&] {
-    if (!exists(peer) || peer == chosen_device) return cudaErrorInvalidDevice;
+    if (!exists(peer) || peer == current_device()) return cudaErrorInvalidDevice;
     if (flags) return cudaErrorInvalidValue;
-    const bool is_new = streams().device(chosen_device).peers.insert(peer).second;
+    const bool is_new = streams().device(current_device()).peers.insert(peer).second;
     return is_new ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
   });
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return host_call("cudaMemGetInfo", [&] {
-    *free = free_device_bytes(chosen_device);
+    *free = free_device_bytes(current_device());
     *total = device_bytes();
     return cudaSuccess;
   });

@@ -8,27 +8,6 @@
 
 namespace cpu_device {
 
-void capture_work(CUstream_st& stream, Work work) {
-  Capture& capture = *stream.capture;
-  capture.nodes.push_back({std::move(work), stream.capture_front, stream.capture_lane});
-  stream.capture_front = {capture.nodes.size() - 1};
-}
-
-void join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture) {
-  stream.capture = capture;
-  stream.capture_front.clear();
-  stream.capture_lane = capture->lanes++;
-  capture->streams.insert(&stream);
-}
-
-void end_capture(Capture& capture) {
-  streams().captures.erase(&capture);
-  for (CUstream_st* stream : std::exchange(capture.streams, {})) {
-    stream->capture_front.clear();
-    stream->capture.reset();
-  }
-}
-
 namespace {
 
 /// Does everything that was captured come before the end of the stream?

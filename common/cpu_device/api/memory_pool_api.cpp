@@ -74,10 +74,6 @@ cudaError_t release(void* pointer, CUstream_st* stream) {
 
 }  // namespace
 
-void release_unused_memory_of_pools() {
-  for (CUmemPoolHandle_st* pool : streams().pools) pool->trim(pool->release_threshold);
-}
-
 }  // namespace cpu_device
 
 using namespace cpu_device;

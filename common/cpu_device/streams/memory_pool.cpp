@@ -37,6 +37,10 @@ void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name)
   std::memset(begin, 0xff, bytes);
 }
 
+void release_unused_memory_of_pools() {
+  for (CUmemPoolHandle_st* pool : streams().pools) pool->trim(pool->release_threshold);
+}
+
 }  // namespace cpu_device
 
 void CUmemPoolHandle_st::Statistics::set(uint64_t bytes) {

@@ -65,7 +65,8 @@ namespace cpu_device {
 /// to the next multiple of 256 bytes. (Not what is free: whoever uses that is named when its order is
 /// checked, which needs the use to go through.)
 void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name = "");
-/// Device memory of `device` that is left, in bytes.
+/// The memory of each device, and what of it is left, in bytes.
+size_t device_bytes();
 size_t free_device_bytes(int device);
 
 }  // namespace cpu_device

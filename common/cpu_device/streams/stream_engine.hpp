@@ -154,6 +154,7 @@ class StreamEngine {
 StreamEngine& streams();
 /// The device that this host thread has chosen.
 int current_device();
+void choose_device(int device);
 int device_count();
 /// @throws Failure, with the schedule behind the rule.
 [[noreturn]] void fail(const std::string& rule);
