@@ -21,9 +21,11 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
   const Allocation::Record& first = one.operation->id < other.operation->id ? one : other;
   const Allocation::Record& second = &first == &one ? other : one;
   const auto offset = static_cast<size_t>(place - allocation.begin);
-  const std::string missing = first.operation->stream == second.operation->stream
-                                  ? "they are in branches of a graph that do not meet"
-                                  : "a cudaStreamWaitEvent is missing";
+  std::string missing = first.operation->stream == second.operation->stream
+                            ? "they are in branches of a graph that do not meet"
+                            : "a cudaStreamWaitEvent is missing";
+  if (const char* why = first.operation->returns_early)
+    missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
                    first.operation->describe(), first.write ? "writes" : "reads", missing));

@@ -61,7 +61,9 @@ OperationPointer StreamEngine::enqueue(CUstream_st& stream, Work work,
   if (stream.is_legacy) {
     devices_[stream.device].last_on_legacy = operation;
     operation->on_legacy_stream = true;
-    if (!operation->collective) run_until_done(operation);
+    // What returns early lands late, where the schedule says so: only what is ordered behind it brings it
+    // about.
+    if (!operation->collective && !operation->returns_early) run_until_done(operation);
   }
   if (options().schedule.landing == Landing::eager) let_schedule_run();
   return operation;

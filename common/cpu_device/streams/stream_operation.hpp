@@ -62,6 +62,8 @@ struct Work {
   bool is_host_function = false;
   bool is_on_timeline = true;  ///< shown in the trace
   bool gives_back = false;     ///< memory: done even where work is abandoned
+  /// Of the legacy stream: why the call returns before its work is done. Null: it has been done then.
+  const char* returns_early = nullptr;
 };
 
 /// Operations on a lane are ordered: a stream, or a branch of a graph.
