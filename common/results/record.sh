@@ -68,7 +68,7 @@ experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7
-for question in pinned streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle; do
+for question in pinned arrival streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
 done
 experiment default_streams 07_default_streams

@@ -74,7 +74,7 @@ TEST_CASE("An epilogue is part of what is right, bit for bit where it is exact")
     const std::vector<__nv_bfloat16> bias = ladder::download(gemm.bias, gemm.n);
     for (size_t i = 0; i < c.size(); ++i)
       c[i] = ladder::to_bf16(std::max(0.0f, ladder::to_float(c[i]) + ladder::to_float(bias[i % gemm.n])));
-    CUDA_CHECK(cudaMemcpy(gemm.c, c.data(), c.size() * sizeof c[0], cudaMemcpyHostToDevice));
+    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
   };
   const ladder::ReferenceEpilogue epilogue = {
       [](double sum, double bias) { return std::max(0.0, sum + bias); }, true};
