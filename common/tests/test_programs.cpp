@@ -352,6 +352,31 @@ TEST_CASE("A rung that is slower than the one before it is named, with the page 
   CHECK(lines_with(climb(454, 500), "is slower than") == 0);
 }
 
+TEST_CASE("What has been measured is in the result file when a later shape fails") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("r.json");
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.launch = [&](const ladder::Gemm& gemm, const ladder::Settings& settings, cudaStream_t stream) {
+    if (gemm.m == 32) throw ladder::OutOfDeviceMemory(1);
+    ladder::fake::lesson().launch(gemm, settings, stream);
+  };
+  const Result result = run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); },
+                            {"--size", "8,16,32", "--json", path});
+  CHECK(result.exit_code == ladder::kExitBadInput);
+  const std::vector<ladder::Run> runs = ladder::read_results("--json", path).runs;
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[1].shape == ladder::Shape{16, 16, 16});
+}
+
+TEST_CASE("Results that the disk has no room for are a failure, and each is in the table") {
+  skip_unless_cpu_device();
+  const Result result = run_fake({"--size", "8", "--json", "/dev/full"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK(lines_with(result.out, "8x8x8") == 1);
+  CHECK(result.err == "99_fake: error: --json '/dev/full': cannot be written: No space left on device\n");
+}
+
 TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladder") {
   skip_without_device();
   const TemporaryDirectory directory;

@@ -146,6 +146,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
                              (outcome.schedule.empty() ? "" : ", " + outcome.schedule) +
                              "): " + outcome.complaint);
     });
+    write_results_so_far("--json", options.json_path, results);
   }
 
   const std::string clocks = describe_clocks(results.runs);
