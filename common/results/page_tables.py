@@ -34,7 +34,7 @@ from statistics import geometric_mean
 
 from ablation_table import ablation_table
 from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
-                         replaced, row_title, shape, shape_title, write)
+                         replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from file_table import file_table
 from lab_table import lab_table
@@ -44,6 +44,7 @@ from profile_table import profile_table
 from schedule_table import schedule_table
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
+from whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -263,7 +264,7 @@ def main():
             continue
         stale.append(page)
         if not arguments.check:
-            write(page, new)
+            write_whole(page, new)
     verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
     for page in stale:
         print(f"{page}: {verdict}")
