@@ -4,6 +4,8 @@
 /// All ways run the same loop: before a batch, the host waits for the batch before it in its stream, as
 /// cudaFree needs. The batches of the other streams are still under way when memory is taken or given back,
 /// so what a way takes longer than the first one is what its calls cost the others.
+///
+/// Then memory is watched as it goes back: what a pool has reserved after each step of a batch.
 #include <array>
 
 #include "07_streams/experiments/support.hpp"
@@ -93,6 +95,67 @@ std::string pool_mb(const MemoryPool* pool, cudaMemPoolAttr which) {
   return ladder::fixed(static_cast<double>(bytes) / 1e6, 1);
 }
 
+/// What a pool has reserved, in MB, at the moments of two batches that follow each other in one stream.
+struct Reserved {
+  std::string taken, freed, waited;  ///< of the first batch: allocated; freed in the stream; waited for
+  std::string predicted;             ///< for `waited`
+  std::string taken_again, waited_again, trimmed;  ///< of the second; and after cudaMemPoolTrimTo(0)
+};
+
+Reserved watch(uint64_t release_threshold, BatchSlot& slot, cudaStream_t stream) {
+  const MemoryPool pool(release_threshold);
+  const auto reserved = [&] { return pool_mb(&pool, cudaMemPoolAttrReservedMemCurrent); };
+  Reserved seen;
+  const auto run_batch = [&](std::string& taken, std::string& freed, std::string& waited) {
+    StreamBuffer<bf16> a(pool, slot.host_a().size(), stream), c(pool, slot.host_c().size(), stream);
+    taken = reserved();
+    slot.run_in(a.data(), c.data(), stream);
+    a.free();
+    c.free();
+    freed = reserved();
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    waited = reserved();
+  };
+  std::string freed_again;
+  run_batch(seen.taken, seen.freed, seen.waited);
+  run_batch(seen.taken_again, freed_again, seen.waited_again);
+  CUDA_CHECK(cudaMemPoolTrimTo(pool.get(), 0));
+  seen.trimmed = reserved();
+  seen.predicted = release_threshold ? seen.taken : "0.0";
+  return seen;
+}
+
+/// A table of its own, and settings of the pools' rows.
+void show_memory_going_back(const Context& context, BatchSlot& slot, cudaStream_t stream,
+                            std::vector<Variant>& variants) {
+  context.out << "\nreserved by a pool, MB, as one stream runs two batches\n";
+  ladder::Table table(context.out, {{"memory", 30, false},
+                                    {"taken", 7},
+                                    {"freed", 7},
+                                    {"waited", 7},
+                                    {"predicted", 9},
+                                    {"taken", 7},
+                                    {"waited", 7},
+                                    {"trimmed", 7}});
+  table.header();
+  const std::pair<size_t, uint64_t> pools[] = {{variants.size() - 2, 0}, {variants.size() - 1, UINT64_MAX}};
+  for (const auto& [way, release_threshold] : pools) {
+    const Reserved seen = watch(release_threshold, slot, stream);
+    table.row({variants[way].label, seen.taken, seen.freed, seen.waited, seen.predicted, seen.taken_again,
+               seen.waited_again, seen.trimmed});
+    ladder::Settings& settings = variants[way].settings;
+    settings["reserved_mb_taken"] = seen.taken;
+    settings["reserved_mb_freed"] = seen.freed;
+    settings["reserved_mb_waited"] = seen.waited;
+    settings["reserved_mb_predicted"] = seen.predicted;
+    settings["reserved_mb_taken_again"] = seen.taken_again;
+    settings["reserved_mb_waited_again"] = seen.waited_again;
+    settings["reserved_mb_trimmed"] = seen.trimmed;
+  }
+  context.out << "taken: allocated; freed: in the order of the stream; waited: cudaStreamSynchronize has "
+                 "returned;\ntrimmed: after cudaMemPoolTrimTo\n";
+}
+
 void run(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
@@ -145,9 +208,10 @@ void run(const Context& context) {
     table.row({ways[i].name, us_text(measured[i].median_us / batches),
                ladder::fixed(measured[i].median_us / measured[0].median_us, 2), settings["host_us_in_calls"],
                settings["reserved_mb"], settings["used_mb"]});
-    add_result(context, "alloc", variants[i], shape, measured[i]);
   }
   context.out << "reserved and used: the most that the pool had\n";
+  show_memory_going_back(context, slots[0], streams[0].get(), variants);
+  for (size_t i = 0; i < ways.size(); ++i) add_result(context, "alloc", variants[i], shape, measured[i]);
 }
 
 }  // namespace

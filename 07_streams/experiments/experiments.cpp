@@ -18,14 +18,18 @@ const Experiment& sharing_experiment();
 const Experiment& graph_experiment();
 const Experiment& layers_experiment();
 const Experiment& recycle_experiment();
+const Experiment& overhead_experiment();
+const Experiment& fragments_experiment();
 const Experiment& peers_experiment();
 const Experiment& allreduce_experiment();
+const Experiment& engines_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(), &arrival_experiment(), &streams_experiment(), &chunk_experiment(),
-          &alloc_experiment(),  &stalls_experiment(),  &scratch_experiment(), &default_stream_experiment(),
-          &waits_experiment(),  &events_experiment(),  &sharing_experiment(), &graph_experiment(),
-          &layers_experiment(), &recycle_experiment(), &peers_experiment(),   &allreduce_experiment()};
+  return {&pinned_experiment(), &arrival_experiment(),   &streams_experiment(),  &chunk_experiment(),
+          &alloc_experiment(),  &stalls_experiment(),    &scratch_experiment(),  &default_stream_experiment(),
+          &waits_experiment(),  &events_experiment(),    &sharing_experiment(),  &graph_experiment(),
+          &layers_experiment(), &recycle_experiment(),   &overhead_experiment(), &fragments_experiment(),
+          &peers_experiment(),  &allreduce_experiment(), &engines_experiment()};
 }
 
 }  // namespace lesson07

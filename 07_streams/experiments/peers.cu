@@ -117,13 +117,15 @@ void TwoLayers::run_on_two(int batches, HandOff hand_off, SampledRows* sampled) 
       end_of_step(first_);
 
       wait_for(slot.computed, copies_.get());
-      if (used_before) wait_for(slot.consumed, copies_.get());  // and so long on GPU 1
+      if (used_before && hand_off != HandOff::nobody_until_consumed)
+        wait_for(slot.consumed, copies_.get());  // and so long on GPU 1
       copy(slot, copies_.get());
       record(slot.copied, copies_.get());
       end_of_step(copies_);
     }
     const OnDevice current(kSecond);
-    wait_for(slot.copied, second_.get());  // an event of the other GPU
+    if (hand_off != HandOff::nobody_until_copied)
+      wait_for(slot.copied, second_.get());  // an event of the other GPU
     layer(2, slot.h1.data(), b2_.data(), slot.c.data(), second_.get());
     record(slot.consumed, second_.get());
     if (sampled) sampled->take(b, slot.c.data(), second_.get());

@@ -19,8 +19,10 @@ namespace lesson07 {
 
 /// Who orders the layers of a batch that run on different GPUs.
 enum class HandOff {
-  events,  ///< the devices among themselves
-  host     ///< the host, which waits for each step of a batch
+  events,                ///< the devices among themselves
+  host,                  ///< the host, which waits for each step of a batch
+  nobody_until_copied,   ///< as events, but layer 2 does not wait for the copy: a mistake
+  nobody_until_consumed  ///< as events, but the copy does not wait until layer 2 has read what it overwrites
 };
 
 /// The matrices of both layers on both GPUs, and the schedules that are compared. A [m, k], B1 [k, n],

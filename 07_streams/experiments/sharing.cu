@@ -8,6 +8,7 @@
 /// each, in as many streams, tell how many the GPU runs at once.
 #include <fmt/core.h>
 #include <algorithm>
+#include <set>
 
 #include "07_streams/experiments/small_kernel.cuh"
 #include "07_streams/experiments/support.hpp"
@@ -17,6 +18,38 @@
 #include "common/host/device/device.hpp"
 
 namespace lesson07 {
+
+Shared shared_multiprocessors(const std::vector<BlockRecord>& records) {
+  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
+  std::set<uint32_t> shared;
+  Shared found;
+  uint64_t longest_ns = 0;
+  for (auto one = records.begin(); one != middle; ++one)
+    for (auto other = middle; other != records.end(); ++other) {
+      const uint64_t begin = std::max(one->begin_ns, other->begin_ns);
+      const uint64_t end = std::min(one->end_ns, other->end_ns);
+      if (one->multiprocessor != other->multiprocessor || begin >= end) continue;
+      shared.insert(one->multiprocessor);
+      if (end - begin <= longest_ns) continue;
+      longest_ns = end - begin;
+      found.longest = {*one, *other};
+    }
+  found.multiprocessors = static_cast<int>(shared.size());
+  return found;
+}
+
+int most_at_once(const std::vector<BlockRecord>& records) {
+  std::vector<std::pair<uint64_t, int>> changes;  // an end comes before a beginning at the same time
+  for (const BlockRecord& record : records) {
+    changes.emplace_back(record.begin_ns, +1);
+    changes.emplace_back(record.end_ns, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int now = 0, most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, now += change);
+  return most;
+}
+
 namespace {
 
 constexpr int kThreads = 256;
@@ -47,27 +80,14 @@ class SmallKernels {
   ladder::DeviceBuffer<float> sums_;
 };
 
-/// Multiprocessors on which a block of the first half of the records ran while one of the second half did.
-int shared_multiprocessors(const std::vector<BlockRecord>& records) {
-  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
-  return static_cast<int>(std::count_if(records.begin(), middle, [&](const BlockRecord& a) {
-    return std::any_of(middle, records.end(), [&](const BlockRecord& b) {
-      return a.multiprocessor == b.multiprocessor && a.begin_ns < b.end_ns && b.begin_ns < a.end_ns;
-    });
-  }));
-}
-
-/// The most blocks that ran at one time.
-int most_at_once(const std::vector<BlockRecord>& records) {
-  std::vector<std::pair<uint64_t, int>> changes;  // an end comes before a beginning at the same time
-  for (const BlockRecord& record : records) {
-    changes.emplace_back(record.begin_ns, +1);
-    changes.emplace_back(record.end_ns, -1);
-  }
-  std::sort(changes.begin(), changes.end());
-  int now = 0, most = 0;
-  for (const auto& [time, change] : changes) most = std::max(most, now += change);
-  return most;
+/// "on multiprocessor 7 a block of each: 0.0 to 283.1 us, and 1.2 to 284.9 us"
+std::string in_words(const std::pair<BlockRecord, BlockRecord>& blocks) {
+  const auto& [one, other] = blocks;
+  const uint64_t begin = std::min(one.begin_ns, other.begin_ns);
+  const auto us = [&](uint64_t ns) { return static_cast<double>(ns - begin) / 1e3; };
+  return fmt::format("on multiprocessor {} a block of each: {:.1f} to {:.1f} us, and {:.1f} to {:.1f} us",
+                     one.multiprocessor, us(one.begin_ns), us(one.end_ns), us(other.begin_ns),
+                     us(other.end_ns));
 }
 
 /// Two kernels, together or in turn.
@@ -89,19 +109,36 @@ void compare_two_kernels(const Context& context, int blocks, int steps) {
                           both(bytes, second)});
   const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
 
-  ladder::Table table(
-      context.out,
-      {{"shared KiB a block", 18}, {"two kernels in", 14, false}, {"us", 8}, {"multiprocessors shared", 22}});
+  ladder::Table table(context.out, {{"shared KiB a block", 18},
+                                    {"two kernels in", 14, false},
+                                    {"us", 8},
+                                    {"predicted shared", 16},
+                                    {"multiprocessors shared", 22}});
   table.header();
+  std::string example;
   for (size_t i = 0; i < variants.size(); ++i) {
     variants[i].run();
-    const std::string shared = fmt::format("{} of {}", shared_multiprocessors(kernels.records()), blocks);
-    table.row(
-        {variants[i].settings.at("shared_kib"), variants[i].label, us_text(measured[i].median_us), shared});
-    variants[i].settings["multiprocessors_shared"] = shared;
+    const Shared shared = shared_multiprocessors(kernels.records());
+    // Of two streams, blocks that fit beside each other.
+    const int expected =
+        variants[i].settings.at("streams") == "2" && i < 2 && !ladder::on_cpu_device() ? blocks : 0;
+    ladder::Settings& settings = variants[i].settings;
+    settings["multiprocessors_shared"] = fmt::format("{} of {}", shared.multiprocessors, blocks);
+    settings["shared_predicted"] = fmt::format("{} of {}", expected, blocks);
+    table.row({settings.at("shared_kib"), variants[i].label, us_text(measured[i].median_us),
+               settings["shared_predicted"], settings["multiprocessors_shared"]});
+    if (shared.longest && example.empty()) {
+      example = in_words(*shared.longest);
+      settings["on_one_multiprocessor"] = example;
+    }
     add_result(context, "sharing", variants[i], {}, measured[i]);
   }
+  if (!example.empty()) context.out << example << "\n";
 }
+
+/// The CUDA C++ Programming Guide's "maximum number of resident grids per device" of every GPU that lessons
+/// run on. The CPU device runs one at a time.
+int predicted_at_once() { return ladder::on_cpu_device() ? 1 : 128; }
 
 void count_kernels_at_once(const Context& context, int steps) {
   const std::vector<ladder::Stream> streams = make_streams(kGrids);
@@ -114,8 +151,10 @@ void count_kernels_at_once(const Context& context, int steps) {
   const Measured measured = measure_interleaved({variant}, context.rounds).front();
   const int most = most_at_once(kernels.records());
   context.out << "\n"
-              << kGrids << " kernels of one block in as many streams: at most " << most << " at once\n";
+              << kGrids << " kernels of one block in as many streams: at most " << most
+              << " at once (predicted: " << predicted_at_once() << ")\n";
   variant.settings["most_at_once"] = std::to_string(most);
+  variant.settings["predicted_at_once"] = std::to_string(predicted_at_once());
   add_result(context, "sharing", variant, {}, measured);
 }
 

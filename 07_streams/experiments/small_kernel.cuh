@@ -6,16 +6,11 @@
 
 #include <cstdint>
 
+#include "07_streams/experiments/sharing.hpp"
 #include "common/ptx/multiprocessor.cuh"
 #include "common/ptx/timer.cuh"
 
 namespace lesson07 {
-
-/// Of one block.
-struct BlockRecord {
-  uint64_t begin_ns, end_ns;  ///< by the GPU's own timer
-  uint32_t multiprocessor;
-};
 
 /// Every thread computes a chain of `steps` multiply-adds, each of which waits for the one before: the
 /// arithmetic units are idle most of the time, and another block on the same multiprocessor can use them.

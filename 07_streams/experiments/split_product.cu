@@ -67,7 +67,8 @@ void SplitProduct::multiply(Part& part, int batch, const SplitSchedule& schedule
       lesson06::lesson().settings({{"spare_sms", std::to_string(schedule.spare_sms)}});
   const int slot = batch % kSlots;
   // The sum that was in this slot is still being made, or read by whoever samples it.
-  if (batch >= kSlots) CUDA_CHECK(cudaStreamWaitEvent(part.products.get(), part.reduced[slot].get()));
+  if (batch >= kSlots && schedule.waits_until_reduced)
+    CUDA_CHECK(cudaStreamWaitEvent(part.products.get(), part.reduced[slot].get()));
   lesson06::lesson().launch(
       {part.a[batch % kInputs].data(), part.b.data(), part.c[slot].data(), shape_.m, shape_.n, k_of_part()},
       settings, part.products.get());
@@ -88,7 +89,8 @@ void SplitProduct::run(int batches, const SplitSchedule& schedule, const Communi
       Part& part = parts_[device];
       if (schedule.multiplies) {
         multiply(part, batch, schedule);
-        CUDA_CHECK(cudaStreamWaitEvent(streams[device], part.multiplied[slot].get()));
+        if (schedule.waits_until_multiplied)
+          CUDA_CHECK(cudaStreamWaitEvent(streams[device], part.multiplied[slot].get()));
       }
       sums.push_back(part.c[slot].data());
     }

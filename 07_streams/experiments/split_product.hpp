@@ -21,6 +21,7 @@ struct SplitSchedule {
   bool multiplies = true, reduces = true;
   bool overlaps = true;  ///< the all-reduce of a batch with the product of the next
   int spare_sms = 0;     ///< left to NCCL's kernels: a choice of lesson 06's knob
+  bool waits_until_multiplied = true, waits_until_reduced = true;  ///< false leaves a wait out: a mistake
 };
 
 /// The matrices on all devices. A [m, k / devices], B [k / devices, n] and C [m, n] on each.

@@ -58,8 +58,9 @@ HostArray::~HostArray() {
   if (memory_ != HostMemory::pinned) std::free(data_);
 }
 
-RandomWeights::RandomWeights(int k, int n, uint64_t seed) : k(k), n(n), b(static_cast<size_t>(k) * n) {
-  ladder::fill(b.data(), b.size(), ladder::IntegerValues{seed, ladder::integer_magnitude(k)});
+RandomWeights::RandomWeights(int k, int n, uint64_t seed)
+    : k(k), n(n), values{seed, ladder::integer_magnitude(k)}, b(static_cast<size_t>(k) * n) {
+  ladder::fill(b.data(), b.size(), values);
   // Filled through the legacy default stream, for which non-blocking streams do not wait.
   CUDA_CHECK(cudaDeviceSynchronize());
 }
@@ -156,9 +157,11 @@ std::string percent_text(double part, double whole) {
 }
 
 void add_result(const Context& context, const std::string& experiment, const Variant& variant,
-                const ladder::Shape& shape, const Measured& measured, std::optional<double> bound_us) {
+                const ladder::Shape& shape, const Measured& measured, std::optional<double> bound_us,
+                bool verified) {
   ladder::Run run = result_row(experiment, variant, shape, measured);
   run.bound_us = bound_us;
+  if (verified) run.verified = true;
   context.results.runs.push_back(std::move(run));
 }
 

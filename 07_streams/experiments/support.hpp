@@ -14,6 +14,7 @@
 #include "07_streams/measure/measure.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
+#include "common/host/problem/fill_values.hpp"
 #include "common/host/problem/gemm.hpp"
 #include "common/host/problem/shape.hpp"
 
@@ -52,6 +53,7 @@ class HostArray {
 struct RandomWeights {
   RandomWeights(int k, int n, uint64_t seed = 1);
   int k, n;
+  ladder::IntegerValues values;
   ladder::DeviceBuffer<__nv_bfloat16> b;
 };
 
@@ -123,8 +125,10 @@ std::string us_text(double us);
 /// "37 %"; "-" if there is no whole.
 std::string percent_text(double part, double whole);
 
-/// Appends a row of results. `shape`: m is the rows of a batch.
+/// Appends a row of results. `shape`: m is the rows of a batch. `verified`: its results were compared with
+/// those of the host.
 void add_result(const Context& context, const std::string& experiment, const Variant& variant,
-                const ladder::Shape& shape, const Measured& measured, std::optional<double> bound_us = {});
+                const ladder::Shape& shape, const Measured& measured, std::optional<double> bound_us = {},
+                bool verified = false);
 
 }  // namespace lesson07

@@ -15,6 +15,7 @@ namespace lesson07 {
 
 const Experiment& peers_experiment();
 const Experiment& allreduce_experiment();
+const Experiment& engines_experiment();
 
 /// For the CPU device, before a test program makes its first call; GPUs do not care.
 [[maybe_unused]] static const int kFourDevices = setenv("LADDER_CPU_DEVICES", "4", 1);

@@ -44,6 +44,23 @@ TEST_CASE("a product that is split over GPUs has the same sum on each, with and 
       2);
 }
 
+#ifdef LADDER_CPU_DEVICE
+TEST_CASE("an all-reduce in another stream that does not wait, or is not waited for, is reported") {
+  for_each_schedule(
+      [&] {
+        for (const SplitSchedule& mistake :
+             {SplitSchedule{.waits_until_multiplied = false}, SplitSchedule{.waits_until_reduced = false}}) {
+          SplitProduct product({70, 136, 128}, 2);
+          const Communicators communicators(2, 0);
+          product.fill_exactly(kDataSeed);
+          CHECK_THROWS_WITH(product.run(kBatches, mistake, communicators),
+                            ContainsSubstring("cudaStreamWaitEvent"));
+        }
+      },
+      2);
+}
+#endif
+
 TEST_CASE("a K that GPUs cannot share in multiples of 8 is refused") {
   skip_unless_devices(2);
   CHECK_THROWS_WITH(SplitProduct({64, 64, 72}, 2), ContainsSubstring("k = 72 must be a multiple of 8"));

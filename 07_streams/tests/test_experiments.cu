@@ -12,13 +12,17 @@
 #include <set>
 #include <sstream>
 
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/experiments/caching_allocator.hpp"
 #include "07_streams/experiments/chain.hpp"
+#include "07_streams/experiments/devices.hpp"
+#include "07_streams/experiments/layers.hpp"
+#include "07_streams/experiments/scratch.hpp"
+#include "07_streams/experiments/sharing.hpp"
+#include "07_streams/tests/experiment_outcome.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/verify/reference.hpp"
-#include "common/testing/gemm_checks.hpp"
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
 #endif
@@ -28,28 +32,6 @@ using Catch::Matchers::ContainsSubstring;
 using ladder::testing::for_each_schedule;
 
 namespace {
-
-void skip_unless_runnable() { ladder::testing::skip_unless_runnable(lesson06::lesson()); }
-
-const Experiment& experiment_called(const std::string& name) {
-  for (const Experiment* experiment : experiments())
-    if (experiment->name == name) return *experiment;
-  FAIL("no experiment is called " << name);
-  throw;  // not reached
-}
-
-/// What an experiment printed and recorded.
-struct Outcome {
-  std::string text;
-  std::vector<ladder::Run> runs;
-};
-
-Outcome run_small(const std::string& name, int batches = 4) {
-  std::ostringstream out;
-  ladder::ResultFile results;
-  experiment_called(name).run({out, results, {80, 128, 128}, batches, 1, 3, 4});
-  return {out.str(), results.runs};
-}
 
 std::vector<uint16_t> bits_of(const __nv_bfloat16* values, size_t count) {
   std::vector<uint16_t> bits(count);
@@ -85,7 +67,11 @@ TEST_CASE("every experiment runs by every schedule, and its rows name what was m
   skip_unless_runnable();
   const size_t index = GENERATE(range(size_t{0}, experiments().size()));
   const std::string name = experiments()[index]->name;
-  if (name == "peers" || name == "allreduce") return;  // need two GPUs, and have tests of their own
+  if (name == "peers" || name == "allreduce" || name == "engines")
+    return;  // have tests of their own: two GPUs
+#ifndef LADDER_CPU_DEVICE
+  if (name == "fragments") return;  // in test_without_tools.cu: it asks for more memory than there is
+#endif
   CAPTURE(name);
   for_each_schedule(
       [&] {
@@ -129,13 +115,152 @@ TEST_CASE("the chain by events makes what one stream makes, bit for bit") {
   });
 }
 
+TEST_CASE("a request that grows keeps its old rows; if they are not moved, the check names one") {
+  skip_unless_runnable();
+  for_each_schedule(
+      [&] {
+        const RandomWeights weights(24, 40);
+        const std::vector<ladder::Stream> streams = make_streams(2);
+        const MemoryPool pool;
+        Requests requests(weights, 40, streams, Requests::kSteps + 1);
+        std::vector<BatchSlot> slots = make_slots(weights, 40, 2);
+        requests.keep_samples();
+        requests.run_in_largest(slots);
+        CHECK_NOTHROW(requests.check_samples("for the most rows"));
+        requests.keep_samples();
+        requests.run_in_pool(pool);
+        CHECK_NOTHROW(requests.check_samples("from a pool"));
+        requests.keep_samples();
+        requests.run_in_pool(pool, /*moves=*/false);
+        CHECK_THROWS_WITH(requests.check_samples("not moved"),
+                          ContainsSubstring("was there before, and had to be moved"));
+      },
+      1);
+}
+
+TEST_CASE("blocks of two kernels share a multiprocessor if they were there at one time") {
+  const BlockRecord at_7{100, 200, 7}, at_7_later{200, 300, 7}, at_7_beside{150, 250, 7}, at_8{100, 300, 8};
+  CHECK(shared_multiprocessors({at_7, at_7_later}).multiprocessors == 0);
+  CHECK(shared_multiprocessors({at_7, at_8}).multiprocessors == 0);
+  CHECK(!shared_multiprocessors({at_7, at_8}).longest);
+  const Shared shared = shared_multiprocessors({at_7, at_8, at_7_beside, at_7_later});
+  CHECK(shared.multiprocessors == 1);
+  REQUIRE(shared.longest);
+  CHECK(shared.longest->first.multiprocessor == 7);
+  CHECK(shared.longest->second.begin_ns == 150);
+  CHECK(most_at_once({at_7, at_7_later}) == 1);
+  CHECK(most_at_once({at_7, at_7_later, at_7_beside, at_8}) == 3);
+}
+
+TEST_CASE("two layers in two streams make what the host makes") {
+  skip_unless_runnable();
+  for_each_schedule(
+      [&] {
+        const RandomWeights first(40, 72, 1), second(72, 40, 2);
+        LayersOfOneGpu layers(first, second, 66);
+        const std::vector<ladder::Stream> streams = make_streams(2);
+        const ladder::Stream urgent = make_urgent_stream();
+        const cudaStream_t one = streams[0].get();
+        CHECK_NOTHROW(layers.check("one stream", one, one));
+        CHECK_NOTHROW(layers.check("two streams", one, streams[1].get()));
+        CHECK_NOTHROW(layers.check("layer 2 first", one, urgent.get()));
+      },
+      1);
+}
+
+TEST_CASE("a caching allocator joins neighbours, but no two segments") {
+  skip_unless_runnable();
+  constexpr size_t kSegment = 8 << 10;
+  CachingAllocator cache(2 * kSegment, kSegment);
+  std::vector<void*> pieces;
+  for (int i = 0; i < 8; ++i) pieces.push_back(cache.allocate(kSegment / 4));
+  CHECK(cache.reserved() == 2 * kSegment);
+  CHECK(cache.used() == 2 * kSegment);
+  CHECK(cache.allocate(512) == nullptr);
+  for (int i = 0; i < 8; i += 2) cache.free(pieces[i]);
+  CHECK(cache.used() == kSegment);
+  CHECK(cache.largest_free() == kSegment / 4);
+  CHECK(cache.allocate(kSegment / 2) == nullptr);  // beside twice as many free bytes
+  cache.free(pieces[1]);
+  CHECK(cache.largest_free() == 3 * kSegment / 4);
+  CHECK(cache.allocate(kSegment / 2) == pieces[0]);
+  for (const int i : {3, 5, 7}) cache.free(pieces[i]);
+  CHECK(cache.largest_free() == kSegment);
+  CHECK(cache.allocate(kSegment + 512) == nullptr);  // in a segment, not over its end
+}
+
+TEST_CASE("a caching allocator gives back segments that are free as a whole, if it is told to") {
+  skip_unless_runnable();
+  constexpr size_t kSegment = 8 << 10;
+  for (const bool gives_back : {false, true}) {
+    CachingAllocator cache(2 * kSegment, kSegment, gives_back);
+    void* const first = cache.allocate(kSegment);
+    void* const second = cache.allocate(kSegment);
+    cache.free(first);
+    cache.free(second);
+    CHECK((cache.allocate(2 * kSegment) != nullptr) == gives_back);
+    CHECK(cache.reserved() == 2 * kSegment);
+  }
+}
+
+TEST_CASE("each way to hand over batches does all their work once, and says what was predicted") {
+  skip_unless_runnable();
+  const Outcome outcome = run_small("overhead");
+  for (const char* how : {"one kernel that knows them all", "a launch for each", "one graph", "a queue"})
+    for (const ladder::Run& run : outcome.runs) {
+      if (run.settings.at("how") != how) continue;
+      CAPTURE(how, run.settings.at("steps"));
+      CHECK(run.verified == true);  // else it would have thrown
+      const bool predicted = run.settings.at("predicted_us") != "-";
+      CHECK(predicted ==
+            (run.settings.at("steps") != "0" && how != std::string("one kernel that knows them all")));
+    }
+}
+
+#ifndef LADDER_CPU_DEVICE
+TEST_CASE("an urgent stream has the highest priority that there is, and others have not") {
+  skip_unless_runnable();
+  int least = 0, greatest = 0, urgent_has = 0, other_has = 0;
+  CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  const ladder::Stream urgent = make_urgent_stream(), other = ladder::make_stream();
+  CUDA_CHECK(cudaStreamGetPriority(urgent.get(), &urgent_has));
+  CUDA_CHECK(cudaStreamGetPriority(other.get(), &other_has));
+  CHECK(urgent_has == greatest);
+  CHECK(urgent_has < other_has);  // lower numbers go first
+}
+#endif
+
 #ifdef LADDER_CPU_DEVICE
-/// The row with these settings, among others.
-const ladder::Run& row(const Outcome& outcome, const ladder::Settings& settings) {
-  for (const ladder::Run& run : outcome.runs)
-    if (std::includes(run.settings.begin(), run.settings.end(), settings.begin(), settings.end())) return run;
-  FAIL("no row has these settings");
-  throw;  // not reached
+TEST_CASE("layers without one of their waits are reported, whatever the schedule") {
+  const LeftOut left_out = GENERATE(LeftOut::until_made, LeftOut::until_used);
+  for_each_schedule([&] {
+    const RandomWeights first(64, 64, 1), second(64, 64, 2);
+    LayersOfOneGpu layers(first, second, 40);
+    const std::vector<ladder::Stream> streams = make_streams(2);
+    CHECK_THROWS_WITH(layers.check("", streams[0].get(), streams[1].get(), left_out),
+                      ContainsSubstring("cudaStreamWaitEvent"));
+  });
+}
+
+TEST_CASE("layers without one of their waits have wrong results by some schedule") {
+  const LeftOut left_out = GENERATE(LeftOut::until_made, LeftOut::until_used);
+  int wrong = 0;
+  for_each_schedule([&] {
+    cpu_device::Options options = cpu_device::options();
+    options.check_streams = false;
+    options.check_races = false;
+    cpu_device::set_options(options);
+    const RandomWeights first(64, 64, 1), second(64, 64, 2);
+    LayersOfOneGpu layers(first, second, 40);
+    const std::vector<ladder::Stream> streams = make_streams(2);
+    try {
+      layers.check("", streams[0].get(), streams[1].get(), left_out);
+    } catch (const WrongResult& result) {
+      CHECK_THAT(result.what(), ContainsSubstring("must be"));
+      ++wrong;
+    }
+  });
+  CHECK(wrong > 0);
 }
 
 double us(const Outcome& outcome, const ladder::Settings& settings) {
@@ -193,7 +318,21 @@ TEST_CASE("on the virtual clock the experiments come out as the model says") {
           us(outcome, {{"wait", "cudaDeviceSynchronize"}}));
   }
   SECTION("the size of a batch that is best is the one that the closed form says") {
-    CHECK_THAT(run_small("chunk", 8).text, ContainsSubstring("time, closed form"));
+    const Outcome outcome = run_small("chunk", 8);
+    double best_us = 1e300, predicted_us = 1e300, of_predicted_us = 0;
+    for (const ladder::Run& run : outcome.runs) {
+      if (run.settings.at("measures") != "closed form") continue;
+      const double measured = us(outcome, {{"measures", "pipeline"}, {"rows", run.settings.at("rows")}});
+      const double predicted = run.time_us_median.value();
+      CAPTURE(run.settings.at("rows"));
+      CHECK_THAT(predicted, Catch::Matchers::WithinRel(measured, 0.05));
+      best_us = std::min(best_us, measured);
+      if (predicted < predicted_us) {
+        predicted_us = predicted;
+        of_predicted_us = measured;
+      }
+    }
+    CHECK(of_predicted_us == best_us);
   }
 }
 

@@ -2,6 +2,7 @@
 /// Two layers on two GPUs, and what the experiments with several GPUs stand on. A machine with fewer GPUs
 /// skips what it cannot run.
 #include <fmt/core.h>
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -43,9 +44,20 @@ TEST_CASE("a device is current for the lifetime of OnDevice") {
   CHECK(current == 0);
 }
 
-TEST_CASE("peer access may be enabled twice") {
+TEST_CASE("peer access is on, both ways, where CUDA says that it is possible, and may be enabled twice") {
   skip_unless_devices(2);
-  CHECK(enable_peer_access(0, 1) == enable_peer_access(0, 1));
+  int there = 0, back = 0;
+  CUDA_CHECK(cudaDeviceCanAccessPeer(&there, 0, 1));
+  CUDA_CHECK(cudaDeviceCanAccessPeer(&back, 1, 0));
+  const bool possible = there && back;
+  CHECK(enable_peer_access(0, 1) == possible);
+  CHECK(enable_peer_access(0, 1) == possible);
+  for (const int device : {0, 1}) {
+    const OnDevice current(device);
+    // CUDA itself says whether it was on before this call.
+    CHECK((cudaDeviceEnablePeerAccess(1 - device, 0) == cudaErrorPeerAccessAlreadyEnabled) == possible);
+    (void)cudaGetLastError();
+  }
 }
 
 TEST_CASE("exact products are those of the definition") {
@@ -96,6 +108,19 @@ TEST_CASE("two layers give the same on one GPU and on two, whoever orders them")
   });
 }
 
+#ifdef LADDER_CPU_DEVICE
+TEST_CASE("a hand-over between GPUs that nobody waits for is reported, whatever the schedule") {
+  enable_peer_access(0, 1);
+  for_each_schedule([&] {
+    for (const HandOff missing : {HandOff::nobody_until_copied, HandOff::nobody_until_consumed}) {
+      TwoLayers layers({70, 136, 72});
+      layers.fill_exactly(kDataSeed);
+      CHECK_THROWS_WITH(layers.run_on_two(kBatches, missing), ContainsSubstring("cudaStreamWaitEvent"));
+    }
+  });
+}
+#endif
+
 TEST_CASE("peers has a row for each schedule") {
   skip_unless_devices(2);
   Output output;
@@ -103,4 +128,23 @@ TEST_CASE("peers has a row for each schedule") {
   CHECK(output.results.runs.size() == 6);
   for (const ladder::Run& run : output.results.runs) CHECK(run.settings.at("experiment") == "peers");
   CHECK_THAT(output.text.str(), ContainsSubstring("two GPUs, events"));
+}
+
+TEST_CASE("an upload, a download, a peer copy and kernels take as long as the longest of them") {
+  skip_unless_devices(2);
+  Output output;
+  engines_experiment().run(output.context({128, 128, 128}));
+  REQUIRE(output.results.runs.size() == 6);
+  for (const ladder::Run& run : output.results.runs) {
+    CHECK(run.settings.at("experiment") == "engines");
+    CHECK(run.verified == true);
+  }
+  CHECK(output.results.runs.back().settings.at("work") == "all four");
+  CHECK_THAT(output.text.str(), ContainsSubstring("all four are at work"));
+#ifdef LADDER_CPU_DEVICE  // by whose model of an H200 they are engines of their own
+  double longest_us = 0;
+  for (size_t engine = 0; engine < 4; ++engine)
+    longest_us = std::max(longest_us, output.results.runs[engine].time_us_median.value());
+  CHECK(output.results.runs.back().time_us_median.value() <= 1.01 * longest_us);
+#endif
 }

@@ -47,9 +47,13 @@ function(ladder_sanitize test)
       set(pass "${summary}[1-9]")
       set(fail "")
     endif()
+    set(cases)
+    if(tool STREQUAL "memcheck") # It counts the errors of CUDA that a test case provokes.
+      set(cases "~[provokes_errors]")
+    endif()
     add_test(
       NAME "${test}: ${tool}"
-      COMMAND "${LADDER_COMPUTE_SANITIZER}" --tool ${tool} --print-limit 20 $<TARGET_FILE:${test}>
+      COMMAND "${LADDER_COMPUTE_SANITIZER}" --tool ${tool} --print-limit 20 $<TARGET_FILE:${test}> ${cases}
       CONFIGURATIONS Sanitize)
     set_tests_properties(
       "${test}: ${tool}"

@@ -16,6 +16,10 @@ readonly launches=(
   "02_tiled --core wgmma"
   "03_double_buffer --copy memcpy_async --slots 2"
   "03_double_buffer --copy primitives --slots 3"
+  # Shown only where a page asks for bytes (profile_table.py).
+  "03_double_buffer --bytes 16"
+  "03_double_buffer --bytes 8"
+  "03_double_buffer --bytes 4"
   "04_warp_specialized --slot_k 128"
   "05_ws_double_buffer --group 1"
   "05_ws_double_buffer --group 4"
@@ -38,6 +42,13 @@ metrics=(
   lts__t_bytes.sum
   dram__bytes_read.sum
   dram__bytes_write.sum
+  # Copies from global to shared memory: instructions and sectors that look into L1, and those that go past it.
+  sm__sass_inst_executed_op_ldgsts_cache_access.sum
+  sm__sass_inst_executed_op_ldgsts_cache_bypass.sum
+  sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum
+  sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum
+  lts__t_sectors_srcunit_tex_op_read.sum
+  l1tex__t_sector_hit_rate.pct
   # What is resident, and why not more.
   sm__warps_active.avg.pct_of_peak_sustained_active
   launch__registers_per_thread

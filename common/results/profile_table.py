@@ -5,7 +5,9 @@
 
 rows=KEY names the rows after a setting, or after the lesson (rows=lesson, the default); only= as for tables. Each column
 is made from the first of its metrics that the profiler had. columns=roofline gives flops for each byte instead,
-columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait.
+columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait,
+columns=copies what copies to shared memory of several widths ask of L1 and L2. Launches of an experiment are left out
+of every table whose only= does not name its setting.
 """
 import json
 
@@ -34,7 +36,12 @@ LIMIT = "launch__occupancy_limit_"
 LIMITS = {"registers": "registers", "shared_mem": "shared memory", "warps": "warps", "blocks": "blocks"}
 STALL, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 SHOWN_STALLS = 2
-VIEWS = ("all", "roofline", "residency", "waits")
+VIEWS = ("all", "roofline", "residency", "waits", "copies")
+# Settings that make a launch part of an experiment.
+OF_EXPERIMENTS = ("bytes",)
+COPIES = "sm__sass_inst_executed_op_ldgsts_cache_{}.sum"
+COPY_SECTORS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_{}.sum"
+LANES = 32
 
 
 def read_profile(path):
@@ -89,6 +96,21 @@ def per_byte(launch, names):
     return f"{2 * launch['m'] * launch['n'] * launch['k'] / sum(metrics[name] for name in names):.1f}"
 
 
+def copies(metrics, width):
+    """Copies of so many bytes a thread: how many, how many of them go past L1, and what that means for L2."""
+    past, looked = metrics.get(COPIES.format("bypass")), metrics.get(COPIES.format("access"))
+    arrived = metrics.get("l1tex__m_xbar2l1tex_read_bytes.sum")
+    share = f"{100 * past / (past + looked):.0f}" if past is not None and looked is not None and past + looked else ""
+    return {"copies, M": f"{(past + looked) * 1e-6:.2f}" if share else "",
+            "predicted": f"{arrived / (LANES * width) * 1e-6:.2f}" if arrived else "",
+            "past L1, %": share, "predicted, %": "100" if width == 16 else "0",
+            "sectors looked up in L1, M": cell(metrics, (COPY_SECTORS.format("access"),), 1e-6, 1),
+            "sectors past L1, M": cell(metrics, (COPY_SECTORS.format("bypass"),), 1e-6, 1),
+            "L1 hits, %": cell(metrics, ("l1tex__t_sector_hit_rate.pct",), 1, 1),
+            "sectors from L2, M": cell(metrics, ("lts__t_sectors_srcunit_tex_op_read.sum",), 1e-6, 1),
+            "L2 to SMs, MB": cell(metrics, L2_TO_SM_METRICS, 1e-6, 0)}
+
+
 def cells(launch, view):
     """Titles and values of a row, after its name."""
     metrics = launch["metrics"]
@@ -99,6 +121,8 @@ def cells(launch, view):
                 "flops per byte from L2 to SMs": per_byte(launch, (l2,)), "tensor cores, %": named["tensor cores, %"]}
     if view == "waits":
         return {"tensor cores, %": named["tensor cores, %"], "warps wait for": stalls(metrics, 4)}
+    if view == "copies":
+        return copies(metrics, int(launch["settings"]["bytes"]))
     if view == "residency":
         blocks = {f"blocks by {words}": cell(metrics, (LIMIT + name,), 1, 0) for name, words in LIMITS.items()
                   if name != "blocks"}
@@ -121,11 +145,16 @@ def profile_table(line, words, folder):
     key, view = values.get("rows", "lesson"), values.get("columns", "all")
     if view not in VIEWS:
         raise BadInput(f"{line}: columns= is one of {', '.join(VIEWS)}")
+    if view == "copies" and "bytes" not in only:
+        raise BadInput(f"{line}: columns=copies needs only=bytes:WIDTH,...")
     newest = max(folder.glob("*.json"), default=None)
     if newest is None:
         return [NONE_YET]
     profile = read_profile(newest)
-    launches = [launch for launch in profile["launches"] if meets(launch, only)]
+    launches = [launch for launch in profile["launches"] if meets(launch, only) and
+                all(key in only for key in OF_EXPERIMENTS if key in launch["settings"])]
+    if not launches and any(key in only for key in OF_EXPERIMENTS):
+        return [NONE_YET]
     if not launches:
         raise BadInput(f"{line}: no launch in {newest.name} is like that")
     table = [{key: title(run, key)} | cells(run, view) for run in launches]

@@ -64,15 +64,18 @@ plans large --shape "$shapes" --tile 128x256,256x128 --cluster_m 1,2 --cluster_k
 experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
   --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 128x256,128x128 --cluster_m 1 --cluster_k 1,2
 experiment k_order 06_clusters_dsmem --sample-ms 100 --rounds 5 --size 4096,8192,16384 --k_order turns,forward
+experiment grid_barrier 06_grid_barrier
 experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7
-for question in pinned arrival streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle; do
+for question in pinned arrival streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle \
+  overhead fragments; do
   experiment "$question" 07_streams --experiment "$question"
 done
 experiment default_streams 07_default_streams
 if [[ $(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l) -ge 2 ]]; then
+  experiment engines 07_streams --experiment engines
   experiment peers 07_streams --experiment peers --shape 4096x8192x8192 --batches 100 --rounds 7
   # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.
   experiment allreduce 07_streams --experiment allreduce --shape 7936x8192x16384 --batches 50 --rounds 7

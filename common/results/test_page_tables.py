@@ -353,8 +353,28 @@ class Profiles(WithResults):
         self.assertIn("| [05_y](../05_y/) | 4.0 | 16.0 |  |", view("roofline"))
         self.assertIn("| blocks by shared memory |", view("residency"))
         self.assertIn("|  | barrier 75 %, wait 25 % |", view("waits"))
-        with self.assertRaisesRegex(BadInput, "columns= is one of all, roofline, residency, waits"):
+        with self.assertRaisesRegex(BadInput, "columns= is one of all, roofline, residency, waits, copies"):
             view("made_up")
+
+    def test_copies_that_look_into_l1_and_those_that_go_past_it_are_counted_apart(self):
+        def counted(access, past, width):
+            return self.launch({profile_table.COPIES.format("access"): access, profile_table.COPIES.format("bypass"): past,
+                                profile_table.COPY_SECTORS.format("access"): 16 * access,
+                                profile_table.COPY_SECTORS.format("bypass"): 16 * past,
+                                "l1tex__m_xbar2l1tex_read_bytes.sum": 512e6}, bytes=width)
+        self.record_profile(self.launch({}, slots="2"), counted(0, 1e6, "16"), counted(3e6, 1e6, "4"))
+        text = self.filled("<!-- profile: rows=bytes columns=copies only=bytes:16,bytes:4 -->\n<!-- end -->")
+        self.assertIn("| `16` | 1.00 | 1.00 | 100 | 100 | 0.0 | 16.0 |  |  | 512 |", text)
+        self.assertIn("| `4` | 4.00 | 4.00 | 25 | 0 | 48.0 | 16.0 |  |  | 512 |", text)
+        with self.assertRaisesRegex(BadInput, "columns=copies needs only=bytes"):
+            self.filled("<!-- profile: columns=copies -->\n<!-- end -->")
+
+    def test_launches_of_an_experiment_are_left_out_of_other_tables(self):
+        self.record_profile(self.launch({}, slots="2"), self.launch({}, bytes="16"))
+        self.assertNotIn("bytes 16", self.filled("<!-- profile: only=lesson:05_y -->\n<!-- end -->"))
+        self.record_profile(self.launch({}, slots="2"))
+        self.assertIn("No profile has been recorded yet",
+                      self.filled("<!-- profile: rows=bytes columns=copies only=bytes:16 -->\n<!-- end -->"))
 
     def test_a_request_that_no_launch_meets_is_refused(self):
         self.record_profile(self.launch({}, group="8"))

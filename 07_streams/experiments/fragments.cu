@@ -1,0 +1,237 @@
+/// @file
+/// Experiment `fragments`: when an allocator that keeps what was freed is out of memory beside free bytes,
+/// and what it leaves to other processes.
+///
+/// Two sequences of requests, within the same budget, by several allocators. `every second stays`: pieces of
+/// one size fill the budget, every second is freed, and twice as large a piece is asked for. `each is
+/// larger`: a buffer grows by a quarter, again and again; the old one is freed when the new one is there.
+/// Afterwards everything is freed, the host waits, and the device says what is gone from all that it had free
+/// before.
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "07_streams/experiments/caching_allocator.hpp"
+#include "07_streams/experiments/support.hpp"
+#include "07_streams/stream_buffer.hpp"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+
+namespace lesson07 {
+namespace {
+
+constexpr size_t kPiecesOfSegment = 16;
+
+struct Sizes {
+  size_t piece, segment, budget;
+};
+
+/// 2 MiB are what the device maps at least, and segments of some tens of MiB are what frameworks take. The
+/// CPU device's pools take 2 MiB at a time.
+Sizes sizes() {
+  const size_t piece = ladder::on_cpu_device() ? 128 << 10 : 2 << 20,
+               segments = ladder::on_cpu_device() ? 4 : 32;
+  return {piece, piece * kPiecesOfSegment, piece * kPiecesOfSegment * segments};
+}
+
+/// One of the allocators that are compared. Within the budget; nullptr if there is no room.
+struct Allocator {
+  std::function<void*(size_t)> take;
+  std::function<void(void*)> give;
+  std::function<std::optional<size_t>()> largest_free;  ///< nothing where it does not tell
+};
+
+/// How a sequence of requests went.
+struct Outcome {
+  bool succeeded = false;
+  size_t asked = 0;  ///< bytes of the last request: the one that failed, or the largest
+  size_t used = 0;   ///< bytes in use then
+  std::optional<size_t> largest_free;
+};
+
+Outcome every_second_stays(const Allocator& allocator, const Sizes& size) {
+  std::vector<void*> pieces;
+  for (size_t bytes = 0; bytes < size.budget; bytes += size.piece)
+    if (void* memory = allocator.take(size.piece)) pieces.push_back(memory);
+  size_t used = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (i % 2) {
+      allocator.give(pieces[i]);
+      pieces[i] = nullptr;
+    } else {
+      used += size.piece;
+    }
+  }
+  Outcome outcome{false, 2 * size.piece, used, allocator.largest_free()};
+  if (void* memory = allocator.take(outcome.asked)) {
+    outcome.succeeded = true;
+    allocator.give(memory);
+  }
+  for (void* memory : pieces)
+    if (memory) allocator.give(memory);
+  return outcome;
+}
+
+Outcome each_is_larger(const Allocator& allocator, const Sizes& size) {
+  void* memory = allocator.take(size.piece);
+  Outcome outcome{true, size.piece, size.piece, {}};
+  // Old and new buffer are there at one time: together they fit as long as this holds.
+  for (size_t bytes = size.piece * 5 / 4; bytes + bytes * 4 / 5 <= size.budget; bytes = bytes / 4 * 5) {
+    outcome.asked = bytes;
+    void* const larger = allocator.take(bytes);
+    if (!larger) {
+      outcome.succeeded = false;
+      break;
+    }
+    allocator.give(memory);
+    memory = larger;
+    outcome.used = bytes;
+  }
+  outcome.largest_free = allocator.largest_free();
+  allocator.give(memory);
+  return outcome;
+}
+
+struct Case {
+  std::string requests, allocator;
+  bool expected;  ///< whether the last request should succeed
+  bool keeps;     ///< whether the allocator should keep memory from others
+  Outcome outcome = {};
+  double us = 0;
+  size_t kept = 0;  ///< bytes that the device has less than before, when all is freed and waited for
+};
+
+size_t free_bytes() {
+  size_t free = 0, all = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &all));
+  return free;
+}
+
+void play(Case& one, const Sizes& size, const Allocator& allocator, cudaStream_t stream) {
+  CUDA_CHECK(cudaDeviceSynchronize());
+  one.us = host_us([&] {
+    one.outcome = one.requests == "every second stays" ? every_second_stays(allocator, size)
+                                                       : each_is_larger(allocator, size);
+  });
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+void play_with_cache(Case& one, const Sizes& size, cudaStream_t stream, bool gives_back) {
+  const size_t before = free_bytes();
+  CachingAllocator cache(size.budget, size.segment, gives_back);
+  play(one, size,
+       {[&](size_t bytes) { return cache.allocate(bytes); }, [&](void* memory) { cache.free(memory); },
+        [&] { return std::optional(cache.largest_free()); }},
+       stream);
+  one.kept = before - std::min(before, free_bytes());
+}
+
+void play_with_pool(Case& one, const Sizes& size, cudaStream_t stream, uint64_t release_threshold) {
+  const size_t before = free_bytes();
+  const MemoryPool pool(release_threshold, size.budget);
+  const auto take = [&](size_t bytes) {
+    void* memory = nullptr;
+    const cudaError_t result = cudaMallocFromPoolAsync(&memory, bytes, pool.get(), stream);
+    if (result == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // Forget it: the next call succeeds.
+      return static_cast<void*>(nullptr);
+    }
+    CUDA_CHECK(result);
+    return memory;
+  };
+  play(one, size,
+       {take, [&](void* memory) { CUDA_CHECK(cudaFreeAsync(memory, stream)); },
+        [] { return std::optional<size_t>(); }},
+       stream);
+  one.kept = before - std::min(before, free_bytes());
+}
+
+/// cudaMalloc for every request, on a device that has the budget.
+void play_without_cache(Case& one, const Sizes& size, cudaStream_t stream) {
+  const size_t before = free_bytes();
+  std::map<void*, size_t> live;
+  size_t used = 0;
+  const auto take = [&](size_t bytes) {
+    void* memory = nullptr;
+    if (used + bytes > size.budget) return memory;
+    CUDA_CHECK(cudaMalloc(&memory, bytes));
+    live[memory] = bytes;
+    used += bytes;
+    return memory;
+  };
+  const auto give = [&](void* memory) {
+    CUDA_CHECK(cudaFree(memory));
+    used -= live.at(memory);
+    live.erase(memory);
+  };
+  play(one, size, {take, give, [] { return std::optional<size_t>(); }}, stream);
+  one.kept = before - std::min(before, free_bytes());
+}
+
+std::string mb(size_t bytes) { return ladder::fixed(static_cast<double>(bytes) / 1e6, 1); }
+
+void run(const Context& context) {
+  const Sizes size = sizes();
+  const ladder::Stream stream = ladder::make_stream();
+  // NVIDIA's words on the allocator (developer blog, 2021): where a pool is fragmented, the driver maps what
+  // is unused anew, side by side. The CPU device's pools do not.
+  const bool remaps = !ladder::on_cpu_device();
+  std::vector<Case> cases;
+  for (const char* requests : {"every second stays", "each is larger"}) {
+    const bool pieces = requests[1] == 'v';  // of one size
+    cases.push_back({requests, "a cache", false, true});
+    cases.push_back({requests, "a cache that gives back", !pieces, true});
+    cases.push_back({requests, "pool, threshold max", remaps, true});
+    cases.push_back({requests, "pool, threshold 0", remaps, false});
+    cases.push_back({requests, "cudaMalloc", true, false});
+  }
+  context.out << "a budget of " << mb(size.budget) << " MB\n";
+  ladder::Table table(context.out, {{"requests", 18, false},
+                                    {"allocator", 23, false},
+                                    {"asked MB", 8},
+                                    {"gets it", 7, false},
+                                    {"predicted", 9, false},
+                                    {"free MB", 7},
+                                    {"largest", 7},
+                                    {"kept", 6}});
+  table.header();
+  for (Case& one : cases) {
+    if (one.allocator == "cudaMalloc") play_without_cache(one, size, stream.get());
+    if (one.allocator.starts_with("a cache"))
+      play_with_cache(one, size, stream.get(), one.allocator != "a cache");
+    if (one.allocator.starts_with("pool"))
+      play_with_pool(one, size, stream.get(), one.allocator == "pool, threshold 0" ? 0 : UINT64_MAX);
+    const Outcome& outcome = one.outcome;
+    const auto yes = [](bool is) { return is ? "yes" : "no"; };
+    const ladder::Settings settings = {
+        {"requests", one.requests},
+        {"allocator", one.allocator},
+        {"asked_mb", mb(outcome.asked)},
+        {"gets_it", yes(outcome.succeeded)},
+        {"predicted", yes(one.expected)},
+        {"budget_mb", mb(size.budget)},
+        {"free_mb", mb(size.budget - outcome.used)},
+        {"largest_free_mb", outcome.largest_free ? mb(*outcome.largest_free) : "-"},
+        {"kept_from_others_mb", mb(one.kept)},
+        {"predicted_to_keep", yes(one.keeps)}};
+    table.row({one.requests, one.allocator, settings.at("asked_mb"), settings.at("gets_it"),
+               settings.at("predicted"), settings.at("free_mb"), settings.at("largest_free_mb"),
+               settings.at("kept_from_others_mb")});
+    add_result(context, "fragments", {"", settings, {}}, {}, {one.us, one.us, one.us});
+  }
+  context.out
+      << "free: what the budget has and nobody uses, when the last request is made; largest: the largest "
+         "free\npiece; kept: what other processes lack when all is freed and the host has waited\n";
+}
+
+}  // namespace
+
+const Experiment& fragments_experiment() {
+  static const Experiment experiment = {
+      "fragments", "When is an allocator out of memory beside free bytes, and what does it keep from others?",
+      run};
+  return experiment;
+}
+
+}  // namespace lesson07
