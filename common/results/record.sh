@@ -4,7 +4,7 @@
 #
 #   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER [NAME...]]]      (default: build docs/results, and all)
 #
-# NAME is climb, timelines, model or one of the experiments below.
+# NAME is climb, timelines, sanitizers, model or one of the experiments below.
 #
 # Needs a GPU and a build for it, with the target lab. Takes a few minutes. Afterwards: common/results/page_tables.py brings
 # the pages up to date.
@@ -91,6 +91,16 @@ timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
 if wanted timelines; then
   "$programs/07_streams" --batches 24 --rounds 1 --shape 2048x12288x12288 --trace "$results/traces/07_streams.json"
+fi
+
+# What compute-sanitizer's tools say of the tests; takes minutes.
+if wanted sanitizers; then
+  raw=$(mktemp -d)
+  "$programs/01_naive" --size 256 --rounds 1 --json "$raw/header.json" >/dev/null
+  ctest --test-dir "$programs/.." --build-config Sanitize --label-regex sanitize --parallel 6 \
+    --output-junit "$raw/junit.xml" --test-output-size-passed 100000 --test-output-size-failed 100000 || true
+  python3 "$repository/common/results/sanitizer_results.py" "$raw/junit.xml" "$raw/header.json" \
+    "$results/sanitizers/$name.json"
 fi
 
 # What the cost model predicts for all of these.
