@@ -86,6 +86,14 @@ timeline() {
   wanted timelines || return 0
   "$programs/$1" "${@:2}" --trace "$results/traces/$1.json" --trace-blocks 1
 }
+# The same of a program that is recorded more than once. timeline_as NAME PROGRAM OPTIONS...
+timeline_as() {
+  wanted timelines || return 0
+  "$programs/$2" "${@:3}" --trace "$results/traces/$1.json" --trace-blocks 1
+}
+for slots in 1 3; do
+  timeline_as 03_double_buffer-slots_$slots 03_double_buffer --size 4096 --slots $slots
+done
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
