@@ -249,7 +249,7 @@ def filled(page):
 
 
 def pages():
-    folders = ["", "[0-9][0-9]_*/", "common/", "docs/**/"]
+    folders = ["", "[0-9][0-9]_*/", "[0-9][0-9]_*/deeper/", "common/", "docs/**/"]
     return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
 
 

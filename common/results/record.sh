@@ -69,9 +69,11 @@ experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7
-for question in pinned streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle \
-  overhead fragments; do
+for question in pinned streams chunk alloc stalls scratch default_stream waits events graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
+done
+for question in sharing overhead fragments; do # the shape is no matter
+  experiment "$question" 07_streams --experiment "$question" --shape 2048x4096x4096
 done
 experiment default_streams 07_default_streams
 if [[ $(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l) -ge 2 ]]; then
