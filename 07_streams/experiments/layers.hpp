@@ -10,7 +10,7 @@ namespace lesson07 {
 
 /// A wait that a run leaves out: a mistake.
 enum class LeftOut {
-  nothing,
+  nothing,     ///< as it must be
   until_made,  ///< layer 2 does not wait until its H has been made
   until_used   ///< layer 1 does not wait until the H that it overwrites has been used
 };

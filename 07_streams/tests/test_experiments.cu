@@ -187,6 +187,9 @@ TEST_CASE("a caching allocator joins neighbours, but no two segments") {
   for (const int i : {3, 5, 7}) cache.free(pieces[i]);
   CHECK(cache.largest_free() == kSegment);
   CHECK(cache.allocate(kSegment + 512) == nullptr);  // in a segment, not over its end
+  cache.free(pieces[0]);
+  CHECK(cache.used() == 0);
+  CHECK(cache.largest_free() == kSegment);
 }
 
 TEST_CASE("a caching allocator gives back segments that are free as a whole, if it is told to") {

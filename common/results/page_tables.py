@@ -23,8 +23,8 @@ In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py
 profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
-sanitizer_table.py, `<!-- ablation: NN ... -->` for that of
-ablation_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
+sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
+phase_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
 made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -41,6 +41,7 @@ from file_table import file_table
 from lab_table import lab_table
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
+from phase_table import phase_table
 from profile_table import profile_table
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
@@ -202,6 +203,7 @@ FILLERS = {
     "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
+    "phases": lambda line, words: phase_table(words, RESULTS / "traces"),
     "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),
     "model": lambda line, words: model_table(line, words, RESULTS / "model"),
     "schedules": lambda line, words: schedule_table(line, words, RESULTS),
@@ -251,7 +253,7 @@ def filled(page):
 
 
 def pages():
-    folders = ["", "[0-9][0-9]_*/", "common/", "docs/**/"]
+    folders = ["", "[0-9][0-9]_*/", "[0-9][0-9]_*/deeper/", "common/", "docs/**/"]
     return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
 
 

@@ -69,9 +69,11 @@ experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7
-for question in pinned arrival streams chunk alloc stalls scratch default_stream waits events sharing graph layers recycle \
-  overhead fragments; do
+for question in pinned streams chunk alloc stalls scratch default_stream waits events graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
+done
+for question in arrival sharing overhead fragments; do # the shape does not matter
+  experiment "$question" 07_streams --experiment "$question" --shape 2048x4096x4096
 done
 experiment default_streams 07_default_streams
 if [[ $(nvidia-smi --query-gpu=name --format=csv,noheader | wc -l) -ge 2 ]]; then
@@ -86,6 +88,14 @@ timeline() {
   wanted timelines || return 0
   "$programs/$1" "${@:2}" --trace "$results/traces/$1.json" --trace-blocks 1
 }
+# The same of a program that is recorded more than once. timeline_as NAME PROGRAM OPTIONS...
+timeline_as() {
+  wanted timelines || return 0
+  "$programs/$2" "${@:3}" --trace "$results/traces/$1.json" --trace-blocks 1
+}
+for slots in 1 3; do
+  timeline_as 03_double_buffer-slots_$slots 03_double_buffer --size 4096 --slots $slots
+done
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096

@@ -316,6 +316,55 @@ CSV = """==PROF== Connected to process 1
 """
 
 
+class Phases(WithResults):
+    """Copies and products of a block: in turn, or at one time."""
+
+    def record_trace(self, name, settings, lanes):
+        (self.folder / "traces").mkdir(exist_ok=True)
+        events = []
+        for thread, (lane, spans) in enumerate(lanes.items()):
+            events.append({"name": "thread_name", "ph": "M", "pid": 0, "tid": thread, "args": {"name": lane}})
+            events += [{"name": what, "ph": "X", "pid": 0, "tid": thread, "ts": begin, "dur": end - begin}
+                       for what, begin, end in spans]
+        metadata = {"settings": settings, "device": "G", "date": "today", "commit": "abc", "shape": "8x8x8"}
+        (self.folder / "traces" / f"{name}.json").write_text(
+            json.dumps({"traceEvents": events, "metadata": metadata}), encoding="utf-8")
+
+    def cells(self, name):
+        text = self.filled(f"<!-- phases: {name} -->\n<!-- end -->")
+        (row,) = [line for line in text.splitlines() if line.startswith("| [")]
+        return [cell.strip() for cell in row.split("|")[2:-1]]
+
+    def test_one_slot_is_filled_or_read_whoever_does_it(self):
+        steps = range(0, 40, 4)
+        self.record_trace("04_x", "slot_k=64", {
+            "compute": [span for t in steps for span in (("wait loaded[0]", t + (t > 0) * .1, t + 2), ("compute", t + 2, t + 4))],
+            "loader": [("load", t, t + .1) for t in steps]})
+        roles, slots, predicted, copies, both, products, neither, together = self.cells("04_x")
+        self.assertEqual((roles, slots, predicted), ("yes", "1", "take turns"))
+        self.assertEqual((copies, both, products, neither), ("50", "0", "50", "0"))
+        self.assertLess(float(together), -.95)
+
+    def test_with_several_slots_copies_go_on_beside_products_and_are_never_taken_for_longer_than_they_were(self):
+        # A copy takes 3; it is asked for 4 before its product begins, and only the first is waited for.
+        self.record_trace("03_x", "slots=3", {
+            "warpgroup": [("load", 0, .1), ("load", .1, .2), ("wait copies", .5, 3)] +
+                         [span for t in range(4, 40, 4) for span in (
+                             ("load", t - 1, t - .9), ("load", t - .9, t - .8), ("compute", t - .8, t + 2.9),
+                             ("wait copies", t + 2.9, t + 3))]})
+        roles, slots, predicted, copies, both, products, neither, _ = self.cells("03_x")
+        self.assertEqual((roles, slots, predicted), ("no", "3", "at one time"))
+        self.assertGreater(int(both), 60)
+        self.assertLess(int(copies), 20)
+        self.assertEqual(sum(map(int, (copies, both, products, neither))), 100)
+
+    def test_what_is_missing_is_said_and_what_does_not_fit_is_refused(self):
+        self.assertIn("| 05_x: not recorded yet |", self.filled("<!-- phases: 05_x -->\n<!-- end -->"))
+        self.record_trace("05_x", "slots=2", {"loader": [("load", 0, 1)], "compute": [("compute", 1, 2)]})
+        with self.assertRaisesRegex(BadInput, "05_x.json: loader: has 1 loads"):
+            self.filled("<!-- phases: 05_x -->\n<!-- end -->")
+
+
 class Profiles(WithResults):
     def setUp(self):
         super().setUp()

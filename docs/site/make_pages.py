@@ -47,6 +47,9 @@ def label_of(page):
     lesson = re.match(r"(\d\d)_[^/]*/README\.md$", path)
     if lesson:
         return f"lesson_{lesson[1]}"
+    deeper = re.match(r"(\d\d)_[^/]*/deeper/(\w+)\.md$", path)
+    if deeper:
+        return f"deeper_{deeper[1]}_{deeper[2]}"
     room = re.match(r"((?:common|\d\d_[^/]*)/.*)/README\.md$", path)
     if room:
         return f"room_{re.sub(r'[^A-Za-z0-9]', '_', room[1])}"

@@ -1,0 +1,144 @@
+"""The table that says whether a block's copies and its products take turns or go on at one time.
+
+    <!-- phases: 03_double_buffer-slots_1 04_warp_specialized 05_ws_double_buffer -->
+    <!-- end -->
+
+The names are those of timelines of a GPU in docs/results/traces, without .json; what is not recorded yet is a row that
+says so. A copy is in flight from its `load` on. It has landed at the latest when compute's wait for it ends. Where compute
+did not wait, it landed before that, nobody knows when: then it counts as in flight for as long as the shortest copy that
+was waited for, so its time in flight is never made longer than it was.
+"""
+import json
+
+from climb_table import BadInput
+from page_requests import markdown
+
+BIN_US = 0.25
+WAITED_US = 0.5  # shorter waits may be none: the recording itself takes 0.2
+
+
+def spans_of_block(timeline):
+    """For each lane of block 0 its name and its spans (name, begin, end), in microseconds, in order of time."""
+    names = {event["tid"]: event["args"]["name"] for event in timeline["traceEvents"]
+             if event["name"] == "thread_name" and event["pid"] == 0}
+    lanes = {name: [] for name in names.values()}
+    for event in timeline["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == 0:
+            lanes[names[event["tid"]]].append((event["name"], event["ts"], event["ts"] + event["dur"]))
+    return {name: sorted(spans, key=lambda span: span[1]) for name, spans in lanes.items()}
+
+
+def is_wait_for_copies(name):
+    return name == "wait copies" or name.startswith("wait loaded")
+
+
+def copies_in_flight(lanes):
+    """Begin and end of every copy."""
+    loaders = [lane for lane, spans in lanes.items() if any(span[0] == "load" for span in spans)]
+    consumers = [lane for lane, spans in lanes.items() if any(is_wait_for_copies(span[0]) for span in spans)]
+    copies = []
+    for loader in loaders:
+        loads = [span for span in lanes[loader] if span[0] == "load"]
+        # Whoever copies for itself waits for itself; a loader's tile is there when the first of its consumers has seen it.
+        waiting = [loader] if loader in consumers else consumers
+        waits = [[span for span in lanes[lane] if is_wait_for_copies(span[0])] for lane in waiting]
+        steps = len(waits[0]) if waits else 0
+        if not steps or len(loads) % steps or any(len(one) != steps for one in waits):
+            raise BadInput(f"{loader}: has {len(loads)} loads, and waits for {', '.join(str(len(one)) for one in waits)}")
+        parts = len(loads) // steps  # of a step: a thread's copies of A, and those of B
+        loads = [("load", loads[i][1], loads[i + parts - 1][2]) for i in range(0, len(loads), parts)]
+        seen = [min(one[i][2] for one in waits) for i in range(len(loads))]
+        waited = [all(one[i][2] - one[i][1] > WAITED_US for one in waits) for i in range(len(loads))]
+        flights = [end - load[1] for load, end, really in zip(loads, seen, waited) if really]
+        shortest = min(flights, default=0)
+        for load, end, really in zip(loads, seen, waited):
+            copies.append((load[1], end if really else min(end, max(load[2], load[1] + shortest))))
+    return copies
+
+
+def products(lanes):
+    return [(begin, end) for spans in lanes.values() for name, begin, end in spans if name == "compute"]
+
+
+def covered(intervals, begin, width, bins):
+    """For each bin, how many intervals lie in it on average."""
+    series = [0.0] * bins
+    for first, last in intervals:
+        for i in range(max(0, int((first - begin) / width)), min(bins, int((last - begin) / width) + 1)):
+            low, high = begin + i * width, begin + (i + 1) * width
+            series[i] += max(0.0, min(last, high) - max(first, low)) / width
+    return series
+
+
+def union_length(intervals):
+    length, reached = 0.0, float("-inf")
+    for begin, end in sorted(intervals):
+        length += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return length
+
+
+def intersection(first, second):
+    """Of two unions of intervals."""
+    return union_length(first) + union_length(second) - union_length(first + second)
+
+
+def correlation(first, second):
+    """Pearson's; None where one of them never changes."""
+    count = len(first)
+    means = sum(first) / count, sum(second) / count
+    sums = [sum((a - means[0]) ** 2 for a in first), sum((b - means[1]) ** 2 for b in second),
+            sum((a - means[0]) * (b - means[1]) for a, b in zip(first, second))]
+    return sums[2] / (sums[0] * sums[1]) ** 0.5 if sums[0] > 0 and sums[1] > 0 else None
+
+
+def phases(timeline):
+    """Shares of the block's time in percent: copies alone, both, products alone, neither; and the correlation."""
+    lanes = spans_of_block(timeline)
+    copying, computing = copies_in_flight(lanes), products(lanes)
+    if not copying or not computing:
+        raise BadInput("the timeline has no copies or no products")
+    begin, end = min(copying)[0], max(last for _, last in computing)
+    whole = end - begin
+    both = intersection(copying, computing)
+    copies_alone, products_alone = union_length(copying) - both, union_length(computing) - both
+    bins = max(2, int(whole / BIN_US))
+    shares = [copies_alone, both, products_alone, whole - copies_alone - both - products_alone]
+    return [100 * share / whole for share in shares], correlation(covered(copying, begin, BIN_US, bins),
+                                                                  covered(computing, begin, BIN_US, bins))
+
+
+def row(name, timeline):
+    settings = dict(word.split("=") for word in timeline["metadata"]["settings"].split())
+    lanes = spans_of_block(timeline)
+    named = {span[0] for spans in lanes.values() for span in spans if span[0].startswith("wait loaded")}
+    slots = str(len(named)) if named else settings["slots"]
+    shares, together = phases(timeline)
+    roles = "yes" if "loader" in lanes else "no"
+    # What was predicted: with one slot it is either being filled or being read, whoever does it.
+    predicted = "take turns" if slots == "1" else "at one time"
+    return [f"[{name[:2]}](../docs/results/traces/{name}.json)", roles, slots, predicted] + [f"{share:.0f}" for share in shares] + [
+        "" if together is None else f"{together:+.2f}"]
+
+
+def phase_table(names, folder):
+    """The lines that stand for `<!-- phases: NAMES -->`; files are looked for in `folder`."""
+    if not names:
+        raise BadInput("phases: names of timelines are missing")
+    header = ["lesson", "roles", "slots", "predicted", "copies alone, %", "both, %", "products alone, %", "neither, %",
+              "correlation"]
+    rows, facts = [], []
+    for name in names:
+        path = folder / f"{name}.json"
+        if not path.exists():
+            rows.append([f"{name}: not recorded yet"] + [""] * (len(header) - 1))
+            continue
+        timeline = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            rows.append(row(name, timeline))
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from error
+        facts.append(timeline["metadata"])
+    origin = sorted({f"{fact['device']}, {fact['date']}, commit `{fact['commit']}`, {fact['shape']}" for fact in facts})
+    return markdown(header, rows) + ["", f"{'; '.join(origin) or 'Nothing is recorded yet'}. Of block 0, from its first copy "
+                                         f"to its last product; correlation over bins of {BIN_US} µs."]
