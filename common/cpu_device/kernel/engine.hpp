@@ -133,8 +133,8 @@ void mbarrier_wait(uint64_t* barrier, uint32_t parity, const char* what, Locatio
 void mbarrier_wait_cluster(uint64_t* barrier, uint32_t parity, const char* what, Location where);
 /// True if the phase with this parity has ended; lets others run if it has not.
 bool mbarrier_test(uint64_t* barrier, uint32_t parity, const char* what, Location where);
-/// `fence.mbarrier_init`: the async proxy may use what this thread has initialised. (fence.proxy.async does
-/// the same.)
+/// `fence.mbarrier_init`: the cluster may use what this thread has initialised. (fence.proxy.async does the
+/// same here.) A block that is alone needs none.
 void fence_mbarrier_init(Location where);
 
 // --- cp.async -------------------------------------------------------------------------------------------

@@ -51,7 +51,6 @@ enum class Mistake {
   storer_does_not_wait_for_its_read,
   storer_does_not_commit,
   storer_exits_early,
-  no_fence_after_initialisation,
   no_initialisation,
   misaligned_slot,
 };
@@ -118,7 +117,6 @@ class Roles {
     ptx::mbarrier_init(&smem_.stored, 1);
     ptx::mbarrier_name(&smem_.finished, "finished", -1);
     ptx::mbarrier_name(&smem_.stored, "stored", -1);
-    if (!makes(Mistake::no_fence_after_initialisation)) ptx::fence_mbarrier_init();
   }
 
   void load() {
@@ -322,10 +320,6 @@ TEST_CASE("stores that are never committed are named") {
 }
 TEST_CASE("a storer that exits without having waited is named") {
   check_named_always(with(Mistake::storer_exits_early), "exits with TMA stores that it never waited for");
-}
-TEST_CASE("a barrier that the async proxy may not see yet is named") {
-  check_named_always(with(Mistake::no_fence_after_initialisation),
-                     "no fence.mbarrier_init after the initialisation of full[0]");
 }
 TEST_CASE("a barrier that was never initialised is named") {
   check_named_always(with(Mistake::no_initialisation), "was never initialised");
