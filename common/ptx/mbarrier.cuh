@@ -30,8 +30,8 @@ __device__ __forceinline__ void mbarrier_name(Mbarrier* barrier, const char* nam
 }
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
-/// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads` orders
-/// both. That PTX says only since 9.3; the lessons' kernels, like many others, have the fence anyway.
+/// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads`
+/// orders both. That PTX says only since 9.3; the lessons' kernels, like many others, have the fence anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
