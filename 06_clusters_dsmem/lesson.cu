@@ -135,7 +135,9 @@ const ladder::Lesson& lesson() {
       .choice = [](const ladder::Shape& shape,
                    const Settings& settings) { return open_plans(shape, settings).front().plan.name(); },
       .explain = [](const ladder::Shape& shape,
-                    const Settings& settings) { return explanation(shape, open_plans(shape, settings)); }};
+                    const Settings& settings) { return explanation(shape, open_plans(shape, settings)); },
+      // For small problems the plan, which is an H200's, has no clusters.
+      .cpu_rows = {{{"cluster_m", "2"}}, {{"cluster_k", "2"}}, {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
   return lesson;
 }
 

@@ -48,6 +48,12 @@ if(LADDER_CPU_DEVICE)
   # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
   # `#pragma unroll`.
   target_compile_options(ladder_build_settings INTERFACE -fno-strict-aliasing -Wno-unknown-pragmas)
+  # The CPU device asks by which calls the lanes of a warp came to an instruction. So frames are linked, and g++ makes one
+  # call of two neither at the end of branches nor of functions.
+  target_compile_options(
+    ladder_build_settings INTERFACE -fno-omit-frame-pointer
+                                    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-crossjumping>
+                                    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-tail-merge>)
 else()
   ladder_find_cuda_compiler(nvcc release)
   ladder_cuda_architectures(architectures)

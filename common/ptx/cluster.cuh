@@ -14,7 +14,7 @@
 
 namespace ptx {
 
-/// `%cluster_ctarank`: which block of its cluster this is.
+/// `mov.u32 %cluster_ctarank`: which block of its cluster this is.
 __device__ __forceinline__ uint32_t cluster_block_rank() {
   uint32_t rank = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -41,7 +41,7 @@ __device__ __forceinline__ uint32_t cluster_address(const void* pointer, uint32_
   return address;
 }
 
-/// `mapa` to a generic pointer, for ordinary loads and stores: the place of `pointer` in block `rank`.
+/// `mapa.u64`, to a generic pointer, for ordinary loads and stores: the place of `pointer` in block `rank`.
 template <class T>
 __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
   uint64_t address = 0;

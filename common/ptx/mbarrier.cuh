@@ -16,8 +16,8 @@ namespace ptx {
 /// One mbarrier object: 8 bytes of shared memory.
 using Mbarrier = uint64_t;
 
-/// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then a
-/// fence_mbarrier_init, then a barrier of all that will use it.
+/// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then, where
+/// other blocks of a cluster will use it, a fence_mbarrier_init; then a barrier of all that will use it.
 __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                : "memory");
@@ -29,8 +29,9 @@ __device__ __forceinline__ void mbarrier_name(Mbarrier* barrier, const char* nam
   name_waits_at(barrier, name, index);
 }
 
-/// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the async proxy and to the
-/// cluster.
+/// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
+/// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads`
+/// orders both. That PTX says only since 9.3; the lessons' kernels, like many others, have the fence anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

@@ -19,9 +19,9 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map) {
 #endif
 }
 
-/// `cp.async.bulk.tensor.2d` from global memory to `shared::cluster`, `mbarrier::complete_tx::bytes`: copies
-/// the box whose first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in
-/// the async proxy.
+/// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: copies the box whose
+/// first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in the async
+/// proxy.
 __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int column, int row,
                                          Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -33,8 +33,9 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
 #endif
 }
 
-/// `...tile.mbarrier::complete_tx::bytes.multicast::cluster`: the same copy, to the same place in every block
-/// of the cluster whose bit is set in `blocks`; each block counts the bytes at its own `full`.
+/// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`: the
+/// same copy, to the same place in every block of the cluster whose bit is set in `blocks`; each block counts
+/// the bytes at its own `full`.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, int column, int row,
                                                    Mbarrier* full, uint16_t blocks) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)  // elsewhere it is slow, and ptxas says so
@@ -46,7 +47,7 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
 #endif
 }
 
-/// `cp.async.bulk.tensor.2d` from `shared::cta` to global memory, `bulk_group`: copies a box; what lies
+/// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`: copies a box to global memory; what lies
 /// outside the tensor is left out. What threads wrote there needs a fence_proxy_async before.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* from, int column, int row) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

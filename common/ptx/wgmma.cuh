@@ -61,7 +61,7 @@ __device__ __forceinline__ uint64_t matrix_descriptor(const void* start, uint32_
 #define LADDER_ACC16(d, i) \
   LADDER_ACC4(d, i), LADDER_ACC4(d, i + 4), LADDER_ACC4(d, i + 8), LADDER_ACC4(d, i + 12)
 
-/// m64n64k16: d [64, 64] (+)= a [64, 16] · b [16, 64].
+/// `wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16`: d [64, 64] (+)= a [64, 16] · b [16, 64].
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b,
                                                 bool accumulate = true) {
@@ -75,7 +75,7 @@ __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBRowMajor ? 1 : 0));
 }
 
-/// m64n128k16: d [64, 128] (+)= a [64, 16] · b [16, 128].
+/// `wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16`: d [64, 128] (+)= a [64, 16] · b [16, 128].
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b,
                                                  bool accumulate = true) {
@@ -91,7 +91,7 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uin
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBRowMajor ? 1 : 0));
 }
 
-/// m64n256k16: d [64, 256] (+)= a [64, 16] · b [16, 256].
+/// `wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16`: d [64, 256] (+)= a [64, 16] · b [16, 256].
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b,
                                                  bool accumulate = true) {

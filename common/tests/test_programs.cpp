@@ -495,3 +495,25 @@ TEST_CASE("What a program throws decides its exit code") {
   CHECK(exit_code([]() -> int { throw std::bad_alloc(); }) == ladder::kExitBadInput);
   CHECK(exit_code([]() -> int { throw std::runtime_error("the device failed"); }) == ladder::kExitFailure);
 }
+
+TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is given") {
+  skip_unless_cpu_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.cpu_rows = {{{"slots", "2"}}, {{"slots", "3"}}};
+  const auto allowed = lesson.check;
+  lesson.check = [&](const ladder::Gemm& gemm, const ladder::Settings& settings) {
+    allowed(gemm, settings);
+    if (gemm.m < 8 && settings.at("slots") == "3") throw std::invalid_argument("too few rows");
+  };
+  const auto rows_with = [&](const std::vector<std::string>& arguments) {
+    const Result result =
+        run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); }, arguments);
+    CHECK(result.exit_code == 0);
+    return lines_with(result.out, "  yes");
+  };
+  CHECK(rows_with({"--size", "8"}) == 3);
+  CHECK(rows_with({"--size", "8,16"}) == 6);
+  CHECK(rows_with({"--shape", "4x8x8"}) == 2);  // which the last row does not allow
+  CHECK(rows_with({"--size", "8", "--slots", "1"}) == 1);
+  CHECK(rows_with({"--size", "8", "--core", "fma"}) == 1);
+}

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Tests of machine_code.py: `python3 common/cmake/tests/test_machine_code.py`."""
+import contextlib
+import io
+import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from machine_code import kernels_of  # noqa: E402
+from machine_code import kernels_of, main  # noqa: E402
 
 KERNEL = "_ZN8lesson054gemmINS_5ShapeILi2ELi4EEEN6ladder8IdentityEEEvNS_10TensorMapsENS3_8TileWalkEiT0_"
 ONE_WARPGROUP = KERNEL.replace("ShapeILi2E", "ShapeILi1E")
@@ -59,6 +63,16 @@ class MachineCode(unittest.TestCase):
         code = program(function(KERNEL, "EXIT"), architecture="sm_80") + \
             program(function(KERNEL, DEALLOCATE, ALLOCATE, PRODUCT))
         self.assertEqual([list(kernel.complaints()) for kernel in kernels_of(code)], [[]])
+
+    def test_a_program_without_such_a_kernel_fails(self):
+        as_it_should_be = function(KERNEL, DEALLOCATE, ALLOCATE, PRODUCT)
+        for sass, code in ((program(as_it_should_be), 0), (program(function(ONE_WARPGROUP, PRODUCT)), 1),
+                           (program(as_it_should_be, architecture="sm_80"), 1), ("", 1)):
+            with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+                file = pathlib.Path(folder) / "program.sass"
+                file.write_text(sass, encoding="utf-8")
+                self.assertEqual(main(["--sass", str(file)]), code)
+            self.assertIn("was it renamed" if code else "as it should be", said.getvalue())
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ struct Mbarrier {
   int name_index = -1;
   Location initialised_at;
   const Thread* initialised_by = nullptr;
-  bool fenced = false;  ///< after its initialisation: the async proxy may use it
+  bool fenced = false;  ///< after its initialisation: the cluster may use it
   std::vector<Thread*> waiting;
   uint32_t waiting_warps = 0;  ///< a bit for each that waits, or has waited, in this phase
 

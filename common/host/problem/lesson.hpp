@@ -81,6 +81,9 @@ struct Lesson {
   /// What the lesson decides for a shape where a knob leaves it the choice, in a few words; and why, in a
   /// table of at most 100 columns.
   std::function<std::string(const Shape&, const Settings&)> choice = {}, explain = {};
+  /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
+  /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
+  std::vector<Settings> cpu_rows = {};
 
   const std::string& program_name() const { return program.empty() ? name : program; }
 

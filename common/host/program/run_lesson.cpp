@@ -126,6 +126,23 @@ void check_trace(const TraceRequest& request, const CommonOptions& options, size
     throw std::invalid_argument(argument + ": is of one launch; give one value for each option");
 }
 
+/// Adds the rows of Lesson::cpu_rows that all shapes allow, where no knob was given.
+void add_cpu_rows(const Lesson& lesson, const std::vector<Shape>& shapes,
+                  std::vector<Settings>& combinations) {
+  if (!on_cpu_device() || combinations != std::vector<Settings>(1)) return;
+  for (const Settings& settings : lesson.cpu_rows) {
+    const bool runs = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
+      try {
+        check_lesson(lesson, settings, shape);
+        return true;
+      } catch (const std::invalid_argument&) {
+        return false;
+      }
+    });
+    if (runs) combinations.push_back(settings);
+  }
+}
+
 int run(const Lesson& lesson, int argc, char** argv) {
   CLI::App app(lesson.idea, lesson.program_name());
   CommonOptions options;
@@ -150,7 +167,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
     return kExitOk;
   }
   options.check();
-  const std::vector<Settings> combinations = knobs.combinations(lesson);
+  std::vector<Settings> combinations = knobs.combinations(lesson);
   if (!trace_blocks.empty()) {
     trace.blocks = parse_number("--trace-blocks", trace_blocks, 1, 1000);
     if (trace.path.empty()) throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
@@ -174,6 +191,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
   const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
   for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
+  if (!explain && trace.path.empty()) add_cpu_rows(lesson, options.shapes, combinations);
   if (explain) {
     for (const Shape& shape : options.shapes)
       for (const Settings& settings : combinations) {

@@ -147,6 +147,7 @@ class Roles {
       multiply(d, slot, k_step == 0);
       if (makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
       ptx::wgmma_wait_group<0>();
+      ptx::keep_in_registers(d);
       if (!makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
       if (k_step == k_steps_ - 1) store(d, step / k_steps_);
     }
@@ -247,24 +248,36 @@ TEST_CASE("a slot that is released to its own block only is a deadlock that name
   check_named_always(with(Mistake::compute_releases_its_own_block_only), "; no arrival from block (1,0,0)");
 }
 TEST_CASE("blocks that do not meet after the initialisation of their barriers are found") {
-  check_race(with(Mistake::no_sync_after_initialisation), "test_cluster_ring.cu:");
+  check_race(with(Mistake::no_sync_after_initialisation),
+             {"a cluster_sync must come between its initialisation and its use by other blocks",
+              "a write and a read that no barrier or wait orders\n  first mbarrier.init"});
 }
 TEST_CASE("a block that leaves before its neighbour's last release is found") {
-  check_race(with(Mistake::no_sync_at_the_end), "of the cluster");
+  check_race(with(Mistake::no_sync_at_the_end),
+             {"was in flight to it: a cluster_sync is missing at the end",
+              "still reaches into its shared memory; a cluster_sync is missing at the end",
+              "may still be reached from another block: no cluster_sync or wait orders the two"});
 }
 TEST_CASE("a block that expects its own half only is found") {
-  check_race(with(Mistake::loader_expects_its_own_half_only), "full[");
+  check_named_always(
+      with(Mistake::loader_expects_its_own_half_only),
+      {"TMA multicast: the phase in which it was issued has ended before its bytes came: too few "
+       "bytes were expected at full[0]",
+       "bytes more than expected; arrived: block"});
+  check_race(with(Mistake::loader_expects_its_own_half_only), "TMA multicast (a write) issued by");
 }
 TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
   check_named_always(with(Mistake::loader_sends_to_itself_only), "4096 bytes missing");
   check_named_always(with(Mistake::loader_sends_to_the_other_only), "4096 bytes missing");
 }
 TEST_CASE("a loader that does not wait overwrites what its neighbour still reads") {
-  check_race(with(Mistake::loader_does_not_wait), "full[0]");
+  check_race(with(Mistake::loader_does_not_wait), "more arrivals than expected at full[0] of block");
 }
 TEST_CASE("a block that does not wait reads what has not landed, of its own half or of the other") {
-  check_race(with(Mistake::compute_does_not_wait), "test_cluster_ring.cu:");
+  check_race(with(Mistake::compute_does_not_wait),
+             {"more arrivals than expected at full[0] of block", "wgmma (a read) issued by the warpgroup"});
 }
 TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {
-  check_race(with(Mistake::compute_releases_before_wgmma_has_read), "race in shared memory");
+  check_race(with(Mistake::compute_releases_before_wgmma_has_read), "TMA load (a write) issued by");
+  check_race(with(Mistake::compute_releases_before_wgmma_has_read), "wgmma (a read) issued by the warpgroup");
 }
