@@ -46,6 +46,7 @@ struct Thread {
   uint64_t read_store_groups_known = 0;  ///< groups before this number were waited for, at least to be read
 
   uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
+  RegistersAtFence registers_at_fence;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation
   uint64_t wgmma_waited_for = 0;

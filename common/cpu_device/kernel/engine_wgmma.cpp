@@ -207,8 +207,55 @@ size_t bytes_of(const Accumulator& accumulator) {
   return sizeof(float) * static_cast<size_t>(accumulator.count);
 }
 
-/// The tensor cores take the registers over.
-void take(Thread& thread, Accumulator& accumulator, Location where) {
+uint32_t bits_at(const void* registers, int i) {
+  uint32_t bits;
+  std::memcpy(&bits, static_cast<const std::byte*>(registers) + sizeof bits * static_cast<size_t>(i),
+              sizeof bits);
+  return bits;
+}
+
+/// No arithmetic makes this NaN of numbers: local variables hold it until they are written.
+constexpr uint32_t kNeverWritten = ~uint32_t{0};
+constexpr uint32_t kInFlight = ~uint32_t{0};  ///< what registers hold while the tensor cores own them
+
+/// Names registers that a product is added to and that nobody has written.
+void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
+  const auto is_written = [&](int i) { return bits_at(accumulator.registers, i) != kNeverWritten; };
+  int first = 0, count = 0;
+  for (int i = accumulator.count; i-- > 0;) {
+    if (!is_written(i)) first = i, ++count;
+  }
+  if (!count) return;
+  const std::string others = count > 1 ? print(" and %d more", count - 1) : "";
+  thread.cluster.fail(
+      thread,
+      print("wgmma: the product is added to accumulators that were never written (register %d%s): "
+            "clear them before the wgmma.fence, or let the first product overwrite them",
+            first, others.c_str()),
+      where);
+}
+
+/// Names a register that was written between the last fence and the product that is added to it.
+void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator, Location where) {
+  const std::byte* const held = thread.registers_at_fence.find(accumulator.registers, bytes_of(accumulator));
+  if (!held || std::memcmp(held, accumulator.registers, bytes_of(accumulator)) == 0) return;
+  int i = 0;
+  while (bits_at(held, i) == bits_at(accumulator.registers, i)) ++i;
+  float then;
+  std::memcpy(&then, held + sizeof then * static_cast<size_t>(i), sizeof then);
+  const std::string before = bits_at(held, i) == kNeverWritten ? "had never been written"
+                                                               : print("held %g", static_cast<double>(then));
+  thread.cluster.fail(thread,
+                      print("wgmma: accumulator register %d was written after the wgmma.fence at %s: there "
+                            "it %s, now it holds %g. "
+                            "Only what is written before the fence is sure to reach the product",
+                            i, to_string(thread.registers_at_fence.where()).c_str(), before.c_str(),
+                            static_cast<double>(accumulator.registers[i])),
+                      where);
+}
+
+/// The tensor cores take the registers over. @param accumulate the first product is added to them
+void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location where) {
   const bool fenced = accumulator.ever_delivered ? thread.wgmma_fences != accumulator.fences_at_delivery
                                                  : thread.wgmma_fences > 0;
   const bool untouched = accumulator.ever_delivered &&
@@ -217,6 +264,8 @@ void take(Thread& thread, Accumulator& accumulator, Location where) {
     thread.cluster.fail(
         thread, "wgmma: the accumulator registers were written, or first used, without a wgmma.fence", where);
   }
+  if (accumulate && !accumulator.ever_delivered) check_written(thread, accumulator, where);
+  if (accumulate && fenced) check_untouched_since_fence(thread, accumulator, where);
   std::memcpy(accumulator.value, accumulator.registers, bytes_of(accumulator));
   std::memset(accumulator.registers, 0xff, bytes_of(accumulator));
 }
@@ -224,9 +273,7 @@ void take(Thread& thread, Accumulator& accumulator, Location where) {
 /// The thread has waited for the last operation on these registers.
 void deliver(Thread& thread, Accumulator& accumulator, Location where) {
   for (int i = 0; i < accumulator.count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, &accumulator.registers[i], sizeof bits);
-    if (bits != ~uint32_t{0}) {
+    if (bits_at(accumulator.registers, i) != kInFlight) {
       thread.cluster.fail(
           thread, print("accumulator register %d was written while a wgmma on it was in flight", i), where);
     }
@@ -238,9 +285,40 @@ void deliver(Thread& thread, Accumulator& accumulator, Location where) {
 
 }  // namespace
 
+// --- what a fence covers ------------------------------------------------------------------------------
+
+/// Copies what lies above this frame: the frames of the kernel. Not by memcpy, which AddressSanitizer would
+/// stop at the guards between variables.
+#ifdef CPU_DEVICE_ASAN
+__attribute__((no_sanitize("address")))
+#endif
+[[gnu::noinline]] void
+RegistersAtFence::remember(const std::byte* end, Location where) {
+  where_ = where;
+  begin_ = static_cast<const std::byte*>(__builtin_frame_address(0));
+  const auto words = static_cast<size_t>(end - begin_) / sizeof(uint64_t);
+  held_.resize(words * sizeof(uint64_t));
+  const auto* from = reinterpret_cast<const uint64_t*>(begin_);
+  auto* to = reinterpret_cast<uint64_t*>(held_.data());
+  for (size_t i = 0; i < words; ++i) {
+    to[i] = from[i];
+    asm volatile("" ::: "memory");  // or the compiler would make a memcpy of the loop
+  }
+}
+
+const std::byte* RegistersAtFence::find(const void* variable, size_t bytes) const {
+  const auto* const first = static_cast<const std::byte*>(variable);
+  if (held_.empty() || first < begin_ || first + bytes > begin_ + held_.size()) return nullptr;
+  return held_.data() + (first - begin_);
+}
+
 // --- the instructions ---------------------------------------------------------------------------------
 
-void wgmma_fence(Location where) { ++this_thread(where).wgmma_fences; }
+void wgmma_fence(Location where) {
+  Thread& thread = this_thread(where);
+  ++thread.wgmma_fences;
+  thread.registers_at_fence.remember(thread.observed.stack_end, where);
+}
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
   Thread& thread = this_thread(where);
@@ -251,7 +329,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
     cluster.fail(thread, "wgmma: the warpgroup of this thread has fewer than 128 threads", where);
   }
   Accumulator& accumulator = accumulator_at(thread, d, columns / 2);
-  if (!accumulator.in_flight) take(thread, accumulator, where);
+  if (!accumulator.in_flight) take(thread, accumulator, accumulate, where);
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
 

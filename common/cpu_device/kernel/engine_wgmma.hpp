@@ -1,6 +1,7 @@
 /// @file
 /// The products of a warpgroup in flight, and the registers that they own.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -21,6 +22,22 @@ struct Accumulator {
   bool ever_delivered = false;
   uint64_t fences_at_delivery = 0;
   float value[128];
+};
+
+/// What the variables of a thread held when it executed its last wgmma.fence: its stack, from the kernel's
+/// frames up. Which of them are accumulators is known only when a wgmma takes them.
+class RegistersAtFence {
+ public:
+  /// @param end of the thread's stack
+  void remember(const std::byte* end, Location where);
+  /// The bytes of a variable; null if it is not on the stack, or did not exist yet.
+  const std::byte* find(const void* variable, size_t bytes) const;
+  Location where() const { return where_; }
+
+ private:
+  const std::byte* begin_ = nullptr;
+  std::vector<std::byte> held_;
+  Location where_;
 };
 
 /// One wgmma.mma_async of a warpgroup.
