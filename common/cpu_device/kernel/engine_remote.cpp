@@ -80,6 +80,7 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   arrival->order = order;
   arrival->barrier = &find_mbarrier(thread, target, barrier, what, where);
   forget_mapping(thread, target);
+  note_arrival_in_flight(thread, *arrival->barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) {
     races->release_operations(thread.number, arrival->operations);

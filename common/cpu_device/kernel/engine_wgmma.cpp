@@ -335,6 +335,8 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
 
   Warpgroup& warpgroup = warpgroup_of(thread);
   const uint64_t number = thread.wgmma_issued++;
+  thread.has_waited_since_wgmma = false;
+  thread.arrival_in_flight = {};
   const uint64_t position = number - warpgroup.executed;
   if (position == warpgroup.operations.size()) {
     WgmmaOperation& first = warpgroup.operations.emplace_back();
@@ -410,6 +412,8 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   execute_until(cluster, *thread.block, warpgroup, group.end);
   cluster.leave_if_failed();
   thread.synchronised = true;
+  thread.has_waited_since_wgmma = true;
+  thread.arrival_in_flight = {};
   if (RaceChecker* races = cluster.races()) {
     if (group.race_operation.started()) races->acquire(thread.number, group.race_operation);
   }
@@ -419,6 +423,11 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     thread.wgmma_not_waited_for.pop_front();
     if (--accumulator.in_flight == 0) deliver(thread, accumulator, where);
   }
+}
+
+void note_arrival_in_flight(Thread& thread, const Mbarrier& barrier, Location where) {
+  if (!thread.wgmma_not_waited_for.empty() && !thread.has_waited_since_wgmma)
+    thread.arrival_in_flight = {&barrier, where};
 }
 
 }  // namespace cpu_device

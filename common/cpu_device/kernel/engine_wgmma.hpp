@@ -13,6 +13,9 @@
 
 namespace cpu_device {
 
+struct Mbarrier;
+struct Thread;
+
 /// The accumulator registers of one thread, known by their address. While operations on them are in flight
 /// the array holds NaN and `value` the truth.
 struct Accumulator {
@@ -72,5 +75,8 @@ struct Warpgroup {
   AsyncOperation last_race_operation;
   double last_done_at = 0;
 };
+
+/// The thread arrives at a barrier: reports say so if products are in flight that it has not waited for.
+void note_arrival_in_flight(Thread&, const Mbarrier&, Location where);
 
 }  // namespace cpu_device

@@ -12,6 +12,7 @@
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/mbarrier.cuh"
 #include "common/ptx/wgmma.cuh"
 
 using namespace cpu_device;
@@ -423,4 +424,30 @@ TEST_CASE("a warp that never commits is what the others wait for") {
   CHECK_THAT(text, ContainsSubstring("warp 0 waits at test_wgmma.cu:"));
   CHECK_THAT(text, ContainsSubstring("wgmma.wait_group: not all four warps have committed the group"));
   CHECK_THAT(text, ContainsSubstring("warp 1 waits at test_wgmma.cu:"));
+}
+
+TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is told of in the deadlock") {
+  struct Storage {
+    char tile[8192];
+    uint64_t free;
+  };
+  for (const bool arrives_early : {true, false}) {
+    const std::string text = failure({.block = 128, .shared_bytes = sizeof(Storage)}, {}, [=] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.free, 1);
+      if (threadIdx.x == 0) ptx::mbarrier_name(&shared.free, "free", 0);
+      __syncthreads();
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(shared.tile, 16, 1024);
+      if (threadIdx.x / 32 == 3) __syncthreads();
+      ptx::wgmma_fence();
+      ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+      ptx::wgmma_commit_group();
+      if (threadIdx.x == 0 && arrives_early) ptx::mbarrier_arrive(&shared.free);
+      ptx::wgmma_wait_group<0>();
+    });
+    CHECK_THAT(text, ContainsSubstring("not all four warps have committed the group; missing: warp 3"));
+    CHECK((text.find("warp 0 lane 0 arrived at free[0] (test_wgmma.cu:") != std::string::npos) ==
+          arrives_early);
+  }
 }
