@@ -5,15 +5,18 @@
 #include <vector>
 
 #include "common/host/problem/gemm.hpp"
+#include "common/host/verify/pattern.hpp"
 #include "common/host/verify/reference.hpp"
 
 namespace ladder {
 
 /// Right or wrong, and why.
 struct Verdict {
-  std::string complaint;  ///< empty if C is right; else one line
-  bool sampled = false;   ///< only some rows were compared, and the others scanned for NaN and infinity
-  double rel_error = 0;   ///< relative Frobenius norm of the error; 0 where the comparison was exact
+  std::string
+      complaint;  ///< empty if C is right; else a line, and one that says what the wrong ones have in common
+  bool sampled = false;  ///< only some rows were compared, and the others scanned for NaN and infinity
+  double rel_error = 0;  ///< relative Frobenius norm of the error; 0 where the comparison was exact
+  std::vector<WrongElement> examples = {};
 
   bool passed() const { return complaint.empty(); }
 };
