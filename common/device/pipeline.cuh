@@ -20,10 +20,11 @@ struct Pipeline {
   /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
   /// @param consumers arrivals that empty it. @param first_index of the slots, in reports
   __device__ __forceinline__ void init(const char* full_name, const char* empty_name, int producers,
-                                       int consumers, int first_index = 0) {
+                                       int consumers, int first_index = 0,
+                                       ptx::CallSite caller = ptx::CallSite::current()) {
     for (int slot = 0; slot < kSlots; ++slot) {
-      ptx::mbarrier_init(&full[slot], producers);
-      ptx::mbarrier_init(&empty[slot], consumers);
+      ptx::mbarrier_init(&full[slot], producers, caller);
+      ptx::mbarrier_init(&empty[slot], consumers, caller);
       ptx::mbarrier_name(&full[slot], full_name, first_index + slot);
       ptx::mbarrier_name(&empty[slot], empty_name, first_index + slot);
       trace::name_barrier(&full[slot], full_name, first_index + slot);

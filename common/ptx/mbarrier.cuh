@@ -16,9 +16,14 @@ namespace ptx {
 /// One mbarrier object: 8 bytes of shared memory.
 using Mbarrier = uint64_t;
 
+/// The line of a call, which reports of the CPU device name. Nothing on a GPU.
+struct CallSite {
+  __device__ static constexpr CallSite current() { return {}; }
+};
+
 /// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then, where
 /// other blocks of a cluster will use it, a fence_mbarrier_init; then a barrier of all that will use it.
-__device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals) {
+__device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals, CallSite = {}) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                : "memory");
 }

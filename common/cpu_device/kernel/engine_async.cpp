@@ -28,14 +28,17 @@ void Cluster::submit(std::unique_ptr<PendingOperation> operation) {
 /// Which of the operations in flight lands when nothing else can happen.
 size_t Cluster::next_to_land() {
   if (options_.schedule.landing == Landing::random) return random_.below(pending_.size());
-  const auto first = std::find_if(pending_.begin(), pending_.end(),
-                                  [](const auto& operation) { return !operation->lands_last(); });
+  const bool has_arrivals = std::any_of(pending_.begin(), pending_.end(),
+                                        [](const auto& operation) { return operation->is_arrival(); });
+  const auto first = std::find_if(pending_.begin(), pending_.end(), [&](const auto& operation) {
+    return !operation->lands_last() && !(has_arrivals && operation->lands_after_arrivals());
+  });
   return first == pending_.end() ? 0 : static_cast<size_t>(first - pending_.begin());
 }
 
 void Cluster::land_before_cluster_sync() {
   for (size_t i = 0; i < pending_.size();) {
-    pending_[i]->lands_before_cluster_sync() && !pending_[i]->issuer->done ? land(i) : void(++i);
+    pending_[i]->is_arrival() && !pending_[i]->issuer->done ? land(i) : void(++i);
   }
 }
 

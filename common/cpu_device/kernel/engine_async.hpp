@@ -29,8 +29,11 @@ struct PendingOperation {
   virtual const char* what() const { return "copy"; }
   /// What a block must do before it leaves that another one sends it to.
   virtual std::string missing() const { return "a cluster_sync is missing at the end"; }
-  /// Does a cluster.sync of the issuer wait for it?
-  virtual bool lands_before_cluster_sync() const { return false; }
+  /// Is it an arrival at the barrier of another block? A cluster.sync of the issuer waits for it.
+  virtual bool is_arrival() const { return false; }
+  /// Where landing is late, does it let arrivals go first, those too that were issued later? Who takes such
+  /// an arrival for a sign that it has landed is wrong.
+  virtual bool lands_after_arrivals() const { return false; }
   /// Where landing is late, does it let all others go first? Who stores from a tile must wait for that store,
   /// and a load may not help.
   virtual bool lands_last() const { return false; }

@@ -24,6 +24,7 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   if (barrier.pending || barrier.missing_bytes) return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
+  barrier.earlier_arrivals.swap(barrier.last_arrivals);
   barrier.last_arrivals.swap(barrier.arrivals);
   barrier.arrivals.clear();
   barrier.completed = barrier.released;
@@ -48,9 +49,13 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
 }
 
 /// The thread has seen that a phase ended.
-void observe(Thread& thread, const Mbarrier& barrier, const char* what) {
+void observe(Thread& thread, Mbarrier& barrier, const char* what) {
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
+  thread.last_seen = {&barrier, barrier.phase};
+  ++thread.mbarrier_waits;
+  if (barrier.phases_seen.empty()) barrier.phases_seen.resize(thread.block->ids.threads);
+  barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
   if (VirtualClock* clock = cluster.clock()) {
     clock->wait_until(thread.number, barrier.completed_at, barrier.name ? name_of(barrier) : what);
@@ -143,7 +148,10 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   if (barrier.pending < count) {
-    cluster.fail(thread, std::string(what) + ": more arrivals than expected at " + describe(barrier), where);
+    cluster.fail(thread,
+                 std::string(what) + ": more arrivals than expected at " + describe(barrier) +
+                     explain_arrival_too_many(thread, barrier),
+                 where);
   }
   if (expect_bytes > kMostBytes) {
     cluster.fail(thread,
@@ -153,7 +161,8 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   const uint64_t phase = barrier.phase;
   barrier.pending -= count;
   barrier.missing_bytes += expect_bytes;
-  barrier.arrivals.push_back({what, &thread, where});
+  barrier.arrivals.push_back({what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
+  note_arrival_in_flight(thread, barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
   if (VirtualClock* clock = cluster.clock()) {
@@ -186,16 +195,17 @@ void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& 
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, group.lands_at);
   --barrier.pending;
-  barrier.arrivals.push_back({"cp.async done", group.issuer, group.where});
+  barrier.arrivals.push_back({"cp.async done", group.issuer, group.where, /*of_operation=*/true});
   complete_if_all_arrived(cluster, barrier);
 }
 
 void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   Mbarrier& barrier = *arrival.barrier;
   if (!barrier.pending) {
-    cluster.record_failure(
-        arrival.issuer, std::string(arrival.what()) + ": more arrivals than expected at " + describe(barrier),
-        arrival.where);
+    cluster.record_failure(arrival.issuer,
+                           std::string(arrival.what()) + ": more arrivals than expected at " +
+                               describe(barrier) + explain_open_phase(barrier),
+                           arrival.where);
     return;
   }
   if (RaceChecker* races = cluster.races()) {
@@ -206,7 +216,7 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
   --barrier.pending;
-  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where});
+  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true});
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -226,7 +236,7 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   if (RaceChecker* races = cluster.races()) races->complete(copy.race_operation, barrier.released);
   barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
   barrier.missing_bytes -= copy.bytes();
-  barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where});
+  barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where, /*of_operation=*/true});
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -264,7 +274,7 @@ Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Lo
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +
-                       "GPU this wait may never end; " + describe(barrier),
+                       "GPU this wait may never end; " + describe(barrier) + explain_two_phases(barrier),
                    where);
     }
   }

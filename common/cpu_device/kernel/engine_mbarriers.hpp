@@ -34,8 +34,12 @@ struct Mbarrier {
     const char* what;
     const Thread* thread;
     Location where;
+    bool of_operation = false;  ///< bytes of a copy, or an arrival in flight
+    uint64_t waits_before = 0;  ///< phases that the thread had seen end, at any barrier
   };
-  std::vector<Arrival> arrivals, last_arrivals;  ///< of this phase and of the one before
+  std::vector<Arrival> arrivals, last_arrivals, earlier_arrivals;  ///< of this phase and of the two before
+  /// For each thread of the block that has waited here: the phases whose end it has seen, or passed by.
+  std::vector<uint64_t> phases_seen;
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
   SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope

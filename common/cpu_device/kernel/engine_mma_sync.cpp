@@ -1,5 +1,8 @@
 /// @file
 /// The tensor-core instructions of a warp: ldmatrix, stmatrix and mma.sync.
+#include <algorithm>
+#include <cstring>
+
 #include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/engine_warp.hpp"
@@ -38,6 +41,15 @@ void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Locati
     }
   }
   cluster.accesses().warp_access(Space::shared, rows, kMatrixSize, write);
+}
+
+/// Accumulators hold this NaN until they are written; no arithmetic makes it of numbers.
+bool holds_what_was_never_written(const float* d) {
+  return std::any_of(d, d + 4, [](const float& x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits == ~uint32_t{0};
+  });
 }
 
 }  // namespace
@@ -85,6 +97,11 @@ void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
 void mma_m16n8k16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
+  if (holds_what_was_never_written(d)) {
+    cluster.fail(thread,
+                 "mma.sync: the product is added to accumulators that were never written: clear them before",
+                 where);
+  }
   thread.slots[0] = reinterpret_cast<uintptr_t>(d);
   thread.slots[1] = reinterpret_cast<uintptr_t>(a);
   thread.slots[2] = b0;

@@ -80,12 +80,14 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   arrival->order = order;
   arrival->barrier = &find_mbarrier(thread, target, barrier, what, where);
   forget_mapping(thread, target);
+  note_arrival_in_flight(thread, *arrival->barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) {
     races->release_operations(thread.number, arrival->operations);
     if (order == ArrivalOrder::release) races->release(thread.number, arrival->released);
     // It touches the barrier: the block must not leave before it knows of that, from this thread or a wait.
-    races->issue(arrival->race_operation, thread.number, RaceChecker::Queue::thread, Proxy::generic, what,
+    // It completes alone: whoever knows of it knows nothing of the thread's st.async.
+    races->issue(arrival->race_operation, thread.number, RaceChecker::Queue::none, Proxy::generic, what,
                  cluster.site(where));
     races->access(arrival->race_operation, rank, arrival->barrier->offset, sizeof(uint64_t), /*write=*/false);
     races->acquire(thread.number, arrival->race_operation);

@@ -22,6 +22,7 @@ struct AsyncStore : CountedCopy {
   uint32_t bytes() const override { return kAsyncStoreBytes; }
   const char* arrival() const override { return "bytes of a store_async"; }
   const char* what() const override { return "store_async"; }
+  bool lands_after_arrivals() const override { return true; }
 };
 
 /// An arrival at the barrier of another block.
@@ -37,7 +38,7 @@ struct RemoteArrival : PendingOperation {
   void land(Cluster&) override;
   const Block* touched_block() const override;
   const char* what() const override { return name; }
-  bool lands_before_cluster_sync() const override { return true; }
+  bool is_arrival() const override { return true; }
 };
 
 /// Block `rank` of the thread's cluster. @throws if there is none, or if it has left.

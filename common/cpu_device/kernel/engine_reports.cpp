@@ -73,6 +73,67 @@ void Cluster::leave_if_failed() {
   if (failed() && current_thread && !unwinds()) throw Abandoned{};
 }
 
+namespace {
+
+/// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
+std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
+  std::vector<std::pair<std::string, unsigned>> counted;
+  for (const Mbarrier::Arrival& arrival : arrivals) {
+    const Block& from = *arrival.thread->block;
+    const std::string block = from.ids.cluster_dim.count() > 1 ? " " + describe(from) : std::string();
+    const std::string text = block + print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
+                                           to_string(arrival.where).c_str());
+    const auto same =
+        std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
+    if (same == counted.end()) {
+      counted.emplace_back(text, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (const auto& [what, times] : counted) {
+    text += (text.empty() ? "" : ",") + what + (times > 1 ? print(" x%u", times) : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain_open_phase(const Mbarrier& barrier) {
+  if (barrier.missing_bytes <= 0) return "";
+  return print("\n  its phase %llu has had all arrivals, and waits for %lld bytes%s",
+               static_cast<unsigned long long>(barrier.phase), static_cast<long long>(barrier.missing_bytes),
+               barrier.waiting_warps ? "" : "; no thread waits for it");
+}
+
+std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier) {
+  std::string text = explain_open_phase(barrier);
+  for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
+    if (earlier.thread != &thread || earlier.of_operation || earlier.waits_before != thread.mbarrier_waits)
+      continue;
+    return text + "\n  the thread arrived in this phase before, at " + to_string(earlier.where) +
+           ", and has waited for no mbarrier since";
+  }
+  const Thread::Seen& seen = thread.last_seen;
+  if (!seen.barrier) return text + "\n  the thread has waited for no mbarrier";
+  text += "\n  the thread waited last for " + describe(*seen.barrier);
+  if (seen.phase == 0) return text + ", which was in its first phase and let it pass";
+  text += print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
+  if (seen.barrier->phase == seen.phase) text += " with the arrivals of" + list(seen.barrier->last_arrivals);
+  if (seen.barrier->phase == seen.phase + 1)
+    text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);
+  return text;
+}
+
+std::string explain_two_phases(const Mbarrier& barrier) {
+  return print("\n  phase %llu ended with the arrivals of",
+               static_cast<unsigned long long>(barrier.phase - 2)) +
+         list(barrier.earlier_arrivals) +
+         print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
+         list(barrier.last_arrivals);
+}
+
 // --- deadlock -----------------------------------------------------------------------------------------
 
 /// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
@@ -158,6 +219,7 @@ class DeadlockReport {
         if (!wait.object) break;
         text_ += " for " + name_of(*static_cast<const Mbarrier*>(wait.object)) +
                  print(", phase of parity %u", static_cast<unsigned>(wait.argument));
+        write_missed_phases(*static_cast<const Mbarrier*>(wait.object), thread);
         remember(static_cast<const Mbarrier*>(wait.object));
         break;
       case WaitKind::block_barrier: {
@@ -182,11 +244,46 @@ class DeadlockReport {
         text_ += print(" for %u registers: its threads have %u, and %u are free",
                        static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
         break;
+      case WaitKind::wgmma:
+        write_warps_without_commit(block, thread);
+        break;
       case WaitKind::none:
       case WaitKind::copies:
       case WaitKind::stores:
-      case WaitKind::wgmma:
         break;
+    }
+  }
+
+  /// A thread that begins to wait for a phase two phases too late takes the one in progress for it.
+  void write_missed_phases(const Mbarrier& barrier, const Thread& thread) {
+    const uint64_t seen = barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
+    if (seen >= barrier.phase || (barrier.phase - seen) % 2) return;
+    text_ += print(": it came too late, and has not seen phases %llu to %llu end",
+                   static_cast<unsigned long long>(seen), static_cast<unsigned long long>(barrier.phase - 1));
+  }
+
+  /// Which warps of the warpgroup are behind, and who has told others of the product although it is in
+  /// flight.
+  void write_warps_without_commit(const Block& block, const Thread& waiting) {
+    const size_t first = waiting.ids.rank / kWarpgroupThreads * (kWarpgroupThreads / kWarpLanes);
+    std::string missing;
+    std::vector<std::string> early;
+    for (size_t w = first; w < first + kWarpgroupThreads / kWarpLanes; ++w) {
+      bool is_missing = false;
+      for (const Thread* lane : block.warps[w].lanes) {
+        is_missing |= lane->wgmma_committed_groups < waiting.wait.argument;
+        const Thread::ArrivalInFlight& arrival = lane->arrival_in_flight;
+        if (!arrival.barrier || lane->wait.kind != WaitKind::wgmma) continue;
+        early.push_back(print("\n    warp %zu lane %u arrived at ", w, lane->lane) +
+                        name_of(*arrival.barrier) + " (" + to_string(arrival.where) +
+                        ") before this wait, while the product was in flight and others had yet to start it");
+      }
+      if (is_missing) missing += print("%s warp %zu", missing.empty() ? "" : ",", w);
+    }
+    if (missing.empty()) return;
+    text_ += "; missing:" + missing;
+    for (const std::string& line : early) {
+      if (text_.find(line) == std::string::npos) text_ += line;
     }
   }
 
@@ -227,29 +324,6 @@ class DeadlockReport {
       if (!came) names += (names.empty() ? " " : ", ") + describe(*block);
     }
     if (!names.empty()) text_ += "; no arrival from" + names;
-  }
-
-  /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
-  std::string list(const std::vector<Mbarrier::Arrival>& arrivals) const {
-    std::vector<std::pair<std::string, unsigned>> counted;
-    for (const Mbarrier::Arrival& arrival : arrivals) {
-      const std::string block =
-          cluster_.blocks_.size() > 1 ? " " + describe(*arrival.thread->block) : std::string();
-      const std::string text = block + print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
-                                             to_string(arrival.where).c_str());
-      const auto same =
-          std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
-      if (same == counted.end()) {
-        counted.emplace_back(text, 1);
-      } else {
-        ++same->second;
-      }
-    }
-    std::string text;
-    for (const auto& [what, times] : counted) {
-      text += (text.empty() ? "" : ",") + what + (times > 1 ? print(" x%u", times) : "");
-    }
-    return text;
   }
 
   /// Threads of the warp that have not exited and have not arrived.

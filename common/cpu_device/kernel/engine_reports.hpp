@@ -22,6 +22,12 @@ std::string describe(const Block&);
 std::string describe(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
+/// A line that says what the phase in progress waits for; empty if for no bytes.
+std::string explain_open_phase(const Mbarrier&);
+/// That line, and why the running thread comes too early: what it waited for before it arrived.
+std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
+/// A line that says who ended the last two phases.
+std::string explain_two_phases(const Mbarrier&);
 /// The report for a cluster in which nobody can go on.
 std::string describe_deadlock(const Cluster&, const char* why);
 

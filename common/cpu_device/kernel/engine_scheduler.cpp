@@ -188,6 +188,10 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.forgotten_store_groups = thread.read_store_groups_known = 0;
   thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
+  thread.last_seen = {};
+  thread.mbarrier_waits = 0;
+  thread.arrival_in_flight = {};
+  thread.has_waited_since_wgmma = false;
   thread.accumulators.clear();
   thread.wgmma_not_waited_for.clear();
   ready_[thread.number / 64] |= uint64_t{1} << thread.number % 64;

@@ -19,6 +19,7 @@
 
 namespace cpu_device {
 
+struct Mbarrier;
 struct Warp;
 
 struct Thread {
@@ -46,10 +47,26 @@ struct Thread {
   uint64_t forgotten_store_groups = 0;   ///< that are gone
   uint64_t read_store_groups_known = 0;  ///< groups before this number were waited for, at least to be read
 
+  /// The mbarrier that it waited for last, and the phase that this was in when the wait ended.
+  struct Seen {
+    const Mbarrier* barrier = nullptr;
+    uint64_t phase = 0;
+  };
+  Seen last_seen;
+  uint64_t mbarrier_waits = 0;  ///< that have ended
+
   uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
+  RegistersAtFence registers_at_fence;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation
   uint64_t wgmma_waited_for = 0;
+  /// Where it arrived behind its last wgmma, without a wait for any in between.
+  struct ArrivalInFlight {
+    const Mbarrier* barrier = nullptr;
+    Location where;
+  };
+  ArrivalInFlight arrival_in_flight;
+  bool has_waited_since_wgmma = false;
 
   uint64_t aligned_steps = 0;        ///< .aligned instructions that it has executed
   const void* body_frame = nullptr;  ///< on its stack: frames above it are not the kernel's

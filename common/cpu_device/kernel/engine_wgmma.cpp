@@ -218,7 +218,54 @@ void check_kept(Thread& thread, const Accumulator& accumulator, Location where) 
                       where);
 }
 
-/// The tensor cores take the registers over.
+uint32_t bits_at(const void* registers, int i) {
+  uint32_t bits;
+  std::memcpy(&bits, static_cast<const std::byte*>(registers) + sizeof bits * static_cast<size_t>(i),
+              sizeof bits);
+  return bits;
+}
+
+/// No arithmetic makes this NaN of numbers: local variables hold it until they are written.
+constexpr uint32_t kNeverWritten = ~uint32_t{0};
+constexpr uint32_t kInFlight = ~uint32_t{0};  ///< what registers hold while the tensor cores own them
+
+/// Names registers that a product is added to and that nobody has written.
+void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
+  const auto is_written = [&](int i) { return bits_at(accumulator.registers, i) != kNeverWritten; };
+  int first = 0, count = 0;
+  for (int i = accumulator.count; i-- > 0;) {
+    if (!is_written(i)) first = i, ++count;
+  }
+  if (!count) return;
+  const std::string others = count > 1 ? print(" and %d more", count - 1) : "";
+  thread.cluster.fail(
+      thread,
+      print("wgmma: the product is added to accumulators that were never written (register %d%s): "
+            "clear them before the wgmma.fence, or let the first product overwrite them",
+            first, others.c_str()),
+      where);
+}
+
+/// Names a register that was written between the last fence and the product that is added to it.
+void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator, Location where) {
+  const std::byte* const held = thread.registers_at_fence.find(accumulator.registers, bytes_of(accumulator));
+  if (!held || std::memcmp(held, accumulator.registers, bytes_of(accumulator)) == 0) return;
+  int i = 0;
+  while (bits_at(held, i) == bits_at(accumulator.registers, i)) ++i;
+  float then;
+  std::memcpy(&then, held + sizeof then * static_cast<size_t>(i), sizeof then);
+  const std::string before = bits_at(held, i) == kNeverWritten ? "had never been written"
+                                                               : print("held %g", static_cast<double>(then));
+  thread.cluster.fail(thread,
+                      print("wgmma: accumulator register %d was written after the wgmma.fence at %s: there "
+                            "it %s, now it holds %g. "
+                            "Only what is written before the fence is sure to reach the product",
+                            i, to_string(thread.registers_at_fence.where()).c_str(), before.c_str(),
+                            static_cast<double>(accumulator.registers[i])),
+                      where);
+}
+
+/// The tensor cores take the registers over. @param accumulate the first product is added to them
 void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location where) {
   if (!accumulate) check_kept(thread, accumulator, where);
   const bool fenced = accumulator.ever_delivered ? thread.wgmma_fences != accumulator.fences_at_delivery
@@ -229,6 +276,8 @@ void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location wh
     thread.cluster.fail(
         thread, "wgmma: the accumulator registers were written, or first used, without a wgmma.fence", where);
   }
+  if (accumulate && !accumulator.ever_delivered) check_written(thread, accumulator, where);
+  if (accumulate && fenced) check_untouched_since_fence(thread, accumulator, where);
   std::memcpy(accumulator.value, accumulator.registers, bytes_of(accumulator));
   std::memset(accumulator.registers, 0xff, bytes_of(accumulator));
 }
@@ -236,9 +285,7 @@ void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location wh
 /// The thread has waited for the last operation on these registers.
 void deliver(Thread& thread, Accumulator& accumulator, Location where) {
   for (int i = 0; i < accumulator.count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, &accumulator.registers[i], sizeof bits);
-    if (bits != ~uint32_t{0}) {
+    if (bits_at(accumulator.registers, i) != kInFlight) {
       thread.cluster.fail(
           thread, print("accumulator register %d was written while a wgmma on it was in flight", i), where);
     }
@@ -256,12 +303,40 @@ void check_accumulators_at_exit(Thread& thread) {
   for (const Accumulator& accumulator : thread.accumulators) check_kept(thread, accumulator, {});
 }
 
+// --- what a fence covers ------------------------------------------------------------------------------
+
+/// Copies what lies above this frame: the frames of the kernel. Not by memcpy, which AddressSanitizer would
+/// stop at the guards between variables.
+#ifdef CPU_DEVICE_ASAN
+__attribute__((no_sanitize("address")))
+#endif
+[[gnu::noinline]] void
+RegistersAtFence::remember(const std::byte* end, Location where) {
+  where_ = where;
+  begin_ = static_cast<const std::byte*>(__builtin_frame_address(0));
+  const auto words = static_cast<size_t>(end - begin_) / sizeof(uint64_t);
+  held_.resize(words * sizeof(uint64_t));
+  const auto* from = reinterpret_cast<const uint64_t*>(begin_);
+  auto* to = reinterpret_cast<uint64_t*>(held_.data());
+  for (size_t i = 0; i < words; ++i) {
+    to[i] = from[i];
+    asm volatile("" ::: "memory");  // or the compiler would make a memcpy of the loop
+  }
+}
+
+const std::byte* RegistersAtFence::find(const void* variable, size_t bytes) const {
+  const auto* const first = static_cast<const std::byte*>(variable);
+  if (held_.empty() || first < begin_ || first + bytes > begin_ + held_.size()) return nullptr;
+  return held_.data() + (first - begin_);
+}
+
 // --- the instructions ---------------------------------------------------------------------------------
 
 void wgmma_fence(Location where) {
   Thread& thread = this_thread(where);
   execute_aligned(thread, "wgmma.fence", where);
   ++thread.wgmma_fences;
+  thread.registers_at_fence.remember(thread.observed.stack_end, where);
 }
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
@@ -279,6 +354,8 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
 
   Warpgroup& warpgroup = warpgroup_of(thread);
   const uint64_t number = thread.wgmma_issued++;
+  thread.has_waited_since_wgmma = false;
+  thread.arrival_in_flight = {};
   const uint64_t position = number - warpgroup.executed;
   if (position == warpgroup.operations.size()) {
     WgmmaOperation& first = warpgroup.operations.emplace_back();
@@ -363,6 +440,8 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   execute_until(cluster, *thread.block, warpgroup, group.end);
   cluster.leave_if_failed();
   thread.synchronised = true;
+  thread.has_waited_since_wgmma = true;
+  thread.arrival_in_flight = {};
   if (RaceChecker* races = cluster.races()) {
     if (group.race_operation.started()) races->acquire(thread.number, group.race_operation);
   }
@@ -372,6 +451,11 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     thread.wgmma_not_waited_for.pop_front();
     if (--accumulator.in_flight == 0) deliver(thread, accumulator, where);
   }
+}
+
+void note_arrival_in_flight(Thread& thread, const Mbarrier& barrier, Location where) {
+  if (!thread.wgmma_not_waited_for.empty() && !thread.has_waited_since_wgmma)
+    thread.arrival_in_flight = {&barrier, where};
 }
 
 }  // namespace cpu_device

@@ -1,6 +1,7 @@
 /// @file
 /// The products of a warpgroup in flight, and the registers that they own.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
+
+struct Mbarrier;
+struct Thread;
 
 /// The accumulator registers of one thread, known by their address. While operations on them are in flight
 /// the array holds NaN and `value` the truth.
@@ -23,6 +27,22 @@ struct Accumulator {
   bool kept = true;  ///< since its delivery the compiler has been told that the registers changed
   Location delivered_at;
   float value[128];
+};
+
+/// What the variables of a thread held when it executed its last wgmma.fence: its stack, from the kernel's
+/// frames up. Which of them are accumulators is known only when a wgmma takes them.
+class RegistersAtFence {
+ public:
+  /// @param end of the thread's stack
+  void remember(const std::byte* end, Location where);
+  /// The bytes of a variable; null if it is not on the stack, or did not exist yet.
+  const std::byte* find(const void* variable, size_t bytes) const;
+  Location where() const { return where_; }
+
+ private:
+  const std::byte* begin_ = nullptr;
+  std::vector<std::byte> held_;
+  Location where_;
 };
 
 /// One wgmma.mma_async of a warpgroup.
@@ -60,5 +80,7 @@ struct Warpgroup {
 
 /// Throws for sums that the exiting thread has waited for without telling the compiler.
 void check_accumulators_at_exit(Thread&);
+/// The thread arrives at a barrier: reports say so if products are in flight that it has not waited for.
+void note_arrival_in_flight(Thread&, const Mbarrier&, Location where);
 
 }  // namespace cpu_device

@@ -510,9 +510,11 @@ void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mas
         const unsigned agent = reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
         if (who.knows(agent, reads->epoch) || (agent == who.agent && reads->epoch == who.epoch)) continue;
         const std::size_t first_byte = reads->mask & mask & 1 ? 0 : 1;
+        // Nobody can have wanted to read what was there before the first write.
         report({block, offset + first_byte,
-                "overwritten while it may still be read: no barrier or wait orders the two", agent,
-                reads->epoch, false, reads->site, who.agent, who.epoch, true, who.site});
+                cell.write_epoch ? "overwritten while it may still be read: no barrier or wait orders the two"
+                                 : "read before it was written: no barrier or wait orders the two",
+                agent, reads->epoch, false, reads->site, who.agent, who.epoch, true, who.site});
         return;
       }
     }

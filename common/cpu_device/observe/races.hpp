@@ -111,7 +111,7 @@ class RaceChecker {
   enum class Queue : uint8_t {
     thread,     ///< cp.async and st.async: one queue for each thread
     warpgroup,  ///< wgmma: one queue for each warpgroup
-    none        ///< TMA: each operation completes on its own
+    none        ///< TMA, and arrivals at other blocks: each operation completes on its own
   };
   /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
   /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".

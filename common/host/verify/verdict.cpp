@@ -15,22 +15,24 @@
 namespace ladder {
 namespace {
 
-/// Counts wrong elements and remembers the first.
+/// Collects wrong elements and remembers the first.
 class Mismatches {
  public:
-  explicit Mismatches(const Reference& reference) : shape_(reference.shape) {
-    compared_ = static_cast<int64_t>(reference.values.size());
-  }
+  explicit Mismatches(const Reference& reference) : reference_(reference), wrong_(reference) {}
 
-  void add(int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
-    if (count_++ == 0) first_ = describe(row, column, describe(expected), got);
+  void add(int64_t compared_row, int64_t column, double expected, __nv_bfloat16 got) {
+    if (wrong_.count() == 0)
+      first_ = describe(reference_.rows[compared_row], column, describe(expected), got);
+    wrong_.add(compared_row, column, expected, got);
   }
 
   std::string complaint(const std::string& context) const {
-    if (count_ == 0) return "";
-    return fmt::format("{}; {} of {} compared elements are wrong ({}, {})", first_, count_, compared_,
-                       shape_.name(), context);
+    if (wrong_.count() == 0) return "";
+    return fmt::format("{}; {} of {} compared elements are wrong ({}, {})\n  {}", first_, wrong_.count(),
+                       reference_.values.size(), reference_.shape.name(), context, wrong_.describe());
   }
+
+  const std::vector<WrongElement>& examples() const { return wrong_.examples(); }
 
   static std::string describe(int64_t row, int64_t column, const std::string& expected, __nv_bfloat16 got) {
     return fmt::format("row {}, column {}: expected {}, got {}", row, column, expected, describe(got));
@@ -47,8 +49,8 @@ class Mismatches {
     return bf16_bits(value) == kPoisonBits ? "nan (never written)" : describe(double{to_float(value)});
   }
 
-  Shape shape_;
-  int64_t compared_ = 0, count_ = 0;
+  const Reference& reference_;
+  WrongElements wrong_;
   std::string first_;
 };
 
@@ -67,13 +69,13 @@ int64_t first_not_finite(const std::vector<__nv_bfloat16>& c) {
   return first;
 }
 
-/// Calls check(row, column, expected, got) for every element that is compared.
+/// Calls check(compared row, column, expected, got) for every element that is compared.
 template <class Check>
 void for_each_compared(const Reference& reference, const std::vector<__nv_bfloat16>& c, const Check& check) {
   const int64_t n = reference.shape.n;
   for (size_t i = 0; i < reference.rows.size(); ++i)
     for (int64_t j = 0; j < n; ++j)
-      check(reference.rows[i], j, reference.values[i * n + j], c[reference.rows[i] * n + j]);
+      check(static_cast<int64_t>(i), j, reference.values[i * n + j], c[reference.rows[i] * n + j]);
 }
 
 /// The complaint about what was compared, else about an element of a row that was not.
@@ -100,8 +102,8 @@ Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat1
     if (bf16_bits(got) != bf16_bits(rounded) && !both_zero)
       mismatches.add(row, column, double{to_float(rounded)}, got);
   });
-  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0,
-          reference.rows.size()};
+  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0, reference.rows.size(),
+          mismatches.examples()};
 }
 
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
@@ -127,7 +129,7 @@ Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat1
   });
 
   Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0,
-                  reference.rows.size()};
+                  reference.rows.size(), mismatches.examples()};
   const double error = std::sqrt(error_squares);
   verdict.rel_error = reference_squares > 0 ? error / std::sqrt(reference_squares) : error;
   if (verdict.passed() && !(error <= allowed))

@@ -5,16 +5,19 @@
 #include <vector>
 
 #include "common/host/problem/gemm.hpp"
+#include "common/host/verify/pattern.hpp"
 #include "common/host/verify/reference.hpp"
 
 namespace ladder {
 
 /// Right or wrong, and why.
 struct Verdict {
-  std::string complaint;  ///< empty if C is right; else one line
-  bool sampled = false;   ///< only some rows were compared, and the others scanned for NaN and infinity
-  double rel_error = 0;   ///< relative Frobenius norm of the error; 0 where the comparison was exact
-  size_t rows = 0;        ///< how many were compared
+  /// Empty if C is right; else a line, and one that says what the wrong elements have in common.
+  std::string complaint;
+  bool sampled = false;  ///< only some rows were compared, and the others scanned for NaN and infinity
+  double rel_error = 0;  ///< relative Frobenius norm of the error; 0 where the comparison was exact
+  size_t rows = 0;       ///< how many were compared
+  std::vector<WrongElement> examples = {};
 
   bool passed() const { return complaint.empty(); }
 };

@@ -70,7 +70,16 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   const auto judge = [&](const Reference& reference) {
     return compare_exact(reference, c_.download(), context);
   };
-  return epilogue.apply ? judge(finished(problem, epilogue)) : judge(problem.products.front());
+  if (epilogue.apply) return judge(finished(problem, epilogue));
+  Verdict verdict = judge(problem.products.front());
+  // Downloads of this many elements take less than a second.
+  constexpr size_t kMostElements = size_t{1} << 28;
+  if (verdict.examples.empty() || problem.a.size() + problem.b.size() > kMostElements) return verdict;
+  const std::string explanation =
+      explain_by_k_tiles(verdict.examples, shape_, download(problem.a.data(), problem.a.size()),
+                         download(problem.b.data(), problem.b.size()));
+  if (!explanation.empty()) verdict.complaint += "; " + explanation;
+  return verdict;
 }
 
 Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue) {

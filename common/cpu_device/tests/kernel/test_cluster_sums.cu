@@ -25,13 +25,14 @@ constexpr int kParts = kVectors * kThreads;
 
 struct Storage {
   float4 inbox[kParts];
-  ptx::Mbarrier full, free;
+  ptx::Mbarrier full, free, sent;
 };
 constexpr uint32_t kInboxBytes = sizeof(Storage::inbox);
 
 enum class Mistake {
   none,
   reader_does_not_wait,
+  reader_waits_for_an_arrival,
   reader_expects_nothing,
   reader_expects_too_few_bytes,
   reader_expects_too_many_bytes,
@@ -58,6 +59,7 @@ class Roles {
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(&smem_.full, 1);
       ptx::mbarrier_init(&smem_.free, kThreads);
+      ptx::mbarrier_init(&smem_.sent, kThreads);
       ptx::mbarrier_name(&smem_.full, "full", -1);
       ptx::mbarrier_name(&smem_.free, "free", -1);
       ptx::fence_mbarrier_init();
@@ -79,6 +81,8 @@ class Roles {
       ptx::store_async(&smem_.inbox[i], kReader, make_float4(first, first + 1, first + 2, first + 3),
                        &smem_.full);
     }
+    if (makes(Mistake::reader_waits_for_an_arrival))
+      ptx::mbarrier_arrive_remote_release(&smem_.sent, kReader);
   }
 
   void add(int tile) {
@@ -88,7 +92,8 @@ class Roles {
     if (makes(Mistake::reader_expects_too_many_bytes)) bytes += 16;
     if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&smem_.full, bytes);
     if (!makes(Mistake::reader_does_not_wait))
-      ptx::mbarrier_wait_cluster(&smem_.full, static_cast<uint32_t>(tile & 1));
+      ptx::mbarrier_wait_cluster(makes(Mistake::reader_waits_for_an_arrival) ? &smem_.sent : &smem_.full,
+                                 static_cast<uint32_t>(tile & 1));
     if (makes(Mistake::reader_releases_before_it_has_read)) {
       release();
       __syncthreads();  // a thread can be stopped only where it calls the device
@@ -144,6 +149,17 @@ TEST_CASE("sums that meet in one block's inbox are right, without an alarm, on a
 
 TEST_CASE("a reader that does not wait adds what has not landed") {
   check_race(with(Mistake::reader_does_not_wait), "test_cluster_sums.cu:");
+}
+TEST_CASE("an arrival after a store_async does not say that it has landed") {
+  const RunOfMistake run = with(Mistake::reader_waits_for_an_arrival);
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing == Landing::late) {
+      CHECK(run(schedule) != "");  // the arrival comes first
+    } else if (instrumented()) {
+      const CheckRaces checked;
+      CHECK_THAT(run(schedule), ContainsSubstring("store_async (a write) issued by block (1,0,0)"));
+    }
+  }
 }
 TEST_CASE("a sender that does not wait for the inbox to be free overwrites what is still read") {
   check_race(with(Mistake::sender_does_not_wait), "test_cluster_sums.cu:");

@@ -113,7 +113,74 @@ TEST_CASE("an arrival too many is named") {
   });
 }
 
+TEST_CASE("of an arrival too many it is said what the phase waits for, and what the thread waited for") {
+  check_named_always(
+      "waits for 16 bytes; no thread waits for it\n  the thread arrived in this phase before, at "
+      "test_mbarriers.cu:",
+      [](Storage& shared) {
+        if (threadIdx.x != 0) return;
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+      });
+  check_named_always("the thread has waited for no mbarrier", [](Storage& shared) {
+    if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+    __syncthreads();
+    if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.full[0]);
+  });
+  // A count that is too low: the second of those who release a slot ends the next phase.
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = blame(schedule, [](Storage& shared) {
+      if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&shared.empty[0], 1);
+        ptx::mbarrier_name(&shared.empty[0], "empty", 0);
+      }
+      __syncthreads();
+      if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.empty[0]);
+      __syncthreads();
+      if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.empty[0], 0);
+      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+      __syncthreads();
+      if (threadIdx.x == 33) ptx::mbarrier_arrive(&shared.empty[0]);
+      __syncthreads();
+      if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.empty[0], 1);
+      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+    });
+    CHECK_THAT(text, ContainsSubstring("more arrivals than expected at full[0]"));
+    CHECK_THAT(text,
+               ContainsSubstring("the thread waited last for empty[0] (initialised at test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring(", count 1), whose phase 1 had ended with the arrivals of warp 1 ("));
+  }
+}
+
+TEST_CASE("barriers of a pipeline are named with the line that initialises it") {
+  struct OnePipeline {
+    ladder::Pipeline<1> pipe;
+  };
+  unsigned line = 0;
+  const std::string text = failure({.block = 32, .shared_bytes = sizeof(OnePipeline)}, {}, [&] {
+    auto& shared = ladder::shared_storage<OnePipeline>();
+    if (threadIdx.x == 0) shared.pipe.init("loaded", "free", 1, 2), line = __LINE__;
+    __syncthreads();
+    ladder::Consumer<1>(shared.pipe).consumer_wait();
+  });
+  CHECK_THAT(text,
+             ContainsSubstring("loaded[0] (initialised at test_mbarriers.cu:" + std::to_string(line) + ","));
+}
+
 TEST_CASE("a waiting thread that two phases overtake is named") {
+  check_named_always("phase 0 ended with the arrivals of warp 1 (mbarrier_arrive at test_mbarriers.cu:",
+                     [](Storage& shared) {
+                       if (threadIdx.x == 5) {
+                         ptx::mbarrier_wait(&shared.full[0], 0);
+                       } else if (threadIdx.x == 40) {
+                         for (int i = 0; i < 100; ++i) ptx::mbarrier_wait(&shared.empty[0], 1);
+                         ptx::mbarrier_wait(&shared.empty[1], 0);
+                         ptx::mbarrier_arrive(&shared.full[0]);
+                         ptx::mbarrier_arrive(&shared.full[0]);
+                       } else if (threadIdx.x < 33) {
+                         ptx::mbarrier_arrive(&shared.empty[1]);
+                       }
+                     });
   check_named_always("the barrier went on by two phases before the thread looked again", [](Storage& shared) {
     if (threadIdx.x == 5) {
       ptx::mbarrier_wait(&shared.full[0], 0);
@@ -127,6 +194,16 @@ TEST_CASE("a waiting thread that two phases overtake is named") {
       ptx::mbarrier_arrive(&shared.empty[1]);
     }
   });
+}
+
+TEST_CASE("a deadlock says which phases a thread has missed") {
+  check_named_always("for full[0], phase of parity 0: it came too late, and has not seen phases 0 to 1 end",
+                     [](Storage& shared) {
+                       if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+                       if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+                       __syncthreads();
+                       if (threadIdx.x == 7) ptx::mbarrier_wait(&shared.full[0], 0);
+                     });
 }
 
 TEST_CASE("pipelines that share their names are told apart by their first index") {

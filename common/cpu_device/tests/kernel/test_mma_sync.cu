@@ -134,6 +134,29 @@ TEST_CASE("a misaligned row, and a warp that is not whole, are named") {
   CHECK_THAT(divergent, ContainsSubstring("warp divergence: this lane executes mma.sync"));
 }
 
+TEST_CASE("mma.sync that adds to accumulators that were never written is named") {
+  const auto kernel = [](bool clears) {
+    return [=] {
+      poison_local_variables();
+      [clears]() __attribute__((noinline)) {
+        float d[8];
+        const uint32_t a[4] = {};
+        if (clears) {
+          for (float& x : d) x = 0;
+        }
+        ptx::mma_m16n8k16(d, a, 0, 0);
+        ptx::mma_m16n8k16(d + 4, a, 0, 0);
+      }
+      ();
+    };
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(failure(kWarp, schedule, kernel(true)) == "");
+    CHECK_THAT(failure(kWarp, schedule, kernel(false)),
+               ContainsSubstring("mma.sync: the product is added to accumulators that were never written"));
+  }
+}
+
 TEST_CASE("stmatrix puts back what ldmatrix took, on every schedule") {
   const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {

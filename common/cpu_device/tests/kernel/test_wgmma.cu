@@ -5,12 +5,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/mbarrier.cuh"
 #include "common/ptx/wgmma.cuh"
 
 using namespace cpu_device;
@@ -27,6 +29,7 @@ enum class Mistake {
   no_proxy_fence,
   proxy_fence_before_store,
   no_wgmma_fence,
+  written_after_fence,
   no_commit,
   no_wait,
   write_in_flight,
@@ -109,6 +112,7 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
       const uint64_t b = ptx::matrix_descriptor(shared.b, kBRowMajor ? 128 * kK : 16, 1024);
       if (makes_this(Mistake::no_wgmma_fence)) d[5] += 1;
       if (!makes_this(Mistake::no_wgmma_fence)) ptx::wgmma_fence();
+      if (makes_this(Mistake::written_after_fence) && t == 77) d[5] += 1;
       for (int k = 0; k < kK; k += 16) {
         const int b_step = kBRowMajor ? 2048 : 32;
         const bool odd = makes_this(Mistake::warps_disagree) && t / 32 == 2;
@@ -176,6 +180,134 @@ TEST_CASE("registers that are written without a wgmma.fence are named") {
   for (const Schedule& schedule : fixed_schedules()) {
     CHECK_THAT(blame(schedule, Mistake::no_wgmma_fence),
                ContainsSubstring("accumulator registers were written, or first used, without a wgmma.fence"));
+  }
+}
+
+TEST_CASE("registers that are written after the wgmma.fence are named, with what they held at the fence") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = blame(schedule, Mistake::written_after_fence);
+    REQUIRE_THAT(text,
+                 ContainsSubstring("accumulator register 5 was written after the wgmma.fence at test_"));
+    REQUIRE_THAT(text, ContainsSubstring("in block (0,0,0) warp 2 lane 13 at test_wgmma.cu:"));
+  }
+}
+
+namespace {
+
+constexpr Shape kTwoOperands{.block = 128, .shared_bytes = 16384};
+
+/// The products of tiles that hold zeros: accumulators keep what they held.
+struct ZeroTiles {
+  uint64_t descriptor;
+  ZeroTiles() {
+    auto& shared = ladder::shared_storage<char[16384]>();
+    for (unsigned i = threadIdx.x; i < sizeof shared; i += 128) shared[i] = 0;
+    ptx::fence_proxy_async();
+    __syncthreads();
+    descriptor = ptx::matrix_descriptor(&shared, 16, 1024);
+  }
+  void start(float (&d)[32], bool accumulate = true) const {
+    ptx::wgmma_m64n64k16<false>(d, descriptor, descriptor, accumulate);
+    ptx::wgmma_commit_group();
+  }
+};
+
+void fill(float (&d)[32], float value) {
+  for (float& x : d) x = value;
+}
+
+/// What a kernel is blamed for whose local variables hold NaN until they are written.
+template <class Body>
+std::string blame_fresh(const Schedule& schedule, Body body) {
+  return failure(kTwoOperands, schedule, [&] {
+    const ZeroTiles tiles;
+    poison_local_variables();
+    body(tiles);
+  });
+}
+
+[[gnu::noinline]] void clear_after_fence(const ZeroTiles& tiles) {
+  float d[32];
+  ptx::wgmma_fence();
+  fill(d, 0);
+  tiles.start(d);
+  ptx::wgmma_wait_group<0>();
+}
+
+[[gnu::noinline]] void never_clear(const ZeroTiles& tiles, float (&sums)[32]) {
+  float d[32];
+  ptx::wgmma_fence();
+  tiles.start(d);
+  ptx::wgmma_wait_group<0>();
+  for (int i = 0; i < 32; ++i) sums[i] = d[i];
+}
+
+[[gnu::noinline]] void clear_all_but_one(const ZeroTiles& tiles) {
+  float d[32];
+  for (int i = 0; i < 32; ++i) {
+    if (i != 7) d[i] = 0;
+  }
+  ptx::wgmma_fence();
+  tiles.start(d);
+  ptx::wgmma_wait_group<0>();
+}
+
+}  // namespace
+
+TEST_CASE("accumulators that are first written after the wgmma.fence are named") {
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame_fresh(schedule, clear_after_fence),
+               ContainsSubstring(" was written after the wgmma.fence at test_wgmma.cu:"));
+}
+
+TEST_CASE("accumulators that were never written are named where a product is added to them") {
+  float sums[32];
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK_THAT(blame_fresh(schedule, [&](const ZeroTiles& tiles) { never_clear(tiles, sums); }),
+               ContainsSubstring("the product is added to accumulators that were never written"));
+    CHECK_THAT(blame_fresh(schedule, clear_all_but_one),
+               ContainsSubstring("the product is added to accumulators that were never written (register "));
+  }
+}
+
+TEST_CASE("accumulators may be used between a wait and the next fence, several at a time") {
+  // NaN with a payload is a value like others.
+  static constexpr float kSpecial[] = {1, -0.f, INFINITY, NAN};
+  for (const Schedule& schedule : all_schedules()) {
+    static float last[2][32];
+    REQUIRE(blame_fresh(schedule, [](const ZeroTiles& tiles) {
+              float d[2][32];
+              fill(d[0], 1);
+              fill(d[1], 100);
+              for (int round = 0; round < 4; ++round) {
+                ptx::wgmma_fence();
+                tiles.start(d[0]);
+                ptx::wgmma_fence();  // d[0] is in flight, and stays so
+                tiles.start(d[1]);
+                ptx::wgmma_wait_group<1>();
+                tiles.start(d[0]);  // nobody has touched it since: no fence is needed
+                ptx::wgmma_wait_group<1>();
+                fill(d[1], static_cast<float>(round));
+                ptx::wgmma_fence();  // d[0] is in flight again
+                tiles.start(d[1]);
+                ptx::wgmma_wait_group<1>();
+                tiles.start(d[0]);  // delivered since that fence, and not touched
+                ptx::wgmma_wait_group<0>();
+                for (float& x : d[0]) x += 1;
+                fill(d[1], kSpecial[round]);
+              }
+              for (int round = 0; round < 2; ++round) {  // a variable of each round, overwritten first
+                float e[32];
+                ptx::wgmma_fence();
+                tiles.start(e, /*accumulate=*/false);
+                tiles.start(d[0]);
+                ptx::wgmma_wait_group<0>();
+                d[0][0] += e[0];
+              }
+              if (threadIdx.x == 0) std::memcpy(last, d, sizeof last);
+            }) == "");
+    REQUIRE(last[0][3] == 5);
+    REQUIRE(std::isnan(last[1][3]));
   }
 }
 
@@ -321,5 +453,31 @@ TEST_CASE("sums that are waited for, and of which the compiler is not told, are 
         CHECK_THAT(failure(shape, schedule, two_tiles(keep, accumulates)),
                    ContainsSubstring("and no keep_in_registers followed"));
     }
+  }
+}
+
+TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is told of in the deadlock") {
+  struct Storage {
+    char tile[8192];
+    uint64_t free;
+  };
+  for (const bool arrives_early : {true, false}) {
+    const std::string text = failure({.block = 128, .shared_bytes = sizeof(Storage)}, {}, [=] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.free, 1);
+      if (threadIdx.x == 0) ptx::mbarrier_name(&shared.free, "free", 0);
+      __syncthreads();
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(shared.tile, 16, 1024);
+      if (threadIdx.x / 32 == 3) __syncthreads();
+      ptx::wgmma_fence();
+      ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+      ptx::wgmma_commit_group();
+      if (threadIdx.x == 0 && arrives_early) ptx::mbarrier_arrive(&shared.free);
+      ptx::wgmma_wait_group<0>();
+    });
+    CHECK_THAT(text, ContainsSubstring("not all four warps have committed the group; missing: warp 3"));
+    CHECK((text.find("warp 0 lane 0 arrived at free[0] (test_wgmma.cu:") != std::string::npos) ==
+          arrives_early);
   }
 }

@@ -105,6 +105,19 @@ TEST_CASE("overwriting what others may still read is a race, whichever of many r
   }
 }
 
+TEST_CASE("reading what nobody has written is called too early, reading what is overwritten is not") {
+  for (const bool was_written : {false, true}) {
+    Scene scene;
+    if (was_written) scene.write(0, 64);
+    scene.block_barrier();
+    scene.read(3, 64);
+    scene.write(0, 64);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0], ContainsSubstring(was_written ? ": overwritten while it may still be read: "
+                                                               : ": read before it was written: "));
+  }
+}
+
 TEST_CASE("only the first race of a cluster is reported") {
   Scene scene;
   scene.write(0, 0);

@@ -9,6 +9,7 @@
 namespace ptx {
 
 using Mbarrier = uint64_t;
+using CallSite = cpu_device::Location;
 
 inline void mbarrier_init(Mbarrier* barrier, uint32_t arrivals, CPU_DEVICE_WHERE) {
   cpu_device::mbarrier_init(barrier, arrivals, where);

@@ -1,0 +1,160 @@
+/// @file
+/// What wrong elements have in common.
+#include "common/host/verify/pattern.hpp"
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "common/host/problem/bf16.hpp"
+#include "common/host/verify/output_matrix.hpp"
+
+namespace ladder {
+namespace {
+
+/// All lessons' tiles are multiples of this, and what one warpgroup multiplies has as many rows.
+constexpr int64_t kTile = 64;
+constexpr size_t kMostExamples = 64, kFewestExamples = 12;
+
+std::string range_text(const char* what, int64_t first, int64_t last) {
+  return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {}-{}", what, first, last);
+}
+
+/// Which residues of the wrong rows, or columns, are left out: "columns 32-63 of every 64". Empty if none.
+/// @param is_wrong of each row or column from `first` to the last
+std::string describe_period(const char* what, const std::vector<bool>& is_wrong, int64_t first) {
+  for (const int64_t period : {2, 4, 8, 16, 32, 64, 128, 256}) {
+    if (static_cast<int64_t>(is_wrong.size()) < period + period / 2) return "";
+    std::vector<bool> residues(static_cast<size_t>(period));
+    for (size_t i = 0; i < is_wrong.size(); ++i)
+      if (is_wrong[i]) residues[static_cast<size_t>((first + static_cast<int64_t>(i)) % period)] = true;
+    const auto begin = std::find(residues.begin(), residues.end(), true);
+    const auto end = std::find(begin, residues.end(), false);
+    const bool is_one_range = std::find(end, residues.end(), true) == residues.end();
+    if (!is_one_range || end - begin == period) continue;
+    const int64_t from = begin - residues.begin(), to = end - residues.begin() - 1;
+    if (period == 2) return fmt::format("{} {}s", from ? "odd" : "even", what);
+    return range_text(what, from, to) + fmt::format(" of every {}", period);
+  }
+  return "";
+}
+
+}  // namespace
+
+void WrongElements::add(int64_t compared_row, int64_t column, double expected, __nv_bfloat16 got) {
+  const int64_t n = reference_.shape.n;
+  if (is_wrong_.empty()) is_wrong_.resize(reference_.values.size());
+  is_wrong_[static_cast<size_t>(compared_row * n + column)] = true;
+  ++count_;
+  if (bf16_bits(got) == kPoisonBits) ++unwritten_count_;
+  const double value = to_float(got);
+  if (std::isnan(value)) ++nan_count_;
+  if (!std::isfinite(value) || examples_.size() == kMostExamples) return;
+  const int row = reference_.rows[static_cast<size_t>(compared_row)];
+  if (!examples_.empty() &&
+      (row / kTile != examples_[0].row / kTile || column / kTile != examples_[0].column / kTile))
+    return;
+  examples_.push_back({row, static_cast<int>(column), expected, value});
+}
+
+std::string WrongElements::describe_tiles(const Range& rows, const Range& columns) const {
+  const int64_t n = reference_.shape.n;
+  std::set<std::pair<int64_t, int64_t>> tiles;
+  for (size_t i = 0; i < reference_.rows.size(); ++i)
+    for (int64_t j = columns.first; j <= columns.last; ++j)
+      if (is_wrong_[i * static_cast<size_t>(n) + static_cast<size_t>(j)])
+        tiles.insert({reference_.rows[i] / kTile, j / kTile});
+  const int64_t tile_rows = (reference_.shape.m + kTile - 1) / kTile, tile_columns = (n + kTile - 1) / kTile;
+  const auto all = static_cast<size_t>(tile_rows * tile_columns);
+  if (tiles.size() == all) return fmt::format("all {} tiles of 64 x 64 have some", all);
+  const Range down{rows.first / kTile, rows.last / kTile}, right{columns.first / kTile, columns.last / kTile};
+  const bool is_box =
+      tiles.size() == static_cast<size_t>((down.last - down.first + 1) * (right.last - right.first + 1));
+  const std::string places = is_box ? range_text("tile row", down.first, down.last) + ", " +
+                                          range_text("tile column", right.first, right.last)
+                                    : fmt::format("the first is tile row {}, tile column {}",
+                                                  tiles.begin()->first, tiles.begin()->second);
+  return fmt::format("{} of {} tiles of 64 x 64 have some: {}", tiles.size(), all, places);
+}
+
+std::string WrongElements::describe() const {
+  if (!count_) return "";
+  const int64_t n = reference_.shape.n;
+  std::vector<bool> wrong_rows(static_cast<size_t>(reference_.shape.m)),
+      wrong_columns(static_cast<size_t>(n));
+  for (size_t i = 0; i < is_wrong_.size(); ++i) {
+    if (!is_wrong_[i]) continue;
+    wrong_rows[static_cast<size_t>(reference_.rows[i / static_cast<size_t>(n)])] = true;
+    wrong_columns[i % static_cast<size_t>(n)] = true;
+  }
+  const auto range_of = [](const std::vector<bool>& wrong) -> Range {
+    const auto last = std::find(wrong.rbegin(), wrong.rend(), true);
+    return {std::find(wrong.begin(), wrong.end(), true) - wrong.begin(), wrong.rend() - last - 1};
+  };
+  const Range rows = range_of(wrong_rows), columns = range_of(wrong_columns);
+  std::string text = describe_tiles(rows, columns) + "; " + range_text("row", rows.first, rows.last) + ", " +
+                     range_text("column", columns.first, columns.last);
+  const auto add_period = [&](const char* what, const std::vector<bool>& wrong, const Range& range) {
+    const std::string period =
+        describe_period(what, {wrong.begin() + range.first, wrong.begin() + range.last + 1}, range.first);
+    if (!period.empty()) text += ", of them only " + period;
+  };
+  // The rows that are compared have a pattern of their own.
+  if (!reference_.sampled()) add_period("row", wrong_rows, rows);
+  add_period("column", wrong_columns, columns);
+  if (unwritten_count_) text += fmt::format("; {} were never written", unwritten_count_);
+  if (nan_count_ > unwritten_count_)
+    text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
+  return text;
+}
+
+std::string explain_by_k_tiles(const std::vector<WrongElement>& examples, const Shape& shape,
+                               const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+  const int tiles = (shape.k + static_cast<int>(kTile) - 1) / static_cast<int>(kTile);
+  if (examples.size() < kFewestExamples || tiles > 512) return "";
+  // Explanations: tile i is counted `twice`, or not at all, or j is taken in its place.
+  struct Explanation {
+    int i, j;
+    bool twice;
+  };
+  std::vector<Explanation> left;
+  std::vector<double> products(static_cast<size_t>(tiles));
+  for (size_t e = 0; e < examples.size() && (e == 0 || !left.empty()); ++e) {
+    const WrongElement& example = examples[e];
+    std::fill(products.begin(), products.end(), 0.0);
+    for (int64_t p = 0; p < shape.k; ++p)
+      products[static_cast<size_t>(p / kTile)] +=
+          double{to_float(a[static_cast<size_t>(example.row * int64_t{shape.k} + p)])} *
+          to_float(b[static_cast<size_t>(p * shape.n + example.column)]);
+    const auto explains = [&](const Explanation& x) {
+      const double own = products[static_cast<size_t>(x.i)];
+      const double value = example.expected + (x.twice   ? own
+                                               : x.j < 0 ? -own
+                                                         : products[static_cast<size_t>(x.j)] - own);
+      return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
+    };
+    if (e == 0) {
+      for (int i = 0; i < tiles; ++i) {
+        if (explains({i, -1, true})) left.push_back({i, -1, true});
+        for (int j = -1; j < tiles; ++j)
+          if (j != i && explains({i, j, false})) left.push_back({i, j, false});
+      }
+    } else {
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const auto& x) { return !explains(x); }),
+                 left.end());
+    }
+  }
+  if (left.size() != 1) return "";
+  const auto& [i, j, twice] = left.front();
+  const std::string where =
+      fmt::format("in tile row {}, tile column {} ", examples[0].row / kTile, examples[0].column / kTile);
+  if (twice) return where + fmt::format("K tile {} (of {}, 64 wide) was added twice", i, tiles);
+  if (j < 0) return where + fmt::format("K tile {} (of {}, 64 wide) is missing", i, tiles);
+  return where +
+         fmt::format("K tile {} (of {}, 64 wide) was multiplied in place of K tile {}: a slot {}", j, tiles,
+                     i, j < i ? "was read before it was filled again" : "was overwritten before it was read");
+}
+
+}  // namespace ladder

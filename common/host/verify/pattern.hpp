@@ -1,0 +1,52 @@
+/// @file
+/// What wrong elements have in common: in which tiles they lie, and which mistake would make them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/host/problem/gemm.hpp"
+#include "common/host/verify/reference.hpp"
+
+namespace ladder {
+
+/// One wrong element of C.
+struct WrongElement {
+  int row, column;
+  double expected, got;
+};
+
+/// Which of the compared elements of a C are wrong.
+class WrongElements {
+ public:
+  explicit WrongElements(const Reference& reference) : reference_(reference) {}
+
+  /// In the order of rows. @param compared_row index into the rows of the reference
+  void add(int64_t compared_row, int64_t column, double expected, __nv_bfloat16 got);
+
+  int64_t count() const { return count_; }
+  /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
+  /// them are NaN.
+  std::string describe() const;
+  /// Some that lie in one tile and are numbers.
+  const std::vector<WrongElement>& examples() const { return examples_; }
+
+ private:
+  struct Range {
+    int64_t first, last;
+  };
+  std::string describe_tiles(const Range& rows, const Range& columns) const;
+
+  const Reference& reference_;
+  std::vector<bool> is_wrong_;  ///< [compared rows, n]
+  std::vector<WrongElement> examples_;
+  int64_t count_ = 0, nan_count_ = 0, unwritten_count_ = 0;
+};
+
+/// A sentence that says which products of K tiles, 64 wide, would make all of the examples: one that is left
+/// out, counted twice, or taken in place of another. Empty if none does, or there are too few examples.
+/// @param a, b the operands of the product, all of them
+std::string explain_by_k_tiles(const std::vector<WrongElement>& examples, const Shape& shape,
+                               const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b);
+
+}  // namespace ladder
