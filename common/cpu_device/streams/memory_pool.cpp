@@ -38,7 +38,14 @@ void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name)
 }
 
 void release_unused_memory_of_pools() {
-  for (CUmemPoolHandle_st* pool : streams().pools) pool->trim(pool->release_threshold);
+  std::set<CUmemPoolHandle_st*>& pools = streams().pools;
+  for (auto it = pools.begin(); it != pools.end();) {
+    CUmemPoolHandle_st* const pool = *it;
+    pool->trim(pool->is_destroyed ? 0 : pool->release_threshold);
+    const bool is_over = pool->is_destroyed && !pool->live && !pool->reserved.current;
+    it = is_over ? pools.erase(it) : std::next(it);
+    if (is_over) delete pool;
+  }
 }
 
 }  // namespace cpu_device

@@ -26,6 +26,13 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
                             : "a cudaStreamWaitEvent is missing";
   if (const char* why = first.operation->returns_early)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
+  for (const std::string& stream : {second.operation->stream, first.operation->stream}) {
+    const auto found = streams().waits_for_nothing.find(stream);
+    if (found != streams().waits_for_nothing.end()) {
+      missing += "; " + found->second;
+      break;
+    }
+  }
   fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
                    first.operation->describe(), first.write ? "writes" : "reads", missing));

@@ -37,6 +37,7 @@ std::vector<OperationPointer> StreamEngine::order_of_next(const CUstream_st& str
     for (const auto& [thread, other] : home.per_thread) {
       if (other.last) after.push_back(other.last);
     }
+    after.insert(after.end(), home.last_of_destroyed_blocking.begin(), home.last_of_destroyed_blocking.end());
   } else if (stream.is_blocking && home.last_on_legacy) {
     after.push_back(home.last_on_legacy);
   }
@@ -128,7 +129,7 @@ void StreamEngine::let_schedule_run() {
   const auto next_of = [&]() -> OperationPointer {
     std::vector<OperationPointer> ready;
     for (const auto& [id, operation] : pending_) {
-      if (!can_run(*operation)) continue;
+      if (operation->put_off || !can_run(*operation)) continue;
       ready.push_back(operation);
       if (landing == Landing::eager) break;
     }
@@ -139,7 +140,9 @@ void StreamEngine::let_schedule_run() {
   while (steps--) {
     const OperationPointer next = next_of();
     if (!next) return;
+    nobody_waits_ = true;
     run(next);
+    nobody_waits_ = false;
   }
 }
 
@@ -165,6 +168,11 @@ void StreamEngine::perform(const OperationPointer& operation) {
     }
   } catch (const Failure&) {
     accesses_of_running_kernel = nullptr;
+    // The host may yet do, or queue, what the kernel spins on. It can begin anew while it has written
+    // nothing.
+    operation->put_off =
+        nobody_waits_ && is_stuck_ && !accesses.has_atomics && accesses.writes.merged().empty();
+    if (operation->put_off) return;
     throw;
   } catch (const std::exception& error) {
     accesses_of_running_kernel = nullptr;
@@ -194,10 +202,16 @@ void StreamEngine::run(const OperationPointer& operation) {
   try {
     const bool is_kernel = std::string(operation->kind) == "kernel";
     if (!is_kernel) note_touches(operation);
+    is_stuck_ = false;
     perform(operation);
+    if (operation->put_off && nobody_waits_) {
+      running_ = nullptr;
+      return;
+    }
     if (is_kernel) note_touches(operation);
   } catch (...) {
     running_ = nullptr;
+    nobody_waits_ = false;
     throw;
   }
   running_ = nullptr;
@@ -285,13 +299,38 @@ void StreamEngine::run_everything() {
   while (!pending_.empty()) run_until_done(pending_.rbegin()->second);
 }
 
-void StreamEngine::run_next_host_function(const std::string& signal) {
+OperationPointer StreamEngine::first_host_function() const {
   for (const auto& [id, operation] : pending_) {
-    if (!operation->is_host_function) continue;
-    run_until_done(OperationPointer(operation));
+    if (operation->is_host_function) return operation;
+  }
+  return nullptr;
+}
+
+void StreamEngine::run_next_host_function(const std::string& signal) {
+  if (const OperationPointer next = first_host_function()) {
+    run_until_done(next);
     return;
   }
   fail("the host waits for " + signal + "; no queued host function will change it; " + describe_queues());
+}
+
+/// Called on any of the OS threads that run the kernel. The thread that has launched it holds the lock, and
+/// waits for them.
+bool StreamEngine::run_beside_kernel() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  for (const auto& [id, operation] : pending_) {
+    if (operation == running_ || operation->is_kernel() || operation->collective || !can_run(*operation))
+      continue;
+    const OperationPointer kernel = running_, beside = operation;
+    const bool nobody_waits = std::exchange(nobody_waits_, false);
+    run(beside);
+    running_ = kernel;
+    nobody_waits_ = nobody_waits;
+    return true;
+  }
+  is_stuck_ = true;
+  return false;
 }
 
 void StreamEngine::abandon() {

@@ -91,6 +91,22 @@ TEST_CASE("launches of one graph follow each other, also on different streams") 
   });
 }
 
+TEST_CASE("an executable graph may be destroyed while a launch of it is under way, which ends all the same") {
+  check_never_blamed([] {
+    PinnedInts input(1), output;
+    DeviceInts from, to;
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(capture(&graph, input, from, to, output, true));
+    Stream stream;
+    {
+      const Executable exec(graph);
+      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(2));
+  });
+}
+
 TEST_CASE("a capture with a branch that does not come back is refused") {
   use({});
   PinnedInts input, output;
