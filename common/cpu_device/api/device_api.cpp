@@ -24,9 +24,10 @@ LiveResources live_resources() {
   live.streams = engine.stream_count();
   live.events = engine.events.size();
   live.graphs = engine.graphs;
-  live.pools = static_cast<size_t>(std::count_if(
-      engine.pools.begin(), engine.pools.end(),
-      [&](CUmemPoolHandle_st* pool) { return engine.device(pool->device).default_pool != pool; }));
+  live.pools = static_cast<size_t>(
+      std::count_if(engine.pools.begin(), engine.pools.end(), [&](CUmemPoolHandle_st* pool) {
+        return engine.device(pool->device).default_pool != pool && !pool->is_destroyed;
+      }));
   return live;
 }
 

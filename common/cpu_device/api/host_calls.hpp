@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "common/cpu_device/api/host_progress.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
@@ -22,6 +23,7 @@ void defer_failure(const std::string& what);
 /// exception is on its way: a destructor that waits would end the program.
 template <class Body>
 cudaError_t host_call(const char* function, const Body& body) {
+  ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   try {
     begin_call(function);
@@ -39,6 +41,7 @@ cudaError_t host_call(const char* function, const Body& body) {
 /// The same for calls that destructors make: they never throw. They succeed, and the next call throws.
 template <class Body>
 cudaError_t destroying_call(const char* function, const Body& body) {
+  ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   try {
     if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);

@@ -1,6 +1,5 @@
 /// @file
 /// cudaMallocAsync and its relatives.
-#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +18,9 @@ CUmemPoolHandle_st* default_pool(int number) {
   return device.default_pool;
 }
 
-CUmemPoolHandle_st* find_pool(cudaMemPool_t pool) { return streams().pools.count(pool) ? pool : nullptr; }
+CUmemPoolHandle_st* find_pool(cudaMemPool_t pool) {
+  return streams().pools.count(pool) && !pool->is_destroyed ? pool : nullptr;
+}
 
 cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream) {
   if (!pointer) return cudaErrorInvalidValue;
@@ -113,16 +114,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return destroying_call("cudaMemPoolDestroy", [&] {
     if (!find_pool(pool) || streams().device(pool->device).default_pool == pool) return cudaErrorInvalidValue;
-    if (pool->live) {
-      fail(fmt::format("cudaMemPoolDestroy: {} allocations of {} bytes together are still in use", pool->live,
-                       pool->used.current));
-    }
-    pool->trim(0);
-    if (pool->reserved.current) {
-      fail("cudaMemPoolDestroy: queued work may still use the pool's memory; " + streams().describe_queues());
-    }
-    streams().pools.erase(pool);
-    delete pool;
+    // Gone for the program; what it has given out lives on until it is freed, and the work that uses it ends.
+    pool->is_destroyed = true;
+    release_unused_memory_of_pools();
     return cudaSuccess;
   });
 }

@@ -1,5 +1,10 @@
 /// @file
 /// cudaStream*, cudaEvent* and host functions.
+#include <cerrno>  // program_invocation_short_name
+#include <cstdio>
+#include <set>
+#include <string>
+
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 
@@ -58,8 +63,14 @@ cudaError_t create_event(const char* function, cudaEvent_t* event, unsigned flag
   });
 }
 
-[[noreturn]] void report_unrecorded(const std::string& call) {
-  fail(call + " waits for an event that was never recorded; CUDA passes over it, and nothing is ordered");
+/// Legal, but who wrote it wanted an order. @param stream that passes over the wait; null: the host does
+void warn_of_unrecorded(const std::string& call, const CUstream_st* stream) {
+  static auto& warned = *new std::set<std::string>;
+  const std::string what = call + " waits for an event that was never recorded";
+  if (stream) streams().waits_for_nothing[stream->name] = what;
+  if (!warned.insert(what).second) return;
+  std::fprintf(stderr, "%s: warning: %s; CUDA passes over it, and nothing is ordered\n",
+               program_invocation_short_name, what.c_str());
 }
 
 }  // namespace
@@ -91,15 +102,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return destroying_call("cudaStreamDestroy", [&] {
     CUstream_st* found = stream ? streams().find(stream, DefaultStream::legacy, current_device()) : nullptr;
     if (!found || found != stream) return cudaErrorInvalidResourceHandle;
+    // What is queued still runs, as with CUDA, which releases the stream when that is done.
     const std::string name = found->name;
-    const OperationPointer last = found->last;
     const bool captures = found->capture != nullptr;
     if (captures) end_capture(*std::shared_ptr<Capture>(found->capture));
     streams().destroy_stream(found);
     if (std::uncaught_exceptions()) return cudaSuccess;  // Whoever unwinds cannot have waited.
     if (captures) fail("cudaStreamDestroy of " + name + ", whose capture of a graph was left open");
-    if (last && !streams().host_knows(*last))
-      fail("cudaStreamDestroy of " + name + " while the host has not waited for " + last->describe());
     return cudaSuccess;
   });
 }
@@ -138,7 +147,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       found->capture->is_invalid = true;
       return cudaErrorStreamCaptureIsolation;
     }
-    if (!event->recorded) report_unrecorded("cudaStreamWaitEvent on " + found->name);
+    if (!event->recorded) {
+      warn_of_unrecorded("cudaStreamWaitEvent on " + found->name, found);
+      return cudaSuccess;
+    }
     Work work{"cudaStreamWaitEvent"};
     work.is_on_timeline = false;
     streams().enqueue(*found, std::move(work), {event->recorded});
@@ -155,7 +167,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     Work work{"host"};
     work.is_host_function = true;
     work.run = [function, user_data](Operation&) { function(user_data); };
-    streams().enqueue(*found, std::move(work));
+    const OperationPointer operation = streams().enqueue(*found, std::move(work));
+    if (operation && !operation->done) watch_for_a_spinning_host();
     return cudaSuccess;
   });
 }
@@ -200,7 +213,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return host_call("cudaEventSynchronize", [&] {
     if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (capture_of(*event)) return cudaErrorCapturedEvent;
-    if (!event->recorded) report_unrecorded("cudaEventSynchronize");
+    if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr);
     return wait(event->recorded);
   });
 }
@@ -209,8 +222,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return host_call("cudaEventQuery", [&] {
     if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (capture_of(*event)) return cudaErrorCapturedEvent;
-    if (!event->recorded) report_unrecorded("cudaEventQuery");
-    return query(event->recorded);
+    // Before the first record, the usual way to ask whether something is free.
+    return event->recorded ? query(event->recorded) : cudaSuccess;
   });
 }
 

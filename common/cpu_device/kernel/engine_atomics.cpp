@@ -22,6 +22,7 @@ void ask_grid_order(Location where, const Body& body) {
 }  // namespace
 
 void atomic_begins(const void* object, bool releases, Location where) {
+  if (GlobalAccesses* accesses = this_thread(where).cluster.global_accesses()) accesses->has_atomics = true;
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, unsigned thread) {
     order.before_atomic(races, thread, object, releases);
   });

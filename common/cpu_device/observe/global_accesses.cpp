@@ -60,6 +60,7 @@ void GlobalAccesses::add(const GlobalAccesses& other) {
   writes.add(other.writes);
   early.add(other.early);
   read_only.add(other.read_only);
+  has_atomics |= other.has_atomics;
   waited_for_grid_before |= other.waited_for_grid_before;
 }
 

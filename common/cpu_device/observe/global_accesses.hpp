@@ -64,6 +64,7 @@ struct GlobalAccesses {
   /// before. Also in `reads` and `writes`.
   AccessesByPlace early;
   bool waited_for_grid_before = false;  ///< somebody has
+  bool has_atomics = false;             ///< has changed something by an atomic operation
   AccessesByPlace read_only;            ///< read with __ldg; also in `reads`
 
   void add(const GlobalAccesses& other);

@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
@@ -38,7 +39,14 @@ void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name)
 }
 
 void release_unused_memory_of_pools() {
-  for (CUmemPoolHandle_st* pool : streams().pools) pool->trim(pool->release_threshold);
+  std::set<CUmemPoolHandle_st*>& pools = streams().pools;
+  for (auto it = pools.begin(); it != pools.end();) {
+    CUmemPoolHandle_st* const pool = *it;
+    pool->trim(pool->is_destroyed ? 0 : pool->release_threshold);
+    const bool is_over = pool->is_destroyed && !pool->live && !pool->reserved.current;
+    it = is_over ? pools.erase(it) : std::next(it);
+    if (is_over) delete pool;
+  }
 }
 
 }  // namespace cpu_device
@@ -94,6 +102,8 @@ bool CUmemPoolHandle_st::add_chunk(size_t bytes) {
   Chunk chunk{memory, bytes, {}};
   chunk.segments[0] = {bytes, 0, {}, 0};
   cpu_device::poison_pool_memory(chunk.begin, bytes);
+  cpu_device::hide_from_host(chunk.begin, bytes,
+                             "the chunk of " + std::to_string(bytes) + " bytes of a pool");
   chunks_.push_back(std::move(chunk));
   reserved.set(reserved.current + bytes);
   streams().device(device).used_bytes += bytes;

@@ -39,6 +39,7 @@ struct CUmemPoolHandle_st {
   int reuse[3] = {1, 1, 1};       ///< attributes that are kept, without effect
   std::set<int> accessible_from;  ///< other devices
   size_t live = 0;                ///< allocations
+  bool is_destroyed = false;      ///< by the program; exists until its memory is not used any more
 
  private:
   struct Segment {

@@ -3,6 +3,7 @@
 #include "common/cpu_device/streams/memory_table.hpp"
 
 #include <fmt/core.h>
+#include <pthread.h>
 #include <algorithm>
 
 #include "common/cpu_device/streams/stream_engine.hpp"
@@ -26,9 +27,34 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
                             : "a cudaStreamWaitEvent is missing";
   if (const char* why = first.operation->returns_early)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
+  for (const std::string& stream : {second.operation->stream, first.operation->stream}) {
+    const auto found = streams().waits_for_nothing.find(stream);
+    if (found != streams().waits_for_nothing.end()) {
+      missing += "; " + found->second;
+      break;
+    }
+  }
   fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
                    first.operation->describe(), first.write ? "writes" : "reads", missing));
+}
+
+/// The stack of the thread that launches, where parameters of kernels lie.
+bool is_on_own_stack(const std::byte* place) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes)) return false;
+  void* stack = nullptr;
+  size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  return place >= stack && place < static_cast<std::byte*>(stack) + bytes;
+}
+
+[[noreturn]] void report_pageable(const Operation& kernel, std::ptrdiff_t bytes, bool write) {
+  fail(
+      fmt::format("{}{}{} bytes of the host's pageable memory, which the device cannot reach: give it device "
+                  "memory, or pinned memory (cudaMallocHost, cudaHostRegister)",
+                  kernel.describe(), what_it_does(write), bytes));
 }
 
 [[noreturn]] void report_early_access(const Allocation& allocation, const Allocation::Record& early,
@@ -133,7 +159,10 @@ void MemoryTable::touch(const OperationPointer& operation, const Touch& touch_, 
     if (!allocation) {
       // Not memory of the device or pinned; perhaps that begins further on.
       const auto next = live_.upper_bound(begin);
-      if (next == live_.end() || next->first >= end) return;
+      const bool is_all = next == live_.end() || next->first >= end;
+      if (operation->is_kernel() && !is_on_own_stack(begin))
+        report_pageable(*operation, (is_all ? end : next->first) - begin, touch_.write);
+      if (is_all) return;
       begin = next->first;
       continue;
     }

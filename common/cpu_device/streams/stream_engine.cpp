@@ -5,7 +5,10 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
+
+#include "common/cpu_device/observe/hidden_memory.hpp"
 
 namespace cpu_device {
 
@@ -37,6 +40,7 @@ std::vector<OperationPointer> StreamEngine::order_of_next(const CUstream_st& str
     for (const auto& [thread, other] : home.per_thread) {
       if (other.last) after.push_back(other.last);
     }
+    after.insert(after.end(), home.last_of_destroyed_blocking.begin(), home.last_of_destroyed_blocking.end());
   } else if (stream.is_blocking && home.last_on_legacy) {
     after.push_back(home.last_on_legacy);
   }
@@ -107,6 +111,28 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   return operation;
 }
 
+namespace {
+
+/// What a kernel reads with __ldg, nobody may write while it runs, and it neither.
+void check_read_only(const Operation& kernel, GlobalAccesses& accesses) {
+  for (AccessesOfPlace& place : accesses.read_only.all()) {
+    for (const Ranges::Range& read : place.ranges.merged()) {
+      for (const Ranges::Range& written : accesses.writes.merged()) {
+        if (read.end <= written.begin || written.end <= read.begin) continue;
+        const auto* first = reinterpret_cast<const std::byte*>(std::max(read.begin, written.begin));
+        const AllocationPointer allocation = streams().memory.find(first);
+        fail(fmt::format(
+            "{} reads {} with __ldg and writes it itself, both from byte {} on: __ldg is for data "
+            "that nobody writes while the kernel runs\n  at {}",
+            kernel.describe(), allocation ? allocation->describe() : "memory",
+            allocation ? first - allocation->begin : 0, place.describe()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 // --- running ----------------------------------------------------------------------------------------------
 
 bool StreamEngine::can_run(const Operation& operation) const {
@@ -128,7 +154,7 @@ void StreamEngine::let_schedule_run() {
   const auto next_of = [&]() -> OperationPointer {
     std::vector<OperationPointer> ready;
     for (const auto& [id, operation] : pending_) {
-      if (!can_run(*operation)) continue;
+      if (operation->put_off || !can_run(*operation)) continue;
       ready.push_back(operation);
       if (landing == Landing::eager) break;
     }
@@ -139,7 +165,9 @@ void StreamEngine::let_schedule_run() {
   while (steps--) {
     const OperationPointer next = next_of();
     if (!next) return;
+    nobody_waits_ = true;
     run(next);
+    nobody_waits_ = false;
   }
 }
 
@@ -151,6 +179,8 @@ void StreamEngine::note_touches(const OperationPointer& operation) {
 void StreamEngine::perform(const OperationPointer& operation) {
   GlobalAccesses accesses;
   const bool is_kernel = std::string(operation->kind) == "kernel";
+  std::optional<HiddenMemoryIsOpen> open;
+  if (!operation->is_host_function) open.emplace();
   // Looking costs time, and with the legacy stream alone everything is in order.
   if (is_kernel && is_checking()) accesses_of_running_kernel = &accesses;
   try {
@@ -165,6 +195,11 @@ void StreamEngine::perform(const OperationPointer& operation) {
     }
   } catch (const Failure&) {
     accesses_of_running_kernel = nullptr;
+    // The host may yet do, or queue, what the kernel spins on. It can begin anew while it has written
+    // nothing.
+    operation->put_off =
+        nobody_waits_ && is_stuck_ && !accesses.has_atomics && accesses.writes.merged().empty();
+    if (operation->put_off) return;
     throw;
   } catch (const std::exception& error) {
     accesses_of_running_kernel = nullptr;
@@ -183,6 +218,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
   for (const Ranges::Range& range : accesses.reads.merged()) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
   }
+  check_read_only(*operation, accesses);
   for (const Ranges::Range& range : accesses.writes.merged()) {
     operation->touches.push_back(
         {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, true});
@@ -194,10 +230,16 @@ void StreamEngine::run(const OperationPointer& operation) {
   try {
     const bool is_kernel = std::string(operation->kind) == "kernel";
     if (!is_kernel) note_touches(operation);
+    is_stuck_ = false;
     perform(operation);
+    if (operation->put_off && nobody_waits_) {
+      running_ = nullptr;
+      return;
+    }
     if (is_kernel) note_touches(operation);
   } catch (...) {
     running_ = nullptr;
+    nobody_waits_ = false;
     throw;
   }
   running_ = nullptr;
@@ -285,16 +327,42 @@ void StreamEngine::run_everything() {
   while (!pending_.empty()) run_until_done(pending_.rbegin()->second);
 }
 
-void StreamEngine::run_next_host_function(const std::string& signal) {
+OperationPointer StreamEngine::first_host_function() const {
   for (const auto& [id, operation] : pending_) {
-    if (!operation->is_host_function) continue;
-    run_until_done(OperationPointer(operation));
+    if (operation->is_host_function) return operation;
+  }
+  return nullptr;
+}
+
+void StreamEngine::run_next_host_function(const std::string& signal) {
+  if (const OperationPointer next = first_host_function()) {
+    run_until_done(next);
     return;
   }
   fail("the host waits for " + signal + "; no queued host function will change it; " + describe_queues());
 }
 
+/// Called on any of the OS threads that run the kernel. The thread that has launched it holds the lock, and
+/// waits for them.
+bool StreamEngine::run_beside_kernel() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  for (const auto& [id, operation] : pending_) {
+    if (operation == running_ || operation->is_kernel() || operation->collective || !can_run(*operation))
+      continue;
+    const OperationPointer kernel = running_, beside = operation;
+    const bool nobody_waits = std::exchange(nobody_waits_, false);
+    run(beside);
+    running_ = kernel;
+    nobody_waits_ = nobody_waits;
+    return true;
+  }
+  is_stuck_ = true;
+  return false;
+}
+
 void StreamEngine::abandon() {
+  const HiddenMemoryIsOpen open;
   for (auto& [id, operation] : pending_) {
     operation->done = true;
     operation->after.clear();

@@ -48,10 +48,12 @@ struct Device {
   CUstream_st legacy;
   std::map<std::thread::id, CUstream_st> per_thread;
   CUmemPoolHandle_st* default_pool = nullptr;
-  size_t used_bytes = 0;            ///< of its memory, with what pools have reserved
-  std::set<int> peers;              ///< whose memory its kernels may touch
-  OperationPointer last_on_legacy;  ///< what blocking streams wait for
-  std::vector<OperationPointer> last_of_destroyed;
+  size_t used_bytes = 0;                            ///< of its memory, with what pools have reserved
+  std::set<int> peers;                              ///< whose memory its kernels may touch
+  OperationPointer last_on_legacy;                  ///< what blocking streams wait for
+  std::vector<OperationPointer> last_of_destroyed;  ///< streams, whose work goes on
+  std::vector<OperationPointer>
+      last_of_destroyed_blocking;  ///< of these those that the legacy stream waits for
 };
 
 class StreamEngine {
@@ -81,6 +83,11 @@ class StreamEngine {
   void run_everything();
   void run_one_of_those_needed_by(const OperationPointer&);
   void run_next_host_function(const std::string& signal);
+  /// Of those that are queued; null if none is.
+  OperationPointer first_host_function() const;
+  /// While a kernel waits for somebody else: runs something that may run beside it.
+  /// @return false if nothing may
+  bool run_beside_kernel();
   void host_learns(const OrderClock&, const std::vector<std::shared_ptr<TimePoint>>&);
   bool host_knows(const Operation& operation) const {
     return host_[operation.lane] >= operation.clock[operation.lane];
@@ -118,6 +125,8 @@ class StreamEngine {
   std::set<CUevent_st*> events;
   std::set<CUmemPoolHandle_st*> pools;
   std::set<Capture*> captures;
+  /// By name of stream: its wait for an event that was not recorded yet. For reports.
+  std::map<std::string, std::string> waits_for_nothing;
   size_t graphs = 0;  ///< graphs and executables of graphs
   GraphCalls graph_calls;
 
@@ -135,6 +144,8 @@ class StreamEngine {
   uint64_t last_id_ = 0, host_functions_run_ = 0;
   OrderClock host_;
   OperationPointer running_;
+  bool nobody_waits_ = false;  ///< for what runs: it is the schedule's choice
+  bool is_stuck_ = false;      ///< the kernel that runs spins, and nothing can run beside it
   Random random_{1, 0x73747265616d73};
   size_t prune_at_ = 256;
 

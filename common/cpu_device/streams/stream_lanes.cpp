@@ -62,12 +62,18 @@ CUstream_st* StreamEngine::create_stream(int device, bool blocking, int priority
   stream->name = fmt::format("stream {}{}", ++streams_made_, on_device(device));
   stream->number = take_lane();
   streams_.insert(stream);
+  waits_for_nothing.erase(stream->name);
   return stream;
 }
 
 void StreamEngine::destroy_stream(CUstream_st* stream) {
-  if (stream->last && !host_knows(*stream->last))
-    devices_[stream->device].last_of_destroyed.push_back(stream->last);
+  if (stream->last && !host_knows(*stream->last)) {
+    Device& home = devices_[stream->device];
+    home.last_of_destroyed.push_back(stream->last);
+    std::erase_if(home.last_of_destroyed_blocking,
+                  [&](const OperationPointer& last) { return host_knows(*last); });
+    if (stream->is_blocking) home.last_of_destroyed_blocking.push_back(stream->last);
+  }
   streams_.erase(stream);
   give_lane_back(stream->number);
   delete stream;

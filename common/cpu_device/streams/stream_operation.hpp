@@ -89,6 +89,9 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   std::string stream;
   bool on_legacy_stream = false;
   bool done = false;
+  /// A kernel that spun on what the host had yet to do, or to queue, so that the schedule may not run it
+  /// again by itself.
+  bool put_off = false;
   std::vector<std::shared_ptr<Operation>> after;  ///< forgotten once it has run
   OrderClock clock;                               ///< of what comes before it, and of itself
   OrderClock early_clock;                         ///< of what comes before its first step, if it begins early

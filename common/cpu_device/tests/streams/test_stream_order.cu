@@ -1,7 +1,9 @@
 /// @file
 /// Mistakes in the order of streams, each with its right twin: missing events, memory that is freed or
 /// recycled too early, waits without hope, and CUDA in host functions.
+#include <atomic>
 #include <chrono>
+#include <cuda/atomic>
 
 #include "common/cpu_device/tests/stream_test.hpp"
 #include "common/cuda/device_buffer.hpp"
@@ -63,7 +65,7 @@ std::vector<int> recycle(bool wait_for_slot) {
   }
   CUDA_CHECK(cudaStreamSynchronize(stream));
   std::vector<int> arrived;
-  for (const DeviceInts& batch : batches) arrived.push_back(batch.data[0]);
+  for (const DeviceInts& batch : batches) arrived.push_back(peek(batch.data));
   return arrived;
 }
 
@@ -257,14 +259,31 @@ TEST_CASE("CUDA inside a host function is reported") {
       "must not call CUDA");
 }
 
-TEST_CASE("a wait for an event that was never recorded is reported") {
+TEST_CASE("a wait for an event that was never recorded is no wait, and legal") {
+  check_never_blamed([] {
+    Stream stream;
+    Event event;
+    CUDA_CHECK(cudaStreamWaitEvent(stream, event));
+    CUDA_CHECK(cudaEventSynchronize(event));
+    CUDA_CHECK(cudaEventQuery(event));
+  });
+}
+
+TEST_CASE("what a wait for an event that was never recorded does not order is named, and that wait with it") {
   check_blamed_always(
       [] {
-        Stream stream;
-        Event event;
-        CUDA_CHECK(cudaStreamWaitEvent(stream, event));
+        Stream copies, kernels;
+        Event uploaded;
+        DeviceInts from, to;
+        PinnedInts input;
+        CUDA_CHECK(cudaStreamWaitEvent(kernels, uploaded));
+        CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        CUDA_CHECK(cudaEventRecord(uploaded, copies));
+        launch_add_one(from.data, to.data, kernels);
+        CUDA_CHECK(cudaDeviceSynchronize());
       },
-      "cudaStreamWaitEvent on stream 1 waits for an event that was never recorded");
+      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
+      "cudaStreamWaitEvent on stream 2 waits for an event that was never recorded");
 }
 
 TEST_CASE("memory that queued work uses must not be freed by the host") {
@@ -291,17 +310,93 @@ TEST_CASE("freeing memory twice is reported") {
   CHECK_THAT(blame([] {}), ContainsSubstring("cudaFree frees memory that was freed before"));
 }
 
-TEST_CASE("a stream that is destroyed while it is in use is reported") {
-  use({});
-  PinnedInts input;
+TEST_CASE("a stream may be destroyed while its work is queued, which ends all the same") {
+  for (const unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking}) {
+    check_never_blamed([&] {
+      DeviceInts memory, result;
+      PinnedInts input(41), output;
+      {
+        Stream stream(flags);
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+        launch_add_one(memory.data, result.data, stream);
+        CUDA_CHECK(cudaMemcpyAsync(output.data, result.data, kBytes, cudaMemcpyDeviceToHost, stream));
+      }
+      CUDA_CHECK(cudaDeviceSynchronize());
+      CHECK(output.all(42));
+    });
+  }
+}
+
+TEST_CASE("the legacy stream waits for a blocking stream that was destroyed, not for a non-blocking one") {
+  const auto fill_after_upload = [](unsigned flags) {
+    DeviceInts memory;
+    PinnedInts input(41);
+    {
+      Stream stream(flags);
+      CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    }
+    CUDA_CHECK(cudaMemset(memory.data, 0, kBytes));
+    CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  check_never_blamed([&] { fill_after_upload(cudaStreamDefault); });
+  check_blamed_always([&] { fill_after_upload(cudaStreamNonBlocking); },
+                      "the memset on the legacy stream writes the buffer of 1024 bytes of cudaMalloc, from "
+                      "byte 0 on, which the upload on stream 1 writes");
+}
+
+TEST_CASE("a kernel may spin on what a host function in another stream sets") {
+  check_never_blamed([] {
+    Stream kernels, host;
+    int* flag = nullptr;
+    CUDA_CHECK(cudaMallocHost(&flag, sizeof(int)));
+    ladder::launch(
+        +[](int* flag) {
+          if (threadIdx.x > 0) return;
+          while (cuda::atomic_ref<int>(*flag).load(cuda::memory_order_acquire) == 0) {
+          }
+        },
+        {.name = "spin", .grid = 2, .block = 32, .stream = kernels}, flag);
+    CUDA_CHECK(cudaLaunchHostFunc(
+        host, [](void* data) { std::atomic_ref<int>(*static_cast<int*>(data)).store(1); }, flag));
+    CUDA_CHECK(cudaStreamSynchronize(kernels));
+    CUDA_CHECK(cudaStreamSynchronize(host));
+    CUDA_CHECK(cudaFreeHost(flag));
+  });
+}
+
+TEST_CASE("a kernel that spins on what a host function behind it sets is reported") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        PinnedInts flag;
+        ladder::launch(
+            +[](int* flag) {
+              while (cuda::atomic_ref<int>(*flag).load(cuda::memory_order_acquire) == 0) {
+              }
+            },
+            {.name = "spin", .grid = 1, .block = 1, .stream = stream}, flag.data);
+        CUDA_CHECK(cudaLaunchHostFunc(
+            stream, [](void* data) { *static_cast<int*>(data) = 1; }, flag.data));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+      },
+      "every running thread polls and nothing changes");
+}
+
+TEST_CASE("a host may spin on what a host function sets, without a call") {
+  use({Order::round_robin, Landing::late});
+  Stream one, two;
+  Event event;
+  std::atomic<int> flag{0};
+  PinnedInts input(7);
   DeviceInts memory;
-  cudaStream_t stream = nullptr;
-  CUDA_CHECK(cudaStreamCreate(&stream));
-  CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
-  cudaStreamDestroy(stream);
-  CHECK_THAT(blame([] {}),
-             ContainsSubstring("cudaStreamDestroy of stream 1 while the host has not waited for "
-                               "the upload on stream 1"));
+  CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaEventRecord(event, one));
+  CUDA_CHECK(cudaStreamWaitEvent(two, event));
+  CUDA_CHECK(cudaLaunchHostFunc(
+      two, [](void* data) { *static_cast<std::atomic<int>*>(data) = 1; }, &flag));
+  while (flag == 0) {
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 TEST_CASE("a failing kernel is thrown by the wait that runs it, and the process goes on") {
