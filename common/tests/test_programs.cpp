@@ -162,6 +162,11 @@ TEST_CASE("A shape that the lesson cannot run gives the lesson's own words and e
                   "99_fake cannot run 4x4x3: k is 3; must be a multiple of 2");
 }
 
+TEST_CASE("A device is asked once what it is") {
+  skip_without_device();
+  CHECK(&ladder::device_info() == &ladder::device_info());
+}
+
 TEST_CASE("A GPU build without a GPU says what to do") {
   if (ladder::on_cpu_device()) SKIP("the CPU device is always there");
   try {
