@@ -54,12 +54,16 @@ CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, 
   const cuuint64_t stride[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
   const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)};
   const cuuint32_t element_stride[] = {1, 1};
-  CUtensorMap map;
+  // Not the result itself: for that the caller's compiler chooses the place, and g++ 12 does not always align
+  // it to the 64 bytes that the driver asks for.
+  struct {
+    CUtensorMap map;
+  } aligned;
   const CUresult result =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<__nv_bfloat16*>(matrix), extent, stride,
-             box, element_stride, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      encode(&aligned.map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<__nv_bfloat16*>(matrix), extent,
+             stride, box, element_stride, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result == CUDA_SUCCESS) return map;
+  if (result == CUDA_SUCCESS) return aligned.map;
   const std::string what = fmt::format("TMA cannot describe the {} x {} matrix: ", rows, columns);
   const std::string complaint = tensor_map_complaint(matrix, rows, columns, box_rows, box_columns);
   if (!complaint.empty()) throw std::invalid_argument(what + complaint);
