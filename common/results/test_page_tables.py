@@ -391,6 +391,11 @@ class Models(WithResults):
         self.assertIn("| [05_y](../05_y/) | 2 | load or tensor cores | 90 | 100 | −10 % | 90 | 100 | +5 % |", text)
         self.assertIn("| [05_y](../05_y/) | 3 | load |  |  |  | 90 | 100 | +0 % |", text)
 
+    def test_the_errors_of_a_lesson_are_those_of_all_its_rows(self):
+        self.record_model(climb=[self.prediction(64, 2, 7.4)],
+                          slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
+        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+
     def test_a_load_that_is_hidden_is_said_to_be(self):
         self.record_model()
         text = self.filled("<!-- model: calibration -->\n<!-- end -->")
