@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -63,6 +65,17 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
   return all;
 }
 
+/// A word that a shell takes as it is, to be copied from a message.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char letter) {
+    return std::isalnum(letter) || std::strchr("/._-+,", letter);
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return word + "'";
+}
+
 /// Runs the program beside this one and reads what it measured.
 /// @throws BadInput if it is not built, std::runtime_error if it fails
 Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) {
@@ -70,8 +83,8 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
                  results =
                      fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
   if (!fs::exists(program))
-    throw BadInput(program.string() + " is not built: cmake --build " + folder.parent_path().string() +
-                   " --target lab");
+    throw BadInput(program.string() + " is not built: cmake --build " +
+                   shell_word(folder.parent_path().string()) + " --target lab");
   std::vector<std::string> command = {program.string(), "--shape", shape.name()};
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());
