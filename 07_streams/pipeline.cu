@@ -16,6 +16,7 @@
 
 #include <fmt/core.h>
 #include <deque>
+#include <exception>
 
 #include "07_streams/drain.hpp"
 #include "07_streams/timeline/host_trace.hpp"
@@ -32,15 +33,20 @@ struct Delivery {
   PinnedRing<bf16>::Slot a, c;
   ladder::Event downloaded = ladder::make_order_event();
   std::string complaint = {};
+  std::exception_ptr thrown = nullptr;  ///< by the check
 };
 
 /// A host function: the last thing of a batch. Both slots are free then: the upload from `a` and the download
 /// to `c` have ended. It runs on a thread of the runtime, which its stream waits for. It must not call CUDA:
 /// the runtime may hold locks that such a call would wait for.
-void finish(void* delivery_pointer) {
+void finish(void* delivery_pointer) noexcept {
   const HostFunctionSpan span("check and recycle");  // a line in a recorded timeline
   Delivery& delivery = *static_cast<Delivery*>(delivery_pointer);
-  delivery.complaint = delivery.data->complaint(delivery.batch, delivery.c.data());
+  try {
+    delivery.complaint = delivery.data->complaint(delivery.batch, delivery.c.data());
+  } catch (...) {  // No exception may pass through the runtime, which is C.
+    delivery.thrown = std::current_exception();
+  }
   delivery.a.release();
   delivery.c.release();
 }
@@ -144,6 +150,8 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
     drain_all(pipeline, error.what());
     throw;
   }
+  for (const Delivery& delivery : deliveries)
+    if (delivery.thrown) std::rethrow_exception(delivery.thrown);
   for (const Delivery& delivery : deliveries)
     if (!delivery.complaint.empty()) throw WrongResult(delivery.complaint);
   if (ladder::interrupted())

@@ -8,6 +8,7 @@
 #include "07_streams/measure/trace_recorder.hpp"
 #include "07_streams/program/levels.hpp"
 #include "07_streams/program/options.hpp"
+#include "common/host/base/atomic_file.hpp"
 #include "common/host/base/interrupt.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/program/program.hpp"
@@ -61,7 +62,9 @@ int run(int argc, char** argv) {
             {std::cout, results, shape, options.batches, options.rounds, options.streams, options.slots},
             options);
         ladder::write_results_so_far("--json", options.json_path, results);
-        if (recorder) recorder->print(std::cout);
+        if (!recorder) continue;
+        recorder->print(std::cout);
+        if (ladder::can_be_rewritten(options.trace_path)) recorder->write();
       }
   }
   if (recorder) recorder->write();

@@ -75,6 +75,20 @@ class InterruptedAt : public IntegerData {
   int batch_;
 };
 
+/// A check that runs out of memory.
+class ThrowsAt : public IntegerData {
+ public:
+  ThrowsAt(const TestRun& run, int batch)
+      : IntegerData(run.batches, run.host_weights.data(), kTestSeed), batch_(batch) {}
+  std::string complaint(int batch, const bf16* c) const override {
+    if (batch == batch_) throw std::bad_alloc();
+    return IntegerData::complaint(batch, c);
+  }
+
+ private:
+  int batch_;
+};
+
 }  // namespace
 
 TEST_CASE(
@@ -119,6 +133,16 @@ TEST_CASE("a ring whose slots never come back ends the run, and names the ring")
   CHECK_THROWS_WITH(run.run(), ContainsSubstring("a free slot of the download ring"));
   kept.clear();
   CHECK_NOTHROW(run.run());
+}
+
+TEST_CASE("what a check throws in a host function ends the run on the host, and the slots come back") {
+  skip_unless_runnable_here();
+  for_each_schedule([&] {
+    const NothingLeaks check;
+    TestRun run(ragged_rows(9), 72, 72, 3, 4);
+    CHECK_THROWS_AS(run.run(ThrowsAt(run, 2)), std::bad_alloc);
+    CHECK_NOTHROW(run.run());
+  });
 }
 
 TEST_CASE("Ctrl-C stops the run after the batches that are in flight") {

@@ -107,6 +107,16 @@ Operation operation_of(const MemsetRecord& record) {
           with_size("memset", record.bytes), record.start,    record.end};
 }
 
+/// Called where no exception may pass: by CUPTI, which is C, and in a destructor.
+template <class Add>
+void add_or_lose(const Add& add) noexcept {
+  try {
+    add();
+  } catch (...) {
+    ++operations().lost;
+  }
+}
+
 void keep(const CUpti_Activity* record) {
   const auto add = [&](const auto* of_kind) { operations().list.push_back(operation_of(*of_kind)); };
   switch (record->kind) {
@@ -133,7 +143,8 @@ void CUPTIAPI lend_buffer(uint8_t** buffer, size_t* size, size_t* most_records) 
 void CUPTIAPI take_buffer_back(CUcontext context, uint32_t stream, uint8_t* buffer, size_t, size_t used) {
   const std::lock_guard lock(operations().mutex);
   CUpti_Activity* record = nullptr;
-  while (used > 0 && cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS) keep(record);
+  while (used > 0 && cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS)
+    add_or_lose([&] { keep(record); });
   size_t lost = 0;
   if (cuptiActivityGetNumDroppedRecords(context, stream, &lost) == CUPTI_SUCCESS) operations().lost += lost;
   std::free(buffer);
@@ -201,7 +212,9 @@ HostFunctionSpan::~HostFunctionSpan() {
   if (begin_ns_ == 0 || !recording) return;
   const uint64_t end_ns = now_ns();
   const std::lock_guard lock(operations().mutex);
-  operations().list.push_back({device_, std::nullopt, Engine::host, name_, begin_ns_, end_ns});
+  add_or_lose([&] {
+    operations().list.push_back({device_, std::nullopt, Engine::host, name_, begin_ns_, end_ns});
+  });
 }
 
 }  // namespace lesson07

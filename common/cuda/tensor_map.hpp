@@ -4,14 +4,22 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 
+#include <string>
+
 namespace ladder {
 
 /// Describes the row-major bf16 matrix [rows, columns] at `matrix` for copies of boxes of box_rows x
 /// box_columns, laid out in shared memory with the 128-byte swizzle (box_columns is at most 64, one panel of
 /// a SwizzledTile).
-/// @throws std::invalid_argument if TMA cannot describe it: rows must start at multiples of 16 bytes.
-/// @throws std::runtime_error if the driver is too old to encode tensor maps.
+/// @throws std::invalid_argument with the words of tensor_map_complaint() if there are any
+/// @throws std::runtime_error if the driver is too old to encode tensor maps, or refuses one that keeps its
+/// rules
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns);
+
+/// Which argument of make_tensor_map() breaks which rule of cuTensorMapEncodeTiled (CUDA Driver API, "Tensor
+/// Map Object Management"): where the matrix and its rows begin, its extents, those of the box, and the
+/// swizzle. Empty if all are kept.
+std::string tensor_map_complaint(const void* matrix, int rows, int columns, int box_rows, int box_columns);
 
 }  // namespace ladder

@@ -6,7 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <string>
@@ -62,6 +65,17 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
   return all;
 }
 
+/// A word that a shell takes as it is, to be copied from a message.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char letter) {
+    return std::isalnum(letter) || std::strchr("/._-+,", letter);
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return word + "'";
+}
+
 /// Runs the program beside this one and reads what it measured.
 /// @throws BadInput if it is not built, std::runtime_error if it fails
 Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) {
@@ -69,8 +83,8 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
                  results =
                      fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
   if (!fs::exists(program))
-    throw BadInput(program.string() + " is not built: cmake --build " + folder.parent_path().string() +
-                   " --target lab");
+    throw BadInput(program.string() + " is not built: cmake --build " +
+                   shell_word(folder.parent_path().string()) + " --target lab");
   std::vector<std::string> command = {program.string(), "--shape", shape.name()};
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());
@@ -87,20 +101,21 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
 }
 
 /// A run of each. Counts do not vary; times do, so that there are turns, all programs and then all again, and
-/// the run with the median time is the one that counts.
-std::vector<Run> measure_all(const std::vector<Variant>& variants, const Shape& shape,
-                             const fs::path& folder) {
+/// the run with the median time is the one that counts. Calls `so_far` with what each turn has come to.
+void measure_all(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder,
+                 const std::function<void(const std::vector<Run>&)>& so_far) {
   const int turns = on_cpu_device() ? 1 : kTurns;
   std::vector<std::vector<Run>> runs(variants.size());
-  for (int turn = 0; turn < turns; ++turn)
-    for (size_t i = 0; i < variants.size(); ++i) runs[i].push_back(measure(variants[i], shape, folder));
-  std::vector<Run> result;
-  for (std::vector<Run>& of_one : runs) {
-    std::sort(of_one.begin(), of_one.end(),
-              [](const Run& a, const Run& b) { return a.time_us_median < b.time_us_median; });
-    result.push_back(of_one[of_one.size() / 2]);
+  std::vector<Run> result(variants.size());
+  for (int turn = 0; turn < turns; ++turn) {
+    for (size_t i = 0; i < variants.size(); ++i) {
+      runs[i].push_back(measure(variants[i], shape, folder));
+      std::sort(runs[i].begin(), runs[i].end(),
+                [](const Run& a, const Run& b) { return a.time_us_median < b.time_us_median; });
+      result[i] = runs[i][runs[i].size() / 2];
+    }
+    so_far(result);
   }
-  return result;
 }
 
 std::string change(double value, double before) { return fixed((value / before - 1) * 100, 1); }
@@ -159,7 +174,10 @@ int run(int argc, char** argv) {
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
   std::cout << "Lesson " << lesson << ", " << shape.name() << " (M x N x K)\n" << std::endl;
   ResultFile results = new_result_file();
-  results.runs = measure_all(ablations().at(lesson), shape, folder);
+  measure_all(ablations().at(lesson), shape, folder, [&](const std::vector<Run>& so_far) {
+    results.runs = so_far;
+    write_results_so_far("--json", json_path, results);
+  });
   on_cpu_device() ? print_counts(results.runs) : print_times(results.runs);
   if (!json_path.empty()) write_results("--json", json_path, results);
   return kExitOk;

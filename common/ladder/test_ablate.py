@@ -6,6 +6,7 @@ The class Figures needs the programs of the target `lab`.
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,7 @@ class Refusals(unittest.TestCase):
         ran = ablate(*words, folder=folder)
         self.assertEqual((ran.returncode, ran.stderr.count("\n")), (2, 1), ran.stderr)
         self.assertTrue(ran.stderr.startswith(f"ladder ablate: error: {begin}"), ran.stderr)
+        return ran.stderr
 
     def test_what_is_wrong_is_named_in_one_line(self):
         self.refused("ablate 09: there are 02, 05, 06", "09")
@@ -87,10 +89,13 @@ class Refusals(unittest.TestCase):
             self.assertTrue(words.startswith(f"--shape {SHAPE} {CLUSTER} --json "), words)
 
     def test_a_program_that_was_not_built_is_named_with_the_command_that_builds_it(self):
-        with tempfile.TemporaryDirectory() as folder:
-            alone = pathlib.Path(folder)
+        with tempfile.TemporaryDirectory(prefix="it's a build") as folder:
+            alone = pathlib.Path(folder) / "bin"
+            alone.mkdir()
             self.copied_to(alone)
-            self.refused(f"{alone}/right_06 is not built: cmake --build", "06", folder=alone)
+            said = self.refused(f"{alone}/right_06 is not built: cmake --build ", "06", folder=alone)
+            command = said[said.index("cmake"):]
+            self.assertEqual(shlex.split(command), ["cmake", "--build", folder, "--target", "lab"])
 
 
 class Figures(unittest.TestCase):

@@ -56,9 +56,13 @@ std::vector<Prediction> predictions(const ResultFile& file, const Parameters& pa
 std::optional<std::string> newest_experiment(const std::string& directory, const std::string& name) {
   std::error_code missing;
   std::optional<std::string> newest;
+  const std::string ending = "-" + name + ".json";
   for (const auto& entry : fs::directory_iterator(fs::path(directory) / "experiments", missing)) {
     const std::string path = entry.path().string();
-    if (path.ends_with("-" + name + ".json") && (!newest || path > *newest)) newest = path;
+    // Not ends_with(): of that, g++ 12 warns when it optimises little.
+    const bool of_experiment =
+        path.size() >= ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+    if (of_experiment && (!newest || path > *newest)) newest = path;
   }
   return newest;
 }

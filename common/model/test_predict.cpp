@@ -1,5 +1,6 @@
 /// @file
 /// What is read from timelines and result files, what `predict` makes of it, and how it refuses.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -10,6 +11,7 @@
 #include <map>
 #include <sstream>
 
+#include "common/host/base/text.hpp"
 #include "common/host/program/results.hpp"
 #include "common/host/timeline/timeline.hpp"
 #include "common/model/calibration.hpp"
@@ -256,6 +258,33 @@ TEST_CASE("The recorded predictions are those of the recorded results") {
   const std::string path = results + "/model/" + std::filesystem::path(*newest).filename().string();
   INFO("bring it up to date: build/bin/predict --lessons --json " << path);
   CHECK(ladder::testing::read_bytes(path) == to_json(ladder::model::report_on(results)));
+}
+
+TEST_CASE("The error of every lesson is as small as the page says") {
+  // The same numbers stand in docs/cost_model.md, in the sentence that this looks for.
+  const std::map<std::string, double> largest = {{"02_tiled", 10},
+                                                 {"03_double_buffer", 60},
+                                                 {"04_warp_specialized", 25},
+                                                 {"05_ws_double_buffer", 20},
+                                                 {"06_clusters_dsmem", 15}};
+  const ladder::model::Report report = ladder::model::report_on(LADDER_RESULTS_DIR);
+  std::map<std::string, double> found;
+  for (const auto* predictions : {&report.climb_predictions, &report.slot_predictions})
+    for (const Prediction& prediction : *predictions) {
+      double& worst = found[prediction.run.lesson];
+      worst = std::max(worst, std::abs(prediction.error_percent));
+    }
+  CHECK(found.size() == largest.size());
+  std::string sentence;
+  for (const auto& [lesson, most] : largest) {
+    CAPTURE(lesson, found[lesson]);
+    REQUIRE(found.count(lesson) == 1);
+    CHECK(found[lesson] < most);
+    sentence +=
+        std::string(sentence.empty() ? "" : ", ") + ladder::fixed(most, 0) + " % in " + lesson.substr(0, 2);
+  }
+  const std::string page = ladder::testing::read_bytes(std::string(LADDER_RESULTS_DIR) + "/../cost_model.md");
+  CHECK_THAT(page, ContainsSubstring("at most " + sentence + "."));
 }
 
 TEST_CASE("The model tells two slots of lesson 05 from more, within a fifth of what was measured") {

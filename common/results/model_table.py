@@ -2,6 +2,7 @@
 
     <!-- model: climb -->                what the climb's kernels should take and took, for each size
     <!-- model: slots -->                the same for the numbers of slots of lessons 03, 04 and 05
+    <!-- model: errors -->               how far off the predictions of each lesson are, all its rows together
     <!-- model: calibration -->          the times that were read from timelines
     <!-- model: picture two_roles -->    a drawing, with the command that draws it (two_roles, three_roles)
     <!-- end -->
@@ -58,6 +59,18 @@ def predictions(model, which):
     return markdown(header, rows) + ["", origin(model)]
 
 
+def errors(model):
+    """A row for each lesson: how many predictions there are, and the smallest and the largest error."""
+    by_lesson = {}
+    for prediction in model["climb"] + model["slots"]:
+        by_lesson.setdefault(prediction["lesson"], []).append(prediction)
+    rows = []
+    for lesson, of_lesson in sorted(by_lesson.items()):
+        of_lesson.sort(key=lambda prediction: prediction["error_percent"])
+        rows.append([f"[{lesson}](../{lesson}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
+    return markdown(["lesson", "predictions", "error from", "to"], rows)
+
+
 def calibration(model):
     """The roles' times in each timeline, and the numbers that the predictions are made with."""
     rows = []
@@ -91,8 +104,10 @@ def model_table(line, words, folder):
     model = read_model(folder)
     if words in (["climb"], ["slots"]):
         return predictions(model, words[0])
+    if words == ["errors"]:
+        return errors(model)
     if words == ["calibration"]:
         return calibration(model)
     if len(words) == 2 and words[0] == "picture":
         return picture(model, words[1])
-    raise BadInput(f"{line}: asks for neither climb, slots, calibration nor picture NAME")
+    raise BadInput(f"{line}: asks for neither climb, slots, errors, calibration nor picture NAME")

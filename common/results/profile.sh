@@ -36,6 +36,9 @@ metrics=(
   sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active
   sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active
   sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
+  # How busy the SMs' schedulers and L2 are.
+  sm__inst_issued.avg.pct_of_peak_sustained_active
+  lts__throughput.avg.pct_of_peak_sustained_elapsed
   # Bytes: from L2 to the SMs, all of L2, from and to memory.
   lts__t_sector_hit_rate.pct
   l1tex__m_xbar2l1tex_read_bytes.sum

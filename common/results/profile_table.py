@@ -24,6 +24,8 @@ L2_TO_SM_METRICS = ("l1tex__m_xbar2l1tex_read_bytes.sum", "lts__t_bytes.sum")
 # Title, metrics in order of preference, what they are multiplied by, digits.
 COLUMNS = (
     ("tensor cores, %", TENSOR_METRICS, 1, 0),
+    ("issue slots, %", ("sm__inst_issued.avg.pct_of_peak_sustained_active",), 1, 0),
+    ("L2, %", ("lts__throughput.avg.pct_of_peak_sustained_elapsed",), 1, 0),
     ("L2 hits, %", ("lts__t_sector_hit_rate.pct",), 1, 0),
     ("L2 to SMs, MB", L2_TO_SM_METRICS, 1e-6, 0),
     ("read, MB", ("dram__bytes_read.sum",), 1e-6, 0),
@@ -32,6 +34,10 @@ COLUMNS = (
     ("registers", ("launch__registers_per_thread",), 1, 0),
     ("shared, KB", ("launch__shared_mem_per_block_dynamic", "launch__shared_mem_per_block"), 1 / 1024, 0),
 )
+ADDED_LATER = ("issue slots, %", "L2, %")  # not in older profiles
+# Where Nsight Compute shows by hand what the columns show: `ncu --section NAME`.
+SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables",
+            "WarpStateStats", "LaunchStats", "Occupancy")
 LIMIT = "launch__occupancy_limit_"
 LIMITS = {"registers": "registers", "shared_mem": "shared memory", "warps": "warps", "blocks": "blocks"}
 STALL, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
@@ -158,5 +164,6 @@ def profile_table(line, words, folder):
     if not launches:
         raise BadInput(f"{line}: no launch in {newest.name} is like that")
     table = [{key: title(run, key)} | cells(run, view) for run in launches]
-    header, rows = list(table[0]), [list(row.values()) for row in table]
+    header = [name for name in table[0] if name not in ADDED_LATER or any(row[name] for row in table)]
+    rows = [[row[name] for name in header] for row in table]
     return markdown(header, rows) + ["", origin(profile, launches)]

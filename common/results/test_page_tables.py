@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of page_tables.py: `python3 common/results/test_page_tables.py`."""
 import json
+import re
 import sys
 import tempfile
 import unittest
@@ -410,6 +411,29 @@ class Profiles(WithResults):
         self.assertIn("| `8` | 92 |  |  | 67 |  |  |  |  |  |  |", text)
         self.assertIn(f"one launch each under Nsight Compute 2025.3, caches flushed before it; `{tensor[1]}`.", text)
 
+    def test_the_use_of_l2_and_of_issue_slots_is_shown_where_it_was_recorded(self):
+        new = {"lts__throughput.avg.pct_of_peak_sustained_elapsed": 41.6,
+               "sm__inst_issued.avg.pct_of_peak_sustained_active": 12.2}
+        self.record_profile(self.launch({"dram__bytes_read.sum": 67e6, **new}))
+        text = self.filled("<!-- profile: -->\n<!-- end -->")
+        self.assertIn("| tensor cores, % | issue slots, % | L2, % | L2 hits, % |", text)
+        self.assertIn("|  | 12 | 42 |  |", text)
+        self.record_profile(self.launch({"dram__bytes_read.sum": 67e6}))
+        self.assertIn("| tensor cores, % | L2 hits, % |", self.filled("<!-- profile: -->\n<!-- end -->"))
+
+    def test_profiling_by_hand_asks_for_the_sections_that_the_tables_show(self):
+        pages = [*sorted(page_tables.ROOT.glob("0*_*/README.md")), page_tables.ROOT / "docs/concepts/profiling.md"]
+        self.assertEqual(len(pages), 8)
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            commands = [match.group() for match in re.finditer(r"^    ncu (?:.*\\\n)*.*$", text, re.MULTILINE)]
+            with self.subTest(page.parent.name):
+                self.assertTrue(commands)
+                for command in commands:
+                    self.assertEqual(re.findall(r"--section (\w+)", command), list(profile_table.SECTIONS))
+                    self.assertIn("--clock-control none", command)
+        self.assertIn("    nsys profile ", (page_tables.ROOT / "07_streams/README.md").read_text(encoding="utf-8"))
+
     def test_the_limit_of_residency_and_the_most_frequent_stalls_are_named(self):
         stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
         self.record_profile(self.launch({
@@ -486,6 +510,11 @@ class Models(WithResults):
         text = self.filled("<!-- model: slots -->\n<!-- end -->")
         self.assertIn("| [05_y](../05_y/) | 2 | load or tensor cores | 90 | 100 | −10 % | 90 | 100 | +5 % |", text)
         self.assertIn("| [05_y](../05_y/) | 3 | load |  |  |  | 90 | 100 | +0 % |", text)
+
+    def test_the_errors_of_a_lesson_are_those_of_all_its_rows(self):
+        self.record_model(climb=[self.prediction(64, 2, 7.4)],
+                          slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
+        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_a_load_that_is_hidden_is_said_to_be(self):
         self.record_model()

@@ -97,9 +97,23 @@ TEST_CASE("Every type that the page promises is read") {
         std::vector<float>{1.5, -3});
   CHECK(read(npy(dictionary("<f2", "(1, 2)"), bytes_of<uint16_t>({0x3e00, 0xc200}))).values ==
         std::vector<float>{1.5, -3});
-  for (const char* bf16 : {"|V2", "<V2", "<u2"})
+  for (const char* bf16 : {"|V2", "<V2"})
     CHECK(read(npy(dictionary(bf16, "(1, 2)"), bytes_of<uint16_t>({0x3fc0, 0xc040}))).values ==
           std::vector<float>{1.5, -3});
+}
+
+TEST_CASE("Whole numbers of 16 bits are not taken for bf16, unless the reader says so") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("u2.npy");
+  write_bytes(path, npy(dictionary("<u2", "(1, 2)"), bytes_of<uint16_t>({0x3fc0, 0xc040})));
+  CHECK_THROWS_MATCHES(
+      ladder::read_npy("--a", path), std::invalid_argument,
+      MessageMatches(ContainsSubstring("uint16 ('<u2')") && ContainsSubstring("say --bf16-as-uint16")));
+  CHECK(ladder::read_npy("--a", path, /*uint16_is_bf16=*/true).values == std::vector<float>{1.5, -3});
+  // Other whole numbers stay refused.
+  write_bytes(path, npy(dictionary("<i2", "(1, 2)"), bytes_of<uint16_t>({1, 2})));
+  CHECK_THROWS_MATCHES(ladder::read_npy("--a", path, true), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("'<i2'; must be one of")));
 }
 
 TEST_CASE("NaN passes through") {

@@ -162,6 +162,11 @@ TEST_CASE("A shape that the lesson cannot run gives the lesson's own words and e
                   "99_fake cannot run 4x4x3: k is 3; must be a multiple of 2");
 }
 
+TEST_CASE("A device is asked once what it is") {
+  skip_without_device();
+  CHECK(&ladder::device_info() == &ladder::device_info());
+}
+
 TEST_CASE("A GPU build without a GPU says what to do") {
   if (ladder::on_cpu_device()) SKIP("the CPU device is always there");
   try {
@@ -431,6 +436,22 @@ TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladde
   };
   check_product(run_fake({"--a", a, "--b", b, "-o", c, "--slots", "3"}));
   check_product(run_climb({"--a", a, "--b", b, "-o", c, "--lesson", "99"}));
+}
+
+TEST_CASE("A file of whole numbers is refused in one line; with a flag it holds the bits of bf16") {
+  skip_without_device();
+  const TemporaryDirectory directory;
+  const std::string a = directory.file("a.npy"), c = directory.file("c.npy");
+  ladder::write_npy("", a, {2, 2, {1, 2, 3, 4}}, "bf16");
+  std::string bytes = ladder::testing::read_bytes(a);
+  bytes.replace(bytes.find("|V2"), 3, "<u2");
+  ladder::testing::write_bytes(a, bytes);
+  check_bad_input(run_fake({"--a", a, "--b", a, "-o", c}), "--bf16-as-uint16");
+  CHECK_FALSE(std::filesystem::exists(c));
+  const Result result = run_fake({"--a", a, "--b", a, "-o", c, "--bf16-as-uint16"});
+  CHECK(result.exit_code == 0);
+  CHECK(ladder::read_npy("", c).values == std::vector<float>{7, 10, 15, 22});
+  check_bad_input(run_fake({"--bf16-as-uint16"}), "--bf16-as-uint16: needs --a");
 }
 
 TEST_CASE("A lesson with two B is called by its program's name and takes no matrices from files") {

@@ -23,8 +23,9 @@ bool on_cpu_device();
 /// @throws BadInput, which says what to do, if this is a GPU build and there is no GPU.
 void require_device();
 
+/// Asks the device once; what it says does not change.
 /// @throws what require_device throws.
-DeviceInfo device_info();
+const DeviceInfo& device_info();
 
 /// The power that the board draws, as its driver says, averaged over the last moments; nothing where it does
 /// not say.

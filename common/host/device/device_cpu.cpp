@@ -11,16 +11,19 @@ void require_device() {}
 std::optional<double> read_power_watts() { return std::nullopt; }
 std::string resolve_core(const std::string& choice) { return choice == "auto" ? "wgmma" : choice; }
 
-DeviceInfo device_info() {
-  DeviceInfo info;
-  info.name = "CPU device";
-  info.driver = "none";
+const DeviceInfo& device_info() {
+  static const DeviceInfo facts = [] {
+    DeviceInfo info;
+    info.name = "CPU device";
+    info.driver = "none";
 #if defined(__clang__)
-  info.toolkit = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
+    info.toolkit = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
 #else
-  info.toolkit = fmt::format("g++ {}.{}", __GNUC__, __GNUC_MINOR__);
+    info.toolkit = fmt::format("g++ {}.{}", __GNUC__, __GNUC_MINOR__);
 #endif
-  return info;
+    return info;
+  }();
+  return facts;
 }
 
 }  // namespace ladder

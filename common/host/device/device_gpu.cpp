@@ -32,20 +32,7 @@ std::string driver_version() {
   return "CUDA " + version_text(cuda_version);
 }
 
-}  // namespace
-
-bool on_cpu_device() { return false; }
-
-void require_device() {
-  int count = 0;
-  const cudaError_t result = cudaGetDeviceCount(&count);
-  if (result != cudaSuccess || count == 0)
-    throw BadInput("this build needs an NVIDIA GPU and CUDA found none (" +
-                   std::string(result == cudaSuccess ? "no device" : cudaGetErrorString(result)) +
-                   "); without a GPU, configure with -DLADDER_DEVICE=cpu");
-}
-
-DeviceInfo device_info() {
+DeviceInfo ask_device() {
   require_device();
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, kDevice));
@@ -60,6 +47,24 @@ DeviceInfo device_info() {
   info.memory_bytes = properties.totalGlobalMem;
   info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
   return info;
+}
+
+}  // namespace
+
+bool on_cpu_device() { return false; }
+
+void require_device() {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess || count == 0)
+    throw BadInput("this build needs an NVIDIA GPU and CUDA found none (" +
+                   std::string(result == cudaSuccess ? "no device" : cudaGetErrorString(result)) +
+                   "); without a GPU, configure with -DLADDER_DEVICE=cpu");
+}
+
+const DeviceInfo& device_info() {
+  static const DeviceInfo facts = ask_device();
+  return facts;
 }
 
 std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }

@@ -71,6 +71,8 @@ void CommonOptions::add_to(CLI::App& app) {
   app.add_option("-o,--output", files.c, "Where their product goes")->type_name("C.npy");
   app.add_option("--dtype", files.dtype, "Type of its elements: " + join(npy_dtypes(), ", "))
       ->type_name("TYPE");
+  app.add_flag("--bf16-as-uint16", files.uint16_is_bf16,
+               "Elements of A and B that their files call uint16 are the bits of bf16");
   execution_.add_to(app);
 }
 

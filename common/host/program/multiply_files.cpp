@@ -51,6 +51,8 @@ std::string dimensions(const NpyMatrix& matrix) {
 void FileNames::check() const {
   if (std::find(npy_dtypes().begin(), npy_dtypes().end(), dtype) == npy_dtypes().end())
     throw std::invalid_argument("--dtype " + dtype + ": must be one of " + join(npy_dtypes(), ", "));
+  if (uint16_is_bf16 && !given())
+    throw std::invalid_argument("--bf16-as-uint16: needs --a, --b and --output");
   if (!given()) return;
   const struct {
     const char* argument;
@@ -64,7 +66,8 @@ void FileNames::check() const {
 }
 
 bool multiply_files(const Lesson& lesson, const Settings& settings, const FileNames& files, bool verify) {
-  const NpyMatrix a = read_npy("--a", files.a), b = read_npy("--b", files.b);
+  const NpyMatrix a = read_npy("--a", files.a, files.uint16_is_bf16),
+                  b = read_npy("--b", files.b, files.uint16_is_bf16);
   if (a.columns != b.rows)
     throw std::invalid_argument("--b '" + files.b + "': is " + dimensions(b) + " and A is " + dimensions(a) +
                                 "; B must have as many rows as A has columns");

@@ -11,10 +11,12 @@ namespace ladder {
 /// C = A · B, all .npy files.
 struct FileNames {
   std::string a, b, c;
-  std::string dtype = "f4";  ///< of C
+  std::string dtype = "f4";     ///< of C
+  bool uint16_is_bf16 = false;  ///< in A and B
 
   bool given() const { return !a.empty() || !b.empty() || !c.empty(); }
-  /// @throws std::invalid_argument if some of the three are given and others are not, or dtype is unknown
+  /// @throws std::invalid_argument if some of the three are given and others are not, dtype is unknown, or
+  /// there are no files that uint16_is_bf16 could be about
   void check() const;
 };
 

@@ -59,7 +59,7 @@ const std::vector<Dtype>& dtypes() {
        [](const char* bytes) { return static_cast<float>(load_as<double>(bytes)); },
        [](float value, char* bytes) { store_as(double{value}, bytes); }},
       {"bf16",
-       {"|V2", "<u2", "<V2"},
+       {"|V2", "<V2"},
        2,
        [](const char* bytes) { return to_float(bf16_from_bits(load_as<uint16_t>(bytes))); },
        [](float value, char* bytes) { store_as(bf16_bits(to_bf16(value)), bytes); }},
@@ -67,13 +67,17 @@ const std::vector<Dtype>& dtypes() {
   return all;
 }
 
-const Dtype& dtype_of_descr(const std::string& descr) {
+const Dtype& dtype_of_descr(const std::string& descr, bool uint16_is_bf16) {
+  constexpr char kUint16[] = "<u2";
   std::vector<std::string> known;
   for (const Dtype& dtype : dtypes())
     for (const std::string& candidate : dtype.descrs) {
-      if (candidate == descr) return dtype;
+      if (candidate == descr || (uint16_is_bf16 && descr == kUint16 && dtype.name == "bf16")) return dtype;
       known.push_back(candidate);
     }
+  if (descr == kUint16)
+    throw std::invalid_argument(
+        "its elements are whole numbers, uint16 ('<u2'); if they are the bits of bf16, say --bf16-as-uint16");
   throw std::invalid_argument("its elements are '" + descr + "'; must be one of " + join(known, ", "));
 }
 
@@ -99,9 +103,9 @@ NpyHeader read_header(std::istream& file) {
   return parse_npy_header(read_bytes(file, length, "header"));
 }
 
-NpyMatrix read_matrix(std::istream& file) {
+NpyMatrix read_matrix(std::istream& file, bool uint16_is_bf16) {
   const NpyHeader header = read_header(file);
-  const Dtype& dtype = dtype_of_descr(header.descr);
+  const Dtype& dtype = dtype_of_descr(header.descr, uint16_is_bf16);
   if (header.shape.size() != 2)
     throw std::invalid_argument(fmt::format("it has {} dimensions; must have 2", header.shape.size()));
   NpyMatrix matrix;
@@ -133,12 +137,12 @@ NpyMatrix read_matrix(std::istream& file) {
 
 }  // namespace
 
-NpyMatrix read_npy(const std::string& argument, const std::string& path) {
+NpyMatrix read_npy(const std::string& argument, const std::string& path, bool uint16_is_bf16) {
   try {
     std::ifstream file(path, std::ios::binary);
     if (!file || file.peek() == std::ifstream::traits_type::eof())
       throw std::invalid_argument(file ? "is empty" : "cannot be read");
-    return read_matrix(file);
+    return read_matrix(file, uint16_is_bf16);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(argument + " '" + path + "': " + error.what());
   }
