@@ -72,7 +72,7 @@ experiment levels 07_streams --rounds 7
 for question in pinned streams chunk alloc stalls scratch default_stream waits events graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
 done
-for question in sharing overhead fragments; do # the shape is no matter
+for question in sharing priority overhead fragments; do # the shape is no matter
   experiment "$question" 07_streams --experiment "$question" --shape 2048x4096x4096
 done
 experiment default_streams 07_default_streams
