@@ -20,7 +20,7 @@ fail() {
 }
 
 case "$*" in
-'') needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2) ;;
+'') needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2 python) ;;
 docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib browser) ;;
 *) fail "'$*': is not understood; the one argument that there is is 'docs'" ;;
 esac
@@ -81,6 +81,9 @@ has_catch2() {
 CPP
 }
 
+# Tests of pages, plans, programs and the lab are Python. A python3-minimal has too few modules for them.
+has_python() { has_python_module 'concurrent.futures, csv, difflib, json, platform, tempfile, unittest.mock'; }
+
 # The site. Programs of the distribution's own Python, which need not be the first on the PATH.
 has_doxygen() { command -v doxygen >/dev/null; }
 has_doxygen_awesome() { [[ -e /usr/share/doxygen-awesome-css/doxygen-awesome.css ]]; }
@@ -102,6 +105,7 @@ has_browser() {
 readonly -A package_for=(
   [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
   [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev [fmt]=libfmt-dev
+  [python]=python3
   [doxygen]=doxygen [matplotlib]=python3-matplotlib [browser]='chromium chromium-driver python3-selenium'
 )
 missing=()

@@ -3,10 +3,26 @@
 #include <stdexcept>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "common/cuda/launch.cuh"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson06 {
 namespace {
+
+/// Flips the sign of each element.
+__global__ void negate(uint16_t* values, size_t count) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    values[i] ^= 0x8000;
+}
+
+/// Kernels before this one in the stream that write A: twice the other sign, so that A is what it was. Who
+/// reads A too early reads it with the wrong sign.
+void write_a_anew(const Gemm& p, cudaStream_t stream) {
+  auto* a = reinterpret_cast<uint16_t*>(const_cast<__nv_bfloat16*>(p.a));
+  for (int i = 0; i < 2; ++i)
+    ladder::launch(negate, {.name = "negate", .grid = dim3(2), .block = dim3(256), .stream = stream}, a,
+                   size_t(p.m) * p.k);
+}
 
 /// The kernel that `settings` choose.
 template <class Visit>
@@ -27,7 +43,9 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  const Order order{std::stoi(settings.at("group")), /*turns=*/true, /*begins_early=*/false, /*spare_sms=*/0};
+  const Order order{std::stoi(settings.at("group")), /*turns=*/true, settings.at("begins") == "early",
+                    /*spare_sms=*/0};
+  if (order.begins_early) write_a_anew(p, stream);
   visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, stream); });
 }
 
@@ -40,6 +58,10 @@ const ladder::Lesson& lesson() {
                                                   {"tile", "of C, in one block", {"64x128", "128x256"}},
                                                   {"cluster_m", "blocks that share tiles of B", {"2", "1"}},
                                                   {"cluster_k", "blocks that split K", {"1", "2"}},
+                                                  {"begins",
+                                                   "after the launch before it, or early, behind kernels "
+                                                   "that write A",
+                                                   {"after", "early"}},
                                                   ladder::group_knob()},
                                         .rungs = {{"lab", {}}},
                                         .minimum_compute_capability = 90,

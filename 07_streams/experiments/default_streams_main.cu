@@ -132,8 +132,10 @@ int run_with(int argc, char** argv) {
   std::cout << results.gpu << ", " << results.toolkit << (cpu ? ": times are virtual" : "") << "\n";
   for (const std::string& schedule : parsed_execution.schedules) {
     ladder::use_schedule(parsed_execution, schedule);
-    for (const ladder::Shape& shape : parsed_shapes)
+    for (const ladder::Shape& shape : parsed_shapes) {
       run({std::cout, results, shape, number("--batches", batches), number("--rounds", rounds)});
+      ladder::write_results_so_far("--json", json, results);
+    }
   }
   if (!json.empty()) ladder::write_results("--json", json, results);
   return ladder::kExitOk;

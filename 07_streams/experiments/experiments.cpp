@@ -5,6 +5,7 @@
 namespace lesson07 {
 
 const Experiment& pinned_experiment();
+const Experiment& arrival_experiment();
 const Experiment& streams_experiment();
 const Experiment& chunk_experiment();
 const Experiment& alloc_experiment();
@@ -26,11 +27,11 @@ const Experiment& engines_experiment();
 
 std::vector<const Experiment*> experiments() {
   return {
-      &pinned_experiment(), &streams_experiment(),   &chunk_experiment(),          &alloc_experiment(),
-      &stalls_experiment(), &scratch_experiment(),   &default_stream_experiment(), &waits_experiment(),
-      &events_experiment(), &sharing_experiment(),   &priority_experiment(),       &graph_experiment(),
-      &layers_experiment(), &recycle_experiment(),   &overhead_experiment(),       &fragments_experiment(),
-      &peers_experiment(),  &allreduce_experiment(), &engines_experiment()};
+      &pinned_experiment(),    &arrival_experiment(), &streams_experiment(),   &chunk_experiment(),
+      &alloc_experiment(),     &stalls_experiment(),  &scratch_experiment(),   &default_stream_experiment(),
+      &waits_experiment(),     &events_experiment(),  &sharing_experiment(),   &priority_experiment(),
+      &graph_experiment(),     &layers_experiment(),  &recycle_experiment(),   &overhead_experiment(),
+      &fragments_experiment(), &peers_experiment(),   &allreduce_experiment(), &engines_experiment()};
 }
 
 }  // namespace lesson07

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
             name,
             {std::cout, results, shape, options.batches, options.rounds, options.streams, options.slots},
             options);
+        ladder::write_results_so_far("--json", options.json_path, results);
         if (recorder) recorder->print(std::cout);
       }
   }

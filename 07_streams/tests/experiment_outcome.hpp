@@ -36,8 +36,8 @@ inline Outcome run_small(const std::string& name, int batches = 4) {
   return {out.str(), results.runs};
 }
 
-/// The row with these settings, among others.
-inline const ladder::Run& row(const Outcome& outcome, const ladder::Settings& settings) {
+/// A copy of the row with these settings, among others.
+inline ladder::Run row(const Outcome& outcome, const ladder::Settings& settings) {
   for (const ladder::Run& run : outcome.runs)
     if (std::includes(run.settings.begin(), run.settings.end(), settings.begin(), settings.end())) return run;
   FAIL("no row has these settings");

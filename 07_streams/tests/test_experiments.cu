@@ -270,6 +270,19 @@ double us(const Outcome& outcome, const ladder::Settings& settings) {
   return row(outcome, settings).time_us_median.value();
 }
 
+TEST_CASE(
+    "arrival: cudaMemcpy from pageable memory is named, the copy that is waited for never comes too late") {
+  for_each_schedule([&] {
+    const Outcome outcome = run_small("arrival");
+    for (const std::string bytes : {"64", "65536"}) {
+      CHECK_THAT(outcome.text,
+                 Catch::Matchers::Matches("[^]*cudaMemcpy +" + bytes + " +named by the CPU device[^]*"));
+      const ladder::Run& run = row(outcome, {{"how", "copy_to_device"}, {"bytes", bytes}});
+      CHECK_THAT(run.settings.at("early"), Catch::Matchers::StartsWith("0 of "));
+    }
+  });
+}
+
 TEST_CASE("the chain without its events is reported, whatever the schedule") {
   for_each_schedule([&] {
     const RandomWeights weights(64, 64);

@@ -95,7 +95,7 @@ TEST_CASE(
       1);
 }
 
-TEST_CASE("a pool that is too small ends the run with out of memory") {
+TEST_CASE("a pool that is too small ends the run with out of memory", "[provokes_errors]") {
   skip_unless_runnable_here();
   for_each_schedule(
       [&] {

@@ -45,6 +45,13 @@ class Program(unittest.TestCase):
             self.assertIn(words, result.stderr)
             self.assertEqual(result.stderr.count("\n"), 1)
 
+    def test_what_was_measured_is_recorded_when_a_later_shape_fails(self):
+        result = run("--shape", "40x64x64,40x64x65", *SMALL[2:], "--level", "3", "--json", self.result_file)
+        self.assertEqual(result.returncode, EXIT_BAD_INPUT, result.stderr)
+        self.assertIn("k = 65: must be a multiple of 8", result.stderr)
+        runs = json.loads(self.result_file.read_text(encoding="utf-8"))["runs"]
+        self.assertEqual([run["k"] for run in runs], [64])
+
     def test_ctrl_c_ends_it_with_one_line_and_no_result_file(self):
         options = ["--shape", "64x256x256", "--batches", "100000", "--json", self.result_file]
         with subprocess.Popen([program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

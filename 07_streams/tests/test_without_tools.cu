@@ -66,7 +66,7 @@ TEST_CASE(
 TEST_CASE("a cache is out of memory beside free bytes, and keeps them from others; cudaMalloc is not") {
   skip_unless_runnable();
   const Outcome outcome = run_small("fragments");
-  const auto fragments = [&](const char* requests, const char* allocator) -> const ladder::Run& {
+  const auto fragments = [&](const char* requests, const char* allocator) {
     return row(outcome, {{"requests", requests}, {"allocator", allocator}});
   };
   for (const ladder::Run& run : outcome.runs) {

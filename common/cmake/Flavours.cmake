@@ -33,10 +33,15 @@ if(LADDER_CPU_DEVICE)
   target_link_options(ladder_asan INTERFACE -fsanitize=address)
 endif()
 
-# ladder_add_library(<name> SOURCES <file>... [FLAVOURS <flavour>...] [LINK <library>...])
-# The default is the plain flavour alone. Names in LINK are those of the plain flavours.
+# ladder_add_library(<name> SOURCES <file>... [FLAVOURS <flavour>...] [LINK <library>...] [HOT])
+# The default is the plain flavour alone. Names in LINK are those of the plain flavours. HOT: on the CPU device most of
+# the time passes in it.
 function(ladder_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;FLAVOURS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "" "SOURCES;FLAVOURS;LINK")
+  set(hot)
+  if(arg_HOT)
+    set(hot HOT)
+  endif()
   if(NOT arg_FLAVOURS OR NOT LADDER_CPU_DEVICE)
     set(arg_FLAVOURS plain)
   endif()
@@ -46,7 +51,7 @@ function(ladder_add_library name)
   foreach(flavour IN LISTS arg_FLAVOURS)
     ladder_name_of_flavour(target ${name} ${flavour})
     add_library(${target} STATIC ${arg_SOURCES})
-    ladder_build_as(${target} ${flavour} LINK ${arg_LINK})
+    ladder_build_as(${target} ${flavour} ${hot} LINK ${arg_LINK})
   endforeach()
 endfunction()
 
@@ -114,18 +119,18 @@ function(ladder_discover_tests program prefix)
     PROPERTIES ${arg_UNPARSED_ARGUMENTS} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 4)
 endfunction()
 
-# Most of a test runs once: it is compiled in less time than optimising it would take.
-set(LADDER_TEST_OPTIONS -O1)
-
 # The standard library's headers take a third of the time that it takes to compile a source. So those that most sources
 # include are compiled once for each flavour, and once more with Catch2's for tests. Sources still include what they
 # use: builds by clang and for the GPU do without this.
-function(ladder_precompile_headers target flavour libraries)
+function(ladder_precompile_headers target flavour libraries hot)
   if(NOT LADDER_CPU_DEVICE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <sstream> <stdexcept> <string> <vector>)
   set(precompiled ladder_headers_${flavour})
+  if(hot)
+    string(APPEND precompiled _hot)
+  endif()
   set(catch2)
   if("Catch2::Catch2WithMain" IN_LIST libraries OR "Catch2::Catch2" IN_LIST libraries)
     list(APPEND headers <catch2/catch_test_macros.hpp> <catch2/generators/catch_generators.hpp>
@@ -137,17 +142,11 @@ function(ladder_precompile_headers target flavour libraries)
     set(nothing "${PROJECT_BINARY_DIR}/generated/nothing.cpp")
     file(CONFIGURE OUTPUT "${nothing}" CONTENT "// A library needs a source.\n")
     add_library(${precompiled} OBJECT "${nothing}")
-    ladder_set_flavour(${precompiled} ${flavour})
+    ladder_set_flavour(${precompiled} ${flavour} ${hot})
     target_link_libraries(${precompiled} PRIVATE ${catch2})
-    if(catch2) # GCC takes these from the precompiled headers.
-      target_compile_options(${precompiled} PRIVATE ${LADDER_TEST_OPTIONS})
-    endif()
     target_precompile_headers(${precompiled} PRIVATE ${headers})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
-  if(catch2)
-    target_compile_options(${target} PRIVATE ${LADDER_TEST_OPTIONS})
-  endif()
 endfunction()
 
 # Sets <result> to the name of a library's flavour.
@@ -159,9 +158,15 @@ function(ladder_name_of_flavour result library flavour)
   endif()
 endfunction()
 
+# On the CPU device, only what is HOT runs long enough to repay the time that more optimisation would cost.
+set(LADDER_OPTIMISATION "$<$<NOT:$<CONFIG:Debug>>:-O1>")
+
 # Gives a target the common settings and those of its flavour.
-function(ladder_set_flavour target flavour)
+function(ladder_set_flavour target flavour hot)
   target_link_libraries(${target} PUBLIC ladder_build_settings)
+  if(LADDER_CPU_DEVICE AND NOT hot)
+    target_compile_options(${target} PRIVATE ${LADDER_OPTIMISATION})
+  endif()
   if(flavour STREQUAL "instrumented")
     ladder_instrument(${target})
   elseif(flavour STREQUAL "asan")
@@ -171,12 +176,12 @@ function(ladder_set_flavour target flavour)
   endif()
 endfunction()
 
-# ladder_build_as(<target> <flavour> [LINK <library>...])
+# ladder_build_as(<target> <flavour> [HOT] [LINK <library>...])
 # Gives a target its flavour, and links it.
 function(ladder_build_as target flavour)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
-  ladder_set_flavour(${target} ${flavour})
-  ladder_precompile_headers(${target} ${flavour} "${arg_LINK}")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "HOT" "" "LINK")
+  ladder_set_flavour(${target} ${flavour} ${arg_HOT})
+  ladder_precompile_headers(${target} ${flavour} "${arg_LINK}" ${arg_HOT})
   foreach(library IN LISTS arg_LINK)
     if(library MATCHES ":") # Imported (Boost::context) or an expression: not ours, so without flavours.
       target_link_libraries(${target} PUBLIC ${library})

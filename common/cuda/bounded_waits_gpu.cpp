@@ -35,7 +35,10 @@ bool waits::add_bounded_source(SetReport set) {
 
 void prepare_bounded_waits() {
   static const bool prepared = [] {
+    if (bounded_sources().empty()) return true;  // and nothing that a stream which is captured forbids
     for (const waits::SetReport set : bounded_sources()) CUDA_CHECK(set(&report()));
+    // As in copy_to_device(): the pointer may still be on its way, and launches may be in any stream.
+    CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
     why_kernels_stopped = [] { return describe_stuck_waits(report()); };
     return true;
   }();

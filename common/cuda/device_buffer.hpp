@@ -19,6 +19,27 @@ struct OutOfDeviceMemory : std::runtime_error {
                            " bytes; choose a smaller size") {}
 };
 
+/// Copies `bytes` from any memory to device memory (or pinned memory), and waits until they have arrived:
+/// streams of any kind may read them then.
+///
+/// cudaMemcpy does not do that. From pageable memory it returns as soon as the data lies in a staging buffer
+/// of the driver, whose copy to the device may still be under way, and cudaMemset does not wait at all. Work
+/// of the legacy default stream and of blocking streams comes after both. A stream made with
+/// cudaStreamNonBlocking does not, and reads what was there before. So the host waits for the stream that the
+/// copy is in: the legacy one, where cudaMemcpy puts it, too, so that the order with everything else stays
+/// what it was. (An event and a cudaStreamWaitEvent would save the host's wait, but whoever uploads does not
+/// know all that will read.)
+inline void copy_to_device(void* to, const void* from, size_t bytes) {
+  CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamLegacy));
+  CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
+/// Sets each byte, and waits until that is done, for the same reason.
+inline void fill_on_device(void* to, int value, size_t bytes) {
+  CUDA_CHECK(cudaMemsetAsync(to, value, bytes, cudaStreamLegacy));
+  CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
+}
+
 /// An array of `size()` elements in device memory, not initialised.
 template <class T>
 class DeviceBuffer {
@@ -49,9 +70,10 @@ class DeviceBuffer {
   const T* data() const { return data_; }
   size_t size() const { return size_; }
 
-  /// Copies all values, of which there are at most size(), to the beginning; waits until that is done.
+  /// Copies all values, of which there are at most size(), to the beginning; waits until they have
+  /// arrived, so that any stream may read them.
   void upload(const std::vector<T>& values) {
-    CUDA_CHECK(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    copy_to_device(data_, values.data(), values.size() * sizeof(T));
   }
 
  private:

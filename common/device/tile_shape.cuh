@@ -11,7 +11,8 @@ struct TileShape {
   int m, n, k;
 };
 
-/// Tiles that cover `extent`; the last one may stick out.
+/// Tiles that cover `extent`; the last one may stick out. extent + tile must fit into an int: checked_shape()
+/// (common/host/problem/shape.hpp) refuses larger sizes.
 __host__ __device__ constexpr int tiles_over(int extent, int tile) { return (extent + tile - 1) / tile; }
 
 }  // namespace ladder

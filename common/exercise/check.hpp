@@ -60,7 +60,7 @@ class Output {
   Output(std::string name, size_t size, size_t columns = 0)
       : name_(std::move(name)), size_(size), columns_(columns), memory_(size + kBehind) {
     const std::vector<T> values = untouched(size + kBehind);
-    CUDA_CHECK(cudaMemcpy(memory_.data(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
+    copy_to_device(memory_.data(), values.data(), values.size() * sizeof(T));
   }
 
   T* data() { return memory_.data(); }

@@ -33,6 +33,9 @@ from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S,
                        detectors_for, findings_for, judged, run)
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
+sys.path.append(str(ROOT / "common/results"))
+from whole_file import can_be_rewritten, write_whole  # noqa: E402
+
 # The bar of the CPU device.
 MOST_SECONDS = 5
 SEED_LIMIT_S = 120
@@ -56,7 +59,7 @@ def unknown_of(mistake, findings, arguments):
 
 def run_all(mistakes, programs, arguments, known, end=None):
     """[(mistake, its findings by detector)], in the order given. What is known is not run again; the file is written
-    whenever a row ends, and nothing begins that may take until after `end`, of time.monotonic()."""
+    whenever a row ends (a pipe: at the end), and nothing begins that may take until after `end`, of time.monotonic()."""
     head = head_of(arguments) if arguments.json else {}
     found = {mistake: dict(known.get(key_of(mistake), {})) for mistake in mistakes}
     begin = time.monotonic()
@@ -66,13 +69,15 @@ def run_all(mistakes, programs, arguments, known, end=None):
         try:
             for count, done in enumerate(concurrent.futures.as_completed(running), 1):
                 found[running[done]].update(done.result())
-                if arguments.json and done.result():
+                if arguments.json and done.result() and can_be_rewritten(arguments.json):
                     write_json(arguments.json, list(found.items()), head)
                 if arguments.device == "gpu" and done.result():
                     print(f"{count} of {len(running)}, {time.monotonic() - begin:.0f} s: {title(running[done])}", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    if arguments.json and not can_be_rewritten(arguments.json):
+        write_json(arguments.json, list(found.items()), head)
     return list(found.items())
 
 
@@ -163,7 +168,7 @@ def read_json(path):
 
 def recorded_findings(path, arguments):
     """{key: its findings by detector} of a file that a run before this one left; not of detectors that broke."""
-    if not path.exists():
+    if not path.is_file():
         return {}
     old = read_json(path)
     recorded_with, now = old["commit"], arguments.commit or commit()
@@ -180,17 +185,14 @@ def head_of(arguments):
 
 def write_json(path, found, head):
     """Rows that the file has of lessons that are not run now are kept."""
-    old = read_json(path) if path.exists() else {"mistakes": [], "right": []}
+    old = read_json(path) if path.is_file() else {"mistakes": [], "right": []}
     now = {mistake.lesson for mistake, _ in found}
     rows = {}
     for key, is_right in (("mistakes", False), ("right", True)):
         new = [as_json(mistake, findings) for mistake, findings in found if findings and is_right == (not mistake.name)]
         rows[key] = sorted([row for row in old[key] if row["lesson"] not in now] + new, key=lambda row: row["lesson"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not in place: who is killed while writing leaves the file as it was.
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(json.dumps({**head, **rows}, indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, json.dumps({**head, **rows}, indent=1) + "\n")
 
 
 # --- What is demanded ---------------------------------------------------------------------------------------------------

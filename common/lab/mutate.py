@@ -24,6 +24,9 @@ from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
 from matrix import commit, read_json, today, versions  # noqa: E402
 from mistakes import ROOT, BadInput, Mistake  # noqa: E402
 
+sys.path.append(str(ROOT / "common/results"))
+from whole_file import write_whole  # noqa: E402
+
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
 VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",
          "consumer_release_in", "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
@@ -51,6 +54,7 @@ RUNS = {
     "05": ["--shape 640x1024x320"],
     "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
+           "--size 256 --begins early",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],
@@ -161,10 +165,10 @@ def main():
     counts = {name: sum(row["noticed_by"] == name for row in rows) for name in (*DETECTORS, "compiler", None)}
     print(", ".join(f"{name or 'survived'} {count}" for name, count in counts.items()), f"of {len(rows)} mutants")
     if arguments.json:
-        old = read_json(arguments.json)["mutants"] if arguments.json.exists() else []
+        old = read_json(arguments.json)["mutants"] if arguments.json.is_file() else []
         rows = sorted([row for row in old if row["lesson"][:2] not in numbers] + rows, key=lambda row: row["lesson"])
         head = {"date": today(), "commit": commit(), **versions("cpu", "")}
-        arguments.json.write_text(json.dumps({**head, "mutants": rows}, indent=1) + "\n", encoding="utf-8")
+        write_whole(arguments.json, json.dumps({**head, "mutants": rows}, indent=1) + "\n")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import os
 import pathlib
 import stat
 import sys
@@ -241,6 +242,15 @@ class GpuMatrix(WithFolder):
         code, out = self.matrix("--continue")
         self.assertEqual((code, len(self.ran())), (0, ran))
         self.assertEqual(self.rows(), {(lesson, name): every for lesson in ("04_w", "05_x") for name in ("", "no_wait")})
+
+    def test_a_pipe_is_written_to_once_and_stays(self):
+        self.file.parent.mkdir()
+        os.mkfifo(self.file)
+        reader = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertEqual(self.matrix()[0], 0)
+        self.assertTrue(self.file.is_fifo())
+        self.assertEqual(len(json.loads(os.read(reader, 60000))["mistakes"]), 2)
 
     def test_rows_of_another_commit_are_not_continued(self):
         self.matrix("--lessons", "04")

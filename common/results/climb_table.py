@@ -10,9 +10,9 @@ The markers are lines of their own: `<!-- climb:begin -->` and `<!-- climb:end -
 """
 import argparse
 import json
-import os
 import sys
-import tempfile
+
+from whole_file import write_whole
 
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
 LIBRARIES = {"cublas_gemmex": "cublasGemmEx", "cublaslt": "cublasLt, best of 8"}
@@ -144,15 +144,6 @@ def replaced(path, table, text):
     return f"{head}{BEGIN}\n{table}\n{END}{tail}"
 
 
-def write(path, text):
-    """The file appears whole: it is written beside the old one and renamed."""
-    directory = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=directory, delete=False) as file:
-        file.write(text)
-    os.chmod(file.name, os.stat(path).st_mode)
-    os.replace(file.name, path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", help="a result file")
@@ -172,7 +163,7 @@ def main():
         print(f"{arguments.into}: the table is not that of {arguments.results}; run this without --check", file=sys.stderr)
         return 1
     if new != old:
-        write(arguments.into, new)
+        write_whole(arguments.into, new)
     return 0
 
 

@@ -24,6 +24,9 @@ def facts(path):
             if key in content:
                 return [f"{len(content[key])} {key}", content["date"], content["device"], "", "", "", "",
                         f"`{content['commit'][:7]}`"]
+        if "tests" in content:
+            return [f"{len(content['tests'])} tests", content["date"], content["gpu"], content["driver"], content["toolkit"],
+                    "", "", f"`{content['commit']}`"]
         entries = content.get("runs", content.get("launches"))
         kind = "profiles" if "launches" in content else "runs"
         clock, power = (span(entries, key) for key in ("sm_clock_mhz", "power_watts"))

@@ -22,8 +22,9 @@ The file is looked for in docs/results. The words after it:
 In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
 profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
-for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- ablation: NN ... -->` for that of
-ablation_table.py, `<!-- phases: ... -->` for that of phase_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
+for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
+sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
+phase_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
 made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -34,7 +35,7 @@ from statistics import geometric_mean
 
 from ablation_table import ablation_table
 from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
-                         replaced, row_title, shape, shape_title, write)
+                         replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from file_table import file_table
 from lab_table import lab_table
@@ -42,9 +43,11 @@ from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from phase_table import phase_table
 from profile_table import profile_table
+from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
+from whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -206,6 +209,7 @@ FILLERS = {
     "schedules": lambda line, words: schedule_table(line, words, RESULTS),
     "engines": lambda line, words: engines_table(line, words, RESULTS / "traces"),
     "hidden": lambda line, words: hidden_table(line, words, RESULTS),
+    "sanitizers": lambda line, words: sanitizer_table(line, RESULTS / "sanitizers"),
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
@@ -265,7 +269,7 @@ def main():
             continue
         stale.append(page)
         if not arguments.check:
-            write(page, new)
+            write_whole(page, new)
     verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
     for page in stale:
         print(f"{page}: {verdict}")

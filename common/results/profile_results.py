@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from climb_table import BadInput
+from whole_file import write_whole
 
 
 def number(text):
@@ -74,7 +75,7 @@ def main():
     results = collect(Path(sys.argv[1]))
     output = Path(sys.argv[2])
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write_whole(output, json.dumps(results, indent=1) + "\n")
     print(f"{output}: {len(results['launches'])} launches; absent: {', '.join(results['absent']) or 'nothing'}")
 
 

@@ -4,7 +4,7 @@
 #
 #   common/results/record.sh [BUILD_FOLDER [RESULTS_FOLDER [NAME...]]]      (default: build docs/results, and all)
 #
-# NAME is climb, timelines, model or one of the experiments below.
+# NAME is climb, timelines, sanitizers, model or one of the experiments below.
 #
 # Needs a GPU and a build for it, with the target lab. Takes a few minutes. Afterwards: common/results/page_tables.py brings
 # the pages up to date.
@@ -72,7 +72,7 @@ experiment levels 07_streams --rounds 7
 for question in pinned streams chunk alloc stalls scratch default_stream waits events graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
 done
-for question in sharing priority overhead fragments; do # the shape is no matter
+for question in arrival sharing priority overhead fragments; do # the shape does not matter
   experiment "$question" 07_streams --experiment "$question" --shape 2048x4096x4096
 done
 experiment default_streams 07_default_streams
@@ -101,6 +101,16 @@ timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
 if wanted timelines; then
   "$programs/07_streams" --batches 24 --rounds 1 --shape 2048x12288x12288 --trace "$results/traces/07_streams.json"
+fi
+
+# What compute-sanitizer's tools say of the tests; takes minutes.
+if wanted sanitizers; then
+  raw=$(mktemp -d)
+  "$programs/01_naive" --size 256 --rounds 1 --json "$raw/header.json" >/dev/null
+  ctest --test-dir "$programs/.." --build-config Sanitize --label-regex sanitize --parallel 6 \
+    --output-junit "$raw/junit.xml" --test-output-size-passed 100000 --test-output-size-failed 100000 || true
+  python3 "$repository/common/results/sanitizer_results.py" "$raw/junit.xml" "$raw/header.json" \
+    "$results/sanitizers/$name.json"
 fi
 
 # What the cost model predicts for all of these.

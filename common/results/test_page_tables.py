@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
+import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
 
 
@@ -46,6 +47,32 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class SanitizerTable(WithResults):
+    CASE = '<testcase name="{}" time="2.04" status="{}"><system-out>{}</system-out></testcase>'
+
+    def collected(self, *cases):
+        junit = self.folder / "junit.xml"
+        junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
+        return sanitizer_results.collect(junit, self.folder / "r.json")
+
+    def test_a_row_says_what_each_tool_counted_of_a_program(self):
+        results = self.collected(
+            ("a_test: memcheck", "run", "ERROR SUMMARY: 0 errors"),
+            ("a_test: initcheck", "run", "ERROR SUMMARY: 1372 errors ERROR SUMMARY: 1352 errors were not printed"),
+            ("b_test: racecheck", "fail", "RACECHECK SUMMARY: 3 hazards displayed"), ("b_test: memcheck", "notrun", ""))
+        (self.folder / "sanitizers").mkdir()
+        (self.folder / "sanitizers" / "f.json").write_text(json.dumps(results), encoding="utf-8")
+        text = self.filled("<!-- sanitizers: -->\n<!-- end -->\n")
+        self.assertIn("| errors that it counted | memcheck | racecheck | initcheck |", text)
+        self.assertIn("| `a_test` | 0 |  | always: 1,372 |\n| `b_test` |  | **failed** |  |", text)
+        self.assertIn("2 passed, 1 failed, 1 skipped; 8 s of one GPU. G, T, today, commit `abc`.", text)
+        self.assertIn("| 4 tests | today | G |", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
+
+    def test_a_run_of_nothing_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "no tests"):
+            self.collected()
 
 
 class AblationTable(WithResults):

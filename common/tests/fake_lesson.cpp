@@ -30,7 +30,7 @@ Matrix product(const Gemm& gemm, const Matrix& a, const Matrix& b, int k, bool r
 }
 
 void write(__nv_bfloat16* device, const __nv_bfloat16* values, size_t count) {
-  CUDA_CHECK(cudaMemcpy(device, values, count * sizeof(__nv_bfloat16), cudaMemcpyHostToDevice));
+  ladder::copy_to_device(device, values, count * sizeof(__nv_bfloat16));
 }
 
 }  // namespace

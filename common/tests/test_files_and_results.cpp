@@ -1,8 +1,14 @@
 /// @file
 /// Tests of output files, result files above all.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -130,13 +136,101 @@ TEST_CASE("A file appears whole: when writing fails, the old one stays and nothi
   CHECK(read_bytes(path) == "old");
   CHECK_THROWS_AS(ladder::write_file_atomically("--json", path,
                                                 [](std::ostream& file) { file.setstate(std::ios::badbit); }),
-                  std::invalid_argument);
+                  std::runtime_error);
   CHECK(read_bytes(path) == "old");
   CHECK(directory.names() == std::vector<std::string>{"out.json"});
 
   ladder::write_file_atomically("--json", path, [](std::ostream& file) { file << "new"; });
   CHECK(read_bytes(path) == "new");
   CHECK(directory.names() == std::vector<std::string>{"out.json"});
+}
+
+TEST_CASE("A pipe and a device are written to where they are, and nothing takes their place") {
+  const TemporaryDirectory directory;
+  const std::string pipe = directory.file("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  // The reader comes first and does not wait, so that opening the other end does not, either.
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  CHECK_NOTHROW(ladder::check_writable("--json", pipe));
+  CHECK_FALSE(ladder::can_be_rewritten(pipe));
+  ladder::write_results_so_far("--json", pipe, example());  // There will be more: not yet.
+  ladder::write_file_atomically("--json", pipe, [](std::ostream& file) { file << "through the pipe"; });
+  char text[64] = {};
+  CHECK(read(reader, text, sizeof text - 1) == 16);
+  CHECK(std::string(text) == "through the pipe");
+  close(reader);
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(directory.names() == std::vector<std::string>{"pipe"});
+
+  REQUIRE(std::filesystem::is_character_file("/dev/null"));
+  ladder::write_results("--json", "/dev/null", example());
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_CASE("Of a symbolic link the target is replaced, and the link stays") {
+  const TemporaryDirectory directory;
+  const std::string target = directory.file("target"), link = directory.file("link"),
+                    second = directory.file("second"), nowhere = directory.file("nowhere");
+  write_bytes(target, "old");
+  std::filesystem::create_symlink("target", link);
+  std::filesystem::create_symlink(link, second);
+  for (const std::string& path : {link, second}) {
+    ladder::write_file_atomically("-o", path, [&](std::ostream& file) { file << "through " << path; });
+    CHECK(read_bytes(target) == "through " + path);
+    CHECK(std::filesystem::is_symlink(path));
+    CHECK(ladder::can_be_rewritten(path));
+  }
+  // Where the target is not there yet, it is made.
+  std::filesystem::create_symlink("not_yet", nowhere);
+  ladder::write_file_atomically("-o", nowhere, [](std::ostream& file) { file << "new"; });
+  CHECK(std::filesystem::is_symlink(nowhere));
+  CHECK(read_bytes(directory.file("not_yet")) == "new");
+
+  std::filesystem::create_symlink("no/such", directory.file("lost"));
+  CHECK_THROWS_MATCHES(ladder::check_writable("-o", directory.file("lost")), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("does not exist")));
+  std::filesystem::create_symlink("circle", directory.file("circle"));
+  CHECK_THROWS_MATCHES(ladder::check_writable("-o", directory.file("circle")), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("symbolic links")));
+}
+
+TEST_CASE("A file that is replaced keeps its permissions") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("private");
+  write_bytes(path, "old");
+  const auto mode = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(path, mode);
+  ladder::write_file_atomically("-o", path, [](std::ostream& file) { file << "new"; });
+  CHECK(std::filesystem::status(path).permissions() == mode);
+}
+
+TEST_CASE("A large file arrives whole, in whatever pieces it is written") {
+  const TemporaryDirectory directory;
+  std::string expected;
+  ladder::write_file_atomically("-o", directory.file("large"), [&](std::ostream& file) {
+    for (size_t length : {1, 1000, 65'535, 65'536, 65'537, 300'000, 3}) {
+      const std::string piece(length, static_cast<char>('a' + expected.size() % 7));
+      file << piece << '.';
+      expected += piece + '.';
+    }
+  });
+  CHECK(read_bytes(directory.file("large")) == expected);
+}
+
+TEST_CASE("A full disk is a failure that is named, and not bad input") {
+  const auto full_disk = [](const std::function<void()>& writes) {
+    CHECK_THROWS_MATCHES(writes(), std::runtime_error,
+                         MessageMatches(ContainsSubstring("--json '/dev/full': cannot be written: ") &&
+                                        ContainsSubstring("No space left on device")));
+  };
+  CHECK_NOTHROW(ladder::check_writable("--json", "/dev/full"));
+  full_disk([] { ladder::write_results("--json", "/dev/full", example()); });
+  full_disk([] {
+    ladder::write_file_atomically("--json", "/dev/full",
+                                  [](std::ostream& file) { file << std::string(1'000'000, 'x'); });
+  });
+  CHECK(std::filesystem::is_character_file("/dev/full"));
 }
 
 TEST_CASE("A path that cannot be written is refused before any work is done") {
@@ -146,5 +240,7 @@ TEST_CASE("A path that cannot be written is refused before any work is done") {
                        MessageMatches(ContainsSubstring("--json '") && ContainsSubstring("does not exist")));
   CHECK_THROWS_MATCHES(ladder::check_writable("--json", directory.file("")), std::invalid_argument,
                        MessageMatches(ContainsSubstring("must be the name of a file")));
+  CHECK_THROWS_MATCHES(ladder::check_writable("--json", directory.file(std::string(1000, 'x'))),
+                       std::invalid_argument, MessageMatches(ContainsSubstring("name too long")));
   CHECK_NOTHROW(ladder::check_writable("--json", directory.file("x.json")));
 }

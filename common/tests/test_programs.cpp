@@ -21,6 +21,7 @@
 #include "common/host/program/report.hpp"
 #include "common/host/program/results.hpp"
 #include "common/host/program/run_lesson.hpp"
+#include "common/host/verify/reference.hpp"
 #include "common/ladder/climb.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/testing/temporary_directory.hpp"
@@ -92,6 +93,29 @@ size_t lines_with(const std::string& text, const std::string& words) {
   size_t count = 0;
   for (const std::string& line : ladder::split(text, '\n')) count += line.find(words) != std::string::npos;
   return count;
+}
+
+/// What stands in a column of a table, in the first row that begins with the words; "" if there is no such
+/// cell. A line of dashes says which characters of a line belong to which column.
+std::string cell(const std::string& text, const std::string& row, const std::string& column) {
+  const std::vector<std::string> lines = ladder::split(text, '\n');
+  const auto dashes = std::find_if(lines.begin() + 1, lines.end(), [](const std::string& line) {
+    return !line.empty() && line.find_first_not_of("- ") == std::string::npos;
+  });
+  const auto found =
+      std::find_if(dashes, lines.end(), [&](const std::string& line) { return line.rfind(row, 0) == 0; });
+  if (found == lines.end()) return "";
+  const auto words_at = [](const std::string& line, size_t begin, size_t end) {
+    const std::string part = begin < line.size() ? line.substr(begin, end - begin) : "";
+    const size_t first = part.find_first_not_of(' ');
+    return first == std::string::npos ? "" : part.substr(first, part.find_last_not_of(' ') - first + 1);
+  };
+  for (size_t begin = 0; begin < dashes->size();) {
+    const size_t end = std::min(dashes->find(' ', begin), dashes->size());
+    if (words_at(*(dashes - 1), begin, end) == column) return words_at(*found, begin, end);
+    begin = std::min(dashes->find('-', end), dashes->size());
+  }
+  return "";
 }
 
 }  // namespace
@@ -261,6 +285,20 @@ TEST_CASE("Alternatives to a lesson have their own launch, and results tell them
   CHECK_FALSE(others[0].launch);
 }
 
+TEST_CASE("How many rows a sample has is said of each shape") {
+  const auto said_of = [](const ladder::Shape& shape) {
+    ladder::Outcome outcome;
+    outcome.run.shape = shape;
+    outcome.rows = ladder::rows_to_compare(shape, 1).size();
+    outcome.sampled = outcome.rows < static_cast<size_t>(shape.m);
+    return ladder::sample_of(outcome);
+  };
+  // One row in 4, and one in 16; the first and the last rows may come to that.
+  CHECK_THAT(said_of({1024, 64, 64}), Catch::Matchers::Matches("25[678] of 1024 rows of 1024x64x64"));
+  CHECK_THAT(said_of({8192, 64, 64}), Catch::Matchers::Matches("51[234] of 8192 rows of 8192x64x64"));
+  CHECK(said_of({256, 64, 64}) == "");
+}
+
 TEST_CASE("A list of schedules gives a row for each") {
   skip_unless_cpu_device();
   CHECK(lines_with(run_fake({"--size", "8", "--schedule", "all"}).out, "yes") == 6);
@@ -320,7 +358,8 @@ TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
 
   const Result result = run_climb({"--size", "16", "--results", directory.file("r.json")});
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.out, ContainsSubstring("123.4      20.0"));
+  CHECK(cell(result.out, "99 fake", "recorded") == "123.4");
+  CHECK(cell(result.out, "99 fake", "% cuBLAS") == "20.0");
   CHECK_THAT(result.out, ContainsSubstring(
                              "recorded: TFLOP/s measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096"));
   check_bad_input(run_climb({"--size", "16", "--results", "/nonexistent.json"}),
@@ -350,6 +389,31 @@ TEST_CASE("A rung that is slower than the one before it is named, with the page 
       ContainsSubstring("99 fake, three slots is slower than the rung before it: see 99_fake/README.md"));
   CHECK(lines_with(climb(500, 499), "is slower than") == 0);
   CHECK(lines_with(climb(454, 500), "is slower than") == 0);
+}
+
+TEST_CASE("What has been measured is in the result file when a later shape fails") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("r.json");
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.launch = [&](const ladder::Gemm& gemm, const ladder::Settings& settings, cudaStream_t stream) {
+    if (gemm.m == 32) throw ladder::OutOfDeviceMemory(1);
+    ladder::fake::lesson().launch(gemm, settings, stream);
+  };
+  const Result result = run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); },
+                            {"--size", "8,16,32", "--json", path});
+  CHECK(result.exit_code == ladder::kExitBadInput);
+  const std::vector<ladder::Run> runs = ladder::read_results("--json", path).runs;
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[1].shape == ladder::Shape{16, 16, 16});
+}
+
+TEST_CASE("Results that the disk has no room for are a failure, and each is in the table") {
+  skip_unless_cpu_device();
+  const Result result = run_fake({"--size", "8", "--json", "/dev/full"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK(lines_with(result.out, "8x8x8") == 1);
+  CHECK(result.err == "99_fake: error: --json '/dev/full': cannot be written: No space left on device\n");
 }
 
 TEST_CASE("A reader's own matrices are multiplied, through a lesson or the ladder") {

@@ -76,6 +76,12 @@ TEST_CASE("Sizes that overflow are refused, each alone and as a product") {
   CHECK(parse_sizes("--size", "46340").size() == 1);
   CHECK_THROWS_MATCHES(parse_shapes("--shape", "2147483647x2147483647x2147483647"), std::invalid_argument,
                        says("A is 2147483647 x 2147483647"));
+  for (const char* shape : {"2147483647x1x1", "1x2147483647x1", "1x1x2147483647", "1x1x2147482625"})
+    CHECK_THROWS_MATCHES(parse_shapes("--shape", shape), std::invalid_argument,
+                         says("must be at most 2147482624"));
+  CHECK_THROWS_MATCHES(parse_shapes("--shape", "1x1x2147483647"), std::invalid_argument,
+                       says("--shape 1x1x2147483647: k = 2147483647: "));
+  CHECK(parse_shapes("--shape", "1x1x2147482624").front().k == 2147482624);
   CHECK_THROWS_MATCHES(parse_shapes("--shape", "8x65536x65536"), std::invalid_argument,
                        says("B is 65536 x 65536"));
   CHECK_THROWS_MATCHES(parse_shapes("--shape", "65536x65536x8"), std::invalid_argument,

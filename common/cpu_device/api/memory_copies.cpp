@@ -9,6 +9,10 @@
 namespace cpu_device {
 namespace {
 
+constexpr const char* kStaged =
+    "cudaMemcpy from pageable memory returns when the data lies in a staging buffer, not when it has arrived";
+constexpr const char* kFilledLater = "a memset returns before the memory is filled";
+
 /// Rows of memory; a plain copy is one row.
 struct Rows {
   std::byte* begin = nullptr;
@@ -91,8 +95,11 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
   note(work, to, extent, /*write=*/true);
   const bool is_upload = to.on_device() && !from.on_device();
   const bool is_within_device = to.on_device() && from.on_device();
-  if (is_upload && !from.allocation && !waits && !stream->capture) {
-    // Pageable memory is read at the call: the driver copies it to pinned memory of its own first.
+  const bool is_pageable_upload = is_upload && !from.allocation && !stream->capture;
+  if (is_pageable_upload) {
+    // Pageable memory is read at the call: the driver copies it to pinned memory of its own first. Even
+    // cudaMemcpy returns then.
+    if (waits) work.returns_early = kStaged;
     auto staged = std::make_shared<std::vector<std::byte>>(from.begin, from.begin + extent.bytes());
     work.run = [to, staged, extent](Operation&) {
       move_rows(to, {staged->data(), extent.width, nullptr}, extent);
@@ -103,7 +110,7 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
   const OperationPointer operation = streams().enqueue(*stream, std::move(work));
   // To pageable memory, and between two places of the host, the call returns when all is done.
   const bool must_wait = !to.on_device() && (!to.allocation || !from.on_device());
-  if (operation && ((waits && !is_within_device) || must_wait)) {
+  if (operation && ((waits && !is_within_device && !is_pageable_upload) || must_wait)) {
     streams().wait_on_host(operation);
     release_unused_memory_of_pools();
   }
@@ -125,6 +132,7 @@ cudaError_t fill(const char* function, void* to, int value, size_t bytes, CUstre
   Work work{"memset", std::to_string(bytes) + " bytes"};
   work.us = static_cast<double>(bytes) / kStreamModel.memset;
   note(work, rows, extent, /*write=*/true);
+  if (stream->is_legacy) work.returns_early = kFilledLater;
   work.run = [to, value, bytes](Operation&) { std::memset(to, value, bytes); };
   streams().enqueue(*stream, std::move(work));
   return cudaSuccess;

@@ -21,6 +21,7 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
     if (found->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
     Work work{"kernel", kernel.name};
     work.engine = Engine::multiprocessors;
+    work.begins_early = kernel.begins_early;
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;
       named.name = operation.name.c_str();

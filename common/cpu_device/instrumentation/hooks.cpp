@@ -126,8 +126,11 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
 }
 
 void observe_global(const ObservedThread& thread, const Access& access) {
-  if (GlobalAccesses* global = observers().global)
+  if (GlobalAccesses* global = observers().global) {
     (access.write ? global->writes : global->reads).add(access.address, access.bytes);
+    if (observers().early_blocks >> thread.block & 1)
+      global->early.add(access.address, access.bytes, access.write, {}, access.return_address);
+  }
   if (observers().counter) {
     observers().counter->lane_access(thread.warp, thread.lane, access.return_address, Space::global,
                                      reinterpret_cast<uintptr_t>(access.address),

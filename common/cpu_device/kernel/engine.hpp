@@ -66,6 +66,14 @@ void* map_shared(const void* pointer, unsigned rank, Location where);
 /// `st.async`: 16 bytes to the place of `to` in block `rank`, which counts them at its `barrier`.
 void store_async(const void* to, unsigned rank, const void* value, const uint64_t* barrier, Location where);
 
+/// `ld.global.nc`: the caller loads these bytes as data that nobody writes while the kernel runs.
+void note_read_only_load(const void* global, size_t bytes, Location where);
+
+// --- the kernel before ------------------------------------------------------------------------------------
+
+/// `griddepcontrol.wait`.
+void wait_for_grid_before(Location where);
+
 // --- atomic operations ------------------------------------------------------------------------------------
 
 /// Around an operation of the scope of the device, which the caller makes: what it orders between blocks.
@@ -192,6 +200,10 @@ struct KernelLaunch {
   const char* name = "kernel";
   Dim3 grid, block, cluster;
   size_t shared_bytes = 0;
+  bool begins_early = false;  ///< may begin before the kernel before it in the stream has ended
+  /// Called where all threads of a cluster poll and nothing changes: lets somebody outside of the kernel go
+  /// on. May be null. @return false if there is nobody
+  std::function<bool()> let_others_run = nullptr;
 };
 /// CUDA's limits on a launch. @return the limit that is broken, or null.
 const char* refused(const KernelLaunch&);

@@ -100,7 +100,7 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
   copy.where = where;
   group.copies.push_back(copy);
 
-  if (GlobalAccesses* accesses = cluster.global_accesses()) accesses->reads.add(global, source_bytes);
+  note_global_access(thread, global, source_bytes, /*write=*/false, where);
   ++cluster.totals().async_copies;
   count_copy(thread, copy);
   if (VirtualClock* clock = cluster.clock()) {

@@ -21,6 +21,7 @@ struct Block {
 
   BlockIds ids;
   unsigned live = 0;
+  bool is_early = false;  ///< none of its threads has waited for the kernel before
   SharedMemory shared;
   NamedBarrier barriers[kNamedBarriers];
   std::vector<Warp> warps;

@@ -23,6 +23,31 @@ std::string blame_global_access([[maybe_unused]] Thread& thread, const void* glo
 #endif
 }
 
+void note_global_access(Thread& thread, const void* global, size_t bytes, bool write, Location where) {
+  GlobalAccesses* const accesses = thread.cluster.global_accesses();
+  if (!accesses) return;
+  (write ? accesses->writes : accesses->reads).add(global, bytes);
+  if (thread.block->is_early) accesses->early.add(global, bytes, write, where);
+}
+
+void note_read_only_load(const void* global, size_t bytes, Location where) {
+  GlobalAccesses* const accesses = this_thread(where).cluster.global_accesses();
+  if (accesses) accesses->read_only.add(global, bytes, /*write=*/false, where);
+}
+
+/// Kernels run one after the other here, so there is nothing to wait for; but other threads of the block may
+/// come first, as they may where somebody waits.
+void wait_for_grid_before(Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  if (!cluster.kernel().begins_early) return;
+  if (cluster.options().schedule.landing == Landing::late)
+    cluster.yield_poll(thread, {WaitKind::poll, nullptr, 0, "griddepcontrol.wait", where});
+  thread.block->is_early = false;
+  observers().early_blocks &= ~(1u << thread.block->ids.rank_in_cluster);
+  if (GlobalAccesses* accesses = cluster.global_accesses()) accesses->waited_for_grid_before = true;
+}
+
 void report_forbidden_access(const ForbiddenZone& zone, const void* address, size_t bytes, bool write,
                              const void* return_address) {
   Cluster& cluster = current_thread->cluster;

@@ -1,8 +1,10 @@
 /// @file
-/// Accesses of global memory that no allocation covers.
+/// Accesses of global memory: those that no allocation covers, and those that streams want to know of.
 #pragma once
 #include <cstddef>
 #include <string>
+
+#include "common/cpu_device/base/location.hpp"
 
 namespace cpu_device {
 
@@ -11,5 +13,7 @@ struct Thread;
 /// What is wrong with an access to these bytes: "reaches 4 bytes behind the end of the buffer of ..."; empty
 /// if nothing.
 std::string blame_global_access(Thread&, const void* global, size_t bytes);
+/// For the order between kernels: an operation of the device touches these bytes.
+void note_global_access(Thread&, const void* global, size_t bytes, bool write, Location where);
 
 }  // namespace cpu_device

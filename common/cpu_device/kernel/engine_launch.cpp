@@ -128,10 +128,7 @@ class Launch {
     exact_ += cluster.access_counter().exact();
     sampled_ += cluster.access_counter().sampled();
     sampled_blocks_ += cluster.sampled_blocks();
-    if (accesses_) {
-      accesses_->reads.add(cluster.global_accesses()->reads);
-      accesses_->writes.add(cluster.global_accesses()->writes);
-    }
+    if (accesses_) accesses_->add(*cluster.global_accesses());
   }
 
   const KernelLaunch& kernel_;

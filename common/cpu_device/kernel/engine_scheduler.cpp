@@ -121,6 +121,7 @@ void Cluster::prepare(uint64_t index) {
     to.grid_order = grid_order();
     to.guard = &guard_;
     to.blocks_that_left = 0;
+    to.early_blocks = kernel_.begins_early ? (1u << blocks_.size()) - 1 : 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
   }
@@ -130,6 +131,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   const auto threads = static_cast<unsigned>(kernel_.block.count());
   block.ids = {index, kernel_.block, kernel_.grid, kernel_.cluster, rank, threads};
   block.live = threads;
+  block.is_early = kernel_.begins_early;
   block.shared.poison();
   block.mbarriers.clear();
   block.mappings.clear();
@@ -307,7 +309,9 @@ bool Cluster::let_time_pass() {
     } else if (polling_.empty()) {
       record_failure(nullptr, describe_deadlock(*this, "no thread can run and nothing is in flight"), {});
       return false;
-    } else if (++idle_sweeps_ > kIdleSweeps) {
+    } else if (++idle_sweeps_ > kIdleSweeps && kernel_.let_others_run && kernel_.let_others_run()) {
+      idle_sweeps_ = 0;
+    } else if (idle_sweeps_ > kIdleSweeps) {
       record_failure(nullptr, describe_deadlock(*this, "every running thread polls and nothing changes"), {});
       return false;
     }

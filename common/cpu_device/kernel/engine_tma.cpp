@@ -57,15 +57,15 @@ TmaBox make_box(Thread& thread, const void* map, const void* shared, int column,
   return box;
 }
 
-void count_box(Cluster& cluster, const TmaBox& box, bool load) {
+void count_box(Thread& thread, const TmaBox& box, bool load, Location where) {
+  Cluster& cluster = thread.cluster;
   ++cluster.totals().async_copies;
   AccessCounter& counter = cluster.accesses();
   for (uint32_t r = 0; r < box.map.box_rows; ++r) {
     const TmaBox::Piece piece = box.inside(r);
     counter.bulk_access(Space::global, reinterpret_cast<uintptr_t>(piece.global), piece.bytes,
                         /*write=*/!load);
-    if (GlobalAccesses* global = cluster.global_accesses())
-      (load ? global->reads : global->writes).add(piece.global, piece.bytes);
+    note_global_access(thread, piece.global, piece.bytes, /*write=*/!load, where);
   }
   counter.bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/load);
 }

@@ -61,7 +61,7 @@ TmaBox make_box(Thread&, const void* map, const void* shared, int column, int ro
                 Location where);
 
 /// Counts the box as one operation.
-void count_box(Cluster&, const TmaBox&, bool load);
+void count_box(Thread&, const TmaBox&, bool load, Location where);
 /// Counts what a multicast writes to the shared memory of `blocks` further blocks.
 void count_copies_of_box(Cluster&, const TmaBox&, unsigned blocks);
 

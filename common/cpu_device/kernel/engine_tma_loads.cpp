@@ -47,7 +47,7 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
   auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*is_multicast=*/false, where);
-  count_box(cluster, box, /*load=*/true);
+  count_box(thread, box, /*load=*/true, where);
   if (VirtualClock* clock = cluster.clock()) {
     load->lands_at = clock->copy_async(thread.number, box.bytes_inside());
   }
@@ -72,7 +72,7 @@ void tma_load_multicast(void* shared, const void* map, int column, int row, cons
   }
 
   // The box is read once, whoever receives it.
-  count_box(cluster, box, /*load=*/true);
+  count_box(thread, box, /*load=*/true, where);
   for (const auto& load : loads) {
     if (load->target != thread.block) cluster.accesses().cluster_access(box.bytes());
   }

@@ -52,7 +52,7 @@ void tma_store(const void* map, const void* shared, int column, int row, Locatio
   ++group.reading;
   ++group.writing;
   group.where = where;
-  count_box(cluster, store->box, /*load=*/false);
+  count_box(thread, store->box, /*load=*/false, where);
   if (VirtualClock* clock = cluster.clock()) {
     const StoreTime time = clock->store_async(thread.number, store->box.bytes_inside());
     group.read_at = std::max(group.read_at, time.read);

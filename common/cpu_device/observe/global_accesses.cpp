@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/cpu_device/observe/source_lines.hpp"
+
 namespace cpu_device {
 
 void Ranges::add(const Ranges& other) {
@@ -29,6 +31,36 @@ void Ranges::merge() {
   }
   ranges_.resize(kept);
   merge_at_ = std::max<size_t>(4096, 2 * kept);
+}
+
+std::string AccessesOfPlace::describe() const {
+  if (return_address) return describe_call_site(reinterpret_cast<uintptr_t>(return_address));
+  return short_path(where.file) + ":" + std::to_string(where.line);
+}
+
+AccessesOfPlace& AccessesByPlace::at(Location where, const void* return_address, bool write) {
+  for (AccessesOfPlace& known : all_) {
+    if (known.return_address == return_address && known.write == write && known.where == where) return known;
+  }
+  return all_.emplace_back(AccessesOfPlace{where, return_address, write, {}});
+}
+
+void AccessesByPlace::add(const void* begin, size_t bytes, bool write, Location where,
+                          const void* return_address) {
+  at(where, return_address, write).ranges.add(begin, bytes);
+}
+
+void AccessesByPlace::add(const AccessesByPlace& other) {
+  for (const AccessesOfPlace& place : other.all_)
+    at(place.where, place.return_address, place.write).ranges.add(place.ranges);
+}
+
+void GlobalAccesses::add(const GlobalAccesses& other) {
+  reads.add(other.reads);
+  writes.add(other.writes);
+  early.add(other.early);
+  read_only.add(other.read_only);
+  waited_for_grid_before |= other.waited_for_grid_before;
 }
 
 }  // namespace cpu_device

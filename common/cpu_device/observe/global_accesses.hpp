@@ -3,7 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "common/cpu_device/base/location.hpp"
 
 namespace cpu_device {
 
@@ -32,9 +35,38 @@ class Ranges {
   size_t merge_at_ = 4096;
 };
 
+/// What one place in the source touches, of accesses that must be judged by themselves.
+struct AccessesOfPlace {
+  Location where;                        ///< of an operation of the device,
+  const void* return_address = nullptr;  ///< or, of a plain load or store, of its hook
+  bool write = false;
+  Ranges ranges;
+
+  /// "06_clusters_dsmem/gemm.cuh:51".
+  std::string describe() const;
+};
+
+class AccessesByPlace {
+ public:
+  void add(const void* begin, size_t bytes, bool write, Location where, const void* return_address = nullptr);
+  void add(const AccessesByPlace& other);
+  std::vector<AccessesOfPlace>& all() { return all_; }
+
+ private:
+  AccessesOfPlace& at(Location where, const void* return_address, bool write);
+  std::vector<AccessesOfPlace> all_;
+};
+
 /// The global memory that a kernel has touched, as far as the emulator sees it.
 struct GlobalAccesses {
   Ranges reads, writes;
+  /// Of a kernel that begins early: what blocks touched before one of their threads had waited for the kernel
+  /// before. Also in `reads` and `writes`.
+  AccessesByPlace early;
+  bool waited_for_grid_before = false;  ///< somebody has
+  AccessesByPlace read_only;            ///< read with __ldg; also in `reads`
+
+  void add(const GlobalAccesses& other);
 };
 
 /// Of the kernel that runs now on this OS thread's behalf; null if nobody wants to know.

@@ -64,6 +64,7 @@ struct Observers {
   MemoryGuard* guard = nullptr;      ///< where global memory ends
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
+  uint32_t early_blocks = 0;         ///< a bit for each that has not waited for the kernel before
 };
 
 /// For GridOrder. Records the failure, if it is one.

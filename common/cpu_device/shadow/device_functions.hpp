@@ -81,7 +81,8 @@ inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosl
 
 /// One access, also of 16 bytes: other loads of a struct compilers split where only its parts are used.
 template <class T>
-T __ldg(const T* pointer) {
+T __ldg(const T* pointer, CPU_DEVICE_WHERE) {
+  cpu_device::note_read_only_load(pointer, sizeof(T), where);
   if constexpr (sizeof(T) == 16) {
     __extension__ using Whole = unsigned __int128;
     const Whole whole = *reinterpret_cast<const volatile Whole*>(pointer);

@@ -21,12 +21,26 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
   const Allocation::Record& first = one.operation->id < other.operation->id ? one : other;
   const Allocation::Record& second = &first == &one ? other : one;
   const auto offset = static_cast<size_t>(place - allocation.begin);
-  const std::string missing = first.operation->stream == second.operation->stream
-                                  ? "they are in branches of a graph that do not meet"
-                                  : "a cudaStreamWaitEvent is missing";
+  std::string missing = first.operation->stream == second.operation->stream
+                            ? "they are in branches of a graph that do not meet"
+                            : "a cudaStreamWaitEvent is missing";
+  if (const char* why = first.operation->returns_early)
+    missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
                    first.operation->describe(), first.write ? "writes" : "reads", missing));
+}
+
+[[noreturn]] void report_early_access(const Allocation& allocation, const Allocation::Record& early,
+                                      const Allocation::Record& before, const std::byte* place,
+                                      const std::string& where) {
+  fail(fmt::format(
+      "{}, which begins early,{}{}, from byte {} on, {}, while {} before it may still {} that: "
+      "wait_for_grid_before must come first\n  at {}",
+      early.operation->describe(), what_it_does(early.write), allocation.describe(), place - allocation.begin,
+      early.operation->never_waited ? "and never waits for the kernel before it"
+                                    : "before it has waited for the kernel before it",
+      before.operation->describe(), before.write ? "write" : "read", where));
 }
 
 }  // namespace
@@ -124,13 +138,14 @@ void MemoryTable::touch(const OperationPointer& operation, const Touch& touch_, 
       continue;
     }
     const std::byte* const last = std::min<const std::byte*>(end, allocation->begin + allocation->bytes);
-    touch(operation, *allocation, begin, last, touch_.write, check_order);
+    touch(operation, *allocation, begin, last, touch_, check_order);
     begin = last;
   }
 }
 
 void MemoryTable::touch(const OperationPointer& operation, Allocation& allocation, const std::byte* begin,
-                        const std::byte* end, bool write, bool check_order) {
+                        const std::byte* end, const Touch& touch_, bool check_order) {
+  const bool write = touch_.write, early = touch_.early_at != nullptr;
   if (allocation.kind == MemoryKind::device && std::string(operation->kind) == "kernel" &&
       !may_access(operation->device, allocation)) {
     fail(
@@ -143,9 +158,18 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
   for (const Allocation::Record& other : allocation.history) {
     if (other.operation == operation || !(write || other.write)) continue;
     if (other.end <= begin || other.begin >= end) continue;
-    if (other.operation->is_before(*operation) || operation->is_before(*other.operation)) continue;
+    if (operation->is_before(*other.operation)) continue;
+    if (early && other.operation->is_before(*operation)) {
+      const Operation& before = *other.operation;
+      if (operation->early_clock[before.lane] < before.clock[before.lane])
+        report_early_access(allocation, record, other, std::max(begin, other.begin),
+                            touch_.early_at->describe());
+      continue;
+    }
+    if (other.operation->is_before(*operation)) continue;
     report_race(allocation, record, other, std::max(begin, other.begin));
   }
+  if (early) return;  // noted again among all that it touches
   allocation.history.push_back(record);
   ++records_;
 }

@@ -72,7 +72,7 @@ class MemoryTable {
 
  private:
   AllocationPointer find_for(const Operation&, const std::byte* begin) const;
-  void touch(const OperationPointer&, Allocation&, const std::byte* begin, const std::byte* end, bool write,
+  void touch(const OperationPointer&, Allocation&, const std::byte* begin, const std::byte* end, const Touch&,
              bool check_order);
 
   std::map<const std::byte*, AllocationPointer> live_;

@@ -61,11 +61,25 @@ OperationPointer StreamEngine::enqueue(CUstream_st& stream, Work work,
   if (stream.is_legacy) {
     devices_[stream.device].last_on_legacy = operation;
     operation->on_legacy_stream = true;
-    if (!operation->collective) run_until_done(operation);
+    // What returns early lands late, where the schedule says so: only what is ordered behind it brings it
+    // about.
+    if (!operation->collective && !operation->returns_early) run_until_done(operation);
   }
   if (options().schedule.landing == Landing::eager) let_schedule_run();
   return operation;
 }
+
+namespace {
+
+/// What a kernel that begins while `kernel` still runs can rely on: what came before `kernel` began.
+OrderClock first_step_of(const Operation& kernel) {
+  if (kernel.begins_early) return kernel.early_clock;
+  OrderClock clock = kernel.clock;
+  clock.step_back(kernel.lane);
+  return clock;
+}
+
+}  // namespace
 
 OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationPointer> after) {
   auto operation = std::make_shared<Operation>();
@@ -77,8 +91,11 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   operation->clock = host_;
   operation->starts_after = host_after_;
   operation->not_before_us = host_us_;
+  operation->early_clock = host_;
   for (OperationPointer& before : after) {
     operation->clock.join(before->clock);
+    operation->early_clock.join(before == lane.last && before->is_kernel() ? first_step_of(*before)
+                                                                           : before->clock);
     operation->starts_after.push_back(before->end);
     if (!before->done) operation->after.push_back(std::move(before));
   }
@@ -154,6 +171,15 @@ void StreamEngine::perform(const OperationPointer& operation) {
     fail("an exception left " + operation->describe() + ": " + error.what());
   }
   accesses_of_running_kernel = nullptr;
+  for (AccessesOfPlace& early : accesses.early.all()) {
+    const std::vector<Ranges::Range> ranges = early.ranges.merged();
+    const auto place = std::make_shared<const AccessesOfPlace>(std::move(early));
+    for (const Ranges::Range& range : ranges) {
+      operation->touches.push_back(
+          {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, place->write, place});
+    }
+  }
+  operation->never_waited = operation->begins_early && !accesses.waited_for_grid_before;
   for (const Ranges::Range& range : accesses.reads.merged()) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
   }

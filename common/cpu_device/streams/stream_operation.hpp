@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ class OrderClock {
   /// Keeps of each lane what both know.
   void meet(const OrderClock&);
   bool covers(const OrderClock&) const;
+  /// Forgets the last tick of the lane.
+  void step_back(unsigned lane) { --ticks_[lane]; }
 
  private:
   std::vector<uint64_t> ticks_;
@@ -33,6 +36,8 @@ struct Touch {
   const std::byte* begin = nullptr;
   size_t bytes = 0;
   bool write = false;
+  /// Of a kernel that began early: where it does so before it has waited. Else null.
+  std::shared_ptr<const AccessesOfPlace> early_at = nullptr;
 };
 
 enum class Engine : uint8_t { none, upload, download, peer, multiprocessors };
@@ -60,8 +65,12 @@ struct Work {
   double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
   std::shared_ptr<StreamCollective> collective;
   bool is_host_function = false;
+  bool begins_early = false;   ///< of a kernel: perhaps before the kernel before it in the stream has ended
+  bool never_waited = false;   ///< and it has not waited for that one at all; known when it has run
   bool is_on_timeline = true;  ///< shown in the trace
   bool gives_back = false;     ///< memory: done even where work is abandoned
+  /// Of the legacy stream: why the call returns before its work is done. Null: it has been done then.
+  const char* returns_early = nullptr;
 };
 
 /// Operations on a lane are ordered: a stream, or a branch of a graph.
@@ -82,10 +91,12 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   bool done = false;
   std::vector<std::shared_ptr<Operation>> after;  ///< forgotten once it has run
   OrderClock clock;                               ///< of what comes before it, and of itself
+  OrderClock early_clock;                         ///< of what comes before its first step, if it begins early
   std::shared_ptr<TimePoint> end = std::make_shared<TimePoint>();
   std::vector<std::shared_ptr<TimePoint>> starts_after;
   double not_before_us = 0;
 
+  bool is_kernel() const { return std::string_view(kind) == "kernel"; }
   bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
   /// "the upload on stream 1", "kernel gemm on stream 2".
   std::string describe() const;

@@ -13,11 +13,14 @@ class ClockProbe {
  public:
   /// Queues a kernel of one thread that counts cycles for 50 microseconds.
   void start(cudaStream_t stream);
-  /// Megahertz, once the stream has been synchronised.
+  /// Megahertz, of the last start(). Waits until its kernel has run, and all that was queued before it.
+  /// @throws std::logic_error if there was no start()
   double mhz() const;
 
  private:
   DeviceBuffer<float> mhz_{1};
+  cudaStream_t stream_ = nullptr;
+  bool started_ = false;
 };
 
 }  // namespace ladder

@@ -1,5 +1,7 @@
 /// @file
 /// Counts the cycles of one multiprocessor against the wall clock.
+#include <stdexcept>
+
 #include "common/cuda/launch.cuh"
 #include "common/host/measure/clock_probe.hpp"
 #include "common/ptx/timer.cuh"
@@ -22,12 +24,20 @@ __global__ void measure_clock(float* mhz) {
 }  // namespace
 
 void ClockProbe::start(cudaStream_t stream) {
+  stream_ = stream;
+  started_ = true;
+  // Not a number, so that a value that was read too early is no clock.
+  CUDA_CHECK(cudaMemsetAsync(mhz_.data(), 0xff, sizeof(float), stream));
   launch(measure_clock, {.name = "measure_clock", .grid = 1, .block = 1, .stream = stream}, mhz_.data());
 }
 
 double ClockProbe::mhz() const {
+  if (!started_) throw std::logic_error("a clock is read that nobody has measured");
   float mhz = 0;
-  CUDA_CHECK(cudaMemcpy(&mhz, mhz_.data(), sizeof mhz, cudaMemcpyDeviceToHost));
+  // In the probe's own stream: cudaMemcpy waits for no stream that was made with cudaStreamNonBlocking.
+  CUDA_CHECK(cudaMemcpyAsync(&mhz, mhz_.data(), sizeof mhz, cudaMemcpyDeviceToHost, stream_));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  if (!(mhz > 0)) throw std::logic_error("a clock is read before it has been measured");
   return mhz;
 }
 

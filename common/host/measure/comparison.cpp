@@ -33,6 +33,7 @@ Outcome run_once(const Contender& contender, const Shape& shape, const Compariso
     outcome.run.verified = verdict.passed();
     if (verdict.passed()) outcome.run.rel_error = verdict.rel_error;
     outcome.sampled = verdict.sampled;
+    outcome.rows = verdict.rows;
     outcome.complaint = verdict.complaint;
   } else if (on_cpu_device()) {
     verifier.run_unverified(multiply);

@@ -28,6 +28,7 @@ struct Outcome {
   std::string schedule;  ///< of the CPU device; "" for its default, and on the GPU
   Run run;
   bool sampled = false;   ///< only some rows were verified
+  size_t rows = 0;        ///< how many
   std::string complaint;  ///< why the result is wrong
   /// Against the faster of the two cublasGemmEx (B row-major, B transposed) of the same interleaved run.
   std::optional<double> percent_of_cublas;

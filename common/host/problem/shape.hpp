@@ -28,9 +28,13 @@ struct NamedShape {
 };
 const std::vector<NamedShape>& named_shapes();
 
+/// The largest m, n or k. Kernels count in int up to the ends of tiles that stick out, and some tiles ahead
+/// of those.
+constexpr int kLargestSize = INT32_MAX - 1023;
+
 /// "4096": a cube. "1024,4096": several.
 /// @throws std::invalid_argument, like all three, naming `argument`, its value and the rule: every size is at
-/// least 1, and no matrix has 2^31 elements or more.
+/// least 1 and at most kLargestSize, and no matrix has 2^31 elements or more.
 std::vector<Shape> parse_sizes(const std::string& argument, const std::string& list);
 
 /// "128x64x32" (MxNxK) or the name of a shape, for example "llama3-70b-up"; or several, separated by commas.

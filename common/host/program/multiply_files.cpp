@@ -98,7 +98,8 @@ bool multiply_files(const Lesson& lesson, const Settings& settings, const FileNa
       }
       char error[32];
       std::snprintf(error, sizeof error, "%.1e", verdict.rel_error);
-      remark = std::string("verified") + (verdict.sampled ? " on a sample of rows" : "") +
+      remark = std::string("verified") +
+               (verdict.sampled ? fmt::format(" on {} of {} rows", verdict.rows, shape.m) : "") +
                ", relative error " + error;
     }
   }

@@ -86,6 +86,11 @@ std::string verified_cell(const Outcome& outcome) {
   return outcome.sampled ? "sampled" : "yes";
 }
 
+std::string sample_of(const Outcome& outcome) {
+  if (!outcome.sampled || !outcome.complaint.empty()) return "";
+  return fmt::format("{} of {} rows of {}", outcome.rows, outcome.run.shape.m, outcome.run.shape.name());
+}
+
 std::string bytes_per_output_cell(const Run& run) {
   const double bytes = bytes_read(run);
   return bytes > 0 ? fixed(bytes / run.shape.m / run.shape.n, 1) : kUnknown;
@@ -123,8 +128,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   if (!report.table_for_each_shape) table.header();
 
   Progress progress;
-  std::vector<std::string> complaints, traffic;
-  bool sampled = false;
+  std::vector<std::string> complaints, traffic, samples;
   for (const Shape& shape : options.shapes) {
     if (report.table_for_each_shape) {
       std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
@@ -140,18 +144,22 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
       if (!on_cpu_device() && outcome.run.global_bytes && outcome.contender->epilogue.apply)
         traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
                           fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
-      sampled |= outcome.sampled;
+      const std::string sample = sample_of(outcome);
+      if (!sample.empty() && (samples.empty() || samples.back() != sample)) samples.push_back(sample);
       if (!outcome.complaint.empty())
         complaints.push_back(outcome.contender->lesson + " (" + outcome.contender->label +
                              (outcome.schedule.empty() ? "" : ", " + outcome.schedule) +
                              "): " + outcome.complaint);
     });
+    write_results_so_far("--json", options.json_path, results);
   }
 
   const std::string clocks = describe_clocks(results.runs);
-  if (!clocks.empty() || sampled) std::cout << "\n";
+  if (!clocks.empty() || !samples.empty()) std::cout << "\n";
   if (!clocks.empty()) std::cout << clocks << "\n";
-  if (sampled) std::cout << "sampled: one row in 16 compared with fp64, all elements checked to be finite\n";
+  if (!samples.empty())
+    std::cout << "sampled: compared with fp64 were " << join(samples, ", ")
+              << "; all elements were checked to be finite\n";
   if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
   for (const std::string& line : traffic) std::cout << "  " << line << "\n";
   std::cout.flush();

@@ -26,6 +26,8 @@ std::string spread_cell(const Run& run);  ///< half the distance of the quartile
 std::string tflops_cell(const Run& run);
 std::string percent_cell(const std::optional<double>& percent);
 std::string verified_cell(const Outcome& outcome);
+/// "258 of 1024 rows of 1024x8192x8192": what "sampled" means; empty where all rows, or none, were compared.
+std::string sample_of(const Outcome& outcome);
 std::string count_cell(uint64_t count);
 /// Bytes that crossed from global memory (32-byte sectors, after coalescing) for each element of C.
 std::string bytes_per_output_cell(const Run& run);
@@ -51,7 +53,7 @@ struct Report {
 };
 
 /// Compares the contenders, and on the GPU the libraries, on every shape of the options; prints a row for
-/// each and writes the result file.
+/// each and writes the result file, after every shape.
 /// @returns kExitOk, or kExitFailure if a result was wrong; the complaints are on stderr
 int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
                        const CommonOptions& options);

@@ -162,6 +162,10 @@ void write_results(const std::string& argument, const std::string& path, const R
   write_file_atomically(argument, path, [&](std::ostream& file) { file << to_json(results); });
 }
 
+void write_results_so_far(const std::string& argument, const std::string& path, const ResultFile& results) {
+  if (!path.empty() && can_be_rewritten(path)) write_results(argument, path, results);
+}
+
 ResultFile read_results(const std::string& argument, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::invalid_argument(argument + " '" + path + "': cannot be read");

@@ -29,8 +29,13 @@ std::string to_json(const ResultFile& results);
 /// @throws std::invalid_argument naming what is wrong
 ResultFile from_json(const std::string& text);
 
-/// @throws std::invalid_argument naming `argument` and the path
+/// @throws std::invalid_argument naming `argument` and the path; std::runtime_error as
+/// write_file_atomically() does
 void write_results(const std::string& argument, const std::string& path, const ResultFile& results);
+/// The same for a run that goes on: what comes later may fail, and loses nothing of this. Does nothing where
+/// the results to come could not take the place of these, as in a pipe; and with an empty path.
+void write_results_so_far(const std::string& argument, const std::string& path, const ResultFile& results);
+/// @throws std::invalid_argument naming `argument` and the path
 ResultFile read_results(const std::string& argument, const std::string& path);
 
 /// The path of the newest result file in a directory, by its name (DATE-GPU.json); nothing if there is none.

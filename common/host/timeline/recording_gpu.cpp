@@ -45,6 +45,8 @@ class RecorderMemory {
     recorder.name_counts = name_counts_.data();
     recorder.names = names_.data();
     for (const trace::SetRecorder set : traced_sources()) CUDA_CHECK(set(recorder));
+    // As in copy_to_device(): the value may still be on its way, and launches may be in any stream.
+    CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
   }
   ~RecorderMemory() {
     for (const trace::SetRecorder set : traced_sources()) set({});
@@ -53,9 +55,9 @@ class RecorderMemory {
   RecorderMemory& operator=(const RecorderMemory&) = delete;
 
   void forget() {
-    CUDA_CHECK(cudaMemset(traces_.data(), 0, traces_.size() * sizeof(trace::WarpTrace)));
-    CUDA_CHECK(cudaMemset(name_counts_.data(), 0, name_counts_.size() * sizeof(uint32_t)));
-    CUDA_CHECK(cudaMemset(names_.data(), 0, names_.size() * sizeof(trace::BarrierName)));
+    fill_on_device(traces_.data(), 0, traces_.size() * sizeof(trace::WarpTrace));
+    fill_on_device(name_counts_.data(), 0, name_counts_.size() * sizeof(uint32_t));
+    fill_on_device(names_.data(), 0, names_.size() * sizeof(trace::BarrierName));
   }
 
   /// What the last launch wrote. @param cycles_per_ns the SMs' clock

@@ -12,10 +12,10 @@ OutputMatrix::OutputMatrix(int m, int n) : count_(size_t(m) * n), buffer_(count_
 
 void OutputMatrix::poison() {
   static_assert(kPoisonBits == 0xffff, "memset can only repeat one byte");
-  CUDA_CHECK(cudaMemset(data(), 0xff, count_ * sizeof(__nv_bfloat16)));
+  fill_on_device(data(), 0xff, count_ * sizeof(__nv_bfloat16));
   const std::vector<__nv_bfloat16> canary(kCanary, bf16_from_bits(kCanaryBits));
   for (__nv_bfloat16* place : {buffer_.data(), data() + count_})
-    CUDA_CHECK(cudaMemcpy(place, canary.data(), kCanary * sizeof(canary[0]), cudaMemcpyHostToDevice));
+    copy_to_device(place, canary.data(), kCanary * sizeof(canary[0]));
 }
 
 std::vector<__nv_bfloat16> OutputMatrix::download() const {

@@ -100,7 +100,8 @@ Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat1
     if (bf16_bits(got) != bf16_bits(rounded) && !both_zero)
       mismatches.add(row, column, double{to_float(rounded)}, got);
   });
-  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0};
+  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0,
+          reference.rows.size()};
 }
 
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
@@ -125,7 +126,8 @@ Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat1
       mismatches.add(row, column, expected, got);
   });
 
-  Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0};
+  Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0,
+                  reference.rows.size()};
   const double error = std::sqrt(error_squares);
   verdict.rel_error = reference_squares > 0 ? error / std::sqrt(reference_squares) : error;
   if (verdict.passed() && !(error <= allowed))

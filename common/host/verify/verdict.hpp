@@ -14,6 +14,7 @@ struct Verdict {
   std::string complaint;  ///< empty if C is right; else one line
   bool sampled = false;   ///< only some rows were compared, and the others scanned for NaN and infinity
   double rel_error = 0;   ///< relative Frobenius norm of the error; 0 where the comparison was exact
+  size_t rows = 0;        ///< how many were compared
 
   bool passed() const { return complaint.empty(); }
 };

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/device_buffer.hpp"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -28,7 +29,7 @@ struct Rank {
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CUDA_CHECK(cudaMalloc(&values, kBytes));
     const std::vector<float> start(kCount, static_cast<float>(device + 1));
-    CUDA_CHECK(cudaMemcpy(values, start.data(), kBytes, cudaMemcpyHostToDevice));
+    ladder::copy_to_device(values, start.data(), kBytes);
     CUDA_CHECK(cudaSetDevice(0));
   }
   ~Rank() {

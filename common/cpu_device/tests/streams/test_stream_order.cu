@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/device_buffer.hpp"
 #include "common/cuda/host_signal.hpp"
 
 using namespace cpu_device;
@@ -68,6 +69,40 @@ std::vector<int> recycle(bool wait_for_slot) {
 
 const std::vector<int> kInOrder{0, 1, 2, 3, 4};
 
+/// What a kernel in a stream of its own reads of memory that held 1, then was given 41 in some way.
+/// @return it has read 41
+template <class Give>
+bool read_by_a_stream(unsigned flags, const Give& give) {
+  DeviceInts from, to;
+  PinnedInts output;
+  ladder::copy_to_device(from.data, std::vector<int>(kCount, 1).data(), kBytes);
+  give(from.data);
+  Stream stream(flags);
+  launch_add_one(from.data, to.data, stream);
+  CUDA_CHECK(cudaMemcpyAsync(output.data, to.data, kBytes, cudaMemcpyDeviceToHost, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  const bool right = output.all(42);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return right;
+}
+
+void copy_pageable(int* memory) {
+  const std::vector<int> values(kCount, 41);
+  CUDA_CHECK(cudaMemcpy(memory, values.data(), kBytes, cudaMemcpyHostToDevice));
+}
+
+void copy_pageable_rows(int* memory) {
+  const std::vector<int> values(kCount, 41);
+  CUDA_CHECK(cudaMemcpy2D(memory, kBytes / 2, values.data(), kBytes / 2, kBytes / 2, 2, cudaMemcpyDefault));
+}
+
+void copy_pinned(int* memory) {
+  const PinnedInts values(41);
+  CUDA_CHECK(cudaMemcpy(memory, values.data, kBytes, cudaMemcpyHostToDevice));
+}
+
+void set_bytes(int* memory) { CUDA_CHECK(cudaMemset(memory, 0, kBytes)); }
+
 }  // namespace
 
 TEST_CASE("the right order raises no alarm") {
@@ -79,6 +114,51 @@ TEST_CASE("a kernel that does not wait for its upload is named on every schedule
                       "kernel add_one on stream 2 reads the buffer of 1024 bytes of cudaMalloc, from byte 0 "
                       "on, which the upload on stream 1 writes, and nothing orders them: a "
                       "cudaStreamWaitEvent is missing");
+}
+
+TEST_CASE("a cudaMemcpy from pageable memory is named where a non-blocking stream does not wait for it") {
+  const std::string words =
+      "kernel add_one on stream 1 reads the buffer of 1024 bytes of cudaMalloc, from byte 0 on, which the "
+      "upload on the legacy stream writes, and nothing orders them: a cudaStreamWaitEvent is missing, or a "
+      "wait of the host for the legacy stream: cudaMemcpy from pageable memory returns when the data lies in "
+      "a staging buffer, not when it has arrived";
+  check_blamed_always([] { read_by_a_stream(cudaStreamNonBlocking, copy_pageable); }, words);
+  check_blamed_always([] { read_by_a_stream(cudaStreamNonBlocking, copy_pageable_rows); }, words);
+}
+
+TEST_CASE("a cudaMemset is named where a non-blocking stream does not wait for it") {
+  check_blamed_always([] { read_by_a_stream(cudaStreamNonBlocking, set_bytes); },
+                      "which the memset on the legacy stream writes, and nothing orders them: a "
+                      "cudaStreamWaitEvent is missing, or a wait of the host for the legacy stream: a memset "
+                      "returns before the memory is filled");
+}
+
+TEST_CASE("a cudaMemcpy from pageable memory lands late for a non-blocking stream, also without the check") {
+  use({Order::round_robin, Landing::late}, /*check_streams=*/false);
+  CHECK(!read_by_a_stream(cudaStreamNonBlocking, copy_pageable));
+  use({Order::round_robin, Landing::eager}, /*check_streams=*/false);
+  CHECK(read_by_a_stream(cudaStreamNonBlocking, copy_pageable));
+  use({});
+}
+
+TEST_CASE("a cudaMemcpy has arrived for blocking streams, from pinned memory, and after a wait of the host") {
+  check_never_blamed([] { CHECK(read_by_a_stream(cudaStreamDefault, copy_pageable)); });
+  check_never_blamed([] { CHECK(read_by_a_stream(cudaStreamNonBlocking, copy_pinned)); });
+  check_never_blamed([] {
+    CHECK(read_by_a_stream(cudaStreamNonBlocking, [](int* memory) {
+      copy_pageable(memory);
+      CUDA_CHECK(cudaDeviceSynchronize());
+    }));
+  });
+}
+
+TEST_CASE("copy_to_device and fill_on_device are over when they return, for every stream") {
+  check_never_blamed([] {
+    CHECK(read_by_a_stream(cudaStreamNonBlocking, [](int* memory) {
+      ladder::fill_on_device(memory, 0, kBytes);
+      ladder::copy_to_device(memory, std::vector<int>(kCount, 41).data(), kBytes);
+    }));
+  });
 }
 
 TEST_CASE("without the check a missing event still spoils the result on some schedule") {

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Makes a result file of a run of the tests under compute-sanitizer.
+
+    sanitizer_results.py JUNIT HEADER OUTPUT
+
+JUNIT is what `ctest --preset sanitize --output-junit JUNIT --test-output-size-passed 100000` wrote; HEADER is a result
+file of a program of the same build, which says date, commit, GPU, driver and toolkit. Exit code 1: a test failed, or none
+ran; the file is written all the same. Exit code 2: bad input, one line.
+"""
+import json
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from climb_table import BadInput, read_results
+from whole_file import write_whole
+
+OUTCOMES = {"run": "passed", "fail": "failed", "notrun": "skipped"}
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)\b(?! were not printed)")
+
+
+def read_test(case):
+    program, tool = case.get("name").rsplit(": ", 1)
+    said = case.findtext("system-out") or ""
+    counts = [int(count) for count in SUMMARY.findall(said)]
+    return {"program": program, "tool": tool, "outcome": OUTCOMES.get(case.get("status"), "failed"),
+            "errors": counts[-1] if counts else None, "time_s": round(float(case.get("time")), 1)}
+
+
+def collect(junit, header):
+    try:
+        cases = ElementTree.parse(junit).getroot().iter("testcase")
+        tests = sorted((read_test(case) for case in cases), key=lambda test: (test["program"], test["tool"]))
+    except (OSError, ElementTree.ParseError, ValueError) as error:
+        raise BadInput(f"{junit}: {error}") from None
+    if not tests:
+        raise BadInput(f"{junit}: no tests")
+    results = read_results(header)
+    return {**{key: results[key] for key in ("date", "commit", "gpu", "driver", "toolkit")}, "tests": tests}
+
+
+def main():
+    if len(sys.argv) != 4:
+        raise BadInput("needs the file of ctest, a result file and the file to write")
+    results = collect(Path(sys.argv[1]), Path(sys.argv[2]))
+    output = Path(sys.argv[3])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(output, json.dumps(results, indent=1) + "\n")
+    outcomes = [test["outcome"] for test in results["tests"]]
+    return 0 if "failed" not in outcomes and "passed" in outcomes else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"sanitizer_results.py: error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,38 @@
+"""The table of the newest run of the tests under compute-sanitizer, of a file that sanitizer_results.py wrote.
+
+    <!-- sanitizers: -->
+    <!-- end -->
+"""
+import json
+
+from climb_table import BadInput
+from page_requests import markdown
+
+
+def cell(test):
+    """How many errors the tool counted; `always` where it complains of kernels that are right."""
+    if test is None or test["outcome"] == "skipped":
+        return ""
+    if test["outcome"] == "failed":
+        return "**failed**"
+    return f"always: {test['errors']:,}" if test["errors"] else "0"
+
+
+def sanitizer_table(line, folder):
+    """A row for each test program, a column for each tool."""
+    path = max(folder.glob("*.json"), default=None)
+    if path is None:
+        raise BadInput(f"{line}: no result file in {folder}")
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        tests = {(test["program"], test["tool"]): test for test in results["tests"]}
+        origin = ", ".join(results[key] for key in ("gpu", "toolkit", "date")) + f", commit `{results['commit']}`"
+        total = sum(test["time_s"] for test in results["tests"])
+        outcomes = [test["outcome"] for test in results["tests"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{path}: is no result file: {error!r}") from error
+    tools = [tool for tool in ("memcheck", "racecheck", "synccheck", "initcheck") if any(tool == t for _, t in tests)]
+    rows = [[f"`{program}`", *(cell(tests.get((program, tool))) for tool in tools)]
+            for program in sorted({program for program, _ in tests})]
+    counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in ("passed", "failed", "skipped"))
+    return markdown(["errors that it counted", *tools], rows) + ["", f"{counts}; {total:.0f} s of one GPU. {origin}."]
