@@ -7,7 +7,11 @@
 #include <string>
 
 #include "03_double_buffer/gemm.cuh"
+#include "common/cuda/device_buffer.hpp"
 #include "common/testing/gemm_checks.hpp"
+#ifdef LADDER_CPU_DEVICE
+#include "common/cpu_device/cpu_device.hpp"
+#endif
 
 using ladder::Settings;
 using ladder::Shape;
@@ -70,3 +74,25 @@ TEST_CASE("03: combinations that do not exist are refused") {
                  {"--bytes 4", "memcpy_async"});
   expect_refused(lesson03::lesson(), {128, 128, 64}, {{"core", "fma"}, {"copy", "block"}}, {"--core fma"});
 }
+
+#ifdef LADDER_CPU_DEVICE
+TEST_CASE("03: halving the width of a copy doubles the copies, and moves the same bytes") {
+  constexpr int kSize = 128;
+  const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(kSize * kSize)),
+      b(std::vector<__nv_bfloat16>(kSize * kSize));
+  ladder::DeviceBuffer<__nv_bfloat16> c(kSize * kSize);
+  const auto count = [&](const char* bytes) {
+    const ladder::Lesson& lesson = lesson03::lesson();
+    lesson.launch({a.data(), b.data(), c.data(), kSize, kSize, kSize}, lesson.settings({{"bytes", bytes}}),
+                  nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return cpu_device::last_launch();
+  };
+  const cpu_device::Counters wide = count("16"), half = count("8"), quarter = count("4");
+  CHECK(wide.async_copies > 0);
+  CHECK(half.async_copies == 2 * wide.async_copies);
+  CHECK(quarter.async_copies == 4 * wide.async_copies);
+  CHECK(half.global_bytes_read == wide.global_bytes_read);
+  CHECK(quarter.global_bytes_read == wide.global_bytes_read);
+}
+#endif

@@ -15,6 +15,7 @@ const Experiment& default_stream_experiment();
 const Experiment& waits_experiment();
 const Experiment& events_experiment();
 const Experiment& sharing_experiment();
+const Experiment& priority_experiment();
 const Experiment& graph_experiment();
 const Experiment& layers_experiment();
 const Experiment& recycle_experiment();
@@ -25,11 +26,12 @@ const Experiment& allreduce_experiment();
 const Experiment& engines_experiment();
 
 std::vector<const Experiment*> experiments() {
-  return {&pinned_experiment(), &arrival_experiment(),   &streams_experiment(),  &chunk_experiment(),
-          &alloc_experiment(),  &stalls_experiment(),    &scratch_experiment(),  &default_stream_experiment(),
-          &waits_experiment(),  &events_experiment(),    &sharing_experiment(),  &graph_experiment(),
-          &layers_experiment(), &recycle_experiment(),   &overhead_experiment(), &fragments_experiment(),
-          &peers_experiment(),  &allreduce_experiment(), &engines_experiment()};
+  return {
+      &pinned_experiment(),    &arrival_experiment(), &streams_experiment(),   &chunk_experiment(),
+      &alloc_experiment(),     &stalls_experiment(),  &scratch_experiment(),   &default_stream_experiment(),
+      &waits_experiment(),     &events_experiment(),  &sharing_experiment(),   &priority_experiment(),
+      &graph_experiment(),     &layers_experiment(),  &recycle_experiment(),   &overhead_experiment(),
+      &fragments_experiment(), &peers_experiment(),   &allreduce_experiment(), &engines_experiment()};
 }
 
 }  // namespace lesson07

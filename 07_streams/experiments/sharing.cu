@@ -6,10 +6,14 @@
 /// whichever kernel it is. Two kernels of one block for each multiprocessor run in two streams: once with
 /// little shared memory, once with so much that a second block does not fit. Then many kernels of one block
 /// each, in as many streams, tell how many the GPU runs at once.
+///
+/// Experiment `priority`, of the same kernels: a short one comes behind a long one, in a stream of the same
+/// priority and in an urgent one.
 #include <fmt/core.h>
 #include <algorithm>
 #include <set>
 
+#include "07_streams/experiments/devices.hpp"
 #include "07_streams/experiments/small_kernel.cuh"
 #include "07_streams/experiments/support.hpp"
 #include "common/cuda/launch.cuh"
@@ -88,6 +92,18 @@ std::string in_words(const std::pair<BlockRecord, BlockRecord>& blocks) {
   return fmt::format("on multiprocessor {} a block of each: {:.1f} to {:.1f} us, and {:.1f} to {:.1f} us",
                      one.multiprocessor, us(one.begin_ns), us(one.end_ns), us(other.begin_ns),
                      us(other.end_ns));
+}
+
+uint64_t first_begin(const std::vector<BlockRecord>& records) {
+  uint64_t first = UINT64_MAX;
+  for (const BlockRecord& record : records) first = std::min(first, record.begin_ns);
+  return first;
+}
+
+uint64_t last_end(const std::vector<BlockRecord>& records) {
+  uint64_t last = 0;
+  for (const BlockRecord& record : records) last = std::max(last, record.end_ns);
+  return last;
 }
 
 /// Two kernels, together or in turn.
@@ -172,11 +188,65 @@ void run(const Context& context) {
   count_kernels_at_once(context, 2'000'000);  // some milliseconds: longer than it takes to launch all of them
 }
 
+/// A kernel of many waves of blocks, and right behind it a short one in another stream: who gets a
+/// multiprocessor that becomes free?
+void run_priority(const Context& context) {
+  const bool cpu = ladder::on_cpu_device();
+  const int multiprocessors = cpu ? 4 : ladder::device_info().multiprocessors, steps = cpu ? 10 : 20'000;
+  constexpr int kWaves = 8;
+  SmallKernels longer(1, kWaves * multiprocessors), shorter(1, multiprocessors);
+  const std::vector<ladder::Stream> streams = make_streams(2);
+  const ladder::Stream urgent = make_urgent_stream();
+  const auto both = [&](cudaStream_t second) {
+    return [&, second] {
+      longer.launch(0, kMuch, steps, streams[0].get());
+      shorter.launch(0, kMuch, steps, second);
+      CUDA_CHECK(cudaStreamSynchronize(second));
+      wait_for(streams);
+    };
+  };
+  std::vector<Variant> variants = {{"same", {{"priority", "same"}}, both(streams[1].get())},
+                                   {"high", {{"priority", "high"}}, both(urgent.get())}};
+  const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
+
+  context.out << "A kernel of " << kWaves << " waves of blocks, and a kernel of one behind it\n";
+  ladder::Table table(context.out, {{"its priority", 12, false},
+                                    {"us", 8},
+                                    {"it ends at us", 13},
+                                    {"predicted", 9},
+                                    {"the long one ends at us", 23}});
+  table.header();
+  for (size_t i = 0; i < variants.size(); ++i) {
+    variants[i].run();
+    const std::vector<BlockRecord> of_longer = longer.records(), of_shorter = shorter.records();
+    const uint64_t begin = first_begin(of_longer);
+    const auto us = [&](const std::vector<BlockRecord>& records) {
+      return static_cast<double>(std::max(begin, last_end(records)) - begin) / 1e3;
+    };
+    // One wave of blocks is there before it, or all of them. The CPU device has no priorities, and no time.
+    const double wave_us = us(of_longer) / (i ? kWaves + 1 : kWaves);
+    const auto text = [&](double ends_us) { return cpu ? "-" : us_text(ends_us); };
+    ladder::Settings& settings = variants[i].settings;
+    settings["ends_us"] = text(us(of_shorter));
+    settings["predicted_us"] = text((i ? 2 : kWaves + 1) * wave_us);
+    settings["long_one_ends_us"] = text(us(of_longer));
+    table.row({variants[i].label, us_text(measured[i].median_us), settings["ends_us"],
+               settings["predicted_us"], settings["long_one_ends_us"]});
+    add_result(context, "priority", variants[i], {}, measured[i]);
+  }
+}
+
 }  // namespace
 
 const Experiment& sharing_experiment() {
   static const Experiment experiment = {
       "sharing", "When do two kernels share a multiprocessor, and how many kernels run at once?", run};
+  return experiment;
+}
+
+const Experiment& priority_experiment() {
+  static const Experiment experiment = {
+      "priority", "Does a kernel in an urgent stream overtake one that has the GPU already?", run_priority};
   return experiment;
 }
 

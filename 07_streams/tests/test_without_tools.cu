@@ -51,6 +51,18 @@ TEST_CASE(
 #endif
 }
 
+#ifndef LADDER_CPU_DEVICE  // which has no priorities
+TEST_CASE(
+    "a kernel in an urgent stream overtakes blocks that have not begun; another waits for all of them") {
+  skip_unless_runnable();
+  const Outcome outcome = run_small("priority");
+  const ladder::Run& same = row(outcome, {{"priority", "same"}});
+  const ladder::Run& high = row(outcome, {{"priority", "high"}});
+  CHECK(number(same, "ends_us") >= number(same, "long_one_ends_us"));
+  CHECK(number(high, "ends_us") < 0.5 * number(high, "long_one_ends_us"));
+}
+#endif
+
 TEST_CASE("a cache is out of memory beside free bytes, and keeps them from others; cudaMalloc is not") {
   skip_unless_runnable();
   const Outcome outcome = run_small("fragments");

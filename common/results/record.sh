@@ -72,7 +72,7 @@ experiment levels 07_streams --rounds 7
 for question in pinned streams chunk alloc stalls scratch default_stream waits events graph layers recycle; do
   experiment "$question" 07_streams --experiment "$question"
 done
-for question in arrival sharing overhead fragments; do # the shape does not matter
+for question in arrival sharing priority overhead fragments; do # the shape does not matter
   experiment "$question" 07_streams --experiment "$question" --shape 2048x4096x4096
 done
 experiment default_streams 07_default_streams
