@@ -294,6 +294,7 @@ TEST_CASE("accumulators may be used between a wait and the next fence, several a
                 ptx::wgmma_wait_group<1>();
                 tiles.start(d[0]);  // delivered since that fence, and not touched
                 ptx::wgmma_wait_group<0>();
+                for (auto& sums : d) ptx::keep_in_registers(sums);
                 for (float& x : d[0]) x += 1;
                 fill(d[1], kSpecial[round]);
               }
@@ -303,6 +304,8 @@ TEST_CASE("accumulators may be used between a wait and the next fence, several a
                 tiles.start(e, /*accumulate=*/false);
                 tiles.start(d[0]);
                 ptx::wgmma_wait_group<0>();
+                ptx::keep_in_registers(e);
+                ptx::keep_in_registers(d[0]);
                 d[0][0] += e[0];
               }
               if (threadIdx.x == 0) std::memcpy(last, d, sizeof last);
