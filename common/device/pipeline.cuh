@@ -9,8 +9,7 @@
 
 namespace ladder {
 
-/// What a pipeline keeps in shared memory: for each slot a barrier that says "full" and one that says
-/// "empty".
+/// What a pipeline keeps in shared memory: for each slot a barrier that says "full" and one for "empty".
 template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];

@@ -305,18 +305,16 @@ void check_accumulators_at_exit(Thread& thread) {
 
 // --- what a fence covers ------------------------------------------------------------------------------
 
-/// Copies what lies above this frame: the frames of the kernel. Not by memcpy, which AddressSanitizer would
-/// stop at the guards between variables.
+/// Not by memcpy, which AddressSanitizer would stop at the guards between variables.
 #ifdef CPU_DEVICE_ASAN
 __attribute__((no_sanitize("address")))
 #endif
-[[gnu::noinline]] void
-RegistersAtFence::remember(const std::byte* end, Location where) {
+void RegistersAtFence::remember(const std::byte* begin, const std::byte* end, Location where) {
   where_ = where;
-  begin_ = static_cast<const std::byte*>(__builtin_frame_address(0));
-  const auto words = static_cast<size_t>(end - begin_) / sizeof(uint64_t);
+  begin_ = begin;
+  const auto words = static_cast<size_t>(end - begin) / sizeof(uint64_t);
   held_.resize(words * sizeof(uint64_t));
-  const auto* from = reinterpret_cast<const uint64_t*>(begin_);
+  const auto* from = reinterpret_cast<const uint64_t*>(begin);
   auto* to = reinterpret_cast<uint64_t*>(held_.data());
   for (size_t i = 0; i < words; ++i) {
     to[i] = from[i];
@@ -336,7 +334,9 @@ void wgmma_fence(Location where) {
   Thread& thread = this_thread(where);
   execute_aligned(thread, "wgmma.fence", where);
   ++thread.wgmma_fences;
-  thread.registers_at_fence.remember(thread.observed.stack_end, where);
+  // Above the frame of this function lie those of the kernel.
+  const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
+  thread.registers_at_fence.remember(frame, thread.observed.stack_end, where);
 }
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {

@@ -29,12 +29,12 @@ struct Accumulator {
   float value[128];
 };
 
-/// What the variables of a thread held when it executed its last wgmma.fence: its stack, from the kernel's
-/// frames up. Which of them are accumulators is known only when a wgmma takes them.
+/// What the variables of a thread held when it executed its last wgmma.fence: its stack, from the frames of
+/// the kernel up. Which of them are accumulators is known only when a wgmma takes them.
 class RegistersAtFence {
  public:
-  /// @param end of the thread's stack
-  void remember(const std::byte* end, Location where);
+  /// Copies the part of the thread's stack from `begin` to its end.
+  void remember(const std::byte* begin, const std::byte* end, Location where);
   /// The bytes of a variable; null if it is not on the stack, or did not exist yet.
   const std::byte* find(const void* variable, size_t bytes) const;
   Location where() const { return where_; }

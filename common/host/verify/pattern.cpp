@@ -99,12 +99,13 @@ std::string WrongElements::describe() const {
   const auto add_period = [&](const char* what, const std::vector<bool>& wrong, const Range& range) {
     const std::string period =
         describe_period(what, {wrong.begin() + range.first, wrong.begin() + range.last + 1}, range.first);
-    if (!period.empty()) text += ", of them only " + period;
+    if (!period.empty()) text += ", and only " + period;
   };
   // The rows that are compared have a pattern of their own.
   if (!reference_.sampled()) add_period("row", wrong_rows, rows);
   add_period("column", wrong_columns, columns);
-  if (unwritten_count_) text += fmt::format("; {} were never written", unwritten_count_);
+  if (unwritten_count_)
+    text += fmt::format("; {} were never written, or are copies of what was not", unwritten_count_);
   if (nan_count_ > unwritten_count_)
     text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
   return text;

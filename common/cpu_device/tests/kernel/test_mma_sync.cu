@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -137,17 +138,11 @@ TEST_CASE("a misaligned row, and a warp that is not whole, are named") {
 TEST_CASE("mma.sync that adds to accumulators that were never written is named") {
   const auto kernel = [](bool clears) {
     return [=] {
-      poison_local_variables();
-      [clears]() __attribute__((noinline)) {
-        float d[8];
-        const uint32_t a[4] = {};
-        if (clears) {
-          for (float& x : d) x = 0;
-        }
-        ptx::mma_m16n8k16(d, a, 0, 0);
-        ptx::mma_m16n8k16(d + 4, a, 0, 0);
-      }
-      ();
+      float d[8];
+      std::memset(d, clears ? 0 : 0xff, sizeof d);  // local variables hold that until they are written
+      const uint32_t a[4] = {};
+      ptx::mma_m16n8k16(d, a, 0, 0);
+      ptx::mma_m16n8k16(d + 4, a, 0, 0);
     };
   };
   for (const Schedule& schedule : fixed_schedules()) {
