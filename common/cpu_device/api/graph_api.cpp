@@ -69,6 +69,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     if (found->capture) return cudaErrorIllegalState;
     auto capture = std::make_shared<Capture>();
     capture->origin = found;
+    capture->mode = mode;
     join_capture(*found, capture);
     streams().captures.insert(capture.get());
     return cudaSuccess;

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
+#include "common/cpu_device/streams/graph_capture.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/memory_pool.hpp"
 
@@ -21,13 +23,15 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
   *pointer = nullptr;
   if (!bytes) return cudaSuccess;
   const bool on_device = kind == MemoryKind::device;
-  if (on_device && !streams().captures.empty()) return cudaErrorStreamCaptureUnsupported;
+  if (refused_while_capturing()) return cudaErrorStreamCaptureUnsupported;
   const int device = current_device();
   if (bytes > free_device_bytes(device)) return cudaErrorMemoryAllocation;
   const char* const origin = on_device ? "of cudaMalloc" : "of the host";
   *pointer = take_guarded_memory(bytes, describe_memory(kind, bytes, origin));
   if (!*pointer) return cudaErrorMemoryAllocation;
   std::memset(*pointer, on_device ? 0xff : 0, bytes);
+  if (on_device)
+    hide_from_host(static_cast<std::byte*>(*pointer), bytes, describe_memory(kind, bytes, origin));
   freed_addresses().erase(*pointer);
   streams().memory.add(kind, *pointer, bytes, device, origin, streams().last_id());
   if (on_device) streams().device(device).used_bytes += bytes;
@@ -58,6 +62,7 @@ void release(const AllocationPointer& allocation) {
   if (CUmemPoolHandle_st* pool = allocation->pool) {
     engine.memory.free(allocation, engine.last_id(), /*is_over=*/false);
     pool->give_back(memory, engine.host(), engine.last_id());
+    const HiddenMemoryIsOpen open;
     poison_pool_memory(memory, allocation->bytes);
     return;
   }

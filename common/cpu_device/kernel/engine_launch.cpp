@@ -9,6 +9,7 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
 
 namespace cpu_device {
 namespace {
@@ -174,6 +175,7 @@ const char* refused(const KernelLaunch& kernel) {
 
 void launch(const KernelLaunch& kernel, const std::function<void()>& thread_body) {
   if (const char* limit = refused(kernel)) throw std::invalid_argument(limit);
+  const HiddenMemoryIsOpen open;
   Launch(kernel, thread_body, options()).run();
 }
 

@@ -19,6 +19,18 @@ void join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture) 
   capture->streams.insert(&stream);
 }
 
+bool refused_while_capturing() {
+  bool refused = false;
+  for (Capture* capture : streams().captures) {
+    const bool is_own = capture->thread == std::this_thread::get_id();
+    if (capture->mode != cudaStreamCaptureModeGlobal &&
+        !(is_own && capture->mode == cudaStreamCaptureModeThreadLocal))
+      continue;
+    capture->is_invalid = refused = true;
+  }
+  return refused;
+}
+
 void end_capture(Capture& capture) {
   streams().captures.erase(&capture);
   for (CUstream_st* stream : std::exchange(capture.streams, {})) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "common/cpu_device/streams/stream_engine.hpp"
@@ -23,9 +24,15 @@ struct Capture {
   std::set<CUstream_st*> streams;
   unsigned lanes = 0;
   bool is_invalid = false;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread = std::this_thread::get_id();  ///< that began it
 };
 
 void join_capture(CUstream_st&, const std::shared_ptr<Capture>&);
+/// Calls that CUDA holds for unsafe while a stream captures (allocations that are not those of a stream) are
+/// refused: by a capture of mode global to all threads, by one of mode thread-local to its own. The capture
+/// is invalid then.
+bool refused_while_capturing();
 /// Its streams go back to running what they are given.
 void end_capture(Capture&);
 

@@ -21,18 +21,21 @@ void give_back_guarded_memory(std::byte* begin) { std::free(begin); }
 
 #else
 
+#include <unistd.h>
+
 #include <deque>
 #include <map>
 #include <mutex>
 
 #include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
 
 namespace cpu_device {
 namespace {
 
 /// Before and behind: more than a few rows of the matrices that tests have. Nobody touches it, so it is
 /// address space and no memory.
-constexpr size_t kZoneBytes = 64 * 1024;
+constexpr size_t kZoneBytes = 64 * 1024;  // whole pages
 /// Freed memory that is kept.
 constexpr size_t kMostKeptBytes = 64 << 20, kMostKept = 1024;
 
@@ -66,8 +69,11 @@ void release(const Guarded& guarded) {
 }  // namespace
 
 std::byte* take_guarded_memory(size_t bytes, const std::string& name) {
+  // From the beginning of a page to the end of one, so that nothing else is hidden with it. (The zone behind
+  // is more than a page.)
   void* zone = nullptr;
-  if (posix_memalign(&zone, kMemoryAlignment, bytes + 2 * kZoneBytes)) return nullptr;
+  if (posix_memalign(&zone, static_cast<size_t>(sysconf(_SC_PAGESIZE)), bytes + 2 * kZoneBytes))
+    return nullptr;
   const Guarded guarded{static_cast<std::byte*>(zone), bytes, name};
   std::byte* const begin = guarded.zone + kZoneBytes;
   const uintptr_t first = address_of(begin), last = first + bytes;
@@ -83,6 +89,7 @@ void give_back_guarded_memory(std::byte* begin) {
   const auto found = memory().live.find(begin);
   const Guarded guarded = found->second;
   memory().live.erase(found);
+  show_to_host(begin);
   const uintptr_t first = address_of(begin);
   ForbiddenMemory::instance().allow(first, first + guarded.bytes);  // what a pool forbade inside
   ForbiddenMemory::instance().forbid(

@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
@@ -101,6 +102,8 @@ bool CUmemPoolHandle_st::add_chunk(size_t bytes) {
   Chunk chunk{memory, bytes, {}};
   chunk.segments[0] = {bytes, 0, {}, 0};
   cpu_device::poison_pool_memory(chunk.begin, bytes);
+  cpu_device::hide_from_host(chunk.begin, bytes,
+                             "the chunk of " + std::to_string(bytes) + " bytes of a pool");
   chunks_.push_back(std::move(chunk));
   reserved.set(reserved.current + bytes);
   streams().device(device).used_bytes += bytes;

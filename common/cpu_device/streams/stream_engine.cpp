@@ -5,7 +5,10 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
+
+#include "common/cpu_device/observe/hidden_memory.hpp"
 
 namespace cpu_device {
 
@@ -108,6 +111,28 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   return operation;
 }
 
+namespace {
+
+/// What a kernel reads with __ldg, nobody may write while it runs, and it neither.
+void check_read_only(const Operation& kernel, GlobalAccesses& accesses) {
+  for (AccessesOfPlace& place : accesses.read_only.all()) {
+    for (const Ranges::Range& read : place.ranges.merged()) {
+      for (const Ranges::Range& written : accesses.writes.merged()) {
+        if (read.end <= written.begin || written.end <= read.begin) continue;
+        const auto* first = reinterpret_cast<const std::byte*>(std::max(read.begin, written.begin));
+        const AllocationPointer allocation = streams().memory.find(first);
+        fail(fmt::format(
+            "{} reads {} with __ldg and writes it itself, both from byte {} on: __ldg is for data "
+            "that nobody writes while the kernel runs\n  at {}",
+            kernel.describe(), allocation ? allocation->describe() : "memory",
+            allocation ? first - allocation->begin : 0, place.describe()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 // --- running ----------------------------------------------------------------------------------------------
 
 bool StreamEngine::can_run(const Operation& operation) const {
@@ -154,6 +179,8 @@ void StreamEngine::note_touches(const OperationPointer& operation) {
 void StreamEngine::perform(const OperationPointer& operation) {
   GlobalAccesses accesses;
   const bool is_kernel = std::string(operation->kind) == "kernel";
+  std::optional<HiddenMemoryIsOpen> open;
+  if (!operation->is_host_function) open.emplace();
   // Looking costs time, and with the legacy stream alone everything is in order.
   if (is_kernel && is_checking()) accesses_of_running_kernel = &accesses;
   try {
@@ -191,6 +218,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
   for (const Ranges::Range& range : accesses.reads.merged()) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
   }
+  check_read_only(*operation, accesses);
+  for (AccessesOfPlace& copies : accesses.copied.all()) memory.refuse_pageable(*operation, copies);
   for (const Ranges::Range& range : accesses.writes.merged()) {
     operation->touches.push_back(
         {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, true});
@@ -334,6 +363,7 @@ bool StreamEngine::run_beside_kernel() {
 }
 
 void StreamEngine::abandon() {
+  const HiddenMemoryIsOpen open;
   for (auto& [id, operation] : pending_) {
     operation->done = true;
     operation->after.clear();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cuda/error.hpp"
 #include "common/cuda/launch.cuh"
 
@@ -106,6 +107,13 @@ struct PinnedInts {
   }
   int* data = nullptr;
 };
+
+/// What lies in device memory now, whoever may be about to write it.
+template <class T>
+T peek(const T* device) {
+  const HiddenMemoryIsOpen open;
+  return *device;
+}
 
 /// to = from + 1, through cp.async, whose reads every build sees.
 __global__ inline void add_one(const int* from, int* to) {

@@ -1,5 +1,7 @@
 /// @file
 /// Graphs: what streams capture runs as often as it is launched, in the order that was captured.
+#include <thread>
+
 #include "common/cpu_device/tests/stream_test.hpp"
 
 using namespace cpu_device;
@@ -105,6 +107,42 @@ TEST_CASE("an executable graph may be destroyed while a launch of it is under wa
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CHECK(output.all(2));
   });
+}
+
+TEST_CASE(
+    "an allocation while a stream captures is refused as the mode says, and the capture is invalid then") {
+  using Allocate = cudaError_t (*)(void**);
+  const Allocate allocations[] = {[](void** memory) { return cudaMalloc(memory, kBytes); },
+                                  [](void** memory) { return cudaMallocHost(memory, kBytes); },
+                                  [](void** memory) { return cudaHostAlloc(memory, kBytes, 0); }};
+  for (const auto mode :
+       {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed}) {
+    for (const Allocate allocate : allocations) {
+      for (const bool in_another_thread : {false, true}) {
+        use({});
+        Stream stream;
+        CUDA_CHECK(cudaStreamBeginCapture(stream, mode));
+        void* memory = nullptr;
+        cudaError_t result = cudaSuccess;
+        const auto call = [&] { result = allocate(&memory); };
+        if (in_another_thread) {
+          std::thread(call).join();
+        } else {
+          call();
+        }
+        const bool refused = mode == cudaStreamCaptureModeGlobal ||
+                             (mode == cudaStreamCaptureModeThreadLocal && !in_another_thread);
+        CHECK(result == (refused ? cudaErrorStreamCaptureUnsupported : cudaSuccess));
+        CHECK((memory == nullptr) == refused);
+        cudaGraph_t graph = nullptr;
+        CHECK(cudaStreamEndCapture(stream, &graph) ==
+              (refused ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+        if (graph) CUDA_CHECK(cudaGraphDestroy(graph));
+        if (memory) CUDA_CHECK(allocate == allocations[0] ? cudaFree(memory) : cudaFreeHost(memory));
+        (void)cudaGetLastError();
+      }
+    }
+  }
 }
 
 TEST_CASE("a capture with a branch that does not come back is refused") {

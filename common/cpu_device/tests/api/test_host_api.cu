@@ -10,13 +10,14 @@
 #include <limits>
 #include <string>
 
+#include "common/cuda/device_buffer.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 
 TEST_CASE("fresh device memory is NaN") {
   float* memory = nullptr;
   REQUIRE(cudaMalloc(&memory, 100 * sizeof(float)) == cudaSuccess);
   CHECK(reinterpret_cast<uintptr_t>(memory) % 256 == 0);
-  for (int i = 0; i < 100; ++i) REQUIRE(std::isnan(memory[i]));
+  for (const float value : ladder::download(memory, 100)) REQUIRE(std::isnan(value));
   CHECK(cudaFree(memory) == cudaSuccess);
 }
 

@@ -11,9 +11,9 @@ TEST_CASE("stream 0 is a stream of the host thread, which queues") {
   DeviceInts memory;
   PinnedInts input(1);
   CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice));
-  CHECK(memory.data[0] == -1);
+  CHECK(peek(memory.data) == -1);
   CUDA_CHECK(cudaStreamSynchronize(nullptr));
-  CHECK(memory.data[0] == 1);
+  CHECK(peek(memory.data) == 1);
 }
 
 TEST_CASE("work on stream 0 of one thread does not wait for a non-blocking stream, but for the legacy one") {

@@ -12,6 +12,7 @@
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 
@@ -50,9 +51,9 @@ TEST_CASE("every thread of a ragged grid runs once") {
   set_options({});
   float* values = nullptr;
   REQUIRE(cudaMalloc(&values, 1000 * sizeof(float)) == cudaSuccess);
-  for (int i = 0; i < 1000; ++i) values[i] = 1;
+  ladder::copy_to_device(values, std::vector<float>(1000, 1).data(), 1000 * sizeof(float));
   ladder::launch(scale, {.name = "scale", .grid = 8, .block = 128}, values, 1000, 3);  // 3 becomes a double
-  for (int i = 0; i < 1000; ++i) REQUIRE(values[i] == 3);
+  for (const float value : ladder::download(values, 1000)) REQUIRE(value == 3);
   CHECK(last_launch().blocks == 8);
   CHECK(last_launch().threads == 1024);
   REQUIRE(cudaFree(values) == cudaSuccess);

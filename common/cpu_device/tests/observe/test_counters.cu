@@ -8,6 +8,7 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/counters.hpp"
+#include "common/cpu_device/tests/pinned_vector.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mma_sync.cuh"
@@ -18,6 +19,8 @@ using cpu_device::Counters;
 using cpu_device::LaneAccess;
 using cpu_device::Space;
 using cpu_device::Wavefronts;
+
+using cpu_device::test::PinnedVector;
 
 namespace {
 
@@ -234,7 +237,7 @@ struct Matrix {
     while (reinterpret_cast<uintptr_t>(memory.data() + offset) % 32) ++offset;
   }
   float* data() { return memory.data() + offset; }
-  std::vector<float> memory;
+  PinnedVector<float> memory;
   size_t offset = 0;
 };
 
@@ -341,7 +344,7 @@ TEST_CASE("a large grid is sampled and scaled") {
 }
 
 TEST_CASE("ldmatrix is free of conflicts on swizzled rows and 8-way without the swizzle") {
-  std::vector<uint32_t> out(kEdge * kEdge);
+  PinnedVector<uint32_t> out(kEdge * kEdge);
   const uint64_t matrices = kEdge * 4;
   const Counters swizzled = count(load_matrices<true>, 1, sizeof(Rows), out.data());
   CHECK(swizzled.shared_bytes_read == matrices * 128);
@@ -350,7 +353,7 @@ TEST_CASE("ldmatrix is free of conflicts on swizzled rows and 8-way without the 
 }
 
 TEST_CASE("the conflicts of cp.async do not depend on the order in which lanes run") {
-  alignas(32) static float4 in[kEdge * kEdge];
+  PinnedVector<float4> in(kEdge * kEdge);  // aligned to 256 bytes
   std::vector<cpu_device::Schedule> schedules = cpu_device::fixed_schedules();
   for (uint64_t seed = 1; seed <= 20; ++seed) schedules.push_back(cpu_device::Schedule::random(seed));
   for (const cpu_device::Schedule& one : schedules) {

@@ -12,6 +12,7 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/races.hpp"
+#include "common/cpu_device/tests/pinned_vector.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
@@ -23,6 +24,8 @@ using cpu_device::Proxy;
 using cpu_device::RaceChecker;
 using cpu_device::SyncObject;
 using Queue = cpu_device::RaceChecker::Queue;
+
+using cpu_device::test::PinnedVector;
 
 namespace {
 
@@ -608,7 +611,7 @@ __global__ void multiply_zeros(float* out) {
 }  // namespace
 
 TEST_CASE("a missing __syncthreads is reported with the lines of both sides on every schedule") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, exchange<Between::nothing>, out.data(), 1);
@@ -621,7 +624,7 @@ TEST_CASE("a missing __syncthreads is reported with the lines of both sides on e
 }
 
 TEST_CASE("with __syncthreads or __syncwarp the exchange is silent on all schedules and seeds") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
     CAPTURE(schedule.name());
     CHECK(failure_of(schedule, exchange<Between::syncthreads>, out.data(), 3) == "");
@@ -630,12 +633,12 @@ TEST_CASE("with __syncthreads or __syncwarp the exchange is silent on all schedu
 }
 
 TEST_CASE("a shuffle orders nothing") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   CHECK_FALSE(failure_of({}, exchange<Between::shuffle>, out.data(), 1).empty());
 }
 
 TEST_CASE("a slot overwritten while it is still read is reported, and its right twin is not") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, turns<false>, out.data());
@@ -646,12 +649,12 @@ TEST_CASE("a slot overwritten while it is still read is reported, and its right 
 }
 
 TEST_CASE("two threads that write the same address are reported") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   CHECK_THAT(failure_of({}, all_write_one, out.data()), ContainsSubstring("two writes"));
 }
 
 TEST_CASE("wgmma on ordinary stores needs fence.proxy.async, before the barrier or after it") {
-  std::vector<float> out(128);
+  PinnedVector<float> out(128);
   const auto run = [&](const cpu_device::Schedule& schedule, auto kernel) {
     return failure_of(schedule, 128, sizeof(WgmmaOperands), kernel, out.data());
   };
@@ -667,7 +670,7 @@ TEST_CASE("wgmma on ordinary stores needs fence.proxy.async, before the barrier 
 }
 
 TEST_CASE("operands overwritten before wgmma_wait_group are reported on every schedule") {
-  std::vector<float> out(128);
+  PinnedVector<float> out(128);
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, 128, sizeof(WgmmaOperands),
@@ -678,7 +681,7 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
 }
 
 TEST_CASE("without the option nothing is checked") {
-  std::vector<int> out(kThreads);
+  PinnedVector<int> out(kThreads);
   cpu_device::set_options({});
   CHECK_NOTHROW(
       ladder::launch(all_write_one, {"test kernel", dim3(1), dim3(kThreads), sizeof(Exchange)}, out.data()));

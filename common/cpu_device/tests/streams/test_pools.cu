@@ -51,7 +51,7 @@ TEST_CASE("memory is reused in its stream without a wait, and is NaN again") {
     int* const second = pool.allocate(kBytes, stream);
     CHECK(first == second);
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    CHECK(second[0] == -1);
+    CHECK(peek(second) == -1);
     CHECK(pool.get(cudaMemPoolAttrReservedMemCurrent) == kChunk);
     CUDA_CHECK(cudaFreeAsync(second, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));

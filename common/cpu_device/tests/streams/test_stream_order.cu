@@ -65,7 +65,7 @@ std::vector<int> recycle(bool wait_for_slot) {
   }
   CUDA_CHECK(cudaStreamSynchronize(stream));
   std::vector<int> arrived;
-  for (const DeviceInts& batch : batches) arrived.push_back(batch.data[0]);
+  for (const DeviceInts& batch : batches) arrived.push_back(peek(batch.data));
   return arrived;
 }
 

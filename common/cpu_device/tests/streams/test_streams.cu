@@ -155,7 +155,7 @@ TEST_CASE("an upload from pageable memory reads it at the call, from pinned memo
     CUDA_CHECK(cudaMemcpyAsync(memory.data, source, kBytes, cudaMemcpyHostToDevice, stream));
     std::fill(source, source + kCount, 2);
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    CHECK(memory.data[0] == (pinned ? 2 : 1));
+    CHECK(peek(memory.data) == (pinned ? 2 : 1));
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("registered memory is pinned until it is unregistered") {
   CUDA_CHECK(cudaMemcpyAsync(memory.data, values.data(), kBytes, cudaMemcpyHostToDevice, stream));
   values[0] = 5;
   CUDA_CHECK(cudaStreamSynchronize(stream));
-  CHECK(memory.data[0] == 5);
+  CHECK(peek(memory.data) == 5);
   CUDA_CHECK(cudaHostUnregister(values.data()));
   CHECK(cudaHostUnregister(values.data()) == cudaErrorHostMemoryNotRegistered);
   CUDA_CHECK(cudaPointerGetAttributes(&attributes, values.data()));

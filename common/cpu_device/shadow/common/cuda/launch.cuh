@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cuda/error.hpp"
@@ -26,22 +27,24 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
     const std::string refused = cpu_device::describe_launch(kernel_launch, limit);
     throw CudaError(cudaErrorInvalidConfiguration, refused.c_str(), __FILE__, __LINE__);
   }
-  const cudaError_t result = cpu_device::launch_on_stream(
-      config.stream, cpu_device::kDefaultStream, kernel_launch,
-      [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
-          const auto& run_as_every_thread) {
-        // On the stack, where nobody takes them for global memory.
-        const auto function = kernel;
-        const std::tuple<Params...> params = kept;
-        run_as_every_thread([&] {
-          const auto call_kernel = [&](Params... own) {
-            const auto in_register = function;  // read before, not after
-            cpu_device::poison_local_variables();
-            in_register(own...);
-          };
-          std::apply(call_kernel, params);
-        });
-      });
+  const std::tuple<Params...> converted(static_cast<Params>(std::forward<Args>(args))...);
+  std::vector<const void*> pointers;
+  std::apply([&](const auto&... own) { (cpu_device::note_pointer(pointers, own), ...); }, converted);
+  const cudaError_t result =
+      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch, pointers,
+                                   [kernel, kept = converted](const auto& run_as_every_thread) {
+                                     // On the stack, where nobody takes them for global memory.
+                                     const auto function = kernel;
+                                     const std::tuple<Params...> params = kept;
+                                     run_as_every_thread([&] {
+                                       const auto call_kernel = [&](Params... own) {
+                                         const auto in_register = function;  // read before, not after
+                                         cpu_device::poison_local_variables();
+                                         in_register(own...);
+                                       };
+                                       std::apply(call_kernel, params);
+                                     });
+                                   });
   check(result, call.c_str(), __FILE__, __LINE__);
 }
 

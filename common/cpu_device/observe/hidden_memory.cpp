@@ -1,0 +1,146 @@
+/// @file
+/// Closes and opens the pages of device memory, and says who touched them while they were closed.
+#include "common/cpu_device/observe/hidden_memory.hpp"
+
+#include "common/cpu_device/base/fiber.hpp"
+
+#ifdef CPU_DEVICE_ASAN
+
+namespace cpu_device {
+
+void hide_from_host(std::byte*, size_t, const std::string&) {}
+void show_to_host(std::byte*) {}
+HiddenMemoryIsOpen::HiddenMemoryIsOpen() = default;
+HiddenMemoryIsOpen::~HiddenMemoryIsOpen() = default;
+
+}  // namespace cpu_device
+
+#else
+
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>  // program_invocation_short_name
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "common/cpu_device/observe/source_lines.hpp"
+
+// The program's own image, as the linker lays it out.
+extern "C" const char __executable_start[];
+extern "C" const char etext[];
+
+namespace cpu_device {
+namespace {
+
+struct Region {
+  size_t bytes = 0;
+  std::string name;
+};
+
+struct Hidden {
+  std::mutex mutex;
+  std::map<std::byte*, Region> regions;
+  unsigned open = 0;  ///< how many want it open
+};
+
+Hidden& hidden() {
+  static auto& instance = *new Hidden;  // memory is freed until the very end
+  return instance;
+}
+
+void protect(std::byte* begin, size_t bytes, int protection) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  if (mprotect(begin, (bytes + page - 1) / page * page, protection)) std::perror("mprotect");
+}
+
+using Action = struct sigaction;
+
+Action& action_before() {
+  static auto& action = *new Action();
+  return action;
+}
+
+/// Of those who called, the first in the program itself: the host may have asked memcpy to do it.
+std::string place_of_fault() {
+  void* frames[64];
+  const int count = backtrace(frames, 64);
+  for (int i = 2; i < count; ++i) {  // behind this function and the handler
+    const auto address = reinterpret_cast<uintptr_t>(frames[i]);
+    if (address < reinterpret_cast<uintptr_t>(__executable_start) ||
+        address >= reinterpret_cast<uintptr_t>(etext))
+      continue;
+    return describe_call_site(address + 1);
+  }
+  return "an unknown place";
+}
+
+void on_fault(int, siginfo_t* info, void*) {
+  sigaction(SIGSEGV, &action_before(), nullptr);
+  auto* const address = static_cast<std::byte*>(info->si_addr);
+  // Without the lock, which a thread that has failed here may hold.
+  auto next = hidden().regions.upper_bound(address);
+  if (next == hidden().regions.begin()) return;  // the same fault again, for whoever was there before
+  const auto& [begin, region] = *std::prev(next);
+  if (address >= begin + region.bytes) return;
+  std::fflush(stdout);
+  std::fprintf(
+      stderr,
+      "%s: error: the host touches %s, at byte %zu: only copies and kernels reach device memory, so a "
+      "cudaMemcpy is missing\n  at %s\n",
+      program_invocation_short_name, region.name.c_str(), static_cast<size_t>(address - begin),
+      place_of_fault().c_str());
+  std::fflush(stderr);
+  std::_Exit(EXIT_FAILURE);
+}
+
+/// Test frameworks install handlers of their own, and may have done so since the last call.
+void install_handler() {
+  Action current{};
+  sigaction(SIGSEGV, nullptr, &current);
+  if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_fault) return;
+  action_before() = current;
+  Action ours{};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGSEGV, &ours, nullptr);
+}
+
+}  // namespace
+
+void hide_from_host(std::byte* begin, size_t bytes, const std::string& name) {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  install_handler();
+  hidden().regions[begin] = {bytes, name};
+  if (!hidden().open) protect(begin, bytes, PROT_NONE);
+}
+
+void show_to_host(std::byte* begin) {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  const auto found = hidden().regions.find(begin);
+  if (found == hidden().regions.end()) return;
+  protect(begin, found->second.bytes, PROT_READ | PROT_WRITE);
+  hidden().regions.erase(found);
+}
+
+HiddenMemoryIsOpen::HiddenMemoryIsOpen() {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  if (hidden().open++) return;
+  for (const auto& [begin, region] : hidden().regions) protect(begin, region.bytes, PROT_READ | PROT_WRITE);
+}
+
+HiddenMemoryIsOpen::~HiddenMemoryIsOpen() {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  if (--hidden().open) return;
+  for (const auto& [begin, region] : hidden().regions) protect(begin, region.bytes, PROT_NONE);
+}
+
+}  // namespace cpu_device
+
+#endif

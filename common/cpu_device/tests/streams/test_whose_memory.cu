@@ -1,0 +1,165 @@
+/// @file
+/// Who may touch which memory: the host none of the device's, kernels no pageable memory of the host; and
+/// what a kernel reads as read-only data, it must not write.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/device_buffer.hpp"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// What a program says on stderr, and the code that it ends with.
+struct End {
+  std::string words;
+  int code = -1;
+};
+
+/// In a process of its own, because it may end there.
+End end_of(const std::function<void()>& program) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    program();
+    std::_Exit(0);
+  }
+  close(ends[1]);
+  End end;
+  char buffer[256];
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    end.words.append(buffer, static_cast<size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status)) end.code = WEXITSTATUS(status);
+  return end;
+}
+
+__global__ void reads_as_read_only(const int* from, int* to) { to[threadIdx.x] = __ldg(&from[threadIdx.x]); }
+
+}  // namespace
+
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("a host that touches device memory is named, with the line") {
+  use({});
+  DeviceInts memory;
+  CUDA_CHECK(cudaMemset(memory.data, 0, kBytes));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const std::string rule =
+      "error: the host touches the buffer of 1024 bytes of cudaMalloc, at byte 8: only copies and kernels "
+      "reach "
+      "device memory, so a cudaMemcpy is missing\n  at streams/test_whose_memory.cu:";
+  const auto expect_named = [&](const std::function<void()>& program) {
+    const End end = end_of(program);
+    CHECK_THAT(end.words, ContainsSubstring(rule));
+    CHECK(end.code == 1);
+  };
+  expect_named([&] { memory.data[2] = 1; });
+  expect_named([&] { std::_Exit(memory.data[2]); });
+  expect_named([&] {
+    int value = 0;
+    std::copy_n(memory.data + 2, 1, &value);
+    std::_Exit(value);
+  });
+}
+
+TEST_CASE("a host function that touches device memory is named") {
+  use({});
+  DeviceInts memory;
+  Stream stream;
+  const End end = end_of([&] {
+    cudaLaunchHostFunc(
+        stream, [](void* data) { *static_cast<int*>(data) = 1; }, memory.data);
+    cudaStreamSynchronize(stream);
+  });
+  CHECK_THAT(end.words,
+             ContainsSubstring("the host touches the buffer of 1024 bytes of cudaMalloc, at byte 0"));
+  CHECK(end.code == 1);
+}
+
+TEST_CASE("a host that touches memory of a pool is named") {
+  use({});
+  Stream stream;
+  int* memory = nullptr;
+  CUDA_CHECK(cudaMallocAsync(&memory, kBytes, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  const End end = end_of([&] { memory[0] = 1; });
+  CHECK_THAT(end.words, ContainsSubstring("the host touches the chunk of 2097152 bytes of a pool"));
+  CUDA_CHECK(cudaFreeAsync(memory, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+#endif
+
+TEST_CASE("a host may touch pinned and registered memory, and what was device memory before") {
+  use({});
+  const End end = end_of([&] {
+    PinnedInts pinned(1);
+    pinned.data[0] = 2;
+    for (int i = 0; i < 100; ++i) {
+      DeviceInts memory;
+      std::vector<int> values(kCount, i);
+      values[0] = 1;
+    }
+  });
+  CHECK(end.words == "");
+  CHECK(end.code == 0);
+}
+
+TEST_CASE("a kernel that reads or writes pageable memory of the host is named") {
+  check_blamed_always(
+      [] {
+        const std::vector<int> pageable(kCount, 1);
+        DeviceInts to;
+        Stream stream;
+        launch_add_one(pageable.data(), to.data, stream);
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+      },
+      "kernel add_one on stream 1 reads 1024 bytes of the host's pageable memory, which the device cannot "
+      "reach: "
+      "give it device memory, or pinned memory (cudaMallocHost, cudaHostRegister)");
+  if (!instrumented()) return;
+  check_blamed_always(
+      [] {
+        DeviceInts from;
+        std::vector<int> pageable(kCount);
+        launch_add_one(from.data, pageable.data(), nullptr);
+      },
+      "kernel add_one on the legacy stream writes 1024 bytes of the host's pageable memory");
+}
+
+TEST_CASE("a kernel may read and write pinned and registered memory of the host") {
+  check_never_blamed([] {
+    PinnedInts from(41);
+    std::vector<int> to(kCount);
+    CUDA_CHECK(cudaHostRegister(to.data(), kBytes, cudaHostRegisterDefault));
+    Stream stream;
+    launch_add_one(from.data, to.data(), stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(to[kCount - 1] == 42);
+    CUDA_CHECK(cudaHostUnregister(to.data()));
+  });
+}
+
+TEST_CASE("a kernel that reads with __ldg what it writes is named, with the line") {
+  if (!instrumented()) SKIP("plain stores are seen in the instrumented build");
+  const auto run = [](int shift) {
+    DeviceInts memory;
+    Stream stream;
+    CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, stream));
+    ladder::launch(reads_as_read_only, {.name = "shift", .grid = 1, .block = 64, .stream = stream},
+                   static_cast<const int*>(memory.data), memory.data + shift);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  };
+  check_blamed_always(
+      [&] { run(32); },
+      "kernel shift on stream 1 reads the buffer of 1024 bytes of cudaMalloc with __ldg and writes "
+      "it itself, both from byte 128 on: __ldg is for data that nobody writes while the kernel "
+      "runs\n  at streams/test_whose_memory.cu:");
+  check_never_blamed([&] { run(64); });
+}
