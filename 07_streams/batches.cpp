@@ -35,8 +35,9 @@ Stamp stamp_of(int batch, int k) {
 }
 
 std::string message(const Batches& batches, int batch, int row, int column, float is, float must) {
-  return fmt::format("batch {} ({} rows): C[{}, {}] is {:f}, must be {:f}", batch, batches.rows[batch], row,
-                     column, is, must);
+  const char* hint = std::isnan(is) ? ". NaN is what a slot holds that was given back, and fresh memory" : "";
+  return fmt::format("batch {} ({} rows): C[{}, {}] is {:f}, must be {:f}{}", batch, batches.rows[batch], row,
+                     column, is, must, hint);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "common/cuda/error.hpp"
-#include "common/cuda/host_signal.hpp"
+#include "common/cuda/guarded.hpp"
+#include "common/cuda/unused_memory.hpp"
 
 namespace lesson07 {
 
@@ -34,6 +35,10 @@ class PinnedBuffer {
   T* data_ = nullptr;
   size_t size_ = 0;
 };
+
+/// What a slot holds for who takes it next: what it held, or nothing of use, so that who reads a slot that
+/// was given back is found out.
+enum class Recycled { as_it_is, spoiled };
 
 /// A few slots that serve any number of batches: the host takes one, a host function gives it back when the
 /// device is done with it. Pinning memory takes milliseconds; taking a slot takes none.
@@ -63,23 +68,23 @@ class PinnedRing {
   };
 
   /// `name` is what a report calls it; every slot holds `elements`.
-  PinnedRing(const std::string& name, int slots, size_t elements)
-      : recycled_("a free slot of the " + name + " ring") {
-    for (int number = 0; number < slots; ++number) {
-      slots_.emplace_back(elements);
-      free_.push_back(number);
-    }
+  PinnedRing(const std::string& name, int slots, size_t elements, Recycled recycled = Recycled::as_it_is)
+      : recycled_(recycled), free_("a free slot of the " + name + " ring") {
+    for (int number = 0; number < slots; ++number) slots_.emplace_back(elements);
+    free_.update([&](std::deque<int>& free) {
+      for (int number = 0; number < slots; ++number) free.push_back(number);
+    });
   }
 
   /// The slot that has been free for longest. Waits until there is one.
   /// @throws HostWaitTimedOut, naming the ring, after `limit`
   Slot acquire(std::chrono::milliseconds limit) {
     int number = -1;
-    const auto take = [&] {
-      number = free_.front();
-      free_.pop_front();
+    const auto take = [&](std::deque<int>& free) {
+      number = free.front();
+      free.pop_front();
     };
-    recycled_.wait([&] { return !free_.empty(); }, take, limit);
+    free_.wait([](const std::deque<int>& free) { return !free.empty(); }, take, limit);
     return Slot(*this, number);
   }
 
@@ -87,12 +92,14 @@ class PinnedRing {
 
  private:
   void put_back(int number) {
-    recycled_.update([&] { free_.push_back(number); });
+    PinnedBuffer<T>& slot = slots_[number];
+    if (recycled_ == Recycled::spoiled) ladder::spoil(slot.data(), slot.size() * sizeof(T));
+    free_.update([&](std::deque<int>& free) { free.push_back(number); });
   }
 
-  ladder::HostSignal recycled_;
+  const Recycled recycled_;
   std::vector<PinnedBuffer<T>> slots_;
-  std::deque<int> free_;  ///< under the lock of recycled_
+  ladder::Guarded<std::deque<int>> free_;
 };
 
 }  // namespace lesson07

@@ -82,11 +82,12 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   end_of_step();
 }
 
-/// Waits until nothing is in flight. @returns what failed first
-cudaError_t drain_all(const Pipeline& pipeline) {
+/// Waits until nothing is in flight; ends the program, saying why it waited, if that takes too long.
+/// @returns what failed first
+cudaError_t drain_all(const Pipeline& pipeline, const std::string& what_was_wrong) {
   cudaError_t first = cudaSuccess;
   const auto drain_one = [&](const ladder::Stream& stream) {
-    const cudaError_t error = drain(stream.get());
+    const cudaError_t error = drain(stream.get(), what_was_wrong);
     if (first == cudaSuccess) first = error;
   };
   for (const ladder::Stream& stream : pipeline.streams) drain_one(stream);
@@ -107,7 +108,7 @@ Pipeline::Pipeline(const Batches& batches, int stream_count, int slots, size_t p
     : host_functions(ladder::make_stream()),
       pool(UINT64_MAX, pool_bytes),
       uploads("upload", slots, size_t(batches.most_rows()) * batches.k),
-      downloads("download", slots, size_t(batches.most_rows()) * batches.n) {
+      downloads("download", slots, size_t(batches.most_rows()) * batches.n, Recycled::spoiled) {
   for (int s = 0; s < stream_count; ++s) streams.push_back(ladder::make_stream());
 }
 
@@ -135,12 +136,12 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
     }
     for (const ladder::Stream& stream : pipeline.streams) CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     CUDA_CHECK(cudaStreamSynchronize(pipeline.host_functions.get()));
-  } catch (const ladder::HostWaitTimedOut&) {
+  } catch (const ladder::HostWaitTimedOut& timed_out) {
     // A stream that failed calls no host functions any more: then its error says why the slot never came.
-    CUDA_CHECK(drain_all(pipeline));
+    CUDA_CHECK(drain_all(pipeline, timed_out.what()));
     throw;
-  } catch (...) {
-    drain_all(pipeline);
+  } catch (const std::exception& error) {
+    drain_all(pipeline, error.what());
     throw;
   }
   for (const Delivery& delivery : deliveries)
