@@ -54,7 +54,7 @@ RUNS = {
     "05": ["--shape 640x1024x320"],
     "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
-           "--size 256 --begins early",
+           "--shape 256x256x256 --begins early",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],

@@ -3,6 +3,8 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "common/cpu_device/declarations/host_api.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
@@ -15,8 +17,17 @@ std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit
 
 /// Is given a function that runs its argument as every thread of the grid.
 using KernelBody = std::function<void(const std::function<void(const std::function<void()>&)>&)>;
+/// Notes a parameter of a kernel that is a pointer.
+template <class T>
+void note_pointer(std::vector<const void*>& pointers, const T& parameter) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
+    pointers.push_back(parameter);
+}
+
 /// Enqueues the kernel. `body` may be kept, copied, and called several times (by launches of a graph).
+/// @param pointers among the parameters, to know memory of the host by
 /// @throws Failure if what runs now breaks a rule
-cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&, KernelBody body);
+cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&,
+                             std::vector<const void*> pointers, KernelBody body);
 
 }  // namespace cpu_device

@@ -14,13 +14,14 @@ std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit
 }
 
 cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const KernelLaunch& kernel,
-                             KernelBody body) {
+                             std::vector<const void*> pointers, KernelBody body) {
   return host_call("cudaLaunchKernelEx", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || found->device != current_device()) return cudaErrorInvalidResourceHandle;
     if (found->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
     Work work{"kernel", kernel.name};
     work.engine = Engine::multiprocessors;
+    work.pointers = std::move(pointers);
     work.begins_early = kernel.begins_early;
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;

@@ -27,6 +27,7 @@ void note_global_access(Thread& thread, const void* global, size_t bytes, bool w
   GlobalAccesses* const accesses = thread.cluster.global_accesses();
   if (!accesses) return;
   (write ? accesses->writes : accesses->reads).add(global, bytes);
+  accesses->copied.add(global, bytes, write, where);
   if (thread.block->is_early) accesses->early.add(global, bytes, write, where);
 }
 

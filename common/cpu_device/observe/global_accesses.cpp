@@ -39,7 +39,14 @@ std::string AccessesOfPlace::describe() const {
 }
 
 AccessesOfPlace& AccessesByPlace::at(Location where, const void* return_address, bool write) {
-  for (AccessesOfPlace& known : all_) {
+  if (last_ < all_.size()) {  // the rows of a box come one after the other
+    AccessesOfPlace& known = all_[last_];
+    if (known.return_address == return_address && known.write == write && known.where.file == where.file &&
+        known.where.line == where.line)
+      return known;
+  }
+  for (last_ = 0; last_ < all_.size(); ++last_) {
+    AccessesOfPlace& known = all_[last_];
     if (known.return_address == return_address && known.write == write && known.where == where) return known;
   }
   return all_.emplace_back(AccessesOfPlace{where, return_address, write, {}});
@@ -59,6 +66,7 @@ void GlobalAccesses::add(const GlobalAccesses& other) {
   reads.add(other.reads);
   writes.add(other.writes);
   early.add(other.early);
+  copied.add(other.copied);
   read_only.add(other.read_only);
   has_atomics |= other.has_atomics;
   waited_for_grid_before |= other.waited_for_grid_before;

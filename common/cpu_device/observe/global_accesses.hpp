@@ -55,6 +55,7 @@ class AccessesByPlace {
  private:
   AccessesOfPlace& at(Location where, const void* return_address, bool write);
   std::vector<AccessesOfPlace> all_;
+  size_t last_ = 0;  ///< the one that was asked for last
 };
 
 /// The global memory that a kernel has touched, as far as the emulator sees it.
@@ -65,6 +66,7 @@ struct GlobalAccesses {
   AccessesByPlace early;
   bool waited_for_grid_before = false;  ///< somebody has
   bool has_atomics = false;             ///< has changed something by an atomic operation
+  AccessesByPlace copied;               ///< by cp.async and TMA; also in `reads` and `writes`
   AccessesByPlace read_only;            ///< read with __ldg; also in `reads`
 
   void add(const GlobalAccesses& other);

@@ -39,6 +39,17 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
                    first.operation->describe(), first.write ? "writes" : "reads", missing));
 }
 
+/// Whether it lies where a parameter of the kernel points to, or a little further on. What else a kernel is
+/// seen to load and store may be the emulator's own: the linker may have chosen an instrumented copy of a
+/// function that it uses.
+bool was_given_to(const Operation& kernel, const std::byte* begin, const std::byte* end) {
+  constexpr std::ptrdiff_t kFurtherOn = 64 << 20;
+  return std::any_of(kernel.pointers.begin(), kernel.pointers.end(), [&](const void* pointer) {
+    const auto* place = static_cast<const std::byte*>(pointer);
+    return place && place < end && begin - place < kFurtherOn && !streams().memory.find(place);
+  });
+}
+
 /// The stack of the thread that launches, where parameters of kernels lie.
 bool is_on_own_stack(const std::byte* place) {
   pthread_attr_t attributes;
@@ -50,11 +61,12 @@ bool is_on_own_stack(const std::byte* place) {
   return place >= stack && place < static_cast<std::byte*>(stack) + bytes;
 }
 
-[[noreturn]] void report_pageable(const Operation& kernel, std::ptrdiff_t bytes, bool write) {
+[[noreturn]] void report_pageable(const Operation& kernel, std::ptrdiff_t bytes, bool write,
+                                  const std::string& where = "") {
   fail(
       fmt::format("{}{}{} bytes of the host's pageable memory, which the device cannot reach: give it device "
-                  "memory, or pinned memory (cudaMallocHost, cudaHostRegister)",
-                  kernel.describe(), what_it_does(write), bytes));
+                  "memory, or pinned memory (cudaMallocHost, cudaHostRegister){}",
+                  kernel.describe(), what_it_does(write), bytes, where.empty() ? "" : "\n  at " + where));
 }
 
 [[noreturn]] void report_early_access(const Allocation& allocation, const Allocation::Record& early,
@@ -151,6 +163,17 @@ AllocationPointer MemoryTable::find_for(const Operation& operation, const std::b
   return nullptr;
 }
 
+void MemoryTable::refuse_pageable(const Operation& kernel, AccessesOfPlace& copies) const {
+  for (const Ranges::Range& range : copies.ranges.merged()) {
+    const auto *begin = reinterpret_cast<const std::byte*>(range.begin),
+               *end = reinterpret_cast<const std::byte*>(range.end);
+    const auto next = live_.upper_bound(begin);
+    const bool touches_known = find(begin) || (next != live_.end() && next->first < end);
+    if (!touches_known && !is_freed(begin))
+      report_pageable(kernel, end - begin, copies.write, copies.describe());
+  }
+}
+
 void MemoryTable::touch(const OperationPointer& operation, const Touch& touch_, bool check_order) {
   const std::byte* begin = touch_.begin;
   const std::byte* const end = begin + touch_.bytes;
@@ -160,8 +183,9 @@ void MemoryTable::touch(const OperationPointer& operation, const Touch& touch_, 
       // Not memory of the device or pinned; perhaps that begins further on.
       const auto next = live_.upper_bound(begin);
       const bool is_all = next == live_.end() || next->first >= end;
-      if (operation->is_kernel() && !is_on_own_stack(begin))
-        report_pageable(*operation, (is_all ? end : next->first) - begin, touch_.write);
+      const std::byte* const unknown_end = is_all ? end : next->first;
+      if (operation->is_kernel() && was_given_to(*operation, begin, unknown_end) && !is_on_own_stack(begin))
+        report_pageable(*operation, unknown_end - begin, touch_.write);
       if (is_all) return;
       begin = next->first;
       continue;

@@ -63,6 +63,9 @@ class MemoryTable {
   /// Notes what an operation touches. @throws Failure for freed memory, another device's memory without peer
   /// access, and, if `check_order`, for what is not in order with an earlier note.
   void touch(const OperationPointer&, const Touch&, bool check_order);
+  /// @throws Failure if copies of the kernel (cp.async, TMA) touch memory that is neither the device's nor
+  /// pinned
+  void refuse_pageable(const Operation& kernel, AccessesOfPlace& copies) const;
   /// An operation that is not before the host's clock and touched this; null if there is none.
   OperationPointer user_unknown_to(const OrderClock& host, const Allocation&) const;
   /// Forgets what is before all that is to come, as `common` knows it.

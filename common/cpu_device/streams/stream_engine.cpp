@@ -219,6 +219,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
   }
   check_read_only(*operation, accesses);
+  for (AccessesOfPlace& copies : accesses.copied.all()) memory.refuse_pageable(*operation, copies);
   for (const Ranges::Range& range : accesses.writes.merged()) {
     operation->touches.push_back(
         {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, true});

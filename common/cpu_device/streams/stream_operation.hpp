@@ -65,10 +65,11 @@ struct Work {
   double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
   std::shared_ptr<StreamCollective> collective;
   bool is_host_function = false;
-  bool begins_early = false;   ///< of a kernel: perhaps before the kernel before it in the stream has ended
-  bool never_waited = false;   ///< and it has not waited for that one at all; known when it has run
-  bool is_on_timeline = true;  ///< shown in the trace
-  bool gives_back = false;     ///< memory: done even where work is abandoned
+  bool begins_early = false;  ///< of a kernel: perhaps before the kernel before it in the stream has ended
+  std::vector<const void*> pointers;  ///< of a kernel, among its parameters
+  bool never_waited = false;          ///< and it has not waited for that one at all; known when it has run
+  bool is_on_timeline = true;         ///< shown in the trace
+  bool gives_back = false;            ///< memory: done even where work is abandoned
   /// Of the legacy stream: why the call returns before its work is done. Null: it has been done then.
   const char* returns_early = nullptr;
 };

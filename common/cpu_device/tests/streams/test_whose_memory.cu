@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
 #include "common/cuda/device_buffer.hpp"
 
@@ -45,7 +46,7 @@ __global__ void reads_as_read_only(const int* from, int* to) { to[threadIdx.x] =
 
 }  // namespace
 
-#ifndef __SANITIZE_ADDRESS__
+#ifndef CPU_DEVICE_ASAN
 TEST_CASE("a host that touches device memory is named, with the line") {
   use({});
   DeviceInts memory;

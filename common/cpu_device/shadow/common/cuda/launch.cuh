@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cuda/error.hpp"
@@ -36,8 +37,10 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
         (cpu_device::note_parameter(kernel_launch, index++, &param, sizeof param), ...);
       },
       converted);
+  std::vector<const void*> pointers;
+  std::apply([&](const auto&... own) { (cpu_device::note_pointer(pointers, own), ...); }, converted);
   const cudaError_t result =
-      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch,
+      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch, pointers,
                                    [kernel, kept = std::move(converted)](const auto& run_as_every_thread) {
                                      // On the stack, where nobody takes them for global memory.
                                      const auto function = kernel;
