@@ -413,6 +413,20 @@ TEST_CASE("What has been measured is in the result file when a later shape fails
   CHECK(runs[1].shape == ladder::Shape{16, 16, 16});
 }
 
+TEST_CASE("A wrong result is named also where a later shape fails") {
+  skip_unless_cpu_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.launch = [&](const ladder::Gemm& gemm, const ladder::Settings& settings, cudaStream_t stream) {
+    if (gemm.m == 16) throw ladder::OutOfDeviceMemory(1);
+    ladder::fake::lesson().launch(gemm, settings, stream);
+  };
+  const Result result = run([&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); },
+                            {"--size", "8,16", "--mistake", "yes"});
+  CHECK(result.exit_code == ladder::kExitBadInput);
+  CHECK(lines_with(result.err, "wrong result of 99_fake") == 1);
+  CHECK(lines_with(result.err, "memory") == 1);
+}
+
 TEST_CASE("Results that the disk has no room for are a failure, and each is in the table") {
   skip_unless_cpu_device();
   const Result result = run_fake({"--size", "8", "--json", "/dev/full"});

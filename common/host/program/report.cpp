@@ -129,7 +129,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
 
   Progress progress;
   std::vector<std::string> complaints, traffic, samples;
-  for (const Shape& shape : options.shapes) {
+  const auto run_shape = [&](const Shape& shape) {
     if (report.table_for_each_shape) {
       std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
       table.header();
@@ -152,6 +152,17 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
                              "): " + outcome.complaint);
     });
     write_results_so_far("--json", options.json_path, results);
+  };
+  const auto print_complaints = [&] {
+    std::cout.flush();
+    for (const std::string& complaint : complaints)
+      std::cerr << report.program << ": error: wrong result of " << complaint << std::endl;
+  };
+  try {
+    for (const Shape& shape : options.shapes) run_shape(shape);
+  } catch (...) {
+    print_complaints();
+    throw;
   }
 
   const std::string clocks = describe_clocks(results.runs);
@@ -162,9 +173,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
               << "; all elements were checked to be finite\n";
   if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
   for (const std::string& line : traffic) std::cout << "  " << line << "\n";
-  std::cout.flush();
-  for (const std::string& complaint : complaints)
-    std::cerr << report.program << ": error: wrong result of " << complaint << std::endl;
+  print_complaints();
   if (!options.json_path.empty()) write_results("--json", options.json_path, results);
   return complaints.empty() ? kExitOk : kExitFailure;
 }
