@@ -41,6 +41,7 @@ void check_place_of_map(Thread& thread, const void* map, const char* what, Locat
   constexpr const char* kAllowed =
       "; TMA reads it from a __grid_constant__ parameter, constant or global memory only";
   Cluster& cluster = thread.cluster;
+  const Unobserved unobserved;
   const auto* bytes = static_cast<const std::byte*>(map);
   if (is_shared(map)) {
     cluster.fail(thread, std::string(what) + ": the tensor map lies in shared memory" + kAllowed, where);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "common/cpu_device/kernel/launch_bounds.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -129,6 +130,7 @@ std::string name_of_parameter(const std::string& text) {
 }
 
 const KernelDeclaration& declaration_of(const void* function) {
+  const Unobserved unobserved;
   static std::mutex mutex;
   static std::map<const void*, KernelDeclaration> known;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -138,6 +140,7 @@ const KernelDeclaration& declaration_of(const void* function) {
 }
 
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {
+  const Unobserved unobserved;
   const KernelDeclaration& declaration = declaration_of(function);
   if (!declaration.is_known) return 1;
   // Kernels made from one template may want different numbers; those for this block size, and of those the

@@ -93,7 +93,7 @@ TEST_CASE("a cluster of more than eight blocks is refused, as a GPU does without
     } catch (const ladder::CudaError& error) {
       CHECK(error.code == cudaErrorInvalidClusterSize);
       CHECK_THAT(error.what(), ContainsSubstring("launch of kernel 'wide' (a cluster has at most 8 blocks;"));
-      CHECK_THAT(error.what(), ContainsSubstring("failed: cluster misconfiguration"));
+      CHECK_THAT(error.what(), ContainsSubstring("error has occurred due to cluster misconfiguration"));
     }
   }
 }
