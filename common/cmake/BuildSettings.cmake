@@ -48,6 +48,15 @@ if(LADDER_CPU_DEVICE)
   # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
   # `#pragma unroll`.
   target_compile_options(ladder_build_settings INTERFACE -fno-strict-aliasing -Wno-unknown-pragmas)
+  # The CPU device asks by which calls the lanes of a warp came to an instruction. So frames are linked, and compilers do not
+  # make one call of two, at the begin or the end of branches.
+  target_compile_options(
+    ladder_build_settings INTERFACE -fno-omit-frame-pointer
+                                    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-crossjumping>
+                                    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-tail-merge>
+                                    "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-mllvm -hoist-common-insts=false>"
+                                    "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-mllvm -sink-common-insts=false>"
+                                    "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-mllvm -enable-tail-merge=false>")
 else()
   ladder_find_cuda_compiler(nvcc release)
   ladder_cuda_architectures(architectures)

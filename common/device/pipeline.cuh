@@ -15,8 +15,7 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread of the block prepares the barriers; then a fence_mbarrier_init, which only clusters need,
-  /// then a __syncthreads or cluster_sync.
+  /// One thread of the block prepares the barriers; then a fence_mbarrier_init, then a __syncthreads.
   /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
   /// @param consumers arrivals that empty it. @param first_index of the slots, in reports
   __device__ __forceinline__ void init(const char* full_name, const char* empty_name, int producers,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "common/cpu_device/base/location.hpp"
 
@@ -185,16 +186,32 @@ void wgmma_fence(Location where);
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where);
 void wgmma_commit_group(Location where);
 void wgmma_wait_group(unsigned in_flight, Location where);
+/// No instruction: the compiler learns that the registers have changed.
+void keep_in_registers(const float* d, int count, Location where);
 
 // --- launch ---------------------------------------------------------------------------------------------
+
+/// A parameter that holds tensor maps, and where in it they lie.
+struct MapParameter {
+  unsigned index = 0;
+  std::vector<std::byte> value;
+  std::vector<size_t> offsets;
+};
 
 struct KernelLaunch {
   const char* name = "kernel";
   Dim3 grid, block, cluster;
   size_t shared_bytes = 0;
+  /// What the kernel's source is found by; null where it is a function object, as in tests.
+  const void* function = nullptr;
+  std::vector<MapParameter> map_parameters = {};
 };
+/// Looks for tensor maps in the bytes of a parameter, and notes them.
+void note_parameter(KernelLaunch&, unsigned index, const void* value, size_t bytes);
 /// CUDA's limits on a launch. @return the limit that is broken, or null.
 const char* refused(const KernelLaunch&);
+/// Is the size of its cluster what is refused? CUDA has an error of its own for that.
+bool has_refused_cluster(const KernelLaunch&);
 
 /// Fills the stack below its caller with NaN: what a kernel's local variables hold until they are written,
 /// instead of what was left there. Called last before the kernel, because hooks of accesses use that stack,

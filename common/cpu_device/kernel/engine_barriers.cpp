@@ -59,6 +59,17 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
                      to_string(barrier.where),
                  where);
   }
+  if (!threads) {
+    const CallChain calls = calls_to_here(thread);
+    if (!barrier.arrived) barrier.calls = calls;
+    if (const std::string differ = difference(calls, barrier.calls, "others"); !differ.empty()) {
+      cluster.fail(
+          thread,
+          "divergent __syncthreads: threads of one block come to it by different calls, this one by " +
+              differ,
+          where);
+    }
+  }
   barrier.expected = threads;
   ++barrier.arrived;
   barrier.arrivals.push_back(&thread);

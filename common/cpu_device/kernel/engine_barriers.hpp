@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine_aligned.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
@@ -18,7 +19,8 @@ constexpr unsigned kNamedBarriers = 16;
 struct NamedBarrier {
   unsigned expected = 0;  ///< 0: all threads of the block that have not exited
   unsigned arrived = 0;
-  Location where;  ///< of the first arrival
+  Location where;   ///< of the first arrival
+  CallChain calls;  ///< to it, where all threads of the block must come by the same
   std::vector<Thread*> arrivals;
   std::vector<Thread*> waiting;
   // Of a barrier of some warps: what those who arrive make known.

@@ -34,6 +34,7 @@ struct Block {
   };
   std::vector<Mapping> mappings;
 
+  unsigned blocks_on_sm = 0;    ///< that registers are left for; 0: not known yet
   unsigned free_registers = 0;  ///< given back by setmaxnreg.dec, counted per thread of one warp
   std::vector<Thread*> waiting_for_registers;
 };

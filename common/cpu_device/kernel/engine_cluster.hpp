@@ -74,6 +74,7 @@ class Cluster {
   void land_before_cluster_sync();
   bool lands_now();  ///< asked where an operation could take effect at once
   const Options& options() const { return options_; }
+  const KernelLaunch& kernel() const { return kernel_; }
 
   // --- for the operations: failures
 

@@ -2,6 +2,7 @@
 /// Spreads the clusters of a launch over OS threads and collects what they did.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -9,13 +10,14 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/tensor_map.hpp"
 
 namespace cpu_device {
 namespace {
 
 constexpr unsigned kMaxThreadsPerBlock = 1024;
 constexpr size_t kMaxSharedBytes = 227 * 1024;
-constexpr unsigned kMaxClusterBlocks = 16;
+constexpr unsigned kMaxClusterBlocks = 8;  ///< of a launch that does not ask for more
 /// Each stack and its guard page are two mappings; the system allows about 65,000 in a process.
 constexpr uint64_t kMaxStacks = 24 * 1024;
 
@@ -159,6 +161,20 @@ const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
 const std::vector<Span>& last_trace() { return last_record.trace; }
 
+void note_parameter(KernelLaunch& kernel, unsigned index, const void* value, size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(value);
+  MapParameter parameter{index, {}, {}};
+  for (size_t offset = 0; offset + sizeof(TensorMap) <= bytes; offset += alignof(TensorMap)) {
+    if (std::memcmp(begin + offset, &kTensorMapTag, sizeof kTensorMapTag) == 0)
+      parameter.offsets.push_back(offset);
+  }
+  if (parameter.offsets.empty()) return;
+  parameter.value.assign(begin, begin + bytes);
+  kernel.map_parameters.push_back(std::move(parameter));
+}
+
+bool has_refused_cluster(const KernelLaunch& kernel) { return kernel.cluster.count() > kMaxClusterBlocks; }
+
 const char* refused(const KernelLaunch& kernel) {
   if (!kernel.grid.count() || !kernel.block.count() || !kernel.cluster.count()) {
     return "the grid, the block or the cluster is empty";
@@ -166,7 +182,10 @@ const char* refused(const KernelLaunch& kernel) {
   if (kernel.grid.y > 65535 || kernel.grid.z > 65535) return "grid.y and grid.z are at most 65535";
   if (kernel.block.count() > kMaxThreadsPerBlock) return "a block has at most 1024 threads";
   if (kernel.block.z > 64) return "block.z is at most 64";
-  if (kernel.cluster.count() > kMaxClusterBlocks) return "a cluster has at most 16 blocks";
+  if (has_refused_cluster(kernel)) {
+    return "a cluster has at most 8 blocks; some GPUs allow 16 to a kernel with the attribute "
+           "cudaFuncAttributeNonPortableClusterSizeAllowed, which launch() does not set";
+  }
   if (kernel.grid.x % kernel.cluster.x || kernel.grid.y % kernel.cluster.y ||
       kernel.grid.z % kernel.cluster.z) {
     return "the grid is not a multiple of the cluster";

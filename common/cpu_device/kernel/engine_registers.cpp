@@ -1,15 +1,16 @@
 /// @file
 /// setmaxnreg: the warpgroups of a block pass registers to each other.
 ///
-/// The block owns what its launch gave it: every thread the same, as many as fit into an SM that holds no
-/// other block. (What __launch_bounds__ says is not visible here.) `dec` gives registers back, `inc` waits
-/// for them. Counts are registers of a thread; a warp is the unit in which they move.
+/// The block owns what its launch gave it: every thread the same, as many as fit into an SM that holds as
+/// many blocks as __launch_bounds__ says. `dec` gives registers back, `inc` waits for them. Counts are
+/// registers of a thread; a warp is the unit in which they move.
 #include "common/cpu_device/kernel/engine_registers.hpp"
 
 #include <algorithm>
 
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_warp.hpp"
+#include "common/cpu_device/kernel/kernel_declaration.hpp"
 
 namespace cpu_device {
 namespace {
@@ -22,8 +23,15 @@ Warpgroup& warpgroup_of(const Warp& warp) { return warp.block->warpgroups[warp.i
 /// Would an inc to `count` fit if all other warpgroups had as few registers as possible?
 bool can_ever_be_granted(const Block& block, unsigned count) {
   const auto warps = static_cast<unsigned>(block.warps.size());
-  const unsigned all = warps * registers_at_launch(block.ids.threads);
+  const unsigned all = warps * registers_at_launch(block.ids.threads, block.blocks_on_sm);
   return kWarpgroupWarps * count + (warps - kWarpgroupWarps) * kFewest <= all;
+}
+
+/// At the first setmaxnreg of a block, as finding out what the source says takes long.
+void find_registers(Block& block, const KernelLaunch& kernel) {
+  if (block.blocks_on_sm) return;
+  block.blocks_on_sm = blocks_in_launch_bounds(kernel.function, block.ids.threads);
+  for (Warp& warp : block.warps) warp.registers = registers_at_launch(block.ids.threads, block.blocks_on_sm);
 }
 
 void check_change(Thread& thread, unsigned count, bool increase, Location where) {
@@ -41,11 +49,13 @@ void check_change(Thread& thread, unsigned count, bool increase, Location where)
     cluster.fail(thread, print("%s %u: the thread has %u registers", what, count, warp.registers), where);
   }
   if (increase && !can_ever_be_granted(block, count)) {
-    cluster.fail(thread,
-                 print("setmaxnreg.inc %u can never be granted: the launch gave %u registers to each of %u "
-                       "threads",
-                       count, registers_at_launch(block.ids.threads), block.ids.threads),
-                 where);
+    std::string rule =
+        print("setmaxnreg.inc %u can never be granted: the launch gave %u registers to each of %u threads",
+              count, registers_at_launch(block.ids.threads, block.blocks_on_sm), block.ids.threads);
+    if (block.blocks_on_sm > 1) {
+      rule += print(", because __launch_bounds__ leaves room for %u blocks on an SM", block.blocks_on_sm);
+    }
+    cluster.fail(thread, rule, where);
   }
 }
 
@@ -94,13 +104,14 @@ void grant_what_is_free(Cluster& cluster, Block& block) {
 
 }  // namespace
 
-unsigned registers_at_launch(unsigned threads) {
-  return std::min(kRegistersOfSm / threads / kStep * kStep, kMostRegisters);
+unsigned registers_at_launch(unsigned threads, unsigned blocks_on_sm) {
+  return std::min(kRegistersOfSm / (threads * blocks_on_sm) / kStep * kStep, kMostRegisters);
 }
 
 void set_max_registers(unsigned count, bool increase, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
+  find_registers(*thread.block, cluster.kernel());
   check_change(thread, count, increase, where);
   execute_together(thread, ~0u, Meeting::aligned, increase ? "setmaxnreg.inc" : "setmaxnreg.dec", where,
                    [&](Warp& warp, uint32_t) {

@@ -13,8 +13,8 @@ struct RegisterChange {
   Location where;
 };
 
-/// Registers of a thread at the start of a kernel with blocks of this size.
-unsigned registers_at_launch(unsigned threads);
+/// Registers of a thread at the start of a kernel with blocks of this size, of which an SM holds so many.
+unsigned registers_at_launch(unsigned threads, unsigned blocks_on_sm);
 /// Throws if the exiting thread's warp has missed a setmaxnreg of its warpgroup.
 void check_register_changes(Thread&);
 

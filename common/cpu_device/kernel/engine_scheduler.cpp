@@ -34,6 +34,8 @@ void check_nothing_left_in_flight(Thread& thread) {
   }
   check_stores_at_exit(thread);
   check_register_changes(thread);
+  check_aligned_at_exit(thread);
+  check_accumulators_at_exit(thread);
 }
 
 }  // namespace
@@ -143,11 +145,13 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
     warp.block = &block;
     warp.present = warp.live = 0;
     warp.collectives.clear();
+    warp.aligned_steps.clear();
+    warp.forgotten_aligned_steps = 0;
     warp.copy_instructions.clear();
-    warp.registers = registers_at_launch(threads);
+    warp.registers = 0;
     warp.wanted_registers = warp.register_changes = 0;
   }
-  block.free_registers = 0;
+  block.blocks_on_sm = block.free_registers = 0;
   block.waiting_for_registers.clear();
   // Warpgroups refer to accumulators of threads: forget them before the threads forget those.
   block.warpgroups.clear();
@@ -181,6 +185,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.store_groups.clear();
   thread.forgotten_store_groups = thread.read_store_groups_known = 0;
   thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
+  thread.aligned_steps = 0;
   thread.accumulators.clear();
   thread.wgmma_not_waited_for.clear();
   ready_[thread.number / 64] |= uint64_t{1} << thread.number % 64;
@@ -363,6 +368,7 @@ void Cluster::fiber_main(void* argument) {
 
 /// A fiber runs the same thread of one cluster after the other.
 void Cluster::thread_main(Thread& thread) {
+  thread.body_frame = __builtin_frame_address(0);
   while (!closing_) {
     try {
       thread_body_();

@@ -10,6 +10,7 @@
 #include "common/cpu_device/base/location.hpp"
 #include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/engine_aligned.hpp"
 #include "common/cpu_device/kernel/engine_async_copies.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/engine_waits.hpp"
@@ -50,6 +51,9 @@ struct Thread {
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation
   uint64_t wgmma_waited_for = 0;
 
+  uint64_t aligned_steps = 0;        ///< .aligned instructions that it has executed
+  const void* body_frame = nullptr;  ///< on its stack: frames above it are not the kernel's
+
   uint64_t slots[4] = {};  ///< operands and results of warp collectives
   Fiber fiber;             ///< last: its function sees a complete thread
 };
@@ -71,10 +75,12 @@ struct Warp {
   uint32_t present = 0;  ///< lanes that exist
   uint32_t live = 0;     ///< lanes that have not exited
   std::vector<Collective> collectives;
+  std::deque<AlignedStep> aligned_steps;  ///< that some lanes have not executed yet
+  uint64_t forgotten_aligned_steps = 0;   ///< that all have
   /// The k-th cp.async of each lane since the warp last converged: one instruction of the warp.
   std::vector<std::vector<Copy>> copy_instructions;
 
-  unsigned registers = 0;         ///< that each of its threads may use
+  unsigned registers = 0;         ///< that each of its threads may use; see find_registers
   unsigned wanted_registers = 0;  ///< more than that while a setmaxnreg.inc waits
   unsigned register_changes = 0;  ///< how many setmaxnreg it has executed
 };

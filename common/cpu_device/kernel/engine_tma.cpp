@@ -2,17 +2,66 @@
 /// TMA: what loads and stores check and count.
 #include "common/cpu_device/kernel/engine_tma.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_global_memory.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/kernel_declaration.hpp"
 
 namespace cpu_device {
 namespace {
 
 constexpr uint32_t kAlignment = 128, kSwizzleAlignment = 1024;
+
+/// The parameter of the kernel of which the map at this place is a part; null if of none. Parameters lie on
+/// each thread's stack, and are known by what is in them.
+const MapParameter* parameter_around(const Thread& thread, const std::byte* map) {
+  const auto is_on_stack = [&](const std::byte* begin) {
+    return begin >= thread.observed.stack_begin && begin + sizeof(TensorMap) <= thread.observed.stack_end;
+  };
+  for (const MapParameter& parameter : thread.cluster.kernel().map_parameters) {
+    for (const size_t this_one : parameter.offsets) {
+      const bool all_agree =
+          std::all_of(parameter.offsets.begin(), parameter.offsets.end(), [&](const size_t offset) {
+            const std::byte* other = map - this_one + offset;
+            return is_on_stack(other) && std::memcmp(other, &parameter.value[offset], sizeof(TensorMap)) == 0;
+          });
+      if (all_agree) return &parameter;
+    }
+  }
+  return nullptr;
+}
+
+/// TMA reads a map where a kernel's parameters, constants or global memory are. A parameter is there if it is
+/// __grid_constant__; else the kernel makes a copy when it takes the address, in local memory.
+void check_place_of_map(Thread& thread, const void* map, const char* what, Location where) {
+  constexpr const char* kAllowed =
+      "; TMA reads it from a __grid_constant__ parameter, constant or global memory only";
+  Cluster& cluster = thread.cluster;
+  const Unobserved unobserved;
+  const auto* bytes = static_cast<const std::byte*>(map);
+  if (is_shared(map)) {
+    cluster.fail(thread, std::string(what) + ": the tensor map lies in shared memory" + kAllowed, where);
+  }
+  if (bytes < thread.observed.stack_begin || bytes >= thread.observed.stack_end) return;
+  const MapParameter* parameter = parameter_around(thread, bytes);
+  if (!parameter) {
+    cluster.fail(thread, std::string(what) + ": the tensor map lies in a local variable" + kAllowed, where);
+  }
+  const KernelDeclaration& declaration = declaration_of(cluster.kernel().function);
+  if (!declaration.is_known || parameter->index >= declaration.parameters.size()) return;
+  const std::string& text = declaration.parameters[parameter->index];
+  if (text.find("__grid_constant__") != std::string::npos) return;
+  cluster.fail(thread,
+               std::string(what) + ": the tensor map lies in the parameter '" + name_of_parameter(text) +
+                   "' of the kernel at " + declaration.place +
+                   ", which is not __grid_constant__; on a GPU each thread then has a copy of it in local "
+                   "memory, where TMA cannot read it",
+               where);
+}
 
 TensorMap decode(Thread& thread, const void* map, const char* what, Location where) {
   TensorMap decoded;
@@ -21,6 +70,7 @@ TensorMap decode(Thread& thread, const void* map, const char* what, Location whe
     thread.cluster.fail(thread, std::string(what) + ": the tensor map was not made by cuTensorMapEncodeTiled",
                         where);
   }
+  check_place_of_map(thread, map, what, where);
   return decoded;
 }
 

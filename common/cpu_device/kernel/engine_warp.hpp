@@ -37,7 +37,20 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   size_t position = 0;
   // Other lanes may have gone on to a meeting of another mask; that is no divergence yet.
   while (position < warp.collectives.size() && warp.collectives[position].mask != mask) ++position;
-  if (position == warp.collectives.size()) {
+  const bool is_first = position == warp.collectives.size();
+  if (!is_first) {
+    const Collective& open = warp.collectives[position];
+    if (std::strcmp(open.what, what) != 0 || (meeting == Meeting::aligned && !(open.where == where))) {
+      cluster.fail(
+          thread,
+          print("warp divergence: this lane executes %s (mask 0x%08x), others wait in %s (mask 0x%08x) at ",
+                what, mask, open.what, open.mask) +
+              to_string(open.where),
+          where);
+    }
+  }
+  if (meeting == Meeting::aligned) execute_aligned(thread, what, where);
+  if (is_first) {
     if (mask == self) return operation(warp, mask);
     warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where, {&thread}});
     cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
@@ -45,14 +58,6 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   }
 
   Collective& open = warp.collectives[position];
-  if (std::strcmp(open.what, what) != 0 || (meeting == Meeting::aligned && !(open.where == where))) {
-    cluster.fail(
-        thread,
-        print("warp divergence: this lane executes %s (mask 0x%08x), others wait in %s (mask 0x%08x) at ",
-              what, mask, open.what, open.mask) +
-            to_string(open.where),
-        where);
-  }
   open.arrived |= self;
   if (open.arrived != mask) {
     open.waiting.push_back(&thread);

@@ -207,8 +207,20 @@ size_t bytes_of(const Accumulator& accumulator) {
   return sizeof(float) * static_cast<size_t>(accumulator.count);
 }
 
+/// Sums that nobody adds to any more are read by ordinary code, which a compiler may move. `where` is the end
+/// of the time in which they can be read.
+void check_kept(Thread& thread, const Accumulator& accumulator, Location where) {
+  if (accumulator.kept) return;
+  thread.cluster.fail(thread,
+                      "the sums of a wgmma were waited for at " + to_string(accumulator.delivered_at) +
+                          ", and no keep_in_registers followed: the compiler may read the registers before "
+                          "that wait",
+                      where);
+}
+
 /// The tensor cores take the registers over.
-void take(Thread& thread, Accumulator& accumulator, Location where) {
+void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location where) {
+  if (!accumulate) check_kept(thread, accumulator, where);
   const bool fenced = accumulator.ever_delivered ? thread.wgmma_fences != accumulator.fences_at_delivery
                                                  : thread.wgmma_fences > 0;
   const bool untouched = accumulator.ever_delivered &&
@@ -233,14 +245,24 @@ void deliver(Thread& thread, Accumulator& accumulator, Location where) {
   }
   std::memcpy(accumulator.registers, accumulator.value, bytes_of(accumulator));
   accumulator.ever_delivered = true;
+  accumulator.kept = false;
+  accumulator.delivered_at = where;
   accumulator.fences_at_delivery = thread.wgmma_fences;
 }
 
 }  // namespace
 
+void check_accumulators_at_exit(Thread& thread) {
+  for (const Accumulator& accumulator : thread.accumulators) check_kept(thread, accumulator, {});
+}
+
 // --- the instructions ---------------------------------------------------------------------------------
 
-void wgmma_fence(Location where) { ++this_thread(where).wgmma_fences; }
+void wgmma_fence(Location where) {
+  Thread& thread = this_thread(where);
+  execute_aligned(thread, "wgmma.fence", where);
+  ++thread.wgmma_fences;
+}
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
   Thread& thread = this_thread(where);
@@ -251,7 +273,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
     cluster.fail(thread, "wgmma: the warpgroup of this thread has fewer than 128 threads", where);
   }
   Accumulator& accumulator = accumulator_at(thread, d, columns / 2);
-  if (!accumulator.in_flight) take(thread, accumulator, where);
+  if (!accumulator.in_flight) take(thread, accumulator, accumulate, where);
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
 
@@ -281,6 +303,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
                      to_string(operation.where),
                  where);
   }
+  execute_aligned(thread, "wgmma", where);
   operation.accumulators[thread.ids.rank % kWarpgroupThreads] = &accumulator;
   if (RaceChecker* races = cluster.races()) {
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
@@ -296,6 +319,12 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   cluster.leave_if_failed();
 }
 
+void keep_in_registers(const float* d, int count, Location where) {
+  for (Accumulator& known : this_thread(where).accumulators) {
+    if (known.registers == d && known.count == count && !known.in_flight) known.kept = true;
+  }
+}
+
 void wgmma_commit_group(Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
@@ -306,6 +335,7 @@ void wgmma_commit_group(Location where) {
   if (group.end != thread.wgmma_issued) {
     cluster.fail(thread, "wgmma.commit_group: the threads of one warpgroup disagree about the group", where);
   }
+  execute_aligned(thread, "wgmma.commit_group", where);
   thread.synchronised = true;
   if (++group.commits < kWarpgroupThreads) return;
   group.race_operation = warpgroup.last_race_operation;
@@ -320,6 +350,7 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);
+  execute_aligned(thread, "wgmma.wait_group", where);
   if (thread.wgmma_committed_groups <= in_flight) return;
   const uint64_t needed = thread.wgmma_committed_groups - in_flight;
   cluster.jitter(thread);

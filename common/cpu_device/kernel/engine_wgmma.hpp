@@ -20,6 +20,8 @@ struct Accumulator {
   unsigned in_flight = 0;
   bool ever_delivered = false;
   uint64_t fences_at_delivery = 0;
+  bool kept = true;  ///< since its delivery the compiler has been told that the registers changed
+  Location delivered_at;
   float value[128];
 };
 
@@ -55,5 +57,8 @@ struct Warpgroup {
   AsyncOperation last_race_operation;
   double last_done_at = 0;
 };
+
+/// Throws for sums that the exiting thread has waited for without telling the compiler.
+void check_accumulators_at_exit(Thread&);
 
 }  // namespace cpu_device

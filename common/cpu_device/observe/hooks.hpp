@@ -79,4 +79,17 @@ inline constinit thread_local Observers observers_of_this_os_thread;
 /// The observers of this OS thread. Fibers never leave theirs, so a compiler may keep the address.
 inline Observers& observers() { return observers_of_this_os_thread; }
 
+/// While one lives, nobody runs: for code of the engine that uses templates of the standard library, of which
+/// the linker may take the copy of an instrumented source.
+class Unobserved {
+ public:
+  Unobserved() : before_(observers().running) { observers().running = nullptr; }
+  ~Unobserved() { observers().running = before_; }
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+
+ private:
+  const ObservedThread* const before_;
+};
+
 }  // namespace cpu_device

@@ -77,11 +77,18 @@ std::vector<std::string> lines_of_command(const std::string& command) {
   return lines;
 }
 
-/// "void lesson02::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles".
+/// "void lesson02::Loader<2>::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles".
 std::string bare_name(std::string function) {
   const std::string anonymous = "(anonymous namespace)::";
   for (size_t at; (at = function.find(anonymous)) != std::string::npos;) function.erase(at, anonymous.size());
-  const std::string name = function.substr(0, function.find_first_of("<("));
+  const std::string with_arguments = function.substr(0, function.find('('));
+  std::string name;
+  int depth = 0;
+  for (const char c : with_arguments) {
+    depth += c == '<';
+    if (depth == 0) name += c;
+    depth -= c == '>';
+  }
   const size_t qualifiers = name.find_last_of(": ");
   return qualifiers == std::string::npos ? name : name.substr(qualifiers + 1);
 }
@@ -93,10 +100,34 @@ bool is_machinery(const std::string& path) {
   return (in_device && !in_tests) || path.rfind("/usr/", 0) == 0;
 }
 
-std::string module_and_offset(const Module& module, uintptr_t offset) {
+std::string hex(uintptr_t offset) {
   std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "+0x%" PRIxPTR, offset);
-  return short_path(module.path) + text.data();
+  std::snprintf(text.data(), text.size(), "0x%" PRIxPTR, offset);
+  return text.data();
+}
+
+/// What addr2line says of addresses in a module: two lines for each level of inlining, innermost first: the
+/// function, and the file with the line.
+std::vector<std::string> ask_addr2line(const std::string& module, const std::string& offsets) {
+  std::vector<std::string> lines =
+      lines_of_command("addr2line -C -f -i -e " + quoted(module) + offsets + " 2>/dev/null");
+  for (size_t i = 1; i < lines.size(); i += 2)
+    lines[i] = lines[i].substr(0, lines[i].find(" (discriminator"));
+  return lines;
+}
+
+/// The calls among these lines that readers look for.
+std::vector<std::string> calls_in(const std::vector<std::string>& lines) {
+  std::vector<std::string> calls;
+  for (size_t i = 0; i + 1 < lines.size(); i += 2) {
+    if (lines[i + 1].rfind("??", 0) == 0 || is_machinery(lines[i + 1])) continue;
+    calls.push_back(short_path(lines[i + 1]) + " in " + bare_name(lines[i]));
+  }
+  return calls;
+}
+
+std::string module_and_offset(const Module& module, uintptr_t offset) {
+  return short_path(module.path) + "+" + hex(offset);
 }
 
 }  // namespace
@@ -128,19 +159,28 @@ std::string describe_call_site(uintptr_t return_address) {
   const Module module = find_module(call);
   const uintptr_t offset = call - module.load_address;
 
-  std::array<char, 32> hex;
-  std::snprintf(hex.data(), hex.size(), "0x%" PRIxPTR, offset);
-  const auto lines =
-      lines_of_command("addr2line -C -f -i -e " + quoted(module.path) + " " + hex.data() + " 2>/dev/null");
-
-  // Two lines for each level of inlining, innermost first: the function, and the file with the line.
   std::string result;
-  for (size_t i = 0; i + 1 < lines.size(); i += 2) {
-    std::string place = lines[i + 1].substr(0, lines[i + 1].find(" (discriminator"));
-    if (place.rfind("??", 0) == 0 || is_machinery(place)) continue;
-    result += (result.empty() ? "" : ", called from ") + short_path(place) + " in " + bare_name(lines[i]);
+  for (const std::string& place : calls_in(ask_addr2line(module.path, ' ' + hex(offset)))) {
+    result += (result.empty() ? "" : ", called from ") + place;
   }
   return result.empty() ? module_and_offset(module, offset) : result;
+}
+
+std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count) {
+  std::string offsets;
+  for (unsigned i = 0; i < count; ++i) {
+    const uintptr_t call = return_addresses[i] - 1;
+    const Module module = find_module(call);
+    if (module.load_address == program_load_address()) offsets += ' ' + hex(call - module.load_address);
+  }
+  return offsets.empty() ? std::vector<std::string>() : calls_in(ask_addr2line(program_path(), offsets));
+}
+
+std::string line_of_function(const void* function) {
+  const auto address = reinterpret_cast<uintptr_t>(function);
+  const Module module = find_module(address);
+  const auto lines = ask_addr2line(module.path, ' ' + hex(address - module.load_address));
+  return lines.size() < 2 || lines.back().rfind("??", 0) == 0 ? "" : lines.back();
 }
 
 }  // namespace cpu_device

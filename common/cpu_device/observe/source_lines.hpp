@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cpu_device {
 
@@ -16,5 +17,12 @@ std::string short_path(const std::string& path);
 /// the calls it is inlined into. Runs addr2line, so only reports should ask. Without addr2line or debug
 /// information: the module and the offset in it.
 std::string describe_call_site(uintptr_t return_address);
+
+/// The calls that return to these addresses, the innermost first: "02_tiled/gemm.cuh:88 in load_tiles", with
+/// those that are inlined, and without the CPU device's own. Empty without addr2line or debug information.
+std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count);
+
+/// Where the function begins, "/path/05_ws_double_buffer/gemm.cuh:143"; empty likewise.
+std::string line_of_function(const void* function);
 
 }  // namespace cpu_device

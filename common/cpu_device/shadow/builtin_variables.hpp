@@ -2,13 +2,16 @@
 /// Part of the shadow of <cuda_runtime.h>: qualifiers and built-in variables.
 #pragma once
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/launch_bounds.hpp"
 
 #define __global__
 #define __device__
 #define __host__
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(...)
+#define __launch_bounds__(...) \
+  __attribute__((aligned(      \
+      ::cpu_device::LaunchBounds<::cpu_device::hash_of_path(__FILE__), __LINE__, __VA_ARGS__>::kAlignment)))
 #define __cluster_dims__(...)
 #define __grid_constant__
 #define __align__(bytes) alignas(bytes)

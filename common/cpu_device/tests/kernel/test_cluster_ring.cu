@@ -147,6 +147,7 @@ class Roles {
       multiply(d, slot, k_step == 0);
       if (makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
       ptx::wgmma_wait_group<0>();
+      ptx::keep_in_registers(d);
       if (!makes(Mistake::compute_releases_before_wgmma_has_read)) release(slot);
       if (k_step == k_steps_ - 1) store(d, step / k_steps_);
     }

@@ -83,6 +83,20 @@ TEST_CASE("a launch beyond the limits is refused like on a GPU") {
                   ladder::CudaError);
 }
 
+TEST_CASE("a cluster of more than eight blocks is refused, as a GPU does without the attribute for it") {
+  ladder::launch(scale, {.grid = 8, .block = 1, .cluster = 8}, nullptr, 0, 1);
+  for (const unsigned blocks : {9u, 16u}) {
+    try {
+      ladder::launch(scale, {.name = "wide", .grid = blocks, .block = 1, .cluster = blocks}, nullptr, 0, 1);
+      FAIL("no error");
+    } catch (const ladder::CudaError& error) {
+      CHECK(error.code == cudaErrorInvalidClusterSize);
+      CHECK_THAT(error.what(), ContainsSubstring("launch of kernel 'wide' (a cluster has at most 8 blocks;"));
+      CHECK_THAT(error.what(), ContainsSubstring("error has occurred due to cluster misconfiguration"));
+    }
+  }
+}
+
 TEST_CASE("shared storage larger than the launch reserved is named") {
   set_options({});
   try {

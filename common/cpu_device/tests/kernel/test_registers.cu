@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cuda/launch.cuh"
 #include "common/ptx/registers.cuh"
 
 using namespace cpu_device;
@@ -24,6 +25,37 @@ void check_named_always(const std::string& words, Body&& body) {
 }
 
 unsigned warpgroup() { return threadIdx.x / 128; }
+
+void move_registers() {
+  if (warpgroup() == 0) ptx::setmaxnreg_dec<40>();
+  if (warpgroup() > 0) ptx::setmaxnreg_inc<232>();
+}
+// One kernel for each way of writing it.
+__global__ void __launch_bounds__(384) without_blocks() { move_registers(); }
+template <int kThreads, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks) of_a_template() {
+  move_registers();
+}
+struct Two {
+  static constexpr int kThreads = 384, kBlocks = 2;
+};
+template <class Numbers>
+__global__ void __launch_bounds__(  // a comment with (parentheses
+    Numbers::kThreads, Numbers::kBlocks) on_lines_of_its_own(int) {
+  move_registers();
+}
+__global__ void without_bounds() { move_registers(); }
+
+template <class... Params>
+std::string failure_of(void (*kernel)(Params...), Params... params) {
+  set_options({});
+  try {
+    ladder::launch(kernel, {.grid = 1, .block = 384}, params...);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -97,4 +129,18 @@ TEST_CASE("a warp whose lanes do not all execute it is named") {
   check_named_always("setmaxnreg.dec", [] {
     if (threadIdx.x % 32 < 16) ptx::setmaxnreg_dec<40>();
   });
+}
+
+TEST_CASE("blocks that share an SM share its registers: what __launch_bounds__ says counts") {
+  CHECK(failure_of(without_blocks) == "");
+  CHECK(failure_of(without_bounds) == "");
+  CHECK(failure_of(of_a_template<384, 1>) == "");
+  const std::string words =
+      "setmaxnreg.inc 232 can never be granted: the launch gave 80 registers to each of 384 threads, because "
+      "__launch_bounds__ leaves room for 2 blocks on an SM";
+  CHECK_THAT(failure_of(on_lines_of_its_own<Two>, 0), ContainsSubstring(words));
+}
+
+TEST_CASE("of kernels from one template the most generous bounds count, as nobody knows which is which") {
+  CHECK(failure_of(of_a_template<384, 2>) == failure_of(of_a_template<384, 1>));
 }

@@ -153,6 +153,7 @@ class Roles {
       const bool too_early = makes(Mistake::compute_releases_before_wgmma_has_read);
       if (releases && too_early) ptx::mbarrier_arrive(&smem_.empty[slot]);
       ptx::wgmma_wait_group<0>();
+      ptx::keep_in_registers(d);
       if (releases && !too_early) ptx::mbarrier_arrive(&smem_.empty[slot]);
       if (k_step == k_steps_ - 1) hand_over(d, step / k_steps_);
     }

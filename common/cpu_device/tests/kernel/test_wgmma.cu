@@ -126,6 +126,7 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
       if (!makes_this(Mistake::no_wait)) ptx::wgmma_wait_group<0>();
       __syncthreads();
     }
+    ptx::keep_in_registers(d);
     for (int j = 0; j < kN / 8; ++j) {
       for (int q = 0; q < 4; ++q) {
         const int row = t / 32 * 16 + t % 32 / 4 + q / 2 * 8, column = 8 * j + t % 4 * 2 + q % 2;
@@ -215,6 +216,7 @@ TEST_CASE("accumulators in flight are NaN, however early the product lands") {
       ptx::wgmma_commit_group();
       if (threadIdx.x == 17) seen = d[9];
       ptx::wgmma_wait_group<0>();
+      ptx::keep_in_registers(d);
     });
     REQUIRE(std::isnan(seen));
   }
@@ -292,4 +294,32 @@ TEST_CASE("a warp that never commits is what the others wait for") {
   CHECK_THAT(text, ContainsSubstring("warp 0 waits at test_wgmma.cu:"));
   CHECK_THAT(text, ContainsSubstring("wgmma.wait_group: not all four warps have committed the group"));
   CHECK_THAT(text, ContainsSubstring("warp 1 waits at test_wgmma.cu:"));
+}
+
+TEST_CASE("sums that are waited for, and of which the compiler is not told, are named") {
+  enum class Keep { after_each_wait, before_the_wait, in_the_first_tile, never };
+  const auto two_tiles = [](Keep keep, bool accumulates) {
+    return [=] {
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[32768]>(), 16, 1024);
+      for (int i = 0; i < 2; ++i) {
+        ptx::wgmma_fence();
+        ptx::wgmma_m64n64k16<false>(d, tile, tile, accumulates);
+        ptx::wgmma_commit_group();
+        if (keep == Keep::before_the_wait) ptx::keep_in_registers(d);
+        ptx::wgmma_wait_group<0>();
+        if (keep == Keep::after_each_wait || (keep == Keep::in_the_first_tile && i == 0))
+          ptx::keep_in_registers(d);
+      }
+    };
+  };
+  const Shape shape{.block = 128, .shared_bytes = 32768};
+  for (const Schedule& schedule : fixed_schedules()) {
+    for (const bool accumulates : {false, true}) {
+      CHECK(failure(shape, schedule, two_tiles(Keep::after_each_wait, accumulates)) == "");
+      for (const Keep keep : {Keep::before_the_wait, Keep::in_the_first_tile, Keep::never})
+        CHECK_THAT(failure(shape, schedule, two_tiles(keep, accumulates)),
+                   ContainsSubstring("and no keep_in_registers followed"));
+    }
+  }
 }

@@ -602,6 +602,7 @@ __global__ void multiply_zeros(float* out) {
     __syncthreads();
   }
   ptx::wgmma_wait_group<0>();
+  ptx::keep_in_registers(d);
   out[t] = d[0];
 }
 

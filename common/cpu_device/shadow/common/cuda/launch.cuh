@@ -19,29 +19,38 @@ namespace ladder {
 /// runs during the call, breaks a rule.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
-  const cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
-                                               config.shared_bytes};
+  cpu_device::KernelLaunch kernel_launch{config.name, config.grid, config.block, config.cluster,
+                                         config.shared_bytes};
   const std::string call = cpu_device::describe_launch(kernel_launch);
   if (const char* limit = cpu_device::refused(kernel_launch)) {
     const std::string refused = cpu_device::describe_launch(kernel_launch, limit);
-    throw CudaError(cudaErrorInvalidConfiguration, refused.c_str(), __FILE__, __LINE__);
+    const bool cluster = cpu_device::has_refused_cluster(kernel_launch);
+    throw CudaError(cluster ? cudaErrorInvalidClusterSize : cudaErrorInvalidConfiguration, refused.c_str(),
+                    __FILE__, __LINE__);
   }
-  const cudaError_t result = cpu_device::launch_on_stream(
-      config.stream, cpu_device::kDefaultStream, kernel_launch,
-      [kernel, kept = std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...)](
-          const auto& run_as_every_thread) {
-        // On the stack, where nobody takes them for global memory.
-        const auto function = kernel;
-        const std::tuple<Params...> params = kept;
-        run_as_every_thread([&] {
-          const auto call_kernel = [&](Params... own) {
-            const auto in_register = function;  // read before, not after
-            cpu_device::poison_local_variables();
-            in_register(own...);
-          };
-          std::apply(call_kernel, params);
-        });
-      });
+  std::tuple<Params...> converted(static_cast<Params>(std::forward<Args>(args))...);
+  kernel_launch.function = reinterpret_cast<const void*>(kernel);
+  std::apply(
+      [&](const Params&... param) {
+        unsigned index = 0;
+        (cpu_device::note_parameter(kernel_launch, index++, &param, sizeof param), ...);
+      },
+      converted);
+  const cudaError_t result =
+      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch,
+                                   [kernel, kept = std::move(converted)](const auto& run_as_every_thread) {
+                                     // On the stack, where nobody takes them for global memory.
+                                     const auto function = kernel;
+                                     const std::tuple<Params...> params = kept;
+                                     run_as_every_thread([&] {
+                                       const auto call_kernel = [&](Params... own) {
+                                         const auto in_register = function;  // read before, not after
+                                         cpu_device::poison_local_variables();
+                                         in_register(own...);
+                                       };
+                                       std::apply(call_kernel, params);
+                                     });
+                                   });
   check(result, call.c_str(), __FILE__, __LINE__);
 }
 

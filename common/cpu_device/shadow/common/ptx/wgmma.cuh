@@ -15,9 +15,12 @@ void wgmma_wait_group(CPU_DEVICE_WHERE) {
   cpu_device::wgmma_wait_group(kInFlight, where);
 }
 
-/// Nothing to keep: the accumulators live in memory here, and every operation may change them.
+/// Nothing is moved here: the accumulators live in memory, and every operation may change them. That it
+/// stands where a compiler for the GPU needs it is checked.
 template <int kCount>
-void keep_in_registers(float (&)[kCount]) {}
+void keep_in_registers(float (&d)[kCount], CPU_DEVICE_WHERE) {
+  cpu_device::keep_in_registers(d, kCount, where);
+}
 
 inline uint64_t matrix_descriptor(const void* start, uint32_t leading_bytes, uint32_t stride_bytes,
                                   CPU_DEVICE_WHERE) {

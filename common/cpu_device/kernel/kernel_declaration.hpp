@@ -1,0 +1,28 @@
+/// @file
+/// What the source says of a kernel that its type does not: parameters that are __grid_constant__, and
+/// __launch_bounds__. Private to the engine.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cpu_device {
+
+struct KernelDeclaration {
+  bool is_known = false;  ///< false without debug information, addr2line or the source
+  std::string place;      ///< "05_ws_double_buffer/gemm.cuh:143"
+  std::string file;
+  unsigned first_line = 0, last_line = 0;  ///< from __global__ to the end of the parameters
+  std::vector<std::string> parameters;     ///< "const __grid_constant__ TensorMaps maps"
+};
+
+/// Asked once for each kernel; null is a kernel that is not known. Thread-safe.
+const KernelDeclaration& declaration_of(const void* function);
+/// The name of a parameter: the last word of its text.
+std::string name_of_parameter(const std::string& text);
+/// How many blocks of so many threads __launch_bounds__ wants on one SM; 1 where it does not say.
+unsigned blocks_in_launch_bounds(const void* function, unsigned threads);
+
+/// For tests: what is declared around line `line` of a source.
+KernelDeclaration read_declaration(const std::string& source, unsigned line);
+
+}  // namespace cpu_device
