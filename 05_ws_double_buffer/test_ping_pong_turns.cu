@@ -8,6 +8,7 @@
 
 #include "05_ws_double_buffer/ping_pong.cuh"
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cuda/device_buffer.hpp"
 #include "common/testing/breadth.hpp"
 #include "common/testing/gemm_checks.hpp"
 
@@ -73,16 +74,18 @@ __global__ void hand_over(int* const found, int steps, Mistake mistake) {
 /// What the CPU device says of a kernel that it stops; "wrong" if it comes to its end with wrong numbers.
 std::string report(int steps, Mistake mistake) {
   std::vector<int> found(kTiles * steps * ladder::kWarpgroup, -1);
+  ladder::DeviceBuffer<int> on_device(found);
   try {
     ladder::launch(hand_over,
                    {.name = "hand_over",
                     .grid = dim3(1),
                     .block = dim3(kThreads),
                     .shared_bytes = sizeof(SharedStorage)},
-                   found.data(), steps, mistake);
+                   on_device.data(), steps, mistake);
   } catch (const cpu_device::Failure& failure) {
     return failure.what();
   }
+  CUDA_CHECK(cudaMemcpy(found.data(), on_device.data(), found.size() * sizeof(int), cudaMemcpyDeviceToHost));
   for (size_t i = 0; i < found.size(); ++i)
     if (found[i] != static_cast<int>(i) / ladder::kWarpgroup) return "wrong";
   return "";

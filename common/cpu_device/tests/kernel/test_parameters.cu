@@ -10,6 +10,7 @@
 
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mbarrier.cuh"
@@ -68,7 +69,7 @@ __global__ void in_global(const CUtensorMap* map) { load(map); }
 /// A map that TMA does not read may be anywhere.
 __global__ void unused(const CUtensorMap, const __grid_constant__ CUtensorMap map) { load(&map); }
 
-CUtensorMap map_of(std::vector<__nv_bfloat16>& matrix) {
+CUtensorMap map_of(ladder::DeviceBuffer<__nv_bfloat16>& matrix) {
   const cuuint64_t extents[] = {64, 8}, strides[] = {128};
   const cuuint32_t box[] = {64, 8}, steps[] = {1, 1};
   CUtensorMap map;
@@ -98,12 +99,13 @@ std::string failure_of(void (*kernel)(Params...), const Args&... args) {
 }  // namespace
 
 TEST_CASE("a tensor map in a parameter that is not __grid_constant__ is named when TMA reads it") {
-  std::vector<__nv_bfloat16> matrix(64 * 8), other(64 * 8);
+  ladder::DeviceBuffer<__nv_bfloat16> matrix(64 * 8), other(64 * 8);
   const CUtensorMap a = map_of(matrix), b = map_of(other);
   const Maps maps{1, a, b, 2};
   CHECK(failure_of(constant, 3, maps, 4) == "");
   CHECK(failure_of(of_the_grid, a) == "");
-  CHECK(failure_of(in_global, &a) == "");
+  const ladder::DeviceBuffer<CUtensorMap> global(std::vector{a});
+  CHECK(failure_of(in_global, global.data()) == "");
   CHECK(failure_of(unused, a, b) == "");
   const std::string text = failure_of(copied<Maps>, 3, maps, 4);
   CHECK_THAT(text, ContainsSubstring("prefetch.tensormap: the tensor map lies in the parameter 'maps' of the "
@@ -113,7 +115,7 @@ TEST_CASE("a tensor map in a parameter that is not __grid_constant__ is named wh
 }
 
 TEST_CASE("a tensor map in a local variable or in shared memory is named") {
-  std::vector<__nv_bfloat16> matrix(64 * 8), other(64 * 8);
+  ladder::DeviceBuffer<__nv_bfloat16> matrix(64 * 8), other(64 * 8);
   const Maps maps{1, map_of(matrix), map_of(other), 2};
   CHECK_THAT(failure_of(local, maps), ContainsSubstring("the tensor map lies in a local variable"));
   CHECK_THAT(failure_of(in_shared, maps), ContainsSubstring("the tensor map lies in shared memory"));
