@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <set>
 #include <utility>
 
 #include "common/cuda/error.hpp"
@@ -36,11 +37,14 @@ bool enable_peer_access(int one, int other) {
     CUDA_CHECK(cudaDeviceCanAccessPeer(&possible, device, peer));
     if (!possible) return false;
     const OnDevice current(device);
+    static std::set<std::pair<int, int>> enabled;  // CUDA takes a second time for an error.
+    if (enabled.contains({device, peer})) continue;
     const cudaError_t result = cudaDeviceEnablePeerAccess(peer, 0);
     if (result == cudaErrorPeerAccessAlreadyEnabled)
-      cudaGetLastError();  // Forget it: the next call succeeds.
+      cudaGetLastError();  // By somebody else. Forget it: the next call succeeds.
     else
       CUDA_CHECK(result);
+    enabled.emplace(device, peer);
   }
   return true;
 }

@@ -44,7 +44,8 @@ TEST_CASE("a device is current for the lifetime of OnDevice") {
   CHECK(current == 0);
 }
 
-TEST_CASE("peer access is on, both ways, where CUDA says that it is possible, and may be enabled twice") {
+TEST_CASE("peer access is on, both ways, where CUDA says that it is possible, and may be enabled twice",
+          "[provokes_errors]") {
   skip_unless_devices(2);
   int there = 0, back = 0;
   CUDA_CHECK(cudaDeviceCanAccessPeer(&there, 0, 1));

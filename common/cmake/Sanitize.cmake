@@ -11,7 +11,11 @@ set(LADDER_FALSE_ALARMS
     03_double_buffer_test:synccheck # --copy block
     04_portable_test:synccheck
     07_streams_test:initcheck
-    07_experiments_test:initcheck)
+    07_experiments_test:initcheck
+    07_peers_test:initcheck # where there are two GPUs
+    # NCCL asks for kernels that it does not have, and reads its own buffers before it has written all of them.
+    07_allreduce_test:memcheck
+    07_allreduce_test:initcheck)
 
 # Where a tool takes too long for all that a test tries: racecheck needs 20 s for a dual GEMM of any size, on an H200.
 set(LADDER_SANITIZED_NARROWLY 05_dual_gemm_test:racecheck)
@@ -52,9 +56,12 @@ function(ladder_sanitize test)
     if("${test}:${tool}" IN_LIST LADDER_FALSE_ALARMS)
       set(pass "${summary}[1-9]")
       set(fail "")
-      if(tool STREQUAL "initcheck")
+      if(NOT tool STREQUAL "synccheck")
         set(pass "passed.*${summary}[1-9];${summary}[1-9].*passed")
-        set(fail "FAILED:;Uninitialized __global__ memory read")
+        set(fail "FAILED:")
+      endif()
+      if(tool STREQUAL "initcheck" AND NOT test STREQUAL "07_allreduce_test")
+        list(APPEND fail "Uninitialized __global__ memory read")
       endif()
     endif()
     set(environment)

@@ -97,7 +97,7 @@ TEST_CASE("What wrong elements leave out is said: every other column, half of th
 TEST_CASE("Elements that were never written are told from sums of something that is NaN") {
   const auto in_one_tile = [](int row, int column) { return row / 64 == 2 && column / 64 == 1; };
   __nv_bfloat16 never_written;
-  std::memset(&never_written, 0xff, sizeof never_written);
+  std::memset(static_cast<void*>(&never_written), 0xff, sizeof never_written);
   CHECK_THAT(complaint_if(in_one_tile, never_written),
              ContainsSubstring("; 4096 were never written, or are copies of what was not"));
   CHECK_THAT(complaint_if(in_one_tile, ladder::to_bf16(NAN)),
