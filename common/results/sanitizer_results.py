@@ -25,7 +25,7 @@ def read_test(case):
     said = case.findtext("system-out") or ""
     counts = [int(count) for count in SUMMARY.findall(said)]
     return {"program": program, "tool": tool, "outcome": OUTCOMES.get(case.get("status"), "failed"),
-            "errors": counts[-1] if counts else None, "time_s": round(float(case.get("time")), 1)}
+            "errors": max(counts) if counts else None, "time_s": round(float(case.get("time")), 1)}
 
 
 def collect(junit, header):
