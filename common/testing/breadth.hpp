@@ -11,8 +11,8 @@ namespace ladder::testing {
 enum class Breadth {
   narrow,  ///< two schedules, for AddressSanitizer, which sees the same accesses on each; on the GPU few
            ///< problems where compute-sanitizer is slow
-  usual,  ///< every fixed schedule, races checked on two of them; one random schedule
-  all     ///< every fixed schedule and as many random ones as a test asks for, races checked on each
+  usual,   ///< every fixed schedule, races checked on two of them; one random schedule
+  all      ///< every fixed schedule and as many random ones as a test asks for, races checked on each
 };
 
 /// @throws std::invalid_argument for a word that is no breadth

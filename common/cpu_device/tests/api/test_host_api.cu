@@ -10,8 +10,8 @@
 #include <limits>
 #include <string>
 
-#include "common/cuda/device_buffer.hpp"
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cuda/device_buffer.hpp"
 
 TEST_CASE("fresh device memory is NaN") {
   float* memory = nullptr;
