@@ -21,6 +21,7 @@ bool Cluster::lands_now() {
 }
 
 void Cluster::submit(std::unique_ptr<PendingOperation> operation) {
+  arrivals_in_flight_ += operation->is_arrival();
   pending_.push_back(std::move(operation));
   if (options_.schedule.landing == Landing::eager) land(pending_.size() - 1);
 }
@@ -28,10 +29,8 @@ void Cluster::submit(std::unique_ptr<PendingOperation> operation) {
 /// Which of the operations in flight lands when nothing else can happen.
 size_t Cluster::next_to_land() {
   if (options_.schedule.landing == Landing::random) return random_.below(pending_.size());
-  const bool has_arrivals = std::any_of(pending_.begin(), pending_.end(),
-                                        [](const auto& operation) { return operation->is_arrival(); });
   const auto first = std::find_if(pending_.begin(), pending_.end(), [&](const auto& operation) {
-    return !operation->lands_last() && !(has_arrivals && operation->lands_after_arrivals());
+    return !operation->lands_last() && !(arrivals_in_flight_ && operation->lands_after_arrivals());
   });
   return first == pending_.end() ? 0 : static_cast<size_t>(first - pending_.begin());
 }
@@ -49,6 +48,7 @@ void Cluster::land(size_t position) {
     position = static_cast<size_t>(first - pending_.begin());
   }
   const std::unique_ptr<PendingOperation> operation = std::move(pending_[position]);
+  arrivals_in_flight_ -= operation->is_arrival();
   pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(position));
   count_work();
   operation->land(*this);

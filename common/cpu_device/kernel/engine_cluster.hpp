@@ -143,6 +143,7 @@ class Cluster {
   unsigned last_picked_ = 0;
   std::vector<Thread*> polling_;
   std::deque<std::unique_ptr<PendingOperation>> pending_;
+  size_t arrivals_in_flight_ = 0;  ///< of pending_
 
   uint64_t progress_ = 0, progress_seen_ = 0;
   unsigned idle_sweeps_ = 0;

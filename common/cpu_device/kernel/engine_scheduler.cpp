@@ -249,6 +249,7 @@ void Cluster::abandon_threads() {
   }
   abandoning_ = false;
   pending_.clear();
+  arrivals_in_flight_ = 0;
   polling_.clear();
 }
 
