@@ -86,15 +86,18 @@ def summary(halves):
             row.append(f"{tried.count('caught')} of {len(tried)}" + others if tried else "")
         rows.append(row)
     lines = markdown(["noticed by"] + list(KINDS), rows)
-    unnoticed = {half: [mistake for mistake in halves[0]["mistakes"]
-                        if all(outcome in SILENT for outcome in found.get(key(mistake), {}).values())]
+    unnoticed = {half: [mistake for mistake in halves[0]["mistakes"] if key(mistake) in found
+                        and all(outcome in SILENT for outcome in found[key(mistake)].values())]
                  for half, found in outcomes.items()}
     for half in list(unnoticed)[1:]:
         here = [mistake for mistake in unnoticed[half] if mistake["kind"] != "performance"]
-        total = sum(mistake["kind"] != "performance" for mistake in halves[0]["mistakes"])
-        lines += ["", f"On the {half} nothing notices {len(here)} of the {total} mistakes of order and memory: {links(here)}."]
+        order = [key(mistake) for mistake in halves[0]["mistakes"] if mistake["kind"] != "performance"]
+        tried = sum(one in outcomes[half] for one in order)
+        others = f"; {len(order) - tried} more were not tried there yet" if tried < len(order) else ""
+        lines += ["", f"On the {half} nothing notices {len(here)} of the {tried} mistakes of order and memory: {links(here)}{others}."]
     who = "either device" if len(halves) > 1 else "the CPU device"
-    names = links([row for row in halves[0]["mistakes"] if all(row in rows for rows in unnoticed.values())])
+    names = links([row for row in halves[0]["mistakes"] if all(row in rows or key(row) not in outcomes[half]
+                                                               for half, rows in unnoticed.items())])
     return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
 
 
@@ -169,14 +172,15 @@ def headline(halves):
     text = f"{len(rows)} mistakes of order and memory are planted in copies of the lessons."
     for half in halves:
         outcomes = outcomes_of(half)
-        found = [set(outcomes.get(key(row), {}).values()) for row in rows]
+        found = [set(outcomes[key(row)].values()) for row in rows if key(row) in outcomes]
         named, hangs = sum("caught" in one for one in found), sum("caught" not in one and "hang" in one for one in found)
         if half["half"] == "CPU":
             text += f" The CPU device notices {named} of them."
         else:
+            of = "" if len(found) == len(rows) else f" of the {len(found)} that were tried there"
             text += (f" On an {half['half']}, checks of the result, the four tools of compute-sanitizer, bounded waits and the "
-                     f"compiler notice {named} together; of {hangs} more a hang is all there is to see, and "
-                     f"{len(rows) - named - hangs} pass everything.")
+                     f"compiler notice {named}{of} together; of {hangs} more a hang is all there is to see, and "
+                     f"{len(found) - named - hangs} pass everything.")
     return textwrap.wrap(text + " The [lab](../docs/lab.md) has them all, with what was said of each.", 120, break_long_words=False,
                          break_on_hyphens=False)
 

@@ -597,6 +597,20 @@ class Lab(WithResults):
         self.assertIn("The CPU device notices 1 of them", text)
         self.assertIn("notice 0 together; of 1 more a hang is all there is to see, and 0 pass everything", text)
 
+    def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
+        self.record_half("cpu", result="caught")
+        self.record_half("h200", result="missed")
+        path = next(self.folder.rglob("*-h200.json"))
+        results = json.loads(path.read_text(encoding="utf-8"))
+        for row in results["mistakes"]:
+            row["name"] = "of_old"
+        path.write_text(json.dumps(results), encoding="utf-8")
+        self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))
+        self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
+        text = self.lab("headline").replace("\n", " ")
+        self.assertIn("notice 0 of the 0 that were tried there together", text)
+        self.assertIn("and 0 pass everything", text)
+
     def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
         self.record_half("cpu", result="missed")
         self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 05"))
