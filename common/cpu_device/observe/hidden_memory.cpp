@@ -80,14 +80,29 @@ std::string place_of_fault() {
   return "an unknown place";
 }
 
+/// A fault that has nothing to do with device memory happens again when this returns. The handler that was
+/// there before sees it then; without one the program ends, and this is all that is said.
+void describe_other_fault(const siginfo_t& info) {
+  if (action_before().sa_flags & SA_SIGINFO || action_before().sa_handler != SIG_DFL) return;
+  const bool misaligned = info.si_code == SI_KERNEL;  // x86 reports no address then
+  std::fflush(stdout);
+  if (misaligned)
+    std::fprintf(stderr, "%s: error: a load or store of 16 bytes is not aligned to 16 bytes\n  at %s\n",
+                 program_invocation_short_name, place_of_fault().c_str());
+  else
+    std::fprintf(stderr, "%s: error: nothing lies at address %p, which was accessed\n  at %s\n",
+                 program_invocation_short_name, info.si_addr, place_of_fault().c_str());
+  std::fflush(stderr);
+}
+
 void on_fault(int, siginfo_t* info, void*) {
   sigaction(SIGSEGV, &action_before(), nullptr);
   auto* const address = static_cast<std::byte*>(info->si_addr);
   // Without the lock, which a thread that has failed here may hold.
   auto next = hidden().regions.upper_bound(address);
-  if (next == hidden().regions.begin()) return;  // the same fault again, for whoever was there before
+  if (next == hidden().regions.begin() || address >= std::prev(next)->first + std::prev(next)->second.bytes)
+    return describe_other_fault(*info);
   const auto& [begin, region] = *std::prev(next);
-  if (address >= begin + region.bytes) return;
   std::fflush(stdout);
   std::fprintf(
       stderr,

@@ -3,6 +3,11 @@
 /// what a kernel reads as read-only data, it must not write.
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <csignal>
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
@@ -82,6 +87,32 @@ TEST_CASE("a host function that touches device memory is named") {
   CHECK_THAT(end.words,
              ContainsSubstring("the host touches the buffer of 1024 bytes of cudaMalloc, at byte 0"));
   CHECK(end.code == 1);
+}
+
+TEST_CASE("an access that crashes the program is told of, where no other handler does it") {
+  use({});
+  const auto words_of = [](auto access) {
+    return end_of([&] {
+             std::signal(SIGSEGV, SIG_DFL);
+             const DeviceInts memory;
+             access();
+           })
+        .words;
+  };
+  const std::string text = words_of([] {
+    int* volatile nowhere = reinterpret_cast<int*>(8);
+    *nowhere = 1;
+  });
+  CHECK_THAT(text, ContainsSubstring("error: nothing lies at address 0x8"));
+  CHECK_THAT(text, ContainsSubstring("at streams/test_whose_memory.cu:"));
+#ifdef __SSE2__
+  CHECK_THAT(words_of([] {
+               alignas(16) char bytes[32] = {};
+               char* volatile place = bytes + 2;
+               static_cast<void>(*reinterpret_cast<const volatile __m128i*>(place));
+             }),
+             ContainsSubstring("error: a load or store of 16 bytes is not aligned to 16 bytes"));
+#endif
 }
 
 TEST_CASE("a host that touches memory of a pool is named") {
