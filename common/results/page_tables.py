@@ -7,7 +7,7 @@
 
 A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
 
-    <!-- table: experiments/2026-11-21-h200-slots.json rows=slots -->
+    <!-- table: experiments/2026-11-22-h200-slots.json rows=slots -->
     <!-- end -->
 
 The file is looked for in docs/results. The words after it:
