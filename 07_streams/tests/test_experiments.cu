@@ -83,7 +83,11 @@ TEST_CASE("every experiment runs by every schedule, and its rows name what was m
         for (const ladder::Run& run : outcome.runs) {
           CHECK(run.lesson == "07_streams");
           CHECK(run.settings.at("experiment") == name);
+#ifdef __SANITIZE_ADDRESS__  // Nobody counts accesses, and the kernels of `overhead` do nothing else.
+          CHECK(run.time_us_median.value() >= (name == "overhead" ? 0 : 1e-3));
+#else
           CHECK(run.time_us_median.value() > 0);
+#endif
           if (run.bound_us) CHECK(*run.bound_us > 0);
           different.emplace(run.shape.name(), run.settings);
         }

@@ -49,8 +49,9 @@ cudaError_t cudaGetDevice(int* device) {
   });
 }
 
+// Destructors make this call, to go back to the device of before.
 cudaError_t cudaSetDevice(int device) {
-  return host_call("cudaSetDevice", [&] {
+  return destroying_call("cudaSetDevice", [&] {
     if (!exists(device)) return cudaErrorInvalidDevice;
     choose_device(device);
     return cudaSuccess;
