@@ -228,6 +228,8 @@ def lab_table(line, words, folder):
     halves = [half for half in (newest(folder, name) for name in HALVES) if half]
     if not halves or halves[0]["half"] != "CPU":
         return [NONE_YET]
+    there = {key(row) for row in halves[0]["mistakes"]}  # A GPU's file may hold mistakes that were taken out since.
+    halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
     if of_lesson:
         return lesson(halves, words[1]) + ["", origin(halves[-1], ())]
     versions = () if words == ["headline"] else VERSIONS
