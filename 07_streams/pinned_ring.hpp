@@ -38,7 +38,10 @@ class PinnedBuffer {
 
 /// What a slot holds for who takes it next: what it held, or nothing of use, so that who reads a slot that
 /// was given back is found out.
-enum class Recycled { as_it_is, spoiled };
+enum class Recycled {
+  as_it_is,  ///< it keeps what was in it
+  spoiled    ///< with NaN, which a reader that comes too late finds
+};
 
 /// A few slots that serve any number of batches: the host takes one, a host function gives it back when the
 /// device is done with it. Pinning memory takes milliseconds; taking a slot takes none.
