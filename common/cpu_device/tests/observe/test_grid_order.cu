@@ -1,6 +1,9 @@
 /// @file
 /// Blocks that hand over to each other through global memory: their order, and what orders what they store.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cuda/atomic>
+#include <vector>
 
 #include "common/cpu_device/tests/mistake_checks.hpp"
 
