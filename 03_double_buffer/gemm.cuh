@@ -1,11 +1,12 @@
 /// @file
 /// Lesson 03: while the tensor cores work on one tile, the next one is already on its way.
 ///
-/// Added since 02: a ring of slots instead of one pair of tiles, and copies that need no thread to wait for
-/// them. Every warp copies and every warp computes; the pipeline's four verbs say when a slot may be filled
-/// and when it may be read.
+/// Added since 02: a ring of slots instead of one pair of tiles, and copies that keep no register and no
+/// thread busy. Every warp copies and every warp computes; it waits for the tile after next only when it
+/// needs it.
 #pragma once
-#include "03_double_buffer/copies.cuh"
+#include <cuda_pipeline.h>
+
 #include "common/cuda/launch.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
@@ -16,94 +17,96 @@
 #include "common/host/problem/lesson.hpp"
 
 namespace lesson03 {
-using ladder::Gemm;
+using namespace ladder;
 
-constexpr ladder::TileShape kTile{128, 128, 64};
+constexpr TileShape kTile{128, 128, 64};
 constexpr int kWarpgroups = kTile.m / 64;  ///< each multiplies 64 rows of A
-constexpr int kThreads = kWarpgroups * ladder::kWarpgroup;
-
-using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
-using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
-
-/// The ring. Slot s holds tiles s, s + kSlots, s + 2 * kSlots, ... along k.
-template <int kSlots, class Pipe>
-struct SharedStorage {
-  TileA a[kSlots];
-  TileB b[kSlots];
-  typename Pipe::template SharedState<kSlots> pipe;
-};
-
+constexpr int kThreads = kWarpgroups * kWarpgroup;
 /// Two blocks share a multiprocessor while their rings fit into its 227 KB and their registers into its 64 K.
 template <int kSlots, class Core>
 constexpr int kBlocksPerSm = kSlots <= 3 ? Core::kBlocksPerSm : 1;
 
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+/// The ring. Slot s holds tiles s, s + kSlots, s + 2 * kSlots, ... along k.
+template <int kSlots>
+struct SharedStorage {
+  TileA a[kSlots];
+  TileB b[kSlots];
+};
+
+/// Starts to copy this thread's chunks of a tile: one cp.async each. What lies outside the matrix becomes
+/// zero, by an ordinary store.
+template <class Share, class Tile>
+__device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
+  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
+    if (valid > 0)
+      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
+    else
+      *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
+  });
+}
+
 /// Each block computes one tile of C; n and k are multiples of 8.
-template <int kSlots, class Pipe, class Core>
+template <int kSlots, class Core>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
-  auto& smem = ladder::shared_storage<SharedStorage<kSlots, Pipe>>();
-  const auto tile =
-      ladder::grouped_tile(blockIdx.x, ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n));
+  auto& smem = shared_storage<SharedStorage<kSlots>>();
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
-  const int k_tiles = ladder::tiles_over(p.k, kTile.k);
+  const int k_steps = tiles_over(p.k, kTile.k);
 
-  ladder::TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  ladder::TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
+  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = 64 * ladder::warpgroup_index();
+  const int my_rows = 64 * warpgroup_index();
 
-  Pipe pipe(smem.pipe);
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
   // [load]
-  const auto load = [&](int kt) {
-    if (Pipe::kBlockWide && kt >= k_tiles) return;
-    pipe.producer_acquire();  // every thread is through with the tile that the slot held
-    if (kt < k_tiles) {
-      pipe.copy(a_share, smem.a[load_slot]);
-      pipe.copy(b_share, smem.b[load_slot]);
+  const auto load = [&](int step) {
+    if (step < k_steps) {
+      copy_async(a_share, smem.a[load_slot]);
+      copy_async(b_share, smem.b[load_slot]);
       a_share.next_right();
       b_share.next_down();
     }
-    pipe.producer_commit();  // behind the last tile an empty batch: the number of batches in flight stays the
-                             // same
+    __pipeline_commit();  // behind the last tile an empty batch: the number of batches in flight stays the
+                          // same
     load_slot = after(load_slot);
   };
   // [load]
 
   // [k_loop]
   constexpr int kAhead = kSlots - 1;  // tiles on their way while one is computed
-  for (int kt = 0; kt < kAhead; ++kt) load(kt);
-  for (int kt = 0, slot = 0; kt < k_tiles; ++kt, slot = after(slot)) {
-    if (kAhead == 0) load(kt);  // one slot: nothing can overlap
-    pipe.template consumer_wait<kAhead>();
+  static_assert(kAhead > 0, "with one slot nothing overlaps: that is lesson 02");
+  for (int step = 0; step < kAhead; ++step) load(step);
+  for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {
+    __pipeline_wait_prior(kAhead - 1);  // this thread's copies of tile step have landed
     core.publish();
-    // A thread has waited for its own copies only. After the barrier all have landed; and all threads have
-    // finished with the tile before this one, so that its slot may be filled again.
-    if (!Pipe::kBlockWide) __syncthreads();
-    if (kAhead > 0) load(kt + kAhead);
-    core.start(smem.a[slot], my_rows, smem.b[slot], kt == 0);
+    __syncthreads();  // and all others' too; and everyone has read the tile before, so its slot may be filled
+    load(step + kAhead);
+    core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
     core.template finish<0>();
-    pipe.consumer_release();
-    if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }
   // [k_loop]
-  ladder::store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.
-template <int kSlots, class Pipe, class Core>
+template <int kSlots, class Core>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const int tiles = ladder::tiles_over(p.m, kTile.m) * ladder::tiles_over(p.n, kTile.n);
-  ladder::launch(gemm<kSlots, Pipe, Core>,
+  const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
+  ladder::launch(gemm<kSlots, Core>,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles),
                   .block = dim3(kThreads),
-                  .shared_bytes = sizeof(SharedStorage<kSlots, Pipe>),
+                  .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
                  p);
 }
 
 /// The lesson, its knobs and its rungs.
-const ladder::Lesson& lesson();
+const Lesson& lesson();
 
 }  // namespace lesson03

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "03_double_buffer/gemm.cuh"
+#include "03_double_buffer/variants/ways_to_copy.cuh"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {
@@ -12,25 +13,40 @@ using Wgmma = ladder::WgmmaCore<kTile.n>;
 using MmaSync = ladder::MmaSyncCore<kTile.n>;
 using Fma = ladder::FmaCore<kTile.n>;
 
-template <class Pipe, class Core>
-void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  const std::string& slots = settings.at("slots");
-  if (slots == "1") launch_gemm<1, Pipe, Core>(p, stream);
-  if (slots == "2") launch_gemm<2, Pipe, Core>(p, stream);
-  if (slots == "3") launch_gemm<3, Pipe, Core>(p, stream);
-  if (slots == "4") launch_gemm<4, Pipe, Core>(p, stream);
-  if (slots == "5") launch_gemm<5, Pipe, Core>(p, stream);
+/// The lesson's kernel.
+template <class Core>
+void launch_ring(const Gemm& p, const std::string& slots, cudaStream_t stream) {
+  if (slots == "2") launch_gemm<2, Core>(p, stream);
+  if (slots == "3") launch_gemm<3, Core>(p, stream);
+  if (slots == "4") launch_gemm<4, Core>(p, stream);
+  if (slots == "5") launch_gemm<5, Core>(p, stream);
 }
 
+template <class Pipe, class Core>
+void launch_with(const Gemm& p, const std::string& slots, cudaStream_t stream) {
+  if (slots == "1") copies::launch_gemm<1, Pipe, Core>(p, stream);
+  if (slots == "2") copies::launch_gemm<2, Pipe, Core>(p, stream);
+  if (slots == "3") copies::launch_gemm<3, Pipe, Core>(p, stream);
+  if (slots == "4") copies::launch_gemm<4, Pipe, Core>(p, stream);
+  if (slots == "5") copies::launch_gemm<5, Pipe, Core>(p, stream);
+}
+
+/// Other ways to copy.
 template <class Core>
 void launch_copy(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  const std::string &copy = settings.at("copy"), &bytes = settings.at("bytes");
-  if (copy == "memcpy_async" && bytes == "8") launch_with<MemcpyAsync<8>, Core>(p, settings, stream);
-  if (copy == "memcpy_async" && bytes == "4") launch_with<MemcpyAsync<4>, Core>(p, settings, stream);
-  if (copy == "block") launch_with<BlockPipeline, Core>(p, settings, stream);
-  if (copy == "primitives") launch_with<Primitives, Core>(p, settings, stream);
-  if (copy == "cg") launch_with<CooperativeGroups, Core>(p, settings, stream);
-  if (copy == "registers") launch_with<ThroughRegisters<TileA, TileB, kThreads>, Core>(p, settings, stream);
+  const std::string &copy = settings.at("copy"), &bytes = settings.at("bytes"), &slots = settings.at("slots");
+  if (copy == "primitives") copies::launch_gemm<1, copies::Primitives, Core>(p, stream);
+  if (copy == "memcpy_async" && bytes == "16") launch_with<copies::MemcpyAsync<16>, Core>(p, slots, stream);
+  if (copy == "memcpy_async" && bytes == "8") launch_with<copies::MemcpyAsync<8>, Core>(p, slots, stream);
+  if (copy == "memcpy_async" && bytes == "4") launch_with<copies::MemcpyAsync<4>, Core>(p, slots, stream);
+  if (copy == "block") launch_with<copies::BlockPipeline, Core>(p, slots, stream);
+  if (copy == "cg") launch_with<copies::CooperativeGroups, Core>(p, slots, stream);
+  if (copy == "registers")
+    launch_with<copies::ThroughRegisters<TileA, TileB, kThreads>, Core>(p, slots, stream);
+}
+
+bool is_variant(const Settings& settings) {
+  return settings.at("copy") != "primitives" || settings.at("slots") == "1";
 }
 
 void check(const Gemm& p, const Settings& settings) {
@@ -43,19 +59,22 @@ void check(const Gemm& p, const Settings& settings) {
   if (bytes != "16" && copy != "memcpy_async")
     throw std::invalid_argument("--bytes " + bytes +
                                 ": only --copy memcpy_async moves less than 16 bytes at a time");
-  if (core == "fma" && (copy != "memcpy_async" || bytes != "16"))
-    throw std::invalid_argument("--core fma: only with --copy memcpy_async --bytes 16");
+  if (core == "fma" && is_variant(settings))
+    throw std::invalid_argument("--core fma: only with --copy primitives and two slots or more");
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string core = ladder::usable_core(settings);
-  const bool plain = settings.at("copy") == "memcpy_async" && settings.at("bytes") == "16";
-  if (plain && core == "wgmma") launch_with<MemcpyAsync<16>, Wgmma>(p, settings, stream);
-  if (plain && core == "mma_sync") launch_with<MemcpyAsync<16>, MmaSync>(p, settings, stream);
-  if (plain && core == "fma") launch_with<MemcpyAsync<16>, Fma>(p, settings, stream);
-  if (!plain && core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
-  if (!plain && core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
+  const std::string& slots = settings.at("slots");
+  if (is_variant(settings)) {
+    if (core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
+    if (core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
+  } else {
+    if (core == "wgmma") launch_ring<Wgmma>(p, slots, stream);
+    if (core == "mma_sync") launch_ring<MmaSync>(p, slots, stream);
+    if (core == "fma") launch_ring<Fma>(p, slots, stream);
+  }
 }
 
 }  // namespace
@@ -68,11 +87,9 @@ const ladder::Lesson& lesson() {
                 {"slots", "tiles of A and B that shared memory holds", {"3", "1", "2", "4", "5"}},
                 {"copy",
                  "how a tile gets to shared memory",
-                 {"memcpy_async", "block", "primitives", "cg", "registers"}},
+                 {"primitives", "memcpy_async", "block", "cg", "registers"}},
                 {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
-      .rungs = {{"double buffer", {{"slots", "2"}}},
-                {"three slots", {{"slots", "3"}}},
-                {"three slots, C primitives", {{"slots", "3"}, {"copy", "primitives"}}}},
+      .rungs = {{"double buffer", {{"slots", "2"}}}, {"three slots", {{"slots", "3"}}}},
       .check = check,
       .launch = launch};
   return lesson;

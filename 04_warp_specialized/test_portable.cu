@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "04_warp_specialized/portable.cuh"
+#include "04_warp_specialized/variants/portable.cuh"
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/problem/shape.hpp"

@@ -1,12 +1,12 @@
 /// @file
 /// Lesson 05: the same roles with a ring of slots, so that the loader runs ahead of compute.
 ///
-/// Added since 04: kSlots slots, a tile twice as wide, which each warpgroup can hold because the loader gives
-/// it its registers (setmaxnreg), wgmma that is never drained (a slot is released one step late), and an
-/// epilogue that finishes C while it is still in registers.
+/// Added since 04: kSlots slots instead of one; wgmma that is never drained, because a slot is released one
+/// step late; and a tile twice as wide, which a block alone on its multiprocessor can hold because the loader
+/// gives its registers to compute (setmaxnreg).
 #pragma once
 #include "common/cuda/launch.cuh"
-#include "common/cuda/residency.hpp"
+#include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
@@ -14,178 +14,140 @@
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
+#include "common/device/unrolled.cuh"
 #include "common/host/problem/lesson.hpp"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 
 namespace lesson05 {
-using ladder::Gemm;
+using namespace ladder;
 
-constexpr size_t kMostSharedBytes = 227 * 1024;  ///< of a block, on Hopper
+constexpr TileShape kTile{128, 256, 64};
+constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64 rows of A
+constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
+constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
+constexpr int kThreads = kComputeThreads + kWarpgroup;
+/// The 64 K registers of an SM are 168 for each of 384 threads: too few beside the 128 accumulators.
+constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+constexpr int kStagedSlots = 2;  ///< one is filled while TMA reads the other
 
-/// What is chosen at compile time: how many warpgroups compute for one that moves tiles, and slots.
-template <int kComputeWarpgroups, int kRingSlots>
-struct Shape {
-  static constexpr int kWarpgroups = kComputeWarpgroups;  ///< each multiplies 64 rows of A
-  static constexpr int kSlots = kRingSlots;
-  static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
-  /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
-  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
-  /// The 64 K registers of an SM are 255 for each of 256 threads, 168 for each of 384, 128 for each of 512:
-  /// too few for the 128 accumulators of 64 x 256, so three warpgroups compute a narrower tile.
-  static constexpr ladder::TileShape kTile{64 * kWarpgroups, kWarpgroups < 3 ? 256 : 128, 64};
-  static constexpr bool kMovesRegisters = kWarpgroups == 2;
-  static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-  /// Half a tile at a time is staged: that leaves room for one more slot.
-  static constexpr int kStagedColumns = kTile.n / 2;
-
-  using Core = ladder::WgmmaCore<kTile.n>;
-  using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
-  using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
-  using HalfC = ladder::SwizzledTile<64, kStagedColumns>;
-};
-
-/// The ring, and a staging tile with its pipeline for each compute warpgroup.
-template <class Shape>
+/// The ring, and a small one of staging tiles for 64 columns of C at a time.
+template <int kSlots>
 struct SharedStorage {
-  typename Shape::TileA a[Shape::kSlots];
-  typename Shape::TileB b[Shape::kSlots];
-  typename Shape::HalfC c[Shape::kWarpgroups];
-  ladder::Pipeline<Shape::kSlots> pipe_lc;
-  ladder::Pipeline<1> pipe_cs[Shape::kWarpgroups];
-};
-
-struct TensorMaps {
-  CUtensorMap a, b, c;
+  SwizzledTile<kTile.m, kTile.k> a[kSlots];
+  SwizzledTile<kTile.k, kTile.n> b[kSlots];
+  SwizzledTile<kTile.m, 64> c[kStagedSlots];
+  Pipeline<kSlots> pipe_lc;
+  Pipeline<kStagedSlots> pipe_cs;
 };
 
 // [load_tiles]
 /// One thread keeps the ring full: it runs up to kSlots tiles ahead of the tensor cores.
-template <class Shape>
-__device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
-                                           const ladder::TileWalk& walk, int k_steps) {
-  constexpr ladder::TileShape kTile = Shape::kTile;
-  ladder::Producer<Shape::kSlots> pipe(smem.pipe_lc);
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    const auto tile = walk.at(index);
+__device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
+                                           int k_steps) {
+  Producer pipe_lc(smem.pipe_lc);
+  for (const auto tile : walk) {
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = pipe.producer_acquire();  // waits until all compute warpgroups have released it
-      pipe.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe.barrier());
-#pragma unroll
+      const int slot = pipe_lc.producer_acquire();  // waits until both compute warpgroups have released it
+      auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
       for (int column = 0; column < kTile.n; column += 64)
         ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                      step * kTile.k, pipe.barrier());
-      pipe.producer_commit_bytes();
+                      step * kTile.k, full);
+      pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows and hands finished tiles to its storer, half by half.
-template <class Shape, class Epilogue>
-__device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const ladder::TileWalk& walk,
-                                              int k_steps, const Epilogue& epilogue) {
-  const int me = ladder::warpgroup_index(), my_rows = 64 * me;
-  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
-  ladder::Producer<1> finished(smem.pipe_cs[me]);
-  const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    typename Shape::Core core;
+/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, 64 columns at a
+/// time.
+__device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
+  const int my_rows = 64 * warpgroup_index();
+  Consumer pipe_lc(smem.pipe_lc);
+  Producer pipe_cs(smem.pipe_cs);
+  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // a product needs its slot until it is finished
+  for ([[maybe_unused]] const auto tile : walk) {
+    WgmmaCore<kTile.n> core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = loaded.consumer_wait();
+      const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.template finish<1>();  // the step before this one is finished: its slot may be filled again
-      if (step > 0) loaded.consumer_release(elected);
+      core.template finish<kInFlight>();  // the step before this one is finished: its slot may be filled
+                                          // again
+      if (step >= kInFlight) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
     core.template finish<0>();
-    loaded.consumer_release(elected);
+    if (kInFlight > 0) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     // [k_loop]
 
-    const int first_column = walk.at(index).column * Shape::kTile.n;
-    finished.producer_acquire();  // waits until the storer has read what was staged before
-    ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
-    ptx::fence_proxy_async();  // TMA reads what these threads have stored
-    finished.producer_commit();
-    finished.producer_acquire();
-    ladder::stage_fragment<Shape::kStagedColumns>(core.d, smem.c[me], 0, epilogue, first_column);
-    ptx::fence_proxy_async();
-    finished.producer_commit();
+    unrolled<kTile.n / 64>([&](auto panel) {
+      const int slot = pipe_cs.producer_acquire();  // waits until the storer has read what was there
+      stage_fragment<64 * decltype(panel)::value>(core.d, smem.c[slot], my_rows);
+      ptx::fence_proxy_async();  // TMA reads what these threads have stored
+      pipe_cs.producer_commit();
+    });
   }
 }
 
-/// One thread sends what warpgroup `whose` has staged to global memory.
-template <class Shape>
-__device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
-                                            const ladder::TileWalk& walk, int whose) {
-  constexpr ladder::TileShape kTile = Shape::kTile;
-  ladder::Consumer<1> pipe(smem.pipe_cs[whose]);
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    const auto tile = walk.at(index);
-    for (int half = 0; half < kTile.n; half += Shape::kStagedColumns) {
-      pipe.consumer_wait();
-#pragma unroll
-      for (int column = 0; column < Shape::kStagedColumns; column += 64)
-        ptx::tma_store(&maps.c, &smem.c[whose].panels[column / 64], tile.column * kTile.n + half + column,
-                       tile.row * kTile.m + 64 * whose);
+/// One thread sends what is staged to global memory.
+__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
+  Consumer pipe_cs(smem.pipe_cs);
+  for (const auto tile : walk) {
+    for (int column = 0; column < kTile.n; column += 64) {
+      const int slot = pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c[slot], tile.column * kTile.n + column, tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
-      pipe.consumer_release();
+      pipe_cs.consumer_release();
     }
   }
   ptx::tma_store_wait<0>();
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
-template <class Shape, class Epilogue>
-__global__ void __launch_bounds__(Shape::kThreads, 1)
-    gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps,
-         const Epilogue epilogue) {
-  auto& smem = ladder::shared_storage<SharedStorage<Shape>>();
+template <int kSlots>
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm(const __grid_constant__ TensorMaps maps, const TileWalk walk, const int k_steps) {
+  auto& smem = shared_storage<SharedStorage<kSlots>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups);
-    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
-      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
+    smem.pipe_lc.init(1, kWarpgroups);
+    smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
 
-  const int warp = threadIdx.x / ladder::kWarp;
-  if (warp < Shape::kLoaderWarp) {
-    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_inc<Shape::kComputeRegisters>();
-    compute_tiles(smem, walk, k_steps, epilogue);
+  // [roles]
+  const int warp = threadIdx.x / kWarp;
+  if (warp < kLoaderWarp) {
+    ptx::setmaxnreg_inc<kComputeRegisters>();
+    compute_tiles(smem, walk, k_steps);
   } else {
-    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
-    if (ladder::lane_index() == 0) {
-      if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
-      if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
-        store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);
-    }
+    ptx::setmaxnreg_dec<kMoverRegisters>();
+    if (lane_index() > 0 || warp > kStorerWarp) return;
+    if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
+    if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
+  // [roles]
 }
 
 /// As many blocks as the GPU holds at one time, or as there are tiles.
-template <class Shape, class Epilogue>
-void launch_gemm(const Gemm& p, int group, const Epilogue& epilogue, cudaStream_t stream) {
-  constexpr ladder::TileShape kTile = Shape::kTile;
-  const TensorMaps maps = {ladder::make_tensor_map(p.a, p.m, p.k, kTile.m, kTile.k),
-                           ladder::make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
-                           ladder::make_tensor_map(p.c, p.m, p.n, 64, 64)};
-  const ladder::TileWalk walk{ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n), group};
-  const int tiles = walk.tile_rows * walk.tile_columns;
-  const auto kernel = gemm<Shape, Epilogue>;
-  const int resident = ladder::resident_blocks(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>));
-  ladder::launch(kernel,
+template <int kSlots>
+void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
+  ladder::launch(gemm<kSlots>,
                  {.name = "05_ws_double_buffer",
-                  .grid = dim3(tiles < resident ? tiles : resident),
-                  .block = dim3(Shape::kThreads),
-                  .shared_bytes = sizeof(SharedStorage<Shape>),
+                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, walk.tiles()),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
-                 maps, walk, ladder::tiles_over(p.k, kTile.k), epilogue);
+                 maps, walk, tiles_over(p.k, kTile.k));
 }
 
 /// The lesson, its knobs and its rungs.
-const ladder::Lesson& lesson();
+const Lesson& lesson();
 
 }  // namespace lesson05

@@ -7,8 +7,9 @@
 #include <type_traits>
 
 #include "05_ws_double_buffer/gemm.cuh"
-#include "05_ws_double_buffer/ping_pong.cuh"
-#include "05_ws_double_buffer/separate_epilogue.cuh"
+#include "05_ws_double_buffer/variants/ping_pong.cuh"
+#include "05_ws_double_buffer/variants/ratios.cuh"
+#include "05_ws_double_buffer/variants/separate_epilogue.cuh"
 #include "common/cuda/kernel_resources.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/problem/requirements.hpp"
@@ -16,21 +17,37 @@
 namespace lesson05 {
 namespace {
 using ladder::Settings;
+using ratios::kMostSharedBytes;
 
-/// Calls visit(Shape<...>()) for the shape that `ratio` and `slots` choose.
+/// Whether the lesson's own kernel runs.
+bool is_plain(const Settings& settings) {
+  return settings.at("consumers") == "together" && settings.at("ratio") == "1:2" &&
+         settings.at("epilogue") == "none";
+}
+
+/// Calls visit(slots), an integral constant, for the slots that are chosen.
+template <class Visit>
+void visit_slots(const Settings& settings, const Visit& visit) {
+  const std::string& slots = settings.at("slots");
+  if (slots == "1") visit(std::integral_constant<int, 1>());
+  if (slots == "2") visit(std::integral_constant<int, 2>());
+  if (slots == "3") visit(std::integral_constant<int, 3>());
+  if (slots == "4") visit(std::integral_constant<int, 4>());
+  if (slots == "5") visit(std::integral_constant<int, 5>());
+}
+
+/// Calls visit(ratios::Shape<...>()) for the shape that `ratio` and `slots` choose. Its kernels need two
+/// slots.
 template <class Visit>
 void visit_shape(const Settings& settings, const Visit& visit) {
-  const auto visit_slots = [&]<int kWarpgroups>(std::integral_constant<int, kWarpgroups>) {
-    const std::string& slots = settings.at("slots");
-    if (slots == "2") visit(Shape<kWarpgroups, 2>());
-    if (slots == "3") visit(Shape<kWarpgroups, 3>());
-    if (slots == "4") visit(Shape<kWarpgroups, 4>());
-    if (slots == "5") visit(Shape<kWarpgroups, 5>());
-  };
-  const std::string& ratio = settings.at("ratio");
-  if (ratio == "1:1") visit_slots(std::integral_constant<int, 1>());
-  if (ratio == "1:2") visit_slots(std::integral_constant<int, 2>());
-  if (ratio == "1:3") visit_slots(std::integral_constant<int, 3>());
+  visit_slots(settings, [&](auto slots) {
+    if constexpr (slots() > 1) {
+      const std::string& ratio = settings.at("ratio");
+      if (ratio == "1:1") visit(ratios::Shape<1, slots()>());
+      if (ratio == "1:2") visit(ratios::Shape<2, slots()>());
+      if (ratio == "1:3") visit(ratios::Shape<3, slots()>());
+    }
+  });
 }
 
 /// Calls visit(epilogue) with the functor that `epilogue` chooses.
@@ -42,12 +59,24 @@ void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit)
   if (epilogue == "bias_gelu") visit(ladder::BiasThen<ladder::Gelu>{p.bias, p.n});
 }
 
+/// visit(slots), for rings that fit into shared memory.
+template <class Visit>
+void visit_plain(const Settings& settings, const Visit& visit) {
+  visit_slots(settings, [&](auto slots) {
+    if constexpr (sizeof(SharedStorage<slots()>) <= kMostSharedBytes) visit(slots);
+  });
+}
+
 /// visit(shape, epilogue), for shapes that fit into shared memory; no kernel is compiled for others.
 template <class Visit>
 void visit_kernel(const Gemm& p, const Settings& settings, const Visit& visit) {
   visit_shape(settings, [&]<class Shape>(Shape shape) {
-    if constexpr (sizeof(SharedStorage<Shape>) <= kMostSharedBytes)
-      visit_epilogue(p, settings, [&](const auto& epilogue) { visit(shape, epilogue); });
+    if constexpr (sizeof(ratios::SharedStorage<Shape>) <= kMostSharedBytes)
+      visit_epilogue(p, settings, [&]<class Epilogue>(const Epilogue& epilogue) {
+        // The lesson has that kernel.
+        if constexpr (Shape::kWarpgroups != 2 || !std::is_same_v<Epilogue, ladder::Identity>)
+          visit(shape, epilogue);
+      });
   });
 }
 
@@ -68,17 +97,28 @@ void check_ping_pong(const Settings& settings) {
 
 std::string kilobytes(size_t bytes) { return ladder::fixed(double(bytes) / 1024, 0) + " KB"; }
 
+/// @param of_c, of_slot bytes of shared memory
+void require_shared_memory(const Settings& settings, size_t bytes, size_t of_slot, size_t of_c) {
+  if (bytes <= kMostSharedBytes) return;
+  throw std::invalid_argument("--slots " + settings.at("slots") + ": with --ratio " + settings.at("ratio") +
+                              " a slot takes " + kilobytes(of_slot) + " and C " + kilobytes(of_c) +
+                              ", together more than the " + kilobytes(kMostSharedBytes) +
+                              " of shared memory that a block can have");
+}
+
 void check(const Gemm& p, const Settings& settings) {
   ladder::require_tma(p, settings);
   if (takes_turns(settings)) return check_ping_pong(settings);
+  if (is_plain(settings))
+    return visit_slots(settings, [&](auto slots) {
+      using Smem = SharedStorage<slots()>;
+      require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
+    });
+  if (settings.at("slots") == "1")
+    throw std::invalid_argument("--slots 1: only with --ratio 1:2, --epilogue none and --consumers together");
   visit_shape(settings, [&]<class Shape>(Shape) {
-    using Smem = SharedStorage<Shape>;
-    if (sizeof(Smem) > kMostSharedBytes)
-      throw std::invalid_argument("--slots " + settings.at("slots") + ": with --ratio " +
-                                  settings.at("ratio") + " a slot takes " +
-                                  kilobytes(sizeof(Smem::a[0]) + sizeof(Smem::b[0])) + " and C " +
-                                  kilobytes(sizeof(Smem::c)) + ", together more than the " +
-                                  kilobytes(kMostSharedBytes) + " of shared memory that a block can have");
+    using Smem = ratios::SharedStorage<Shape>;
+    require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
   });
 }
 
@@ -96,24 +136,29 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (takes_turns(settings))
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
+  if (is_plain(settings))
+    return visit_plain(settings, [&](auto slots) { launch_gemm<slots()>(p, group, stream); });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
-    launch_gemm<Shape>(p, group, epilogue, stream);
+    ratios::launch_gemm<Shape>(p, group, epilogue, stream);
   });
 }
 
 ladder::Resources resources(const Settings& settings) {
   ladder::Resources result;
-  const auto ask = [&]<class Shape>(Shape, auto* kernel, size_t shared_bytes) {
-    result = ladder::kernel_resources(kernel, Shape::kThreads, shared_bytes,
-                                      fmt::format("{}x{}", Shape::kTile.m, Shape::kTile.n));
+  const auto ask = [&](auto* kernel, int threads, size_t shared_bytes, const ladder::TileShape& tile) {
+    result = ladder::kernel_resources(kernel, threads, shared_bytes, fmt::format("{}x{}", tile.m, tile.n));
   };
   if (takes_turns(settings)) {
+    using ping_pong::Shape;
     visit_epilogue({}, settings, [&]<class Epilogue>(const Epilogue&) {
-      ask(ping_pong::Shape(), ping_pong::gemm<Epilogue>, sizeof(ping_pong::SharedStorage));
+      ask(ping_pong::gemm<Epilogue>, Shape::kThreads, sizeof(ping_pong::SharedStorage), Shape::kTile);
     });
+  } else if (is_plain(settings)) {
+    visit_plain(settings,
+                [&](auto slots) { ask(gemm<slots()>, kThreads, sizeof(SharedStorage<slots()>), kTile); });
   } else {
-    visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape shape, const Epilogue&) {
-      ask(shape, gemm<Shape, Epilogue>, sizeof(SharedStorage<Shape>));
+    visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
+      ask(ratios::gemm<Shape, Epilogue>, Shape::kThreads, sizeof(ratios::SharedStorage<Shape>), Shape::kTile);
     });
   }
   return result;
@@ -163,7 +208,7 @@ const ladder::Lesson& lesson() {
       .name = "05_ws_double_buffer",
       .idea = "The loader runs ahead of compute, through a ring of slots.",
       .knobs = {ladder::wgmma_knob(),
-                {"slots", "tiles of A and B that shared memory holds", {"4", "2", "3", "5"}},
+                {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
                 {"consumers",
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
                  {"together", "ping-pong"}},

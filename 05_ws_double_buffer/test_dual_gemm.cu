@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "05_ws_double_buffer/dual_gemm.cuh"
+#include "05_ws_double_buffer/variants/dual_gemm.cuh"
 #include "common/host/device/device.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/verify/verifier.hpp"

@@ -5,7 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "05_ws_double_buffer/gemm.cuh"
-#include "05_ws_double_buffer/ping_pong.cuh"
+#include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Settings;

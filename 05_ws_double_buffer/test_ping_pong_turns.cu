@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "05_ws_double_buffer/ping_pong.cuh"
+#include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/testing/breadth.hpp"

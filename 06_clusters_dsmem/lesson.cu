@@ -102,7 +102,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const Estimate estimate = open_plans(shape_of(p), settings).front();
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    settings.at("k_order") == "turns", begins_early(estimate, settings), spare_sms(settings)};
+                    begins_early(estimate, settings), spare_sms(settings)};
   visit_shapes([&]<class S>(S shape) {
     if (plan_of(shape) == plan) launch_gemm<S>(p, order, stream);
   });
@@ -123,12 +123,10 @@ const ladder::Lesson& lesson() {
                 {"begins",
                  "after the launch before it, or early: before that has ended",
                  {"auto", "after", "early"}},
-                {"k_order",
-                 "turns: every other tile from its last K step to its first, which L2 still has",
-                 {"turns", "forward"}},
                 {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
                 ladder::group_knob()},
-      .rungs = {{"clusters, by plan", {}}},
+      .rungs = {{"clusters, by plan", {{"begins", "after"}}},
+                {"clusters, each launch begins early", {{"begins", "early"}}}},
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch,

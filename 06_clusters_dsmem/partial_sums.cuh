@@ -12,67 +12,83 @@ namespace lesson06 {
 template <int kBlocks, int kShareFloats>
 struct Inbox {
   float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];
-  ptx::Mbarrier full;         ///< all bytes from the others are here
-  ptx::Mbarrier others_free;  ///< the others have read theirs: an arrival from each of their warps
+  ptx::Mbarrier full;          ///< all bytes from the others are here
+  ptx::Mbarrier others_empty;  ///< the others have read theirs: an arrival from each of their warps
 
-  /// Before the first use, by one thread; `index` tells inboxes apart in reports.
-  __device__ __forceinline__ void init(int index) {
+  /// Before the first use, by one thread.
+  __device__ __forceinline__ void init() {
     ptx::mbarrier_init(&full, 1);
-    ptx::mbarrier_init(&others_free, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
-    ptx::mbarrier_name(&full, "inbox full", index);
-    ptx::mbarrier_name(&others_free, "other inboxes free", index);
+    ptx::mbarrier_init(&others_empty, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
   }
 };
 /// K is not split: nothing is received.
 template <int kShareFloats>
 struct Inbox<1, kShareFloats> {
-  __device__ __forceinline__ void init(int) {}
+  __device__ __forceinline__ void init() {}
 };
 
-/// Sends every other block its share of the partial sums d, and adds what arrives from them to the own share,
-/// which ends up in the first kShareFloats registers.
-/// @param me which of the blocks this is
-/// @param rank_of the rank in the cluster of the one that is number i
-/// @param parity 0 for the first tile, then alternating
-template <int kBlocks, int kShareFloats, class RankOf>
-__device__ __forceinline__ void add_partial_sums(Inbox<kBlocks, kShareFloats>& inbox,
-                                                 float (&d)[kBlocks * kShareFloats], int me,
-                                                 const RankOf& rank_of, uint32_t parity) {
-  const int thread = threadIdx.x % ladder::kWarpgroup;
-  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&inbox.full, sizeof(inbox.pieces));
-  ptx::mbarrier_wait_cluster(&inbox.others_free, parity ^ 1);
+/// What a warpgroup does about partial sums, tile after tile: it sends every other block its share of them,
+/// and adds what arrives from the others to its own, which ends up in the first kShareFloats registers.
+/// @tparam Part which of the blocks this is, and the ranks of the others
+template <int kBlocks, int kShareFloats, class Part>
+class PartialSums {
+ public:
+  __device__ __forceinline__ PartialSums(Inbox<kBlocks, kShareFloats>& inbox, const Part& part)
+      : inbox_(inbox), part_(part) {}
+
+  __device__ __forceinline__ void add(float (&d)[kBlocks * kShareFloats]) {
+    const int me = part_.k;
+    const int thread = threadIdx.x % ladder::kWarpgroup;
+    if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&inbox_.full, sizeof(inbox_.pieces));
+    ptx::mbarrier_wait_cluster(&inbox_.others_empty, parity_ ^ 1);
 #pragma unroll
-  for (int owner = 0; owner < kBlocks; ++owner) {  // unrolled, since registers have no addresses
-    if (owner == me) continue;
-    const int sender = me < owner ? me : me - 1;  // my place among those who send to the owner
+    for (int owner = 0; owner < kBlocks; ++owner) {  // unrolled, since registers have no addresses
+      if (owner == me) continue;
+      const int sender = me < owner ? me : me - 1;  // my place among those who send to the owner
+#pragma unroll
+      for (int i = 0; i < kShareFloats; i += 4) {
+        const float* const piece = &d[owner * kShareFloats + i];
+        ptx::store_async(&inbox_.pieces[sender][i / 4][thread], part_.rank(part_.m, owner),
+                         make_float4(piece[0], piece[1], piece[2], piece[3]), &inbox_.full);
+      }
+    }
+
+    ptx::mbarrier_wait_cluster(&inbox_.full, parity_);
 #pragma unroll
     for (int i = 0; i < kShareFloats; i += 4) {
-      const float* const piece = &d[owner * kShareFloats + i];
-      ptx::store_async(&inbox.pieces[sender][i / 4][thread], rank_of(owner),
-                       make_float4(piece[0], piece[1], piece[2], piece[3]), &inbox.full);
+      float4 sum = make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
+#pragma unroll
+      for (int owner = 1; owner < kBlocks; ++owner) {
+        const float* const piece = &d[owner * kShareFloats + i];
+        const float4 mine = make_float4(piece[0], piece[1], piece[2], piece[3]);
+        if (owner == me) sum = mine;
+      }
+#pragma unroll
+      for (int sender = 0; sender < kBlocks - 1; ++sender) {
+        const float4 received = inbox_.pieces[sender][i / 4][thread];
+        sum.x += received.x, sum.y += received.y, sum.z += received.z, sum.w += received.w;
+      }
+      d[i] = sum.x, d[i + 1] = sum.y, d[i + 2] = sum.z, d[i + 3] = sum.w;
     }
+    __syncwarp();  // all lanes have read: one for each of the others says so
+    const int lane = ladder::lane_index();
+    if (lane < kBlocks && lane != me)
+      ptx::mbarrier_arrive_remote_release(&inbox_.others_empty, part_.rank(part_.m, lane));
+    parity_ ^= 1;
   }
 
-  ptx::mbarrier_wait_cluster(&inbox.full, parity);
-#pragma unroll
-  for (int i = 0; i < kShareFloats; i += 4) {
-    float4 sum = make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
-#pragma unroll
-    for (int owner = 1; owner < kBlocks; ++owner) {
-      const float* const piece = &d[owner * kShareFloats + i];
-      const float4 mine = make_float4(piece[0], piece[1], piece[2], piece[3]);
-      if (owner == me) sum = mine;
-    }
-#pragma unroll
-    for (int sender = 0; sender < kBlocks - 1; ++sender) {
-      const float4 received = inbox.pieces[sender][i / 4][thread];
-      sum.x += received.x, sum.y += received.y, sum.z += received.z, sum.w += received.w;
-    }
-    d[i] = sum.x, d[i + 1] = sum.y, d[i + 2] = sum.z, d[i + 3] = sum.w;
-  }
-  __syncwarp();  // all lanes have read: one for each of the others says so
-  const int lane = ladder::lane_index();
-  if (lane < kBlocks && lane != me) ptx::mbarrier_arrive_remote_release(&inbox.others_free, rank_of(lane));
-}
+ private:
+  Inbox<kBlocks, kShareFloats>& inbox_;
+  const Part& part_;
+  uint32_t parity_ = 0;
+};
+/// K is not split: there is nothing to add.
+template <int kShareFloats, class Part>
+class PartialSums<1, kShareFloats, Part> {
+ public:
+  __device__ __forceinline__ PartialSums(Inbox<1, kShareFloats>&, const Part&) {}
+  template <int kCount>
+  __device__ __forceinline__ void add(float (&)[kCount]) {}
+};
 
 }  // namespace lesson06

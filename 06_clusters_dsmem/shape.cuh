@@ -2,26 +2,60 @@
 /// The choices of lesson 06 at compile time and at run time, what a block keeps in shared memory, and which
 /// part of its cluster's work it does.
 #pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
 #include "06_clusters_dsmem/partial_sums.cuh"
+#include "06_clusters_dsmem/plan.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
+#include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/ptx/cluster.cuh"
 
 namespace lesson06 {
+using namespace ladder;
+
+/// The sums of a warpgroup: fragments of 64 rows, one below the other, that are multiplied by the same tile
+/// of B.
+template <int kN, int kCount>
+struct Fragments {
+  WgmmaCore<kN> fragments[kCount];
+
+  /// Starts d += a[row .. row + 64 * kCount - 1][:] · b.
+  __device__ __forceinline__ void start(const auto& a, int row, const auto& b, bool first) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) fragments[i].start(a, row + 64 * i, b, first);
+  }
+  /// Waits until at most kInFlight of the products started are unfinished.
+  template <int kInFlight>
+  __device__ __forceinline__ void finish() {
+    if constexpr (kInFlight > 0) return fragments[0].template finish<kInFlight * kCount>();
+#pragma unroll
+    for (auto& fragment : fragments) fragment.template finish<0>();
+  }
+  /// Writes 64 columns from kFirst on to the rows of the staging tile from `row` on.
+  template <int kFirst>
+  __device__ __forceinline__ void stage(auto& staging, int row) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) stage_fragment<kFirst>(fragments[i].d, staging, row + 64 * i);
+  }
+};
 
 /// The tile of C, the blocks that share tiles of B, the blocks that split K.
 template <int kTileM, int kTileN, int kBlocksM, int kBlocksK>
 struct Shape {
   static constexpr int kClusterM = kBlocksM, kClusterK = kBlocksK, kBlocks = kClusterM * kClusterK;
-  static constexpr ladder::TileShape kTile{kTileM, kTileN, 64};
+  static constexpr TileShape kTile{kTileM, kTileN, 64};
   /// Two warpgroups compute where there are rows for both; of 256 rows each takes two fragments of 64.
   static constexpr int kWarpgroups = kTileM < 128 ? 1 : 2;
   static constexpr int kRows = kTileM / kWarpgroups, kFragments = kRows / 64;
-  static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
-  /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
-  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
+  static constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kThreads = kComputeThreads + kWarpgroup;
   static constexpr bool kMovesRegisters = kWarpgroups == 2;
   static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 
@@ -30,59 +64,74 @@ struct Shape {
   static_assert(kClusterK == 1 || kFragments == 1,
                 "K is split where tiles are few, not where they are large");
 
-  using Core = ladder::WgmmaCore<kTile.n>;
-  using TileA = ladder::SwizzledTile<kTile.m, kTile.k>;
-  using TileB = ladder::SwizzledTile<kTile.k, kTile.n>;
-  using StagedC = ladder::SwizzledTile<64, 64>;
+  using Core = Fragments<kTile.n, kFragments>;
+  using TileA = SwizzledTile<kTile.m, kTile.k>;
+  using TileB = SwizzledTile<kTile.k, kTile.n>;
+  using StagedC = SwizzledTile<kTile.m, 64>;
   using SumInbox = Inbox<kClusterK, kShare / 2>;
-  static constexpr int kStagedSlots = 2;  ///< one is filled while TMA reads the other
+  static constexpr int kStagedSlots = kTileM > 128 ? 1 : 2;  ///< one is filled while TMA reads the other
 
   /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
   static constexpr int kBlockBytes = 227 * 1024, kBarrierBytes = 1024;
   static constexpr int kOtherBytes =
-      kBarrierBytes + kWarpgroups * int(kStagedSlots * sizeof(StagedC) + sizeof(SumInbox));
+      kBarrierBytes + int(kStagedSlots * sizeof(StagedC) + kWarpgroups * sizeof(SumInbox));
   static constexpr int kSlotsThatFit = (kBlockBytes - kOtherBytes) / int(sizeof(TileA) + sizeof(TileB));
   static constexpr int kSlots = kSlotsThatFit < 8 ? kSlotsThatFit : 8;
 };
 
-/// The ring, and for each compute warpgroup a small ring of staging tiles and an inbox.
-template <class Shape>
+/// The ring, a small one of staging tiles for 64 columns of C at a time, and an inbox of partial sums for
+/// each compute warpgroup.
+template <class BlockShape>
 struct SharedStorage {
+  using Shape = BlockShape;
   typename Shape::TileA a[Shape::kSlots];
   typename Shape::TileB b[Shape::kSlots];
-  typename Shape::StagedC c[Shape::kWarpgroups][Shape::kStagedSlots];
+  typename Shape::StagedC c[Shape::kStagedSlots];
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
-  ladder::Pipeline<Shape::kSlots> pipe_lc;
-  ladder::Pipeline<Shape::kStagedSlots> pipe_cs[Shape::kWarpgroups];
+  Pipeline<Shape::kSlots> pipe_lc;
+  Pipeline<Shape::kStagedSlots> pipe_cs;
 };
+
+/// The Shape of a reference to a SharedStorage.
+template <class Storage>
+using ShapeOf = typename std::remove_reference_t<Storage>::Shape;
 
 /// What the host decides at run time.
 struct Order {
   int group;          ///< tile rows that are walked together; see grouped_tile
-  bool turns;         ///< see load_tiles
   bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
   int spare_sms;      ///< multiprocessors that are left to other kernels
 };
 
+/// The grid of persistent clusters: as many as the GPU holds at one time beside what it spares, or as there
+/// are tiles for.
+template <class Shape, class... Params>
+dim3 cluster_grid(void (*kernel)(Params...), int tiles, const Order& order) {
+  const int resident = clusters_beside(
+      order.spare_sms, Shape::kBlocks,
+      resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
+  return dim3(static_cast<unsigned>(std::min(tiles, resident) * Shape::kBlocks));
+}
+
 /// What a block does of its cluster's work. Ranks run down the rows of C first.
 template <class Shape>
 struct Part {
-  int m, k;                    ///< which of the kClusterM, of the kClusterK blocks this is
-  int first_step, after_step;  ///< its K steps
+  int m, k;                        ///< which of the kClusterM, of the kClusterK blocks this is
+  int first_step, after_step;      ///< its K steps
+  int first_column, after_column;  ///< of the tile: those that it sums up and stores
 
-  __device__ __forceinline__ explicit Part(int k_steps) {
+  __device__ __forceinline__ explicit Part(int k_steps = 0) {
     const int rank = static_cast<int>(ptx::cluster_block_rank());
     m = rank % Shape::kClusterM, k = rank / Shape::kClusterM;
     first_step = k_steps * k / Shape::kClusterK, after_step = k_steps * (k + 1) / Shape::kClusterK;
+    first_column = Shape::kShare * k, after_column = first_column + Shape::kShare;
   }
   /// The rank of a block of the cluster.
   __device__ __forceinline__ static uint32_t rank(int m, int k) { return m + Shape::kClusterM * k; }
-  /// The first row of C of this block's tile, for a tile of the cluster.
-  __device__ __forceinline__ int row(ladder::TileIndex tile) const {
-    return (tile.row * Shape::kClusterM + m) * Shape::kTile.m;
+  /// The blocks that need the same tiles of B, a bit for each rank.
+  __device__ __forceinline__ uint16_t sharers() const {
+    return static_cast<uint16_t>(((1u << Shape::kClusterM) - 1) << rank(0, k));
   }
-  /// The first column of C of this tile, the same for all blocks of the cluster.
-  __device__ __forceinline__ int column(ladder::TileIndex tile) const { return tile.column * Shape::kTile.n; }
 };
 
 }  // namespace lesson06

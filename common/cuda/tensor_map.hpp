@@ -17,6 +17,11 @@ namespace ladder {
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns);
 
+/// Those of a product's three matrices. Kernels take them as one `__grid_constant__` parameter.
+struct TensorMaps {
+  CUtensorMap a, b, c;
+};
+
 /// Which argument of make_tensor_map() breaks which rule of cuTensorMapEncodeTiled (CUDA Driver API, "Tensor
 /// Map Object Management"): where the matrix and its rows begin, its extents, those of the box, and the
 /// swizzle. Empty if all are kept.

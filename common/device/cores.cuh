@@ -44,15 +44,15 @@ struct WgmmaCore {
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     products.start(first);
-    static_assert(kK == 64, "one panel of A");
-    // A has k contiguous: 16 columns are 32 bytes within the swizzled row. B has n contiguous: 16 rows are
-    // 2048 bytes.
+    // Descriptors count in units of 16 bytes. A has k contiguous: 16 columns are 32 bytes within the swizzled
+    // row of a panel of 64 columns. B has n contiguous: 16 rows are 2048 bytes.
     const uint64_t a_rows = ptx::matrix_descriptor(&a.panels[0][row], 16, 1024);
     const uint64_t b_panel = ptx::matrix_descriptor(&b.panels[0], SwizzledTile<kK, kN>::kPanelBytes, 1024);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK; k += 16) {
-      const uint64_t a_k = a_rows + k * sizeof(__nv_bfloat16) / 16, b_k = b_panel + k * 128 / 16;
+      const uint64_t a_k = a_rows + (k / 64 * SwizzledTile<kRows, kK>::kPanelBytes + k % 64 * 2) / 16;
+      const uint64_t b_k = b_panel + k * 128 / 16;
       if constexpr (kN == 64) ptx::wgmma_m64n64k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 128) ptx::wgmma_m64n128k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 256) ptx::wgmma_m64n256k16<true>(d, a_k, b_k, !first || k > 0);

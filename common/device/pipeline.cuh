@@ -17,9 +17,10 @@ struct Pipeline {
   /// One thread of the block prepares the barriers; then a fence_mbarrier_init, then a __syncthreads.
   /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
   /// @param consumers arrivals that empty it. @param first_index of the slots, in reports
-  __device__ __forceinline__ void init(const char* full_name, const char* empty_name, int producers,
-                                       int consumers, int first_index = 0,
+  __device__ __forceinline__ void init(int producers, int consumers,
                                        ptx::CallSite caller = ptx::CallSite::current()) {
+    const char *full_name = "full", *empty_name = "empty";
+    const int first_index = 0;
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&full[slot], producers, caller);
       ptx::mbarrier_init(&empty[slot], consumers, caller);
@@ -52,10 +53,12 @@ struct RingPosition {
 };
 
 /// The producer's end of a pipeline; every thread that produces has its own.
-template <int kSlots>
+template <int kRingSlots>
 class Producer {
  public:
-  __device__ __forceinline__ explicit Producer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
+  static constexpr int kSlots = kRingSlots;
+
+  __device__ __forceinline__ explicit Producer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
 
   /// Waits until the next slot is empty, and says which it is. On the first lap all are: a wait for the other
   /// parity returns at once.
@@ -67,9 +70,11 @@ class Producer {
     filling_.start();
     return position_.slot;
   }
-  /// The slot is full when this many bytes have landed, and counted themselves at barrier().
-  __device__ __forceinline__ void expect_bytes(uint32_t bytes) {
+  /// The slot is full when this many bytes have landed, and counted themselves at the barrier that is
+  /// returned.
+  __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
+    return barrier();
   }
   __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
@@ -92,10 +97,12 @@ class Producer {
 
 /// The consumer's end. A slot may be released later than the next one is waited for: wait and release keep
 /// their own places.
-template <int kSlots>
+template <int kRingSlots>
 class Consumer {
  public:
-  __device__ __forceinline__ explicit Consumer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
+  static constexpr int kSlots = kRingSlots;
+
+  __device__ __forceinline__ explicit Consumer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
 
   /// Leaves out slots that another consumer waits for and releases. All that this one waited for must have
   /// been released before.

@@ -7,6 +7,21 @@
 
 namespace ladder {
 
+/// A chunk of 8 elements from global memory, of which the first `valid` are inside the matrix; the others are
+/// zero.
+/// @tparam kAligned rows start at multiples of 16 bytes, so that a chunk is one load and no edge cuts it
+template <bool kAligned>
+__device__ __forceinline__ uint4 load_chunk(const __nv_bfloat16* source, int valid) {
+  if constexpr (kAligned) {
+    return valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
+  } else {
+    alignas(16) __nv_bfloat16 elements[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) elements[e] = e < valid ? source[e] : __float2bfloat16(0);
+    return *reinterpret_cast<const uint4*>(elements);
+  }
+}
+
 /// One thread's share of the tiles of a row-major matrix, which are brought to shared memory one after the
 /// other.
 ///
@@ -49,9 +64,9 @@ class TileShare {
     }
   }
 
-  /// Where chunk 0 goes; chunk i goes i * kDestinationStep elements further.
-  __device__ __forceinline__ __nv_bfloat16* destination(Tile& tile) const {
-    return tile.chunk(row_, column_);
+  /// Where chunk i goes.
+  __device__ __forceinline__ uint4* destination(Tile& tile, int i) const {
+    return reinterpret_cast<uint4*>(tile.chunk(row_, column_) + i * kDestinationStep);
   }
 
   /// Goes on to the tile to the right.

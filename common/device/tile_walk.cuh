@@ -6,19 +6,35 @@
 namespace ladder {
 
 /// Block b of g computes tiles b, b + g, b + 2g, ... of the grouped order. Every role walks the same way on
-/// its own. Blocks of a cluster walk together: then the cluster counts as one block, and its tiles as one.
+/// its own: `for (const TileIndex tile : walk)`. Blocks of a cluster walk together: then the cluster counts
+/// as one block, and its tiles as one.
 struct TileWalk {
-  int tile_rows, tile_columns;
-  int group;                   ///< tile rows of a group; see grouped_tile
-  int blocks_per_cluster = 1;  ///< along x
+  int tile_rows, tile_columns;  ///< of C; rows in clusters' tiles
+  int group;                    ///< tile rows of a group; see grouped_tile
+  int cluster_blocks = 1;       ///< along x
+  int cluster_rows = 1;         ///< blocks that lie below each other, those with neighbouring ranks
 
-  __device__ __forceinline__ int first() const { return static_cast<int>(blockIdx.x) / blocks_per_cluster; }
-  __device__ __forceinline__ int step() const { return static_cast<int>(gridDim.x) / blocks_per_cluster; }
-  __device__ __forceinline__ int end() const { return tile_rows * tile_columns; }
-  /// Where in C the tile of an index lies, in tiles.
-  __device__ __forceinline__ TileIndex at(int index) const {
-    return grouped_tile(index, tile_rows, tile_columns, group);
+  /// Tiles of C that all blocks compute together.
+  __host__ __device__ __forceinline__ int tiles() const { return tile_rows * tile_columns; }
+
+  struct End {};
+  struct Iterator {
+    const TileWalk& walk;
+    int index, step;
+
+    /// Where in C the tile lies, in tiles.
+    __device__ __forceinline__ TileIndex operator*() const {
+      const TileIndex tile = grouped_tile(index, walk.tile_rows, walk.tile_columns, walk.group);
+      return {tile.row * walk.cluster_rows + static_cast<int>(blockIdx.x) % walk.cluster_rows, tile.column};
+    }
+    __device__ __forceinline__ void operator++() { index += step; }
+    __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
+  };
+  __device__ __forceinline__ Iterator begin() const {
+    return {*this, static_cast<int>(blockIdx.x) / cluster_blocks,
+            static_cast<int>(gridDim.x) / cluster_blocks};
   }
+  __device__ __forceinline__ End end() const { return {}; }
 };
 
 }  // namespace ladder

@@ -1,13 +1,13 @@
 /// @file
 /// The dual GEMM for the programs: its knobs, its limits, and the separate kernels that it is timed against.
-#include "05_ws_double_buffer/dual_gemm.cuh"
+#include "05_ws_double_buffer/variants/dual_gemm.cuh"
 
 #include <fmt/core.h>
 #include <cmath>
 #include <map>
 #include <memory>
 
-#include "05_ws_double_buffer/separate_fold.cuh"
+#include "05_ws_double_buffer/variants/separate_fold.cuh"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/kernel_resources.hpp"
 #include "common/host/device/device.hpp"
@@ -94,8 +94,7 @@ ladder::Alternative two_products(const Settings& settings) {
             __nv_bfloat16 *const gate = sums->of(p), *const up = gate + size_t(p.m) * p.n;
             const __nv_bfloat16* const b2 = p.b + size_t(p.k) * p.n;
             const auto multiply = [&](const __nv_bfloat16* b, __nv_bfloat16* sum) {
-              lesson05::launch_gemm<Shape>({p.a, b, sum, p.m, p.n, p.k}, group_of(settings),
-                                           ladder::Identity(), stream);
+              lesson05::launch_gemm<Shape::kSlots>({p.a, b, sum, p.m, p.n, p.k}, group_of(settings), stream);
             };
             multiply(p.b, gate);
             multiply(b2, up);

@@ -19,7 +19,7 @@
 #include "common/device/tile_share.cuh"
 #include "common/ptx/trace.cuh"
 
-namespace lesson03 {
+namespace lesson03::copies {
 using TraceSpan = ladder::trace::Span;
 using ladder::trace::Event;
 
@@ -35,16 +35,15 @@ __host__ __device__ constexpr uint8_t later(int ahead) {
 template <int kBytes, class Share, class Tile, class Copy>
 __device__ __forceinline__ void copy_share(const Share& share, Tile& tile, Copy&& copy) {
   const TraceSpan span(Event::load);
-  __nv_bfloat16* const to = share.destination(tile);
   share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-    auto* const chunk = reinterpret_cast<char*>(to + i * Share::kDestinationStep);
+    uint4* const chunk = share.destination(tile, i);
     if (valid == 0) {
-      *reinterpret_cast<uint4*>(chunk) = make_uint4(0, 0, 0, 0);
+      *chunk = make_uint4(0, 0, 0, 0);
       return;
     }
 #pragma unroll
     for (int offset = 0; offset < kChunkBytes; offset += kBytes)
-      copy(chunk + offset, reinterpret_cast<const char*>(source) + offset);
+      copy(reinterpret_cast<char*>(chunk) + offset, reinterpret_cast<const char*>(source) + offset);
   });
 }
 
@@ -202,11 +201,11 @@ struct ThroughRegisters {
   struct Staged {
     using Share = ladder::TileShare<Tile, kThreads>;
     uint4 chunks[Share::kChunks];
-    __nv_bfloat16* to;
+    uint4* to;
 
     /// Starts the loads to registers.
     __device__ __forceinline__ void load(const Share& share, Tile& tile) {
-      to = share.destination(tile);
+      to = share.destination(tile, 0);
       share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
         chunks[i] = valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
       });
@@ -214,8 +213,7 @@ struct ThroughRegisters {
     /// Registers to the slot.
     __device__ __forceinline__ void store() const {
 #pragma unroll
-      for (int i = 0; i < Share::kChunks; ++i)
-        *reinterpret_cast<uint4*>(to + i * Share::kDestinationStep) = chunks[i];
+      for (int i = 0; i < Share::kChunks; ++i) to[i * (Share::kDestinationStep / Tile::kChunk)] = chunks[i];
     }
   };
   __device__ __forceinline__ void store() {
@@ -231,4 +229,4 @@ struct ThroughRegisters {
   bool pending = false;
 };
 
-}  // namespace lesson03
+}  // namespace lesson03::copies

@@ -20,7 +20,7 @@
 ///
 /// So the tile is 128 x 128, as two fragments of 64 rows, and the ring has the same bytes in smaller slots.
 #pragma once
-#include "05_ws_double_buffer/gemm.cuh"
+#include "05_ws_double_buffer/variants/ratios.cuh"
 
 namespace lesson05::ping_pong {
 
@@ -40,8 +40,8 @@ struct Shape {
 
   /// As many slots as fit beside the staging tiles and a little for barriers: six.
   static constexpr int kBarrierBytes = 1024;
-  static constexpr int kSlots =
-      (kMostSharedBytes - kWarpgroups * sizeof(HalfC) - kBarrierBytes) / (sizeof(TileA) + sizeof(TileB));
+  static constexpr int kSlots = (ratios::kMostSharedBytes - kWarpgroups * sizeof(HalfC) - kBarrierBytes) /
+                                (sizeof(TileA) + sizeof(TileB));
 };
 
 /// Who may multiply. Warpgroup w waits at turn[w], and passes the turn on to the other.
@@ -55,11 +55,8 @@ class Turn {
 
   /// One thread of the block prepares them, like those of a Pipeline.
   static __device__ __forceinline__ void init(Barriers& turn) {
-    for (int warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
+    for (int warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup)
       ptx::mbarrier_init(&turn[warpgroup], ladder::kWarpgroup);
-      ptx::mbarrier_name(&turn[warpgroup], "turn", warpgroup);
-      ladder::trace::name_barrier(&turn[warpgroup], "turn", warpgroup);
-    }
   }
 
   /// The first turn is that of warpgroup 0: as on the first lap of a ring, it waits for the parity of a phase
@@ -69,7 +66,6 @@ class Turn {
 
   /// Waits for the turn of this warpgroup.
   __device__ __forceinline__ void wait() {
-    const ladder::trace::Span span(mine_);
     ptx::mbarrier_wait(mine_, parity_);
     parity_ ^= 1;
   }
@@ -82,17 +78,22 @@ class Turn {
 };
 
 /// The ring, a staging tile and its pipeline for each warpgroup; and whose turn it is.
-struct SharedStorage : lesson05::SharedStorage<Shape> {
+struct SharedStorage : ratios::SharedStorage<Shape> {
   Turn::Barriers turn;
 };
 
-/// Warpgroup `me` takes every other tile of the block's walk: it goes through first(), first() + step(), ...
+/// Of the block's walk warpgroup `me` takes every other tile.
 struct MyTiles {
   const ladder::TileWalk& walk;
   int me;
 
-  __device__ __forceinline__ int first() const { return walk.first() + me * walk.step(); }
-  __device__ __forceinline__ int step() const { return Shape::kWarpgroups * walk.step(); }
+  __device__ __forceinline__ ladder::TileWalk::Iterator begin() const {
+    auto first = walk.begin();
+    if (me == 1) ++first;
+    first.step *= Shape::kWarpgroups;
+    return first;
+  }
+  __device__ __forceinline__ ladder::TileWalk::End end() const { return {}; }
 };
 
 /// A warpgroup multiplies a whole tile when it is its turn, and finishes it while the other multiplies.
@@ -100,37 +101,36 @@ template <class Epilogue>
 __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder::TileWalk& walk, int k_steps,
                                               const Epilogue& epilogue) {
   const int me = ladder::warpgroup_index();
-  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
-  ladder::Producer<1> finished(smem.pipe_cs[me]);
+  ladder::Consumer<Shape::kSlots> pipe_lc(smem.pipe_lc);
+  ladder::Producer<1> pipe_cs(smem.pipe_cs[me]);
   Turn turn(smem.turn, me);
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
-  const MyTiles tiles{walk, me};
-  loaded.skip(me * k_steps);  // tile 0 is not for warpgroup 1
-  for (int index = tiles.first(); index < walk.end(); index += tiles.step()) {
+  pipe_lc.skip(me * k_steps);  // tile 0 is not for warpgroup 1
+  for (const auto tile : MyTiles{walk, me}) {
     Shape::Core cores[Shape::kFragments];
     turn.wait();
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = loaded.consumer_wait();
+      const int slot = pipe_lc.consumer_wait();
 #pragma unroll
       for (int i = 0; i < Shape::kFragments; ++i)
         cores[i].start(smem.a[slot], 64 * i, smem.b[slot], step == 0);
 #pragma unroll
       for (Shape::Core& core : cores) core.finish<Shape::kFragments>();  // those of the step before
-      if (step > 0) loaded.consumer_release(elected);
+      if (step > 0) pipe_lc.consumer_release(elected);
     }
     turn.pass();  // before these products are finished: the other's queue up right behind them
 #pragma unroll
     for (Shape::Core& core : cores) core.finish<0>();
-    loaded.consumer_release(elected);
-    loaded.skip(k_steps);  // those are for the other
+    pipe_lc.consumer_release(elected);
+    pipe_lc.skip(k_steps);  // those are for the other
 
-    const int first_column = walk.at(index).column * Shape::kTile.n;
+    const int first_column = tile.column * Shape::kTile.n;
 #pragma unroll
     for (Shape::Core& core : cores) {
-      finished.producer_acquire();  // waits until the storer has read what was staged before
+      pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
       ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      finished.producer_commit();
+      pipe_cs.producer_commit();
     }
   }
 }
@@ -139,19 +139,17 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder:
 __device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps,
                                             const ladder::TileWalk& walk, int whose) {
   constexpr ladder::TileShape kTile = Shape::kTile;
-  ladder::Consumer<1> pipe(smem.pipe_cs[whose]);
-  const MyTiles tiles{walk, whose};
-  for (int index = tiles.first(); index < walk.end(); index += tiles.step()) {
-    const auto tile = walk.at(index);
+  ladder::Consumer<1> pipe_cs(smem.pipe_cs[whose]);
+  for (const auto tile : MyTiles{walk, whose}) {
     for (int row = 0; row < kTile.m; row += 64) {
-      pipe.consumer_wait();
+      pipe_cs.consumer_wait();
 #pragma unroll
       for (int column = 0; column < kTile.n; column += 64)
         ptx::tma_store(&maps.c, &smem.c[whose].panels[column / 64], tile.column * kTile.n + column,
                        tile.row * kTile.m + row);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
-      pipe.consumer_release();
+      pipe_cs.consumer_release();
     }
   }
   ptx::tma_store_wait<0>();
@@ -164,9 +162,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
          const Epilogue epilogue) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, 1);  // one warpgroup empties a slot
-    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
-      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
+    smem.pipe_lc.init(1, 1);  // one warpgroup empties a slot
+    for (int i = 0; i < Shape::kWarpgroups; ++i) smem.pipe_cs[i].init(ladder::kWarpgroup, 1);
     Turn::init(smem.turn);
     ptx::fence_mbarrier_init();
   }
@@ -179,7 +176,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   } else {
     ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
     if (ladder::lane_index() == 0) {
-      if (warp == Shape::kLoaderWarp) load_tiles<Shape>(smem, maps, walk, k_steps);
+      if (warp == Shape::kLoaderWarp) ratios::load_tiles<Shape>(smem, maps, walk, k_steps);
       if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
         store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);
     }
@@ -194,12 +191,10 @@ void launch_gemm(const Gemm& p, int group, const Epilogue& epilogue, cudaStream_
                            ladder::make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
                            ladder::make_tensor_map(p.c, p.m, p.n, 64, 64)};
   const ladder::TileWalk walk{ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n), group};
-  const int tiles = walk.tile_rows * walk.tile_columns;
   const auto kernel = gemm<Epilogue>;
-  const int resident = ladder::resident_blocks(kernel, Shape::kThreads, sizeof(SharedStorage));
   ladder::launch(kernel,
                  {.name = "05_ping_pong",
-                  .grid = dim3(tiles < resident ? tiles : resident),
+                  .grid = ladder::persistent_grid<SharedStorage>(kernel, Shape::kThreads, walk.tiles()),
                   .block = dim3(Shape::kThreads),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},

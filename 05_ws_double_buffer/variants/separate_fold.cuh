@@ -2,7 +2,7 @@
 /// What the fused dual GEMM is compared with does this in a kernel of its own: two matrices are read, one is
 /// written.
 #pragma once
-#include "05_ws_double_buffer/separate_epilogue.cuh"
+#include "05_ws_double_buffer/variants/separate_epilogue.cuh"
 
 namespace lesson05::dual {
 

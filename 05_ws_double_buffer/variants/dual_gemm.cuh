@@ -10,14 +10,14 @@
 /// The other way, a warpgroup for each B, gives the partners to different threads: one of the warpgroups
 /// would have to send 64 KB of fp32 through shared memory for each tile, and wait for the other.
 #pragma once
-#include "05_ws_double_buffer/gemm.cuh"
+#include "05_ws_double_buffer/variants/ratios.cuh"
 #include "common/ptx/tanh.cuh"
 
 namespace lesson05::dual {
 
 /// The ring, the roles' places and the registers of 05.
-using Shape = lesson05::Shape<2, 4>;
-using SharedStorage = lesson05::SharedStorage<Shape>;
+using Shape = ratios::Shape<2, 4>;
+using SharedStorage = ratios::SharedStorage<Shape>;
 constexpr ladder::TileShape kTile{Shape::kTile.m, Shape::kTile.n / 2, Shape::kTile.k};  ///< of C
 static_assert(Shape::kStagedColumns == kTile.n, "a warpgroup stages its part of C at once");
 
@@ -43,20 +43,19 @@ struct TensorMaps {
 /// The loader of 05, but for the tile of B: 128 columns of each matrix.
 __device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps& maps,
                                            const ladder::TileWalk& walk, int k_steps) {
-  ladder::Producer<Shape::kSlots> pipe(smem.pipe_lc);
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    const auto tile = walk.at(index);
+  ladder::Producer<Shape::kSlots> pipe_lc(smem.pipe_lc);
+  for (const auto tile : walk) {
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = pipe.producer_acquire();
-      pipe.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe.barrier());
+      const int slot = pipe_lc.producer_acquire();
+      pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe_lc.barrier());
 #pragma unroll
       for (int which = 0; which < 2; ++which)
 #pragma unroll
         for (int column = 0; column < kTile.n; column += 64)
           ptx::tma_load(&smem.b[slot].panels[(which * kTile.n + column) / 64], &maps.b[which],
-                        tile.column * kTile.n + column, step * kTile.k, pipe.barrier());
-      pipe.producer_commit_bytes();
+                        tile.column * kTile.n + column, step * kTile.k, pipe_lc.barrier());
+      pipe_lc.producer_commit_bytes();
     }
   }
 }
@@ -66,44 +65,43 @@ template <class Combine>
 __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder::TileWalk& walk, int k_steps,
                                               const Combine& combine) {
   const int me = ladder::warpgroup_index(), my_rows = 64 * me;
-  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
-  ladder::Producer<1> finished(smem.pipe_cs[me]);
+  ladder::Consumer<Shape::kSlots> pipe_lc(smem.pipe_lc);
+  ladder::Producer<1> pipe_cs(smem.pipe_cs[me]);
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
+  for ([[maybe_unused]] const auto tile : walk) {
     Shape::Core core;
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = loaded.consumer_wait();
+      const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.finish<1>();
-      if (step > 0) loaded.consumer_release(elected);
+      if (step > 0) pipe_lc.consumer_release(elected);
     }
     core.finish<0>();
-    loaded.consumer_release(elected);
+    pipe_lc.consumer_release(elected);
 
     constexpr int kPairs = kTile.n / 2;
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) core.d[i] = combine(core.d[i], core.d[i + kPairs]);
-    finished.producer_acquire();  // waits until the storer has read what was staged before
+    pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
     ladder::stage_fragment<0>(core.d, smem.c[me], 0);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
-    finished.producer_commit();
+    pipe_cs.producer_commit();
   }
 }
 
 /// One thread sends what warpgroup `whose` has staged to global memory.
 __device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps,
                                             const ladder::TileWalk& walk, int whose) {
-  ladder::Consumer<1> pipe(smem.pipe_cs[whose]);
-  for (int index = walk.first(); index < walk.end(); index += walk.step()) {
-    const auto tile = walk.at(index);
-    pipe.consumer_wait();
+  ladder::Consumer<1> pipe_cs(smem.pipe_cs[whose]);
+  for (const auto tile : walk) {
+    pipe_cs.consumer_wait();
 #pragma unroll
     for (int column = 0; column < kTile.n; column += 64)
       ptx::tma_store(&maps.c, &smem.c[whose].panels[column / 64], tile.column * kTile.n + column,
                      tile.row * kTile.m + 64 * whose);
     ptx::tma_store_commit();
     ptx::tma_store_wait_read<0>();
-    pipe.consumer_release();
+    pipe_cs.consumer_release();
   }
   ptx::tma_store_wait<0>();
 }
@@ -115,9 +113,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
          const Combine combine) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups);
-    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
-      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
+    smem.pipe_lc.init(1, Shape::kWarpgroups);
+    for (int i = 0; i < Shape::kWarpgroups; ++i) smem.pipe_cs[i].init(ladder::kWarpgroup, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -146,12 +143,10 @@ void launch_gemm(const Gemm& p, int group, const Combine& combine, cudaStream_t 
                            {map_of_b(0), map_of_b(1)},
                            ladder::make_tensor_map(p.c, p.m, p.n, 64, 64)};
   const ladder::TileWalk walk{ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n), group};
-  const int tiles = walk.tile_rows * walk.tile_columns;
   const auto kernel = gemm<Combine>;
-  const int resident = ladder::resident_blocks(kernel, Shape::kThreads, sizeof(SharedStorage));
   ladder::launch(kernel,
                  {.name = "05_dual_gemm",
-                  .grid = dim3(tiles < resident ? tiles : resident),
+                  .grid = ladder::persistent_grid<SharedStorage>(kernel, Shape::kThreads, walk.tiles()),
                   .block = dim3(Shape::kThreads),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},
