@@ -1,6 +1,12 @@
 /// @file
-/// Lesson 02 for the programs: its knob, its rungs, and the kernel behind each choice.
+/// Lesson 02 for the programs: its knobs, its rungs, and the kernel behind each choice.
+#include <stdexcept>
+#include <string>
+
 #include "02_tiled/gemm.cuh"
+#include "02_tiled/variants/register_tile.cuh"
+#include "02_tiled/variants/shared_tile.cuh"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson02 {
@@ -12,14 +18,37 @@ void launch_with(const Gemm& p, cudaStream_t stream) {
   aligned ? launch_gemm<Core, true>(p, stream) : launch_gemm<Core, false>(p, stream);
 }
 
-/// Any size will do; the core must be there.
-void check(const Gemm&, const ladder::Settings& settings) { ladder::usable_core(settings); }
+/// The kernel of gemm.cuh; the other steps lead to it.
+bool is_last_step(const ladder::Settings& settings) { return settings.at("step") == "core"; }
 
-void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+/// What multiplies. The steps before the last one do it with CUDA cores.
+std::string core_of(const ladder::Settings& settings) {
+  return is_last_step(settings) ? ladder::resolve_core(settings.at("core")) : "fma";
+}
+
+/// Any size will do; the core must be there, and be that of the step.
+void check(const Gemm&, const ladder::Settings& settings) {
+  const std::string& core = settings.at("core");
+  if (!is_last_step(settings) && core != "auto" && core != "fma")
+    throw std::invalid_argument("--core " + core + ": only with --step core; --step " + settings.at("step") +
+                                " multiplies with CUDA cores");
+  ladder::usable_core(settings);
+}
+
+void launch_last_step(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   const std::string core = ladder::usable_core(settings);
   if (core == "wgmma") launch_with<ladder::WgmmaCore<kTile.n>>(p, stream);
   if (core == "mma_sync") launch_with<ladder::MmaSyncCore<kTile.n>>(p, stream);
   if (core == "fma") launch_with<ladder::FmaCore<kTile.n>>(p, stream);
+}
+
+void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+  check(p, settings);
+  const std::string& step = settings.at("step");
+  if (step == "shared_tile") shared_tile::launch_gemm(p, stream);
+  if (step == "register_tile") register_tile::launch_gemm<register_tile::PlainTile>(p, stream);
+  if (step == "swizzle") register_tile::launch_gemm<ladder::SwizzledTile>(p, stream);
+  if (step == "core") launch_last_step(p, settings, stream);
 }
 
 }  // namespace
@@ -28,10 +57,16 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "02_tiled",
       .idea = "A block keeps a tile of A and of B in shared memory and uses every element 128 times.",
-      .knobs = {ladder::core_knob()},
+      .knobs =
+          {ladder::core_knob(),
+           {"step",
+            "how far the lesson has come: core is its kernel, multiplied by what --core names; the steps "
+            "before it multiply with CUDA cores",
+            {"core", "swizzle", "register_tile", "shared_tile"}}},
       .rungs = {{"tiled, CUDA cores", {{"core", "fma"}}}, {"tiled, tensor cores", {}}},
       .check = check,
-      .launch = launch};
+      .launch = launch,
+      .core = core_of};
   return lesson;
 }
 

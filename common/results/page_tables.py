@@ -10,7 +10,8 @@ A page asks for a table with a line of its own; what stands between this line an
     <!-- table: experiments/2026-11-22-h200-slots.json rows=slots -->
     <!-- end -->
 
-The file is looked for in docs/results. The words after it:
+The file is looked for in docs/results. Its name may hold a *: then it is the newest that there is, and without one a line
+says that nothing was recorded yet. The words after it:
 
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
                         rows=instead: one for a kernel, and one for each other way to its result;
@@ -60,13 +61,16 @@ class Request:
     def __init__(self, line, words):
         name, *words = words
         values, self.only = parse_words(line, words, ("rows", "columns"))
-        self.line, self.path = line, RESULTS / name
+        self.line = line
+        self.path = max(RESULTS.glob(name), default=None) if "*" in name else RESULTS / name
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
 
     def wants(self, run):
         return not is_library(run) and meets(run, self.only)
 
     def table(self):
+        if self.path is None:
+            return ["Not recorded yet."]
         results = read_results(self.path)
         runs = [run for run in results["runs"] if self.wants(run)]
         if not runs:

@@ -32,6 +32,7 @@ experiment() {
 }
 experiment coalescing 01_naive --size 2048 --along columns,rows
 experiment tiled_cores 02_tiled --size 4096 --core wgmma,mma_sync,fma
+experiment steps 02_tiled --size 1024,4096 --step shared_tile,register_tile,swizzle,core
 experiment slots 03_double_buffer --size 4096 --slots 1,2,3,4,5
 experiment copies 03_double_buffer --size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3
 experiment bytes 03_double_buffer --size 4096 --bytes 16,8,4

@@ -109,6 +109,13 @@ class PageTables(WithResults):
         self.assertIn("| `1` | 10 | 100 | 25 % | 1000 | 1.00 | 1.00 |", text)
         self.assertIn("| `2` | 10 | 200 | 50 % | 800 | 2.00 | 2.50 |", text)
 
+    def test_a_name_with_a_star_is_the_newest_file_and_without_one_a_line_says_so(self):
+        request = "<!-- table: *-steps.json rows=slots -->\n<!-- end -->"
+        self.assertIn("Not recorded yet.", self.filled(request))
+        self.record("1-steps.json", run("01_x", 100, slots="1"))
+        self.record("2-steps.json", run("01_x", 700, slots="1"))
+        self.assertIn("| `1` | 10 | 700 |", self.filled(request))
+
     def test_what_stands_around_a_table_is_kept_and_filling_again_changes_nothing(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\nold\n<!-- end -->\nb\n")
         self.assertTrue(text.startswith("a\n<!-- table:") and text.endswith("<!-- end -->\nb\n"))

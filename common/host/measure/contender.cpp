@@ -6,15 +6,23 @@
 #include "common/host/device/device.hpp"
 
 namespace ladder {
+namespace {
+
+/// A lesson without the knob `core` has no tensor cores yet.
+std::string core_of(const Lesson& lesson, const Settings& settings) {
+  if (lesson.core) return lesson.core(settings);
+  const auto core = settings.find("core");
+  return core == settings.end() ? "fma" : resolve_core(core->second);
+}
+
+}  // namespace
 
 Contender contender_of(const Lesson& lesson, const std::string& label, const Settings& chosen) {
   Contender contender;
   contender.lesson = lesson.name;
   contender.label = label;
   contender.settings = lesson.settings(chosen);
-  // A lesson without that knob has no tensor cores yet.
-  const auto core = contender.settings.find("core");
-  contender.core = core == contender.settings.end() ? "fma" : resolve_core(core->second);
+  contender.core = core_of(lesson, contender.settings);
   contender.launch = [launch = lesson.launch, settings = contender.settings](
                          const Gemm& gemm, cudaStream_t stream) { launch(gemm, settings, stream); };
   if (lesson.epilogue) contender.epilogue = lesson.epilogue(contender.settings);

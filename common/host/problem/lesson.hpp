@@ -73,6 +73,9 @@ struct Lesson {
   std::function<void(const Gemm&, const Settings&, cudaStream_t)> launch;
 
   // What follows is empty where a lesson has nothing to say.
+  /// What multiplies: "wgmma", "mma_sync" or "fma". If empty, what the knob `core` stands for, or "fma"
+  /// without that knob.
+  std::function<std::string(const Settings&)> core = {};
   std::function<Resources(const Settings&)> resources = {};
   std::function<ReferenceEpilogue(const Settings&)> epilogue = {};
   /// Bytes between global memory and the GPU, if every operand is read once and every result written once.

@@ -1,0 +1,110 @@
+/// @file
+/// The steps of lesson 02 before its kernel: right for any shape, and each gains what it is there for.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <string>
+#include <vector>
+
+#include "02_tiled/gemm.cuh"
+#include "common/cuda/device_buffer.hpp"
+#include "common/host/device/execution.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/testing/gemm_checks.hpp"
+
+using Catch::Approx;
+using ladder::LaunchCounters;
+using ladder::Settings;
+using ladder::Shape;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::expect_refused;
+using ladder::testing::skip_unless_runnable;
+
+namespace {
+
+constexpr int kSize = 128;  // of the matrices that are counted
+
+/// What one launch does with matrices of kSize x kSize; skips the test on the GPU, which does not count.
+LaunchCounters counted(const std::string& step, const std::string& core = "auto") {
+  skip_unless_runnable(lesson02::lesson());
+  const std::vector<__nv_bfloat16> zeros(kSize * kSize, __float2bfloat16(0));
+  const ladder::DeviceBuffer<__nv_bfloat16> a(zeros), b(zeros);
+  ladder::DeviceBuffer<__nv_bfloat16> c(zeros);
+  ladder::use_schedule({}, "");
+  lesson02::lesson().launch({.a = a.data(), .b = b.data(), .c = c.data(), .m = kSize, .n = kSize, .k = kSize},
+                            lesson02::lesson().settings({{"step", step}, {"core", core}}), nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const auto counters = ladder::last_launch_counters();
+  if (!counters) SKIP("the GPU does not count");
+  return *counters;
+}
+
+/// Times that an element of A and of B is read from global memory, in the mean.
+double reads_of_an_element(const LaunchCounters& counters) {
+  return static_cast<double>(counters.global_read_sectors) * 32 /
+         (2.0 * kSize * kSize * sizeof(__nv_bfloat16));
+}
+
+}  // namespace
+
+TEST_CASE("02: any shape is multiplied with a shared tile") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto shape = GENERATE(Shape{1, 1, 1},      // one element
+                              Shape{1, 70, 33},    // one row
+                              Shape{70, 1, 33},    // one column
+                              Shape{32, 32, 32},   // exactly one tile, one step
+                              Shape{33, 40, 40},   // one more
+                              Shape{67, 45, 97});  // nothing fits
+  check_gemm_on_all_schedules(lesson02::lesson(), shape, {{"step", "shared_tile"}}, 1);
+}
+
+TEST_CASE("02: any shape is multiplied with register tiles") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto step = GENERATE("register_tile", "swizzle");
+  const auto shape = GENERATE(Shape{1, 1, 1},       // one element
+                              Shape{1, 136, 72},    // one row
+                              Shape{130, 1, 65},    // one column
+                              Shape{128, 128, 64},  // exactly one tile, one step
+                              Shape{129, 136, 72},  // one more, rows aligned
+                              Shape{67, 133, 67});  // nothing aligned
+  check_gemm_on_all_schedules(lesson02::lesson(), shape, {{"step", step}}, 1);
+}
+
+TEST_CASE("02: a tile in shared memory is read once for as many products as it is wide") {
+  // Without tiles, every product reads its elements.
+  CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
+  for (const auto step : {"register_tile", "swizzle"}) {
+    const double reads = reads_of_an_element(counted(step));
+    CHECK(reads >= Approx(kSize / 128));
+    CHECK(reads <= Approx(kSize / 64));  // clang makes two loads of 16 bytes, which touch the same sector
+  }
+}
+
+TEST_CASE("02: sums in registers spare shared memory, though banks conflict, and the swizzle ends that") {
+  const auto shared = counted("shared_tile"), plain = counted("register_tile"), swizzled = counted("swizzle");
+  CHECK(plain.shared_wavefronts < shared.shared_wavefronts / 2);
+  CHECK(plain.bank_conflicts > plain.shared_wavefronts / 3);
+  CHECK(swizzled.bank_conflicts <
+        plain.bank_conflicts / 20);  // with g++ none; clang makes two of a wide store
+  CHECK(swizzled.shared_wavefronts < plain.shared_wavefronts * 2 / 3);
+}
+
+TEST_CASE("02: a core that a step does not have is refused") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto core = GENERATE("wgmma", "mma_sync");
+  const auto step = GENERATE("shared_tile", "register_tile", "swizzle");
+  expect_refused(lesson02::lesson(), {128, 128, 64}, {{"step", step}, {"core", core}},
+                 {"--core " + std::string(core), "--step core", "--step " + std::string(step)});
+}
+
+TEST_CASE("02: results name the core that multiplied") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto core_of = [](const Settings& settings) {
+    return ladder::contender_of(lesson02::lesson(), "", settings).core;
+  };
+  CHECK(core_of({{"step", "shared_tile"}}) == "fma");
+  CHECK(core_of({{"step", "swizzle"}, {"core", "fma"}}) == "fma");
+  CHECK(core_of({{"core", "fma"}}) == "fma");
+  CHECK(core_of({{"core", "mma_sync"}}) == "mma_sync");
+  CHECK(core_of({}) == core_of({{"step", "core"}}));
+}
