@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 
+#include "02_tiled/gemm.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/warps.hpp"
 #include "common/device/epilogue.cuh"
@@ -53,29 +54,6 @@ struct SharedStorage {
   Tile<kTile.m, kTile.k> a;
   Tile<kTile.k, kTile.n> b;
 };
-
-/// A thread's chunks of a tile, from global to shared memory. What lies outside the matrix becomes zero. All
-/// loads are on their way before the first store.
-/// kAligned: rows start at multiples of 16 bytes, so that a chunk is one load, and is never cut by the edge.
-template <bool kAligned, class Tile>
-__device__ __forceinline__ void copy_tile(const ladder::TileShare<Tile, kThreads>& share, Tile& tile) {
-  using Share = ladder::TileShare<Tile, kThreads>;
-  uint4 chunks[Share::kChunks];
-  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-    if (kAligned) {
-      chunks[i] = valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
-    } else {
-      alignas(16) __nv_bfloat16 elements[Tile::kChunk];
-#pragma unroll
-      for (int e = 0; e < Tile::kChunk; ++e) elements[e] = e < valid ? source[e] : __float2bfloat16(0);
-      chunks[i] = *reinterpret_cast<const uint4*>(elements);
-    }
-  });
-  __nv_bfloat16* const to = share.destination(tile);
-#pragma unroll
-  for (int i = 0; i < Share::kChunks; ++i)
-    *reinterpret_cast<uint4*>(to + i * Share::kDestinationStep) = chunks[i];
-}
 
 /// sums += rows of a · columns of b. A thread has every eighth row from `row` on, so that the lanes of a warp
 /// read neighbouring rows, and eight neighbouring columns from `column` on, one chunk of b.
@@ -142,8 +120,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 
   float sums[kSumRows][kSumColumns] = {};
   for (int k = 0; k < p.k; k += kTile.k, a_share.next_right(), b_share.next_down()) {
-    copy_tile<kAligned>(a_share, smem.a);
-    copy_tile<kAligned>(b_share, smem.b);
+    copy<kAligned>(a_share, smem.a);
+    copy<kAligned>(b_share, smem.b);
     __syncthreads();  // the tiles are complete
     multiply(sums, smem.a, row, smem.b, column);
     __syncthreads();  // everyone has read them: they may be overwritten
