@@ -32,14 +32,6 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Copies this thread's chunks of a tile, through registers. What lies outside the matrix becomes zero.
-template <bool kAligned, class Share, class Tile>
-__device__ __forceinline__ void copy(const Share& share, Tile& tile) {
-  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-    *share.destination(tile, i) = load_chunk<kAligned>(source, valid);
-  });
-}
-
 /// Each block computes one tile of C. kAligned: n and k are multiples of 8.
 template <class Core, bool kAligned>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(const Gemm p) {
@@ -55,8 +47,11 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(c
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    copy<kAligned>(a_share, smem.a);
-    copy<kAligned>(b_share, smem.b);
+    uint4 a[a_share.kChunks], b[b_share.kChunks];  // this thread's part of both tiles
+    a_share.load<kAligned>(a);
+    b_share.load<kAligned>(b);  // all loads are on their way before the first store waits for its value
+    a_share.store(a, smem.a);
+    b_share.store(b, smem.b);
     a_share.next_right();
     b_share.next_down();
 

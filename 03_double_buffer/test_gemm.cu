@@ -31,7 +31,7 @@ TEST_CASE("03: a ring of any depth survives any number of steps") {
 
 TEST_CASE("03: every way to copy hands the slots over") {
   skip_unless_runnable(lesson03::lesson());
-  const auto copy = GENERATE("block", "primitives", "cg", "registers");
+  const auto copy = GENERATE("memcpy_async", "block", "cg", "registers");
   const int slots = GENERATE(1, 2, 3);
   for (const int steps : trip_counts(slots))
     check_gemm_on_all_schedules(lesson03::lesson(), {64, 128, 64 * steps},
@@ -40,7 +40,7 @@ TEST_CASE("03: every way to copy hands the slots over") {
 
 TEST_CASE("03: the deepest rings work with every way to copy") {
   skip_unless_runnable(lesson03::lesson());
-  const auto copy = GENERATE("block", "primitives", "cg", "registers");
+  const auto copy = GENERATE("memcpy_async", "block", "cg", "registers");
   const auto slots = GENERATE("4", "5");
   check_gemm(lesson03::lesson(), {136, 72, 64 * 11 + 8}, {{"slots", slots}, {"copy", copy}});
 }
@@ -48,7 +48,8 @@ TEST_CASE("03: the deepest rings work with every way to copy") {
 TEST_CASE("03: narrow copies bring the same tile") {
   skip_unless_runnable(lesson03::lesson());
   const auto bytes = GENERATE("8", "4");
-  check_gemm_on_all_schedules(lesson03::lesson(), {129, 136, 200}, {{"bytes", bytes}}, 1);
+  check_gemm_on_all_schedules(lesson03::lesson(), {129, 136, 200},
+                              {{"copy", "memcpy_async"}, {"bytes", bytes}}, 1);
 }
 
 TEST_CASE("03: edges are cut, on every core") {
@@ -83,8 +84,8 @@ TEST_CASE("03: halving the width of a copy doubles the copies, and moves the sam
   ladder::DeviceBuffer<__nv_bfloat16> c(kSize * kSize);
   const auto count = [&](const char* bytes) {
     const ladder::Lesson& lesson = lesson03::lesson();
-    lesson.launch({a.data(), b.data(), c.data(), kSize, kSize, kSize}, lesson.settings({{"bytes", bytes}}),
-                  nullptr);
+    lesson.launch({a.data(), b.data(), c.data(), kSize, kSize, kSize},
+                  lesson.settings({{"copy", "memcpy_async"}, {"bytes", bytes}}), nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     return cpu_device::last_launch();
   };

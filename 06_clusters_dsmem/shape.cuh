@@ -33,9 +33,12 @@ struct Fragments {
   /// Waits until at most kInFlight of the products started are unfinished.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {
-    if constexpr (kInFlight > 0) return fragments[0].template finish<kInFlight * kCount>();
+    if constexpr (kInFlight > 0) {
+      fragments[0].template finish<kInFlight * kCount>();
+    } else {
 #pragma unroll
-    for (auto& fragment : fragments) fragment.template finish<0>();
+      for (auto& fragment : fragments) fragment.template finish<0>();
+    }
   }
   /// Writes 64 columns from kFirst on to the rows of the staging tile from `row` on.
   template <int kFirst>

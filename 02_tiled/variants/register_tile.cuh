@@ -9,7 +9,6 @@
 #pragma once
 #include <cstdint>
 
-#include "02_tiled/gemm.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/warps.hpp"
 #include "common/device/epilogue.cuh"
@@ -120,8 +119,11 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 
   float sums[kSumRows][kSumColumns] = {};
   for (int k = 0; k < p.k; k += kTile.k, a_share.next_right(), b_share.next_down()) {
-    copy<kAligned>(a_share, smem.a);
-    copy<kAligned>(b_share, smem.b);
+    uint4 a[a_share.kChunks], b[b_share.kChunks];
+    a_share.template load<kAligned>(a);
+    b_share.template load<kAligned>(b);
+    a_share.store(a, smem.a);
+    b_share.store(b, smem.b);
     __syncthreads();  // the tiles are complete
     multiply(sums, smem.a, row, smem.b, column);
     __syncthreads();  // everyone has read them: they may be overwritten

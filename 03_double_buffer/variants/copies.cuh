@@ -206,9 +206,7 @@ struct ThroughRegisters {
     /// Starts the loads to registers.
     __device__ __forceinline__ void load(const Share& share, Tile& tile) {
       to = share.destination(tile, 0);
-      share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-        chunks[i] = valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
-      });
+      share.template load<true>(chunks);
     }
     /// Registers to the slot.
     __device__ __forceinline__ void store() const {

@@ -64,6 +64,19 @@ class TileShare {
     }
   }
 
+  /// Loads this thread's chunks to registers. What lies outside the matrix becomes zero.
+  /// @tparam kAligned see load_chunk
+  template <bool kAligned>
+  __device__ __forceinline__ void load(uint4 (&chunks)[kChunks]) const {
+    for_each([&](int i, const __nv_bfloat16* source, int valid) {
+      chunks[i] = load_chunk<kAligned>(source, valid);
+    });
+  }
+  /// Stores them to shared memory.
+  __device__ __forceinline__ void store(const uint4 (&chunks)[kChunks], Tile& tile) const {
+#pragma unroll
+    for (int i = 0; i < kChunks; ++i) *destination(tile, i) = chunks[i];
+  }
   /// Where chunk i goes.
   __device__ __forceinline__ uint4* destination(Tile& tile, int i) const {
     return reinterpret_cast<uint4*>(tile.chunk(row_, column_) + i * kDestinationStep);
