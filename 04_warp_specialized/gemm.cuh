@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     gemm(const __grid_constant__ TensorMaps maps, const ladder::TileWalk walk, const int k_steps) {
   auto& smem = ladder::shared_storage<SharedStorage<kPanels>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, kWarpgroups);
-    smem.pipe_cs.init("finished", "stored", kComputeThreads, 1);
+    smem.pipe_lc.init(1, kWarpgroups);
+    smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

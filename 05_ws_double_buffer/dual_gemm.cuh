@@ -115,9 +115,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
          const Combine combine) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups);
-    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
-      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
+    smem.pipe_lc.init(1, Shape::kWarpgroups);
+    for (auto& pipe_cs : smem.pipe_cs) pipe_cs.init(ladder::kWarpgroup, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

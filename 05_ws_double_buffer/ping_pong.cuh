@@ -57,8 +57,6 @@ class Turn {
   static __device__ __forceinline__ void init(Barriers& turn) {
     for (int warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
       ptx::mbarrier_init(&turn[warpgroup], ladder::kWarpgroup);
-      ptx::mbarrier_name(&turn[warpgroup], "turn", warpgroup);
-      ladder::trace::name_barrier(&turn[warpgroup], "turn", warpgroup);
     }
   }
 
@@ -69,7 +67,6 @@ class Turn {
 
   /// Waits for the turn of this warpgroup.
   __device__ __forceinline__ void wait() {
-    const ladder::trace::Span span(mine_);
     ptx::mbarrier_wait(mine_, parity_);
     parity_ ^= 1;
   }
@@ -164,9 +161,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
          const Epilogue epilogue) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, 1);  // one warpgroup empties a slot
-    for (int warpgroup = 0; auto& pipe_cs : smem.pipe_cs)
-      pipe_cs.init("finished", "stored", ladder::kWarpgroup, 1, warpgroup++);
+    smem.pipe_lc.init(1, 1);  // one warpgroup empties a slot
+    for (auto& pipe_cs : smem.pipe_cs) pipe_cs.init(ladder::kWarpgroup, 1);
     Turn::init(smem.turn);
     ptx::fence_mbarrier_init();
   }

@@ -35,7 +35,7 @@ __global__ void hand_over(int* const found, int steps, Mistake mistake) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   const bool one_passes = mistake == Mistake::one_passes_for_all;
   if (threadIdx.x == 0) {
-    smem.pipe.init("loaded", "free", 1, ladder::kWarpgroup);
+    smem.pipe.init(1, ladder::kWarpgroup);
     Turn::init(smem.turn);
     for (auto& turn : smem.turn)
       if (one_passes) ptx::mbarrier_init(&turn, 1);

@@ -63,7 +63,8 @@ __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const Ten
 // [release]
 /// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
 template <class Shape>
-__device__ __forceinline__ void release(ladder::Consumer<Shape::kSlots>& pipe, const Part<Shape>& part) {
+__device__ __forceinline__ void release(ladder::ClusterConsumer<Shape::kSlots>& pipe,
+                                        const Part<Shape>& part) {
   const int thread = threadIdx.x % ladder::kWarpgroup;
   if constexpr (Shape::kClusterM == 1)
     pipe.consumer_release(thread == 0);
@@ -78,7 +79,7 @@ template <class Shape>
 __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const ladder::TileWalk& walk,
                                               const Part<Shape>& part) {
   const int me = ladder::warpgroup_index();
-  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
+  ladder::ClusterConsumer<Shape::kSlots> loaded(smem.pipe_lc);
   ladder::Producer<Shape::kStagedSlots> finished(smem.pipe_cs[me]);
   uint32_t parity = 0;
   for (int index = walk.first(); index < walk.end(); index += walk.step(), parity ^= 1) {
@@ -138,10 +139,10 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
          const bool turns) {
   auto& smem = ladder::shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, Shape::kWarpgroups * Shape::kClusterM);
+    smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kClusterM);
     for (int i = 0; i < Shape::kWarpgroups; ++i) {
-      smem.pipe_cs[i].init("finished", "stored", ladder::kWarpgroup, 1, i * Shape::kStagedSlots);
-      smem.inbox[i].init(i);
+      smem.pipe_cs[i].init(ladder::kWarpgroup, 1);
+      init_inbox(smem.inbox[i]);
     }
     ptx::fence_mbarrier_init();
   }

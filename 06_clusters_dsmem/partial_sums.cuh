@@ -12,22 +12,21 @@ namespace lesson06 {
 template <int kBlocks, int kShareFloats>
 struct Inbox {
   float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];
-  ptx::Mbarrier full;         ///< all bytes from the others are here
-  ptx::Mbarrier others_free;  ///< the others have read theirs: an arrival from each of their warps
-
-  /// Before the first use, by one thread; `index` tells inboxes apart in reports.
-  __device__ __forceinline__ void init(int index) {
-    ptx::mbarrier_init(&full, 1);
-    ptx::mbarrier_init(&others_free, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
-    ptx::mbarrier_name(&full, "inbox full", index);
-    ptx::mbarrier_name(&others_free, "other inboxes free", index);
-  }
+  ptx::Mbarrier full;          ///< all bytes from the others are here
+  ptx::Mbarrier others_empty;  ///< the others have read theirs: an arrival from each of their warps
 };
 /// K is not split: nothing is received.
 template <int kShareFloats>
-struct Inbox<1, kShareFloats> {
-  __device__ __forceinline__ void init(int) {}
-};
+struct Inbox<1, kShareFloats> {};
+
+/// Before the first use, by one thread.
+template <int kBlocks, int kShareFloats>
+__device__ __forceinline__ void init_inbox(Inbox<kBlocks, kShareFloats>& inbox) {
+  if constexpr (kBlocks > 1) {
+    ptx::mbarrier_init(&inbox.full, 1);
+    ptx::mbarrier_init(&inbox.others_empty, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
+  }
+}
 
 /// Sends every other block its share of the partial sums d, and adds what arrives from them to the own share,
 /// which ends up in the first kShareFloats registers.
@@ -40,7 +39,7 @@ __device__ __forceinline__ void add_partial_sums(Inbox<kBlocks, kShareFloats>& i
                                                  const RankOf& rank_of, uint32_t parity) {
   const int thread = threadIdx.x % ladder::kWarpgroup;
   if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&inbox.full, sizeof(inbox.pieces));
-  ptx::mbarrier_wait_cluster(&inbox.others_free, parity ^ 1);
+  ptx::mbarrier_wait_cluster(&inbox.others_empty, parity ^ 1);
 #pragma unroll
   for (int owner = 0; owner < kBlocks; ++owner) {  // unrolled, since registers have no addresses
     if (owner == me) continue;
@@ -72,7 +71,7 @@ __device__ __forceinline__ void add_partial_sums(Inbox<kBlocks, kShareFloats>& i
   }
   __syncwarp();  // all lanes have read: one for each of the others says so
   const int lane = ladder::lane_index();
-  if (lane < kBlocks && lane != me) ptx::mbarrier_arrive_remote_release(&inbox.others_free, rank_of(lane));
+  if (lane < kBlocks && lane != me) ptx::mbarrier_arrive_remote_release(&inbox.others_empty, rank_of(lane));
 }
 
 }  // namespace lesson06

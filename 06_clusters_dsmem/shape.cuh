@@ -3,6 +3,7 @@
 /// part of its cluster's work it does.
 #pragma once
 #include "06_clusters_dsmem/partial_sums.cuh"
+#include "common/device/cluster_pipeline.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/tile_order.cuh"

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
                 const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_cs.init("finished", "stored", kComputeThreads, 1);
+    smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

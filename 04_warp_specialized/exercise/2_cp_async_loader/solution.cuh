@@ -67,7 +67,7 @@ __device__ inline void reverse_tiles(SharedStorage& smem, float* y, int tiles) {
 __global__ void __launch_bounds__(kThreads) reverse(const float* x, float* y, const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", ladder::kWarp, kComputeThreads);
+    smem.pipe_lc.init(ladder::kWarp, kComputeThreads);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
