@@ -97,37 +97,37 @@ template <class Epilogue>
 __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder::TileWalk& walk, int k_steps,
                                               const Epilogue& epilogue) {
   const int me = ladder::warpgroup_index();
-  ladder::Consumer<Shape::kSlots> loaded(smem.pipe_lc);
-  ladder::Producer<1> finished(smem.pipe_cs[me]);
+  ladder::Consumer<Shape::kSlots> pipe_lc(smem.pipe_lc);
+  ladder::Producer<1> pipe_cs(smem.pipe_cs[me]);
   Turn turn(smem.turn, me);
   const bool elected = threadIdx.x % ladder::kWarpgroup == 0;
   const MyTiles tiles{walk, me};
-  loaded.skip(me * k_steps);  // tile 0 is not for warpgroup 1
+  pipe_lc.skip(me * k_steps);  // tile 0 is not for warpgroup 1
   for (int index = tiles.first(); index < walk.end(); index += tiles.step()) {
     Shape::Core cores[Shape::kFragments];
     turn.wait();
     for (int step = 0; step < k_steps; ++step) {
-      const int slot = loaded.consumer_wait();
+      const int slot = pipe_lc.consumer_wait();
 #pragma unroll
       for (int i = 0; i < Shape::kFragments; ++i)
         cores[i].start(smem.a[slot], 64 * i, smem.b[slot], step == 0);
 #pragma unroll
       for (Shape::Core& core : cores) core.finish<Shape::kFragments>();  // those of the step before
-      if (step > 0) loaded.consumer_release(elected);
+      if (step > 0) pipe_lc.consumer_release(elected);
     }
     turn.pass();  // before these products are finished: the other's queue up right behind them
 #pragma unroll
     for (Shape::Core& core : cores) core.finish<0>();
-    loaded.consumer_release(elected);
-    loaded.skip(k_steps);  // those are for the other
+    pipe_lc.consumer_release(elected);
+    pipe_lc.skip(k_steps);  // those are for the other
 
     const int first_column = walk.at(index).column * Shape::kTile.n;
 #pragma unroll
     for (Shape::Core& core : cores) {
-      finished.producer_acquire();  // waits until the storer has read what was staged before
+      pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
       ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      finished.producer_commit();
+      pipe_cs.producer_commit();
     }
   }
 }

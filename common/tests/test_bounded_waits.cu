@@ -38,12 +38,12 @@ __global__ void hand_over(int* const sums, const unsigned forgets) {
   __syncthreads();
 
   if (threadIdx.x / ladder::kWarp < kConsumerWarps) {
-    ladder::Consumer<kSlots> loaded(smem.pipe);
+    ladder::Consumer<kSlots> filled(smem.pipe);
     int sum = 0;
     for (int round = 0; round < kRounds; ++round) {
-      sum += smem.slots[loaded.consumer_wait()];
+      sum += smem.slots[filled.consumer_wait()];
       __syncwarp();
-      loaded.consumer_release(ladder::lane_index() == 0 && blockIdx.x != forgets);
+      filled.consumer_release(ladder::lane_index() == 0 && blockIdx.x != forgets);
     }
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
   } else if (ladder::lane_index() == 0) {
