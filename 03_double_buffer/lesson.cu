@@ -59,8 +59,8 @@ void check(const Gemm& p, const Settings& settings) {
   if (bytes != "16" && copy != "memcpy_async")
     throw std::invalid_argument("--bytes " + bytes +
                                 ": only --copy memcpy_async moves less than 16 bytes at a time");
-  if (core == "fma" && is_variant(settings))
-    throw std::invalid_argument("--core fma: only with --copy primitives and two slots or more");
+  if (core == "fma" && copy != "primitives")
+    throw std::invalid_argument("--core fma: only with --copy primitives");
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
@@ -70,6 +70,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (is_variant(settings)) {
     if (core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
     if (core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
+    if (core == "fma") copies::launch_gemm<1, copies::Primitives, Fma>(p, stream);
   } else {
     if (core == "wgmma") launch_ring<Wgmma>(p, slots, stream);
     if (core == "mma_sync") launch_ring<MmaSync>(p, slots, stream);

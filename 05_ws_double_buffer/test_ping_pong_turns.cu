@@ -35,7 +35,7 @@ __global__ void hand_over(int* const found, int steps, Mistake mistake) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   const bool one_passes = mistake == Mistake::one_passes_for_all;
   if (threadIdx.x == 0) {
-    smem.pipe.init("loaded", "free", 1, ladder::kWarpgroup);
+    smem.pipe.init(1, ladder::kWarpgroup);
     Turn::init(smem.turn);
     for (auto& turn : smem.turn)
       if (one_passes) ptx::mbarrier_init(&turn, 1);
@@ -53,17 +53,17 @@ __global__ void hand_over(int* const found, int steps, Mistake mistake) {
   }
   if (threadIdx.x < kLoader) {
     const int me = ladder::warpgroup_index(), thread = static_cast<int>(threadIdx.x) % ladder::kWarpgroup;
-    ladder::Consumer<kSlots> loaded(smem.pipe);
+    ladder::Consumer<kSlots> pipe(smem.pipe);
     Turn turn(smem.turn, me);
     const auto skip = [&](int count) {
-      if (mistake != Mistake::does_not_skip) loaded.skip(count);
+      if (mistake != Mistake::does_not_skip) pipe.skip(count);
     };
     skip(me * steps);
     for (int tile = me; tile < kTiles; tile += 2) {
       if (mistake != Mistake::does_not_wait) turn.wait();
       for (int step = tile * steps; step < (tile + 1) * steps; ++step) {
-        found[step * ladder::kWarpgroup + thread] = smem.slots[loaded.consumer_wait()];
-        loaded.consumer_release();
+        found[step * ladder::kWarpgroup + thread] = smem.slots[pipe.consumer_wait()];
+        pipe.consumer_release();
       }
       if (mistake != Mistake::does_not_pass && (thread == 0 || !one_passes)) turn.pass();
       skip(steps);

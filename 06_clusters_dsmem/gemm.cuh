@@ -9,8 +9,8 @@
 #include "06_clusters_dsmem/shape.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
+#include "common/device/cluster_pipeline.cuh"
 #include "common/device/cores.cuh"
-#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
@@ -71,7 +71,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
   using Shape = ShapeOf<decltype(smem)>;
   const Part<Shape> part(k_steps);
   const int my_rows = Shape::kRows * warpgroup_index();
-  Consumer pipe_lc(smem.pipe_lc);
+  ClusterConsumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // a product needs its slot until it is finished
   PartialSums sums(smem.inbox[warpgroup_index()], part);
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kClusterM);
     smem.pipe_cs.init(Shape::kComputeThreads, 1);
-    for (auto& inbox : smem.inbox) inbox.init();
+    for (auto& inbox : smem.inbox) init_inbox(inbox);
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before the barriers of all are there

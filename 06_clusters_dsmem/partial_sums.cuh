@@ -14,18 +14,19 @@ struct Inbox {
   float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];
   ptx::Mbarrier full;          ///< all bytes from the others are here
   ptx::Mbarrier others_empty;  ///< the others have read theirs: an arrival from each of their warps
-
-  /// Before the first use, by one thread.
-  __device__ __forceinline__ void init() {
-    ptx::mbarrier_init(&full, 1);
-    ptx::mbarrier_init(&others_empty, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
-  }
 };
 /// K is not split: nothing is received.
 template <int kShareFloats>
-struct Inbox<1, kShareFloats> {
-  __device__ __forceinline__ void init() {}
-};
+struct Inbox<1, kShareFloats> {};
+
+/// Before the first use, by one thread.
+template <int kBlocks, int kShareFloats>
+__device__ __forceinline__ void init_inbox(Inbox<kBlocks, kShareFloats>& inbox) {
+  if constexpr (kBlocks > 1) {
+    ptx::mbarrier_init(&inbox.full, 1);
+    ptx::mbarrier_init(&inbox.others_empty, (kBlocks - 1) * ladder::kWarpgroup / ladder::kWarp);
+  }
+}
 
 /// What a warpgroup does about partial sums, tile after tile: it sends every other block its share of them,
 /// and adds what arrives from the others to its own, which ends up in the first kShareFloats registers.

@@ -9,6 +9,7 @@
 #include "06_clusters_dsmem/partial_sums.cuh"
 #include "06_clusters_dsmem/plan.hpp"
 #include "common/cuda/residency.hpp"
+#include "common/device/cluster_pipeline.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/staged_epilogue.cuh"

@@ -17,12 +17,8 @@
 #include <cstdint>
 
 #include "common/device/tile_share.cuh"
-#include "common/ptx/trace.cuh"
 
 namespace lesson03::copies {
-using TraceSpan = ladder::trace::Span;
-using ladder::trace::Event;
-
 constexpr int kChunkBytes = 16;
 
 /// Batches that may still be in flight when the oldest of `ahead` has landed.
@@ -34,7 +30,6 @@ __host__ __device__ constexpr uint8_t later(int ahead) {
 /// outside the matrix becomes zero, by an ordinary store.
 template <int kBytes, class Share, class Tile, class Copy>
 __device__ __forceinline__ void copy_share(const Share& share, Tile& tile, Copy&& copy) {
-  const TraceSpan span(Event::load);
   share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
     uint4* const chunk = share.destination(tile, i);
     if (valid == 0) {
@@ -73,7 +68,6 @@ struct MemcpyAsync {
   /// Waits until the oldest of the kAhead batches in flight has landed; of the only one, if kAhead is 0.
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
-    const TraceSpan span(Event::wait_copies);
     cuda::pipeline_consumer_wait_prior<later(kAhead)>(pipe);  // the number is a constant: one instruction
   }
   /// Says that this thread has read the oldest slot.
@@ -94,10 +88,7 @@ struct BlockPipeline {
   __device__ explicit BlockPipeline(State& state)
       : pipe(cuda::make_pipeline(cooperative_groups::this_thread_block(), &state)) {}
 
-  __device__ __forceinline__ void producer_acquire() {
-    const TraceSpan span(Event::wait_copies);
-    pipe.producer_acquire();
-  }
+  __device__ __forceinline__ void producer_acquire() { pipe.producer_acquire(); }
   template <class Share, class Tile>
   __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
     copy_share<16>(share, tile, [&](char* to, const char* from) {
@@ -107,7 +98,6 @@ struct BlockPipeline {
   __device__ __forceinline__ void producer_commit() { pipe.producer_commit(); }
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
-    const TraceSpan span(Event::wait_copies);
     pipe.consumer_wait();
   }
   __device__ __forceinline__ void consumer_release() { pipe.consumer_release(); }
@@ -132,7 +122,6 @@ struct Primitives {
   __device__ __forceinline__ void producer_commit() { __pipeline_commit(); }
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
-    const TraceSpan span(Event::wait_copies);
     __pipeline_wait_prior(later(kAhead));
   }
   __device__ __forceinline__ void consumer_release() {}
@@ -159,7 +148,6 @@ struct CooperativeGroups {
   __device__ __forceinline__ void producer_commit() {}
   template <int kAhead>
   __device__ __forceinline__ void consumer_wait() {
-    const TraceSpan span(Event::wait_copies);
     cooperative_groups::wait(thread);
   }
   __device__ __forceinline__ void consumer_release() {}
@@ -216,7 +204,6 @@ struct ThroughRegisters {
   };
   __device__ __forceinline__ void store() {
     if (!pending) return;
-    const TraceSpan span(Event::load);
     a.store();
     b.store();
     pending = false;

@@ -7,7 +7,7 @@
 #                    start at the root of the repository
 # MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
 # It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
-# the patch names, which comes first on the include path. On the CPU device all are instrumented, and where LADDER_TEST_ALL is
+# the patch names, which comes before the repository on the include path. On the CPU device all are instrumented, and where LADDER_TEST_ALL is
 # on, mistakes whose kind is `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
 # all, lab_NN those of one lesson. A patch that no longer applies fails the build and is named.
 #
@@ -102,7 +102,7 @@ function(ladder_add_broken name)
       endif()
       ladder_add_program(${target} SOURCES "${lesson}" FLAVOUR ${flavour} LINK ${name}_main ${arg_LINK})
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
-      target_include_directories(${target} BEFORE PRIVATE "${copy}")
+      target_include_directories(${target} BEFORE PRIVATE ${LADDER_SHADOWS} "${copy}")
       ladder_compile_for_lab(${target})
       add_dependencies(${target} patch_${number}_${mistake})
       add_dependencies(lab_${number} ${target})

@@ -89,7 +89,7 @@ function(ladder_add_check target folder file)
   endif()
   if(NOT LADDER_CPU_DEVICE)
     # A learner's kernel may wait for what never comes: it gives up instead of hanging.
-    target_compile_definitions(${target} PRIVATE LADDER_BOUNDED_WAITS=1)
+    ladder_instrument_kernels(${target} LADDER_BOUNDED_WAITS=1)
     set_target_properties(${target} PROPERTIES LADDER_MAY_SPILL ON)
   endif()
 endfunction()

@@ -21,7 +21,7 @@ function(add_lesson name)
 
   if(arg_TRACED AND NOT LADDER_CPU_DEVICE)
     ladder_add_library(${name}_lesson_traced SOURCES lesson.cu ${arg_SOURCES} LINK ladder_host)
-    target_compile_definitions(${name}_lesson_traced PRIVATE LADDER_TRACE=1)
+    ladder_instrument_kernels(${name}_lesson_traced LADDER_TRACE=1)
     # A timestamp takes a register or two that a kernel may not have.
     set_target_properties(${name}_lesson_traced PROPERTIES LADDER_MAY_SPILL ON)
     ladder_add_program(${name}_traced SOURCES main.cu LINK ${name}_lesson_traced)

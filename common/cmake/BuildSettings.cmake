@@ -37,13 +37,19 @@ if(LADDER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>")
 endif()
 
+# Headers that measure, bound and name what kernels do (common/instrumented). LADDER_SHADOWS are the folders that come
+# before the repository on the include path of every target.
+set(LADDER_INSTRUMENTED "${PROJECT_SOURCE_DIR}/common/instrumented/shadow")
+set(LADDER_SHADOWS "")
+
 add_library(ladder_build_settings INTERFACE)
 # Of the debug information, reports need only the lines (-g1).
 target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-g1>")
 
 if(LADDER_CPU_DEVICE)
   # A shadow header wins over the real one of the same name, because its directory comes first.
-  target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow")
+  set(LADDER_SHADOWS "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow" "${LADDER_INSTRUMENTED}")
+  target_include_directories(ladder_build_settings INTERFACE ${LADDER_SHADOWS})
   target_compile_definitions(ladder_build_settings INTERFACE LADDER_CPU_DEVICE=1)
   # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
   # `#pragma unroll`.
@@ -87,7 +93,15 @@ else()
   # {fmt} 9 takes constexpr away from nvcc, but checks formats while compiling, which needs it.
   target_compile_definitions(ladder_build_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
   if(LADDER_BOUNDED_WAITS)
+    set(LADDER_SHADOWS "${LADDER_INSTRUMENTED}")
+    target_include_directories(ladder_build_settings INTERFACE ${LADDER_SHADOWS})
     target_compile_definitions(ladder_build_settings INTERFACE LADDER_BOUNDED_WAITS=1)
   endif()
+
+  # ladder_instrument_kernels(<target> <definition>...): LADDER_TRACE=1 or LADDER_BOUNDED_WAITS=1, for one target.
+  function(ladder_instrument_kernels target)
+    target_include_directories(${target} BEFORE PRIVATE "${LADDER_INSTRUMENTED}")
+    target_compile_definitions(${target} PRIVATE ${ARGN})
+  endfunction()
 endif()
 target_include_directories(ladder_build_settings INTERFACE "${PROJECT_SOURCE_DIR}")

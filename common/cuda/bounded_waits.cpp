@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "common/cuda/barrier_names.hpp"
+
 namespace ladder {
 namespace {
 
@@ -16,10 +18,8 @@ std::string duration(uint32_t ms) {
 uint32_t offset_in_block(uint32_t address) { return address & 0xFFFFFF; }
 
 std::string name_of(const waits::Report& report, uint32_t address) {
-  for (const waits::BarrierName& name : report.names)
-    if (name.address == offset_in_block(address) && name.text[0])
-      return fmt::format("{}[{}]", name.text, name.slot);
-  return fmt::format("the mbarrier at {:#x} of shared memory", address);
+  const std::string name = name_in_notes(report.notes, report.kNotes, offset_in_block(address));
+  return name.empty() ? fmt::format("the mbarrier at {:#x} of shared memory", address) : name;
 }
 
 bool same(const waits::StuckWait& one, const waits::StuckWait& other) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "common/cuda/barrier_names.hpp"
+
 namespace ladder::trace {
 
 /// What a thread did in a span.
@@ -31,23 +33,16 @@ struct WarpTrace {
   uint64_t anchor_ns;
 };
 
-/// The name of a barrier in shared memory.
-struct BarrierName {
-  uint32_t address;
-  int32_t slot;
-  char text[24];
-};
-
 /// Where the spans go. Without blocks nothing is recorded.
 struct Recorder {
   uint32_t blocks = 0;              ///< the first so many are recorded
   uint32_t warps = 0;               ///< slices of a block
   uint32_t capacity = 0;            ///< spans of a slice
-  uint32_t name_capacity = 0;       ///< names of a block
+  uint32_t note_capacity = 0;       ///< notes of a block
   WarpTrace* traces = nullptr;      ///< [blocks][warps]
   Record* records = nullptr;        ///< [blocks][warps][capacity]
-  uint32_t* name_counts = nullptr;  ///< [blocks]
-  BarrierName* names = nullptr;     ///< [blocks][name_capacity]
+  uint32_t* note_counts = nullptr;  ///< [blocks]
+  BarrierNote* notes = nullptr;     ///< of barriers: [blocks][note_capacity]
 };
 
 /// Hands a recorder to the kernels of one source file.

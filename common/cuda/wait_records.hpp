@@ -6,14 +6,9 @@
 
 #include <cstdint>
 
-namespace ladder::waits {
+#include "common/cuda/barrier_names.hpp"
 
-/// The name of a barrier in shared memory.
-struct BarrierName {
-  uint32_t address;
-  int32_t slot;
-  char text[24];
-};
+namespace ladder::waits {
 
 /// A wait that gave up.
 struct StuckWait {
@@ -24,12 +19,12 @@ struct StuckWait {
 
 /// Lies in host memory, because a trap takes the GPU's memory with it.
 struct Report {
-  static constexpr uint32_t kNames = 256, kWarps = 32;  ///< kWarps: the most that a block has
+  static constexpr uint32_t kNotes = 256, kWarps = 32;  ///< kWarps: the most that a block has
   uint32_t limit_ms;
   uint32_t block;  ///< the first to give up
   StuckWait warps[kWarps];
   /// Where a barrier lies is the same in every block of a kernel: block 0 says so.
-  BarrierName names[kNames];
+  BarrierNote notes[kNotes];
 };
 
 /// Tells the kernels of one source file where the report is.

@@ -16,7 +16,6 @@
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mma_sync.cuh"
 #include "common/ptx/thread_ids.cuh"
-#include "common/ptx/trace.cuh"
 #include "common/ptx/wgmma.cuh"
 
 namespace ladder {
@@ -33,7 +32,6 @@ template <int kN>
 struct WgmmaCore {
   static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
   float d[kN / 2];
-  [[no_unique_address]] trace::Stopwatch products;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
   /// barrier.
@@ -43,7 +41,6 @@ struct WgmmaCore {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    products.start(first);
     // Descriptors count in units of 16 bytes. A has k contiguous: 16 columns are 32 bytes within the swizzled
     // row of a panel of 64 columns. B has n contiguous: 16 rows are 2048 bytes.
     const uint64_t a_rows = ptx::matrix_descriptor(&a.panels[0][row], 16, 1024);
@@ -63,10 +60,8 @@ struct WgmmaCore {
   /// Waits until at most kInFlight of the products started are unfinished.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {
-    products.start();  // if none was started since: the wait is what is measured
     ptx::wgmma_wait_group<kInFlight>();
     if constexpr (kInFlight == 0) ptx::keep_in_registers(d);
-    products.stop(trace::Event::compute);
   }
 };
 
@@ -77,14 +72,12 @@ template <int kN>
 struct MmaSyncCore {
   static constexpr int kBlocksPerSm = 1;
   float d[kN / 2];
-  [[no_unique_address]] trace::Stopwatch products;
 
   __device__ __forceinline__ void publish() {}
 
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    products.start(first);
     if (first) clear(d);
     const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
 #pragma unroll
@@ -103,9 +96,7 @@ struct MmaSyncCore {
   }
 
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {
-    products.stop(trace::Event::compute);
-  }
+  __device__ __forceinline__ void finish() {}
 };
 
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
@@ -113,14 +104,12 @@ template <int kN>
 struct FmaCore {
   static constexpr int kBlocksPerSm = 2;
   float d[kN / 2];
-  [[no_unique_address]] trace::Stopwatch products;
 
   __device__ __forceinline__ void publish() {}
 
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    products.start(first);
     if (first) clear(d);
     const int lane = lane_index(), upper = row + 16 * warp_in_warpgroup() + lane / 4, column = lane % 4 * 2;
     for (int k = 0; k < kK; k += 8) {
@@ -146,9 +135,7 @@ struct FmaCore {
   }
 
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {
-    products.stop(trace::Event::compute);
-  }
+  __device__ __forceinline__ void finish() {}
 };
 
 }  // namespace ladder

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "common/ptx/thread_ids.cuh"
-#include "common/ptx/trace.cuh"
 
 namespace ladder {
 
@@ -25,7 +24,6 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
 template <int kCount>
 __device__ __forceinline__ void store_fragment(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
                                                int first_column, int m, int n) {
-  const trace::Span span(trace::Event::store);
   const int lane = lane_index(), quad = lane % 4;
   const bool odd = quad % 2 == 1;
   const int top = first_row + 16 * warp_in_warpgroup() + lane / 4;

@@ -3,9 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
-#include "common/ptx/trace.cuh"
 
 namespace ladder {
 
@@ -16,18 +14,11 @@ struct Pipeline {
 
   /// One thread of the block prepares the barriers; then a fence_mbarrier_init, then a __syncthreads.
   /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
-  /// @param consumers arrivals that empty it. @param first_index of the slots, in reports
-  __device__ __forceinline__ void init(int producers, int consumers,
-                                       ptx::CallSite caller = ptx::CallSite::current()) {
-    const char *full_name = "full", *empty_name = "empty";
-    const int first_index = 0;
+  /// @param consumers arrivals that empty it
+  __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
-      ptx::mbarrier_init(&full[slot], producers, caller);
-      ptx::mbarrier_init(&empty[slot], consumers, caller);
-      ptx::mbarrier_name(&full[slot], full_name, first_index + slot);
-      ptx::mbarrier_name(&empty[slot], empty_name, first_index + slot);
-      trace::name_barrier(&full[slot], full_name, first_index + slot);
-      trace::name_barrier(&empty[slot], empty_name, first_index + slot);
+      ptx::mbarrier_init(&full[slot], producers);
+      ptx::mbarrier_init(&empty[slot], consumers);
     }
   }
 };
@@ -63,11 +54,7 @@ class Producer {
   /// Waits until the next slot is empty, and says which it is. On the first lap all are: a wait for the other
   /// parity returns at once.
   __device__ __forceinline__ int producer_acquire() {
-    {
-      const trace::Span span(&pipeline_.empty[position_.slot]);
-      ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
-    }
-    filling_.start();
+    ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
     return position_.slot;
   }
   /// The slot is full when this many bytes have landed, and counted themselves at the barrier that is
@@ -78,21 +65,16 @@ class Producer {
   }
   __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
-  __device__ __forceinline__ void producer_commit_bytes() {
-    filling_.stop(trace::Event::load);
-    position_.advance();
-  }
+  __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
   /// Says that this thread has filled its part of the slot, and goes on.
   __device__ __forceinline__ void producer_commit() {
     ptx::mbarrier_arrive(barrier());
-    filling_.stop(trace::Event::stage);
     position_.advance();
   }
 
  private:
   Pipeline<kSlots>& pipeline_;
   RingPosition<kSlots> position_;
-  [[no_unique_address]] trace::Stopwatch filling_;
 };
 
 /// The consumer's end. A slot may be released later than the next one is waited for: wait and release keep
@@ -113,7 +95,6 @@ class Consumer {
   /// Waits until the next slot is full, and says which it is.
   __device__ __forceinline__ int consumer_wait() {
     const int slot = waited_.slot;
-    const trace::Span span(&pipeline_.full[slot]);
     ptx::mbarrier_wait(&pipeline_.full[slot], waited_.parity);
     waited_.advance();
     return slot;
@@ -124,14 +105,8 @@ class Consumer {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
     released_.advance();
   }
-  /// Says so to the producer in block `rank` of the cluster, which fills this slot too. Threads with
-  /// `arrives` may name different blocks.
-  __device__ __forceinline__ void consumer_release_in(uint32_t rank, bool arrives) {
-    if (arrives) ptx::mbarrier_arrive_remote(&pipeline_.empty[released_.slot], rank);
-    released_.advance();
-  }
 
- private:
+ protected:
   Pipeline<kSlots>& pipeline_;
   RingPosition<kSlots> waited_, released_;
 };

@@ -156,8 +156,8 @@ class Gpu(WithFolder):
         self.assertTrue(finding.message.startswith("2 of 6 results: wrong result"))
 
     def test_a_wait_that_gave_up_is_told_from_a_wrong_result(self):
-        waited = "echo '05_x: error: launch failed'; echo 'block 0, warp 8 waited 2 s for free[0], phase of parity 0'; exit 1"
-        self.assertIn("warp 8 waited 2 s for free[0]", self.detect("bounded", waited).message)
+        waited = "echo '05_x: error: launch failed'; echo 'block 0, warp 8 waited 2 s for pipe_lc.empty[0], phase of parity 0'; exit 1"
+        self.assertIn("warp 8 waited 2 s for pipe_lc.empty[0]", self.detect("bounded", waited).message)
         self.assertEqual(self.detect("bounded", "echo 'error: wrong result'; exit 1").outcome, MISSED)
 
     def test_lesson_07_is_given_options_that_it_has(self):

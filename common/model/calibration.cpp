@@ -56,6 +56,21 @@ std::vector<Span> named(const std::vector<NamedSpan>& lane, const std::string& n
   return spans;
 }
 
+/// Whether a wait is one for the loader's pipeline, at its end "full" or "empty".
+bool waits_at(const NamedSpan& span, const std::string& end) {
+  // Timelines that were recorded before barriers were called as in the source say "loaded" and "free".
+  const std::string before = end == "full" ? "loaded" : "free";
+  return span.name.rfind("wait pipe_lc." + end, 0) == 0 || span.name.rfind("wait " + before, 0) == 0;
+}
+
+/// A consumer's waits for the loader.
+std::vector<Span> waits_for_tiles(const std::vector<NamedSpan>& lane) {
+  std::vector<Span> spans;
+  for (const NamedSpan& span : lane)
+    if (waits_at(span, "full")) spans.push_back(span.span);
+  return spans;
+}
+
 /// The lanes of a role: "compute", or "compute 0", "compute 1", ...
 std::vector<std::vector<NamedSpan>> of_role(const Lanes& lanes, const std::string& role) {
   std::vector<std::vector<NamedSpan>> found;
@@ -77,7 +92,7 @@ struct Steps {
 Steps steps_of(const std::vector<std::vector<NamedSpan>>& computers, size_t count) {
   Steps steps{std::vector<double>(count, std::numeric_limits<double>::max()), std::vector<double>(count, 0)};
   for (const std::vector<NamedSpan>& computer : computers) {
-    const std::vector<Span> waits = named(computer, "wait loaded"), products = named(computer, "compute");
+    const std::vector<Span> waits = waits_for_tiles(computer), products = named(computer, "compute");
     if (waits.size() != count || products.size() < count)
       throw std::invalid_argument("its roles did not take the same number of steps");
     for (size_t step = 0; step < count; ++step) {
@@ -90,7 +105,7 @@ Steps steps_of(const std::vector<std::vector<NamedSpan>>& computers, size_t coun
 
 /// From the last span of a tile that computes until the next tile's first wait.
 double epilogue(const std::vector<NamedSpan>& computer, size_t steps_per_tile) {
-  const std::vector<Span> waits = named(computer, "wait loaded"), products = named(computer, "compute");
+  const std::vector<Span> waits = waits_for_tiles(computer), products = named(computer, "compute");
   std::vector<double> times;
   for (size_t first = steps_per_tile; first < waits.size(); first += steps_per_tile) {
     double last = 0;
@@ -129,7 +144,7 @@ Calibration calibration_of(const Json& file) {
   result.steps_per_tile = static_cast<int>(count) / result.tiles;
   std::set<std::string> slots;
   for (const NamedSpan& span : loaders[0])
-    if (span.name.rfind("wait free", 0) == 0) slots.insert(span.name);
+    if (waits_at(span, "empty")) slots.insert(span.name);
   result.slots = static_cast<int>(slots.size());
   result.epilogue = epilogue(computers[0], static_cast<size_t>(result.steps_per_tile));
   double stored = 0;

@@ -49,12 +49,12 @@ Timeline one_slot() {
   double now = 0;
   for (int tile = 0; tile < kTiles; ++tile) {
     for (int step = 0; step < kSteps; ++step) {
-      loader.spans.push_back({SpanKind::wait, "wait free[0]", now, now + kHandOver});
+      loader.spans.push_back({SpanKind::wait, "wait pipe_lc.empty[0]", now, now + kHandOver});
       loader.spans.push_back({SpanKind::load, "load", now + kHandOver, now + kHandOver + 10});
       const double landed = now + kHandOver + kCopy;
-      first.spans.push_back({SpanKind::wait, "wait loaded[0]", now, landed});
+      first.spans.push_back({SpanKind::wait, "wait pipe_lc.full[0]", now, landed});
       first.spans.push_back({SpanKind::compute, "compute", landed, landed + kCompute - 5});
-      second.spans.push_back({SpanKind::wait, "wait loaded[0]", now, landed + 5});
+      second.spans.push_back({SpanKind::wait, "wait pipe_lc.full[0]", now, landed + 5});
       second.spans.push_back({SpanKind::compute, "compute", landed + 5, landed + kCompute});
       now = landed + kCompute;
     }
@@ -75,10 +75,11 @@ Timeline ring() {
       storer{0, "storer", "", {}};
   for (int step = 0; step < 4; ++step) {
     const double now = 100.0 * step;
-    loader.spans.push_back({SpanKind::wait, "wait free[" + std::to_string(step % 2) + "]", now, now + 10});
+    loader.spans.push_back(
+        {SpanKind::wait, "wait pipe_lc.empty[" + std::to_string(step % 2) + "]", now, now + 10});
     loader.spans.push_back({SpanKind::load, "load", now + 10, now + 20});
     compute.spans.push_back(
-        {SpanKind::wait, "wait loaded[" + std::to_string(step % 2) + "]", now + 30, now + 40});
+        {SpanKind::wait, "wait pipe_lc.full[" + std::to_string(step % 2) + "]", now + 30, now + 40});
     compute.spans.push_back({SpanKind::compute, "compute", now + 40, now + 60});
   }
   compute.spans.push_back({SpanKind::compute, "compute", 400, 420});

@@ -1,6 +1,6 @@
 /// @file
 /// Blocks of a cluster (sm_90): who they are, how they meet, and how one reaches the shared memory of
-/// another.
+/// another. GPUs before sm_90 have no clusters: what needs one is a trap there.
 ///
 /// A pointer into a block's own shared memory names a place; together with the rank of a block it names the
 /// same place in that block (PTX ISA, "mapa"). A block must not leave while another can still reach it.
@@ -14,7 +14,7 @@
 
 namespace ptx {
 
-/// `mov.u32 %cluster_ctarank`: which block of its cluster this is.
+/// `mov.u32 %cluster_ctarank`: which block of its cluster this is; 0 where there are no clusters.
 __device__ __forceinline__ uint32_t cluster_block_rank() {
   uint32_t rank = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -28,6 +28,8 @@ __device__ __forceinline__ uint32_t cluster_block_rank() {
 __device__ __forceinline__ void cluster_sync() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -37,6 +39,8 @@ __device__ __forceinline__ uint32_t cluster_address(const void* pointer, uint32_
   uint32_t address = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(pointer)), "r"(rank));
+#else
+  __trap();
 #endif
   return address;
 }
@@ -47,6 +51,8 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
   uint64_t address = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(pointer), "r"(rank));
+#else
+  __trap();
 #endif
   return reinterpret_cast<T*>(address);
 }
@@ -61,6 +67,8 @@ __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32
   asm volatile(
       "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
       : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -71,27 +79,34 @@ __device__ __forceinline__ void mbarrier_arrive_remote_release(Mbarrier* barrier
   asm volatile(
       "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
       : "memory");
+#else
+  __trap();
 #endif
 }
 
-/// `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64` until the phase of that parity has completed:
-/// sees what threads of other blocks did before they arrived, which mbarrier_wait, of the block's scope, need
-/// not.
-__device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+/// `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64`: whether the phase of that parity has
+/// completed; may wait for it a while. Sees what threads of other blocks did before they arrived, which
+/// mbarrier_try_wait, of the block's scope, need not.
+__device__ __forceinline__ bool mbarrier_try_wait_cluster(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
-  WaitBound bound;
-  while (!done) {
-    asm volatile(
-        "{\n.reg .pred p;\n"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n}\n"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-    if (!done) bound.check(barrier, parity);
-  }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}\n"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+#else
+  __trap();
 #endif
+  return done;
+}
+
+/// Waits until the phase of that parity has completed, and sees what threads of other blocks did before.
+__device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity) {
+  while (!mbarrier_try_wait_cluster(barrier, parity)) {
+  }
 }
 
 /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
@@ -104,6 +119,8 @@ __device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 va
           cluster_address(to, rank)),
       "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(cluster_address(full, rank))
       : "memory");
+#else
+  __trap();
 #endif
 }
 

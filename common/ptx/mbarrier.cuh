@@ -1,6 +1,6 @@
 /// @file
-/// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_90 for all that counts
-/// bytes).
+/// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_80, and sm_90 for all
+/// that counts bytes).
 ///
 /// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
 /// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
@@ -9,36 +9,24 @@
 #include <cstdint>
 
 #include "common/ptx/shared_address.cuh"
-#include "common/ptx/wait_bound.cuh"
 
 namespace ptx {
 
 /// One mbarrier object: 8 bytes of shared memory.
 using Mbarrier = uint64_t;
 
-/// The line of a call, which reports of the CPU device name. Nothing on a GPU.
-struct CallSite {
-  __device__ static constexpr CallSite current() { return {}; }
-};
-
 /// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then, where
 /// other blocks of a cluster will use it, a fence_mbarrier_init; then a barrier of all that will use it.
-__device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals, CallSite = {}) {
+__device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                : "memory");
-}
-
-/// Gives a barrier the name that reports use, for example "full[1]": those of the CPU device and, on the GPU,
-/// those of bounded waits. Nothing where waits have no bound.
-__device__ __forceinline__ void mbarrier_name(Mbarrier* barrier, const char* name, int index) {
-  name_waits_at(barrier, name, index);
 }
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
 /// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads`
 /// orders both. That PTX says only since 9.3; the lessons' kernels, like many others, have the fence anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // earlier GPUs have no clusters
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
@@ -54,26 +42,40 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(bytes)
                : "memory");
+#else
+  __trap();  // no barrier here counts bytes
 #endif
 }
 
-/// `mbarrier.try_wait.parity.shared::cta.b64` until the phase of that parity has completed, or until a
-/// bounded wait gives up. Acquire semantics.
-__device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  WaitBound bound;
+/// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait for
+/// it a while. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
+/// semantics.
+__device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
-  while (!done) {
-    asm volatile(
-        "{\n.reg .pred p;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n}\n"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-    if (!done) bound.check(barrier, parity);
-  }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}\n"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+#else
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}\n"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
 #endif
+  return done;
+}
+
+/// Waits until the phase of that parity has completed.
+__device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
+  while (!mbarrier_try_wait(barrier, parity)) {
+  }
 }
 
 }  // namespace ptx

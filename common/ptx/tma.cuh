@@ -1,14 +1,14 @@
 /// @file
 /// The tensor memory accelerator (sm_90): one thread starts a copy of a whole box between global and shared
 /// memory; the engine computes addresses, swizzles, and fills with zero what lies outside the tensor. PTX
-/// ISA, "cp.async.bulk.tensor".
+/// ISA, "cp.async.bulk.tensor". Earlier GPUs have none: a copy is a trap there, since without it the kernel
+/// would race.
 #pragma once
 #include <cuda.h>
 
 #include <cstdint>
 
 #include "common/ptx/mbarrier.cuh"
-#include "common/ptx/trace.cuh"
 
 namespace ptx {
 
@@ -30,6 +30,8 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
       "%4}], [%2];" ::"r"(shared_address(to)),
       "l"(map), "r"(shared_address(full)), "r"(column), "r"(row)
       : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -44,6 +46,8 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
       "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
       "l"(map), "r"(shared_address(full)), "r"(column), "r"(row), "h"(blocks)
       : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -54,6 +58,8 @@ __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* fr
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
                "r"(shared_address(from)), "r"(column), "r"(row)
                : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -61,6 +67,8 @@ __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* fr
 __device__ __forceinline__ void tma_store_commit() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -69,8 +77,9 @@ __device__ __forceinline__ void tma_store_commit() {
 template <int kInFlight>
 __device__ __forceinline__ void tma_store_wait_read() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  const ladder::trace::Span span(ladder::trace::Event::store);
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kInFlight) : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -79,8 +88,9 @@ __device__ __forceinline__ void tma_store_wait_read() {
 template <int kInFlight>
 __device__ __forceinline__ void tma_store_wait() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  const ladder::trace::Span span(ladder::trace::Event::store);
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kInFlight) : "memory");
+#else
+  __trap();
 #endif
 }
 

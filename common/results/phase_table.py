@@ -28,8 +28,13 @@ def spans_of_block(timeline):
     return {name: sorted(spans, key=lambda span: span[1]) for name, spans in lanes.items()}
 
 
+def is_wait_for_tile(name):
+    """Whether a consumer waits for the loader. Timelines recorded before barriers were called as in the source say "loaded"."""
+    return name.startswith(("wait pipe_lc.full", "wait loaded"))
+
+
 def is_wait_for_copies(name):
-    return name == "wait copies" or name.startswith("wait loaded")
+    return name == "wait copies" or is_wait_for_tile(name)
 
 
 def copies_in_flight(lanes):
@@ -111,7 +116,7 @@ def phases(timeline):
 def row(name, timeline):
     settings = dict(word.split("=") for word in timeline["metadata"]["settings"].split())
     lanes = spans_of_block(timeline)
-    named = {span[0] for spans in lanes.values() for span in spans if span[0].startswith("wait loaded")}
+    named = {span[0] for spans in lanes.values() for span in spans if is_wait_for_tile(span[0])}
     slots = str(len(named)) if named else settings["slots"]
     shares, together = phases(timeline)
     roles = "yes" if "loader" in lanes else "no"

@@ -278,7 +278,7 @@ def timeline(summary, loads=(), asks=(), unit="ns"):
         return {"ph": "X", "pid": 0, "tid": lane, "name": name, "ts": begin, "dur": 0.5}
     events = [{"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": name}}
               for lane, name in enumerate(("compute 0", "loader"))]
-    events += [span(1, "load", begin) for begin in loads] + [span(0, "wait loaded[0]", begin) for begin in asks]
+    events += [span(1, "load", begin) for begin in loads] + [span(0, "wait pipe_lc.full[0]", begin) for begin in asks]
     return {"traceEvents": events,
             "metadata": {"summary": summary, "unit": unit, "device": "G", "date": "today", "commit": "abc",
                          "shape": "64x64x64", "launch_us": "11", "untraced_launch_us": "10"}}
@@ -346,7 +346,7 @@ class Phases(WithResults):
     def test_one_slot_is_filled_or_read_whoever_does_it(self):
         steps = range(0, 40, 4)
         self.record_trace("04_x", "slot_k=64", {
-            "compute": [span for t in steps for span in (("wait loaded[0]", t + (t > 0) * .1, t + 2), ("compute", t + 2, t + 4))],
+            "compute": [span for t in steps for span in (("wait pipe_lc.full[0]", t + (t > 0) * .1, t + 2), ("compute", t + 2, t + 4))],
             "loader": [("load", t, t + .1) for t in steps]})
         roles, slots, predicted, copies, both, products, neither, together = self.cells("04_x")
         self.assertEqual((roles, slots, predicted), ("yes", "1", "take turns"))

@@ -9,6 +9,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown
+from phase_table import is_wait_for_tile
 
 WORK = ("load", "compute", "store")
 NONE_YET = "No timelines have been recorded yet: `common/results/record.sh` does it."
@@ -51,7 +52,7 @@ def slots_ahead(timeline):
         compute = lanes.get((block, "compute 0"), lanes.get((block, "compute")))
         loads = [span["ts"] + span["dur"] for span in spans
                  if span["tid"] == lanes[block, "loader"] and span["name"] == "load"]
-        asks = sorted(span["ts"] for span in spans if span["tid"] == compute and span["name"].startswith("wait loaded"))
+        asks = sorted(span["ts"] for span in spans if span["tid"] == compute and is_wait_for_tile(span["name"]))
         ahead += [sum(load <= ask for load in loads) - taken for taken, ask in enumerate(asks)]
     return sum(ahead) / len(ahead) if ahead else None
 

@@ -32,18 +32,18 @@ struct SharedStorage {
 __global__ void hand_over(int* const sums, const unsigned forgets) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe.init("loaded", "free", 1, kConsumerWarps);
+    smem.pipe.init(1, kConsumerWarps);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
 
   if (threadIdx.x / ladder::kWarp < kConsumerWarps) {
-    ladder::Consumer<kSlots> loaded(smem.pipe);
+    ladder::Consumer<kSlots> filled(smem.pipe);
     int sum = 0;
     for (int round = 0; round < kRounds; ++round) {
-      sum += smem.slots[loaded.consumer_wait()];
+      sum += smem.slots[filled.consumer_wait()];
       __syncwarp();
-      loaded.consumer_release(ladder::lane_index() == 0 && blockIdx.x != forgets);
+      filled.consumer_release(ladder::lane_index() == 0 && blockIdx.x != forgets);
     }
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
   } else if (ladder::lane_index() == 0) {
@@ -95,9 +95,10 @@ TEST_CASE("A wait that nobody ends becomes an error that says who waited for whi
   }
   // Both slots are filled once and never again.
   CHECK_THAT(message, ContainsSubstring("cudaDeviceSynchronize() failed"));
-  CHECK_THAT(
-      message,
-      ContainsSubstring("block 17, warps 0-2 waited 200 ms for loaded[0], phase of parity 1: still pending"));
-  CHECK_THAT(message, ContainsSubstring(
-                          "block 17, warp 3 waited 200 ms for free[0], phase of parity 0: still pending"));
+  CHECK_THAT(message,
+             ContainsSubstring(
+                 "block 17, warps 0-2 waited 200 ms for pipe.full[0], phase of parity 1: still pending"));
+  CHECK_THAT(message,
+             ContainsSubstring(
+                 "block 17, warp 3 waited 200 ms for pipe.empty[0], phase of parity 0: still pending"));
 }

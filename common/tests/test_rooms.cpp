@@ -85,7 +85,8 @@ bool is_source(const fs::path& file) {
   static const std::set<std::string> suffixes = {".hpp", ".cpp", ".cuh", ".cu", ".h"};
   // Some shadow headers have names like <cuda/atomic>.
   return suffixes.contains(file.extension()) ||
-         (file.extension().empty() && file.generic_string().starts_with("common/cpu_device/shadow/"));
+         (file.extension().empty() && (file.generic_string().starts_with("common/cpu_device/shadow/") ||
+                                       file.generic_string().starts_with("common/instrumented/shadow/")));
 }
 
 bool is_in(const std::string& file, const std::string& folder) {

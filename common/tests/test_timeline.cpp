@@ -26,11 +26,12 @@ Timeline made_up() {
   Timeline timeline;
   timeline.unit = "ns";
   timeline.lanes = ladder::lanes_of_roles(
-      {warp_with(8, {{SpanKind::wait, "wait free[0]", 0, 60}, {SpanKind::load, "load", 60, 70}}),
-       warp_with(0, {{SpanKind::wait, "wait loaded[0]", 0, 20}, {SpanKind::compute, "compute", 20, 100}}),
+      {warp_with(8, {{SpanKind::wait, "wait pipe_lc.empty[0]", 0, 60}, {SpanKind::load, "load", 60, 70}}),
+       warp_with(0,
+                 {{SpanKind::wait, "wait pipe_lc.full[0]", 0, 20}, {SpanKind::compute, "compute", 20, 100}}),
        warp_with(1, {{SpanKind::compute, "compute", 21, 99}}),
        warp_with(4, {{SpanKind::compute, "compute", 30, 90}}),
-       warp_with(9, {{SpanKind::wait, "wait finished[0]", 0, 80}, {SpanKind::store, "store", 80, 90}}),
+       warp_with(9, {{SpanKind::wait, "wait pipe_cs.full[0]", 0, 80}, {SpanKind::store, "store", 80, 90}}),
        warp_with(10, {{SpanKind::wait, "wait __syncthreads", 0, 1}}), warp_with(11, {})});
   timeline.tiles[0] = 2;
   return timeline;

@@ -152,7 +152,7 @@ TEST_CASE("05: consumers that take turns multiply one after the other") {
   CHECK(lane_names(ping_pong).at(kProducts1) == "compute 1: products in flight");
   CHECK(overlap_of_lanes(together, kProducts0, kProducts1, "mma") > 0.5);
   CHECK(overlap_of_lanes(ping_pong, kProducts0, kProducts1, "mma") < 0.25);  // at hand-overs
-  CHECK(overlap(events_of(ping_pong), "wait stored[0]", "mma") > 0);
+  CHECK(overlap(events_of(ping_pong), "wait pipe_cs[0].empty[0]", "mma") > 0);
   check_lanes(ping_pong);
 }
 

@@ -33,29 +33,29 @@ struct SharedStorage {
 
 /// Doubles the elements of x, tile after tile.
 __device__ inline void compute_tiles(SharedStorage& smem, const __nv_bfloat16* x, int rows, int tiles) {
-  ladder::Producer<1> finished(smem.pipe_cs);
+  ladder::Producer<1> pipe_cs(smem.pipe_cs);
   for (int tile = 0; tile < tiles; ++tile) {
-    finished.producer_acquire();  // waits until the storer has given the tile back
+    pipe_cs.producer_acquire();  // waits until the storer has given the tile back
     for (int i = threadIdx.x; i < kTile * kTile; i += kComputeThreads) {
       const int row = tile * kTile + i / kTile, column = i % kTile;
       const float value = row < rows ? __bfloat162float(x[row * kTile + column]) : 0;
       smem.c.at(i / kTile, column) = __float2bfloat16(2 * value);
     }
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
-    finished.producer_commit();
+    pipe_cs.producer_commit();
   }
 }
 
 /// One thread sends tile t to rows kTile * t .. of C, for each t.
 __device__ inline void store_tiles(SharedStorage& smem, const TensorMaps& maps, int tiles) {
   // >>> yours
-  ladder::Consumer<1> finished(smem.pipe_cs);
+  ladder::Consumer<1> pipe_cs(smem.pipe_cs);
   for (int tile = 0; tile < tiles; ++tile) {
-    finished.consumer_wait();
+    pipe_cs.consumer_wait();
     ptx::tma_store(&maps.c, &smem.c, 0, tile * kTile);
     ptx::tma_store_commit();
     ptx::tma_store_wait_read<0>();  // TMA has read the tile; it may still be writing to global memory
-    finished.consumer_release();
+    pipe_cs.consumer_release();
   }
   // <<<
 }
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
                 const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_cs.init("finished", "stored", kComputeThreads, 1);
+    smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

@@ -55,19 +55,19 @@ __device__ inline void load_tiles(SharedStorage& smem, const float* x, int tiles
 
 /// y[first + i] = x[first + kTile - 1 - i] in each tile.
 __device__ inline void reverse_tiles(SharedStorage& smem, float* y, int tiles) {
-  ladder::Consumer<kSlots> loaded(smem.pipe_lc);
+  ladder::Consumer<kSlots> pipe_lc(smem.pipe_lc);
   for (int tile = 0; tile < tiles; ++tile) {
-    const int slot = loaded.consumer_wait();
+    const int slot = pipe_lc.consumer_wait();
     for (int i = threadIdx.x; i < kTile; i += kComputeThreads)
       y[tile * kTile + i] = smem.slots[slot][kTile - 1 - i];
-    loaded.consumer_release();
+    pipe_lc.consumer_release();
   }
 }
 
 __global__ void __launch_bounds__(kThreads) reverse(const float* x, float* y, const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", ladder::kWarp, kComputeThreads);
+    smem.pipe_lc.init(ladder::kWarp, kComputeThreads);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

@@ -30,7 +30,7 @@ void check() {
     if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
     throw ladder::exercise::NotYet(
         "with more tiles than slots the loaders wait for ever: how many readers arrive "
-        "at the barrier free[0] of each block?");
+        "at the barrier pipe_lc.empty[0] of each block?");
   }
   for (const int tiles : {1, 3, 5}) ladder::exercise::on_every_schedule([&] { multiply(tiles); });
 }

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
     multiply(const __grid_constant__ TensorMaps maps, __nv_bfloat16* y, const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init("loaded", "free", 1, kBlocks * kReaders);
+    smem.pipe_lc.init(1, kBlocks * kReaders);
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before the barriers of both are there

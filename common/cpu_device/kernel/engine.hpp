@@ -117,7 +117,7 @@ void poll(const char* what, Location where);
 // --- mbarriers ------------------------------------------------------------------------------------------
 
 /// An mbarrier object is eight bytes of shared memory. What they hold is opaque, here as on a GPU.
-void mbarrier_init(uint64_t* barrier, uint32_t count, Location where);
+void mbarrier_init(uint64_t* barrier, uint32_t count, Location where, const char* end = "", int slot = 0);
 void mbarrier_invalidate(uint64_t* barrier, Location where);
 /// How reports call it: `name`, or `name[index]` where index >= 0. `name` must outlive the launch.
 void mbarrier_name(uint64_t* barrier, const char* name, int index, Location where);

@@ -49,7 +49,7 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
 }
 
 /// The thread has seen that a phase ended.
-void observe(Thread& thread, Mbarrier& barrier, const char* what) {
+void observe(Thread& thread, Mbarrier& barrier) {
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
   thread.last_seen = {&barrier, barrier.phase};
@@ -58,7 +58,7 @@ void observe(Thread& thread, Mbarrier& barrier, const char* what) {
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
   if (VirtualClock* clock = cluster.clock()) {
-    clock->wait_until(thread.number, barrier.completed_at, barrier.name ? name_of(barrier) : what);
+    clock->wait_until(thread.number, barrier.completed_at, name_of(barrier));
   }
 }
 
@@ -105,7 +105,7 @@ Mbarrier& find_mbarrier(Thread& thread, Block& block, const uint64_t* object, co
   return *barrier;
 }
 
-void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
+void mbarrier_init(uint64_t* object, uint32_t count, Location where, const char* end, int slot) {
   Thread& thread = this_thread(where);
   Block& block = *thread.block;
   const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier.init", where);
@@ -116,6 +116,8 @@ void mbarrier_init(uint64_t* object, uint32_t count, Location where) {
   barrier->offset = offset;
   barrier->expected = barrier->pending = count;
   barrier->initialised_at = where;
+  barrier->end = end;
+  barrier->slot = slot;
   barrier->initialised_by = &thread;
   const uint64_t word = kTag << 32 | block.mbarriers.size();
   std::memcpy(block.shared.generic() + offset, &word, sizeof word);
@@ -278,7 +280,7 @@ Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Lo
                    where);
     }
   }
-  observe(thread, barrier, what);
+  observe(thread, barrier);
   return barrier;
 }
 
@@ -301,7 +303,7 @@ bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location
     thread.cluster.yield_poll(thread, {WaitKind::poll, &barrier, parity & 1, what, where});
     if (!phase_ended(barrier, parity)) return false;
   }
-  observe(thread, barrier, what);
+  observe(thread, barrier);
   return true;
 }
 

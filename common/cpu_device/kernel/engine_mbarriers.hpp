@@ -22,9 +22,11 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0;
   int64_t missing_bytes = 0;
   uint64_t phase = 0;
-  const char* name = nullptr;
+  const char* name = nullptr;  ///< of a barrier that is not called as the source calls it
   int name_index = -1;
   Location initialised_at;
+  const char* end = "";  ///< of a pipeline: "full" or "empty"
+  int slot = 0;          ///< of that pipeline
   const Thread* initialised_by = nullptr;
   bool fenced = false;  ///< after its initialisation: the cluster may use it
   std::vector<Thread*> waiting;

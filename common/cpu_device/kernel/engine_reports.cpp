@@ -7,8 +7,11 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
+#include "common/cuda/barrier_names.hpp"
 
 namespace cpu_device {
 
@@ -38,8 +41,20 @@ std::string describe(const Block& block) {
 }
 
 std::string name_of(const Mbarrier& barrier) {
-  if (!barrier.name) return print("mbarrier at shared memory + 0x%x", barrier.offset);
-  return barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
+  const Unobserved unobserved;
+  if (barrier.name)
+    return barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
+  std::set<uint32_t> before, others;  // that the block initialised at the same place, by their offsets
+  for (const auto& other : barrier.block->mbarriers) {
+    if (other->offset == barrier.offset || other->slot != barrier.slot || other->name ||
+        !(other->initialised_at == barrier.initialised_at) || std::strcmp(other->end, barrier.end) != 0)
+      continue;
+    others.insert(other->offset);
+    if (other->offset < barrier.offset) before.insert(other->offset);
+  }
+  const Location where = barrier.initialised_at;
+  return ladder::barrier_name({where.file, where.line, barrier.end, barrier.slot},
+                              static_cast<unsigned>(before.size()), !others.empty());
 }
 
 std::string describe(const Thread& thread) {

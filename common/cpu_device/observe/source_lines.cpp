@@ -93,11 +93,12 @@ std::string bare_name(std::string function) {
   return qualifiers == std::string::npos ? name : name.substr(qualifiers + 1);
 }
 
-/// Code that readers of a report do not look for: shadow headers and the standard library.
+/// Code that readers of a report do not look for: shadow headers, of either kind, and the standard library.
 bool is_machinery(const std::string& path) {
   const bool in_device = path.find("/common/cpu_device/") != std::string::npos;
   const bool in_tests = path.find("/common/cpu_device/tests/") != std::string::npos;
-  return (in_device && !in_tests) || path.rfind("/usr/", 0) == 0;
+  const bool in_wrapper = path.find("/common/instrumented/") != std::string::npos;
+  return (in_device && !in_tests) || in_wrapper || path.rfind("/usr/", 0) == 0;
 }
 
 std::string hex(uintptr_t offset) {

@@ -23,7 +23,7 @@ namespace ladder {
 namespace {
 
 // Enough for 30 tiles of lesson 05 at 8192 cubed; a file with all of it has 20 MB.
-constexpr uint32_t kBlocks = 4, kWarps = 16, kSpansOfWarp = 8192, kNamesOfBlock = 64;
+constexpr uint32_t kBlocks = 4, kWarps = 16, kSpansOfWarp = 8192, kNotesOfBlock = 64;
 constexpr int kTimedLaunches = 11;
 
 std::vector<trace::SetRecorder>& traced_sources() {
@@ -39,11 +39,11 @@ class RecorderMemory {
     recorder.blocks = kBlocks;
     recorder.warps = kWarps;
     recorder.capacity = kSpansOfWarp;
-    recorder.name_capacity = kNamesOfBlock;
+    recorder.note_capacity = kNotesOfBlock;
     recorder.traces = traces_.data();
     recorder.records = records_.data();
-    recorder.name_counts = name_counts_.data();
-    recorder.names = names_.data();
+    recorder.note_counts = note_counts_.data();
+    recorder.notes = notes_.data();
     for (const trace::SetRecorder set : traced_sources()) CUDA_CHECK(set(recorder));
     // As in copy_to_device(): the value may still be on its way, and launches may be in any stream.
     CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
@@ -56,8 +56,8 @@ class RecorderMemory {
 
   void forget() {
     fill_on_device(traces_.data(), 0, traces_.size() * sizeof(trace::WarpTrace));
-    fill_on_device(name_counts_.data(), 0, name_counts_.size() * sizeof(uint32_t));
-    fill_on_device(names_.data(), 0, names_.size() * sizeof(trace::BarrierName));
+    fill_on_device(note_counts_.data(), 0, note_counts_.size() * sizeof(uint32_t));
+    fill_on_device(notes_.data(), 0, notes_.size() * sizeof(BarrierNote));
   }
 
   /// What the last launch wrote. @param cycles_per_ns the SMs' clock
@@ -66,8 +66,8 @@ class RecorderMemory {
  private:
   DeviceBuffer<trace::WarpTrace> traces_{kBlocks * kWarps};
   DeviceBuffer<trace::Record> records_{size_t{kBlocks} * kWarps * kSpansOfWarp};
-  DeviceBuffer<uint32_t> name_counts_{kBlocks};
-  DeviceBuffer<trace::BarrierName> names_{kBlocks * kNamesOfBlock};
+  DeviceBuffer<uint32_t> note_counts_{kBlocks};
+  DeviceBuffer<BarrierNote> notes_{kBlocks * kNotesOfBlock};
 };
 
 using BarrierNames = std::map<uint32_t, std::string>;
@@ -112,16 +112,16 @@ std::string name_of(const trace::Record& record, const BarrierNames& names) {
 struct Written {
   std::vector<trace::WarpTrace> traces;
   std::vector<trace::Record> records;
-  std::vector<uint32_t> name_counts;
-  std::vector<trace::BarrierName> names;
+  std::vector<uint32_t> note_counts;
+  std::vector<BarrierNote> notes;
 };
 
 BarrierNames names_of_block(const Written& written, unsigned block) {
   BarrierNames names;
-  for (uint32_t i = 0; i < std::min(written.name_counts[block], kNamesOfBlock); ++i) {
-    const trace::BarrierName& name = written.names[block * kNamesOfBlock + i];
-    names[name.address] = fmt::format("{}[{}]", name.text, name.slot);
-  }
+  const BarrierNote* const notes = &written.notes[block * kNotesOfBlock];
+  const uint32_t count = std::min(written.note_counts[block], kNotesOfBlock);
+  for (uint32_t i = 0; i < count; ++i)
+    names[notes[i].address] = name_in_notes(notes, count, notes[i].address);
   return names;
 }
 
@@ -190,7 +190,7 @@ void add_block(const Written& written, unsigned block, const BlockClock& clock, 
 Timeline RecorderMemory::timeline(double cycles_per_ns) const {
   const Written written = {
       download(traces_.data(), traces_.size()), download(records_.data(), records_.size()),
-      download(name_counts_.data(), name_counts_.size()), download(names_.data(), names_.size())};
+      download(note_counts_.data(), note_counts_.size()), download(notes_.data(), notes_.size())};
   uint64_t origin_ns = std::numeric_limits<uint64_t>::max();
   for (const trace::WarpTrace& trace : written.traces)
     if (trace.count > 0) origin_ns = std::min(origin_ns, trace.anchor_ns);

@@ -34,7 +34,7 @@ constexpr uint32_t kTileBytes = sizeof(Tile), kInboxBytes = kInboxFloats * sizeo
 struct Storage {
   Tile tile;
   alignas(16) float inbox[kInboxFloats];
-  ptx::Mbarrier full, free, never_initialised;
+  ptx::Mbarrier full, empty, never_initialised;
 };
 
 Shape cluster_of(unsigned blocks) {
@@ -68,9 +68,7 @@ Storage& prepare(uint32_t arrivals = 1) {
   auto& shared = ladder::shared_storage<Storage>();
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(&shared.full, arrivals);
-    ptx::mbarrier_init(&shared.free, arrivals);
-    ptx::mbarrier_name(&shared.full, "full", -1);
-    ptx::mbarrier_name(&shared.free, "free", -1);
+    ptx::mbarrier_init(&shared.empty, arrivals);
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();
@@ -178,7 +176,8 @@ TEST_CASE("a receiving block's barrier must be initialised and fenced") {
       ptx::cluster_sync();
       if (is_thread(0)) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
     });
-    CHECK_THAT(text, ContainsSubstring("no fence.mbarrier_init after the initialisation of mbarrier at"));
+    CHECK_THAT(text,
+               ContainsSubstring("no fence.mbarrier_init after the initialisation of full of block (1,0,0)"));
     CHECK_THAT(text, ContainsSubstring(" of block (1,0,0) (initialised at test_cluster.cu:"));
   }
 }
@@ -228,8 +227,8 @@ TEST_CASE("arrivals that a cluster.sync follows have taken effect when the block
     CAPTURE(schedule.name());
     REQUIRE(blame(schedule, [](Storage& shared) {
               if (threadIdx.x == 0) {
-                ptx::mbarrier_arrive_remote(&shared.free, 0);
-                ptx::mbarrier_arrive_remote(&shared.free, 1);
+                ptx::mbarrier_arrive_remote(&shared.empty, 0);
+                ptx::mbarrier_arrive_remote(&shared.empty, 1);
               }
               ptx::cluster_sync();
             }) == "");
@@ -239,7 +238,7 @@ TEST_CASE("arrivals that a cluster.sync follows have taken effect when the block
 TEST_CASE("an arrival at a block that does not exist is named") {
   check_named_always("mbarrier_arrive_remote: there is no block 2 in a cluster of 2 blocks",
                      [](Storage& shared) {
-                       if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 2);
+                       if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.empty, 2);
                      });
 }
 
@@ -256,10 +255,10 @@ TEST_CASE("without a cluster.sync after the initialisation another block's barri
   const auto kernel = [] {
     auto& shared = ladder::shared_storage<Storage>();
     if (threadIdx.x == 0) {
-      ptx::mbarrier_init(&shared.free, 1);
+      ptx::mbarrier_init(&shared.empty, 1);
       ptx::fence_mbarrier_init();
-      ptx::mbarrier_arrive_remote(&shared.free, ptx::cluster_block_rank() ^ 1);
-      ptx::mbarrier_wait(&shared.free, 0);
+      ptx::mbarrier_arrive_remote(&shared.empty, ptx::cluster_block_rank() ^ 1);
+      ptx::mbarrier_wait(&shared.empty, 0);
     }
     ptx::cluster_sync();
   };
@@ -278,7 +277,7 @@ TEST_CASE("without a cluster.sync after the initialisation another block's barri
 TEST_CASE("an arrival at a block that leaves, or has left, is named") {
   const auto kernel = [](Storage& shared) {
     if (ptx::cluster_block_rank() == 0) __syncthreads();
-    if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 1);
+    if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.empty, 1);
   };
   check_race(
       "block 1 of the cluster left while this mbarrier_arrive_remote of block 0 was in flight to it: a "
@@ -295,8 +294,8 @@ TEST_CASE("a block may leave without a cluster.sync once it has waited for the a
   for (const Schedule& schedule : all_schedules()) {
     CAPTURE(schedule.name());
     REQUIRE(blame(schedule, [](Storage& shared) {
-              if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.free, 1);
-              if (is_thread(1, 40)) ptx::mbarrier_wait(&shared.free, 0);
+              if (is_thread(0)) ptx::mbarrier_arrive_remote(&shared.empty, 1);
+              if (is_thread(1, 40)) ptx::mbarrier_wait(&shared.empty, 0);
             }) == "");
   }
 }
@@ -305,12 +304,12 @@ TEST_CASE("a deadlock names the blocks of those who wait, who arrived and who ne
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = failure(cluster_of(3), schedule, [] {
       Storage& shared = prepare(/*arrivals=*/3);
-      if (threadIdx.x == 32 && ptx::cluster_block_rank() != 1) ptx::mbarrier_arrive_remote(&shared.free, 2);
-      if (is_thread(2)) ptx::mbarrier_wait(&shared.free, 0);
+      if (threadIdx.x == 32 && ptx::cluster_block_rank() != 1) ptx::mbarrier_arrive_remote(&shared.empty, 2);
+      if (is_thread(2)) ptx::mbarrier_wait(&shared.empty, 0);
     });
     CHECK_THAT(text, ContainsSubstring("block (2,0,0) warp 0 lane 0 waits at test_cluster.cu:"));
-    CHECK_THAT(text, ContainsSubstring("in mbarrier_wait for free, phase of parity 0"));
-    CHECK_THAT(text, ContainsSubstring("free of block (2,0,0) (initialised at test_cluster.cu:"));
+    CHECK_THAT(text, ContainsSubstring("in mbarrier_wait for empty, phase of parity 0"));
+    CHECK_THAT(text, ContainsSubstring("empty of block (2,0,0) (initialised at test_cluster.cu:"));
     CHECK_THAT(text, ContainsSubstring("1 of 3 arrivals missing; arrived: block (0,0,0) warp 1") ||
                          ContainsSubstring("1 of 3 arrivals missing; arrived: block (2,0,0) warp 1"));
     CHECK_THAT(text, ContainsSubstring("; no arrival from block (1,0,0)"));
@@ -426,10 +425,10 @@ TEST_CASE("a pointer may be dropped with an arrival instead of a cluster.sync") 
   for (const Schedule& schedule : all_schedules()) {
     CAPTURE(schedule.name());
     REQUIRE(blame(schedule, [](Storage& shared) {
-              if (is_thread(1)) ptx::mbarrier_wait_cluster(&shared.free, 0);
+              if (is_thread(1)) ptx::mbarrier_wait_cluster(&shared.empty, 0);
               if (!is_thread(0)) return;
               shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[0];
-              ptx::mbarrier_arrive_remote_release(&shared.free, 1);
+              ptx::mbarrier_arrive_remote_release(&shared.empty, 1);
             }) == "");
   }
 }
@@ -441,11 +440,11 @@ TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at th
     check_named_always("race in shared memory of block 1", [&](Storage& shared) {
       if (is_thread(0)) {
         ptx::map_shared(shared.inbox, 1)[0] = 1.f;
-        is_released ? ptx::mbarrier_arrive_remote_release(&shared.free, 1)
-                    : ptx::mbarrier_arrive_remote(&shared.free, 1);
+        is_released ? ptx::mbarrier_arrive_remote_release(&shared.empty, 1)
+                    : ptx::mbarrier_arrive_remote(&shared.empty, 1);
       }
       if (is_thread(1)) {
-        is_released ? ptx::mbarrier_wait(&shared.free, 0) : ptx::mbarrier_wait_cluster(&shared.free, 0);
+        is_released ? ptx::mbarrier_wait(&shared.empty, 0) : ptx::mbarrier_wait_cluster(&shared.empty, 0);
         shared.inbox[1] = shared.inbox[0];
       }
       ptx::cluster_sync();
@@ -510,11 +509,11 @@ TEST_CASE("cluster.sync does not wait for threads that have exited, and may be c
 
 TEST_CASE("threads that never come to a cluster.sync are named with their block") {
   check_named_always("cluster.sync: 127 of 128 threads arrived", [](Storage& shared) {
-    is_thread(1, 37) ? ptx::mbarrier_wait(&shared.free, 0) : ptx::cluster_sync();
+    is_thread(1, 37) ? ptx::mbarrier_wait(&shared.empty, 0) : ptx::cluster_sync();
   });
   check_named_always(
       "never arrived at the cluster.sync, of block (1,0,0): warp 1 (1 threads)",
-      [](Storage& shared) { is_thread(1, 37) ? ptx::mbarrier_wait(&shared.free, 0) : ptx::cluster_sync(); });
+      [](Storage& shared) { is_thread(1, 37) ? ptx::mbarrier_wait(&shared.empty, 0) : ptx::cluster_sync(); });
 }
 
 // --- figures ----------------------------------------------------------------------------------------------
@@ -531,10 +530,10 @@ TEST_CASE("a multicast reads global memory once, and what comes from other block
     ptx::mbarrier_wait(&shared.full, 0);
     if (ptx::cluster_block_rank() == 1) {
       ptx::store_async(reinterpret_cast<float4*>(&shared.inbox[4 * threadIdx.x]), 0, parcel(threadIdx.x),
-                       &shared.free);
+                       &shared.empty);
     } else {
-      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.free, kInboxBytes);
-      ptx::mbarrier_wait(&shared.free, 0);
+      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.empty, kInboxBytes);
+      ptx::mbarrier_wait(&shared.empty, 0);
       ptx::map_shared(shared.inbox, 1)[threadIdx.x] = 1.f;
     }
     ptx::cluster_sync();

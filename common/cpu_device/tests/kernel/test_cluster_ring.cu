@@ -113,8 +113,6 @@ class Roles {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
       ptx::mbarrier_init(&smem_.empty[slot], kBlocks);
-      ptx::mbarrier_name(&smem_.full[slot], "full", slot);
-      ptx::mbarrier_name(&smem_.empty[slot], "empty", slot);
     }
     ptx::fence_mbarrier_init();
   }

@@ -25,7 +25,7 @@ constexpr int kParts = kVectors * kThreads;
 
 struct Storage {
   float4 inbox[kParts];
-  ptx::Mbarrier full, free, sent;
+  ptx::Mbarrier full, empty, sent;
 };
 constexpr uint32_t kInboxBytes = sizeof(Storage::inbox);
 
@@ -58,10 +58,8 @@ class Roles {
   void run() {
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(&smem_.full, 1);
-      ptx::mbarrier_init(&smem_.free, kThreads);
+      ptx::mbarrier_init(&smem_.empty, kThreads);
       ptx::mbarrier_init(&smem_.sent, kThreads);
-      ptx::mbarrier_name(&smem_.full, "full", -1);
-      ptx::mbarrier_name(&smem_.free, "free", -1);
       ptx::fence_mbarrier_init();
     }
     makes(Mistake::no_sync_after_initialisation) ? __syncthreads() : ptx::cluster_sync();
@@ -74,7 +72,7 @@ class Roles {
 
   void send(int tile) {
     if (!makes(Mistake::sender_does_not_wait))
-      ptx::mbarrier_wait_cluster(&smem_.free, static_cast<uint32_t>(tile & 1) ^ 1);
+      ptx::mbarrier_wait_cluster(&smem_.empty, static_cast<uint32_t>(tile & 1) ^ 1);
     for (int v = 0; v < (makes(Mistake::sender_sends_half) ? 1 : kVectors); ++v) {
       const int i = v * kThreads + static_cast<int>(threadIdx.x);
       const float first = part(kSender, tile, 4 * i);
@@ -111,8 +109,8 @@ class Roles {
   }
 
   void release() {
-    makes(Mistake::reader_releases_relaxed) ? ptx::mbarrier_arrive_remote(&smem_.free, kSender)
-                                            : ptx::mbarrier_arrive_remote_release(&smem_.free, kSender);
+    makes(Mistake::reader_releases_relaxed) ? ptx::mbarrier_arrive_remote(&smem_.empty, kSender)
+                                            : ptx::mbarrier_arrive_remote_release(&smem_.empty, kSender);
   }
 
   Storage& smem_;
@@ -161,7 +159,7 @@ TEST_CASE("an arrival after a store_async does not say that it has landed") {
     }
   }
 }
-TEST_CASE("a sender that does not wait for the inbox to be free overwrites what is still read") {
+TEST_CASE("a sender that does not wait for the inbox to be empty overwrites what is still read") {
   check_race(with(Mistake::sender_does_not_wait), "test_cluster_sums.cu:");
 }
 TEST_CASE("an inbox that is released before it was read is overwritten") {

@@ -28,8 +28,6 @@ void prepare(Storage& shared) {
     for (int slot = 0; slot < 2; ++slot) {
       ptx::mbarrier_init(&shared.full[slot], 1);
       ptx::mbarrier_init(&shared.empty[slot], 32);
-      ptx::mbarrier_name(&shared.full[slot], "full", slot);
-      ptx::mbarrier_name(&shared.empty[slot], "empty", slot);
     }
     ptx::fence_mbarrier_init();
   }
@@ -132,7 +130,6 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
     const std::string text = blame(schedule, [](Storage& shared) {
       if (threadIdx.x == 0) {
         ptx::mbarrier_init(&shared.empty[0], 1);
-        ptx::mbarrier_name(&shared.empty[0], "empty", 0);
       }
       __syncthreads();
       if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.empty[0]);
@@ -159,12 +156,12 @@ TEST_CASE("barriers of a pipeline are named with the line that initialises it") 
   unsigned line = 0;
   const std::string text = failure({.block = 32, .shared_bytes = sizeof(OnePipeline)}, {}, [&] {
     auto& shared = ladder::shared_storage<OnePipeline>();
-    if (threadIdx.x == 0) shared.pipe.init("loaded", "free", 1, 2), line = __LINE__;
+    if (threadIdx.x == 0) shared.pipe.init(1, 2), line = __LINE__;
     __syncthreads();
     ladder::Consumer<1>(shared.pipe).consumer_wait();
   });
-  CHECK_THAT(text,
-             ContainsSubstring("loaded[0] (initialised at test_mbarriers.cu:" + std::to_string(line) + ","));
+  CHECK_THAT(text, ContainsSubstring(
+                       "pipe.full[0] (initialised at test_mbarriers.cu:" + std::to_string(line) + ","));
 }
 
 TEST_CASE("a waiting thread that two phases overtake is named") {
@@ -206,14 +203,14 @@ TEST_CASE("a deadlock says which phases a thread has missed") {
                      });
 }
 
-TEST_CASE("pipelines that share their names are told apart by their first index") {
+TEST_CASE("pipelines that one line initialises are told apart by their number") {
   struct Pipelines {
     ladder::Pipeline<1> of_warpgroup[2];
   };
   const auto kernel = [] {
     auto& shared = ladder::shared_storage<Pipelines>();
     if (threadIdx.x == 0) {
-      for (int index = 0; auto& pipe : shared.of_warpgroup) pipe.init("finished", "stored", 1, 1, index++);
+      for (auto& pipe : shared.of_warpgroup) pipe.init(1, 1);
       ptx::fence_mbarrier_init();
     }
     __syncthreads();
@@ -226,7 +223,7 @@ TEST_CASE("pipelines that share their names are told apart by their first index"
     if (threadIdx.x == 32) consumer.consumer_wait();  // of the pipeline that nobody fills
   };
   CHECK_THAT(failure({.block = 64, .shared_bytes = sizeof(Pipelines)}, {}, kernel),
-             ContainsSubstring("for finished[1], phase of parity 0"));
+             ContainsSubstring("for pipe[1].full[0], phase of parity 0"));
 }
 
 TEST_CASE("counts and bytes that a barrier cannot hold are named") {
@@ -243,7 +240,6 @@ TEST_CASE("using a barrier without a __syncthreads after its initialisation is a
     auto& shared = ladder::shared_storage<Storage>();
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(&shared.full[0], 1);
-      ptx::mbarrier_name(&shared.full[0], "full", 0);
       ptx::fence_mbarrier_init();
     }
     if (threadIdx.x == 32) ptx::mbarrier_arrive(&shared.full[0]);

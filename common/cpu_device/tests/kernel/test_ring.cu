@@ -30,7 +30,7 @@ using Tile = ladder::SwizzledTile<kTile, kTile>;
 template <int kSlots>
 struct Storage {
   Tile a[kSlots], b[kSlots], c;
-  ptx::Mbarrier full[kSlots], empty[kSlots], finished, stored;
+  ptx::Mbarrier full[kSlots], empty[kSlots], staged_full, staged_empty;
 };
 
 /// What one role leaves out, or does at the wrong time.
@@ -110,13 +110,9 @@ class Roles {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
       ptx::mbarrier_init(&smem_.empty[slot], 1);
-      ptx::mbarrier_name(&smem_.full[slot], "full", slot);
-      ptx::mbarrier_name(&smem_.empty[slot], "empty", slot);
     }
-    ptx::mbarrier_init(&smem_.finished, 128);
-    ptx::mbarrier_init(&smem_.stored, 1);
-    ptx::mbarrier_name(&smem_.finished, "finished", -1);
-    ptx::mbarrier_name(&smem_.stored, "stored", -1);
+    ptx::mbarrier_init(&smem_.staged_full, 128);
+    ptx::mbarrier_init(&smem_.staged_empty, 1);
   }
 
   void load() {
@@ -161,12 +157,12 @@ class Roles {
 
   void store() {
     for (int tile = 0; tile < tiles_; ++tile) {
-      if (!makes(Mistake::storer_does_not_wait)) ptx::mbarrier_wait(&smem_.finished, tile & 1);
+      if (!makes(Mistake::storer_does_not_wait)) ptx::mbarrier_wait(&smem_.staged_full, tile & 1);
       ptx::tma_store(&maps_.c, &smem_.c, tile * kTile, 0);
       if (!makes(Mistake::storer_does_not_commit)) ptx::tma_store_commit();
       if (!makes(Mistake::storer_does_not_wait_for_its_read) && !makes(Mistake::storer_exits_early))
         ptx::tma_store_wait_read<0>();
-      ptx::mbarrier_arrive(&smem_.stored);
+      ptx::mbarrier_arrive(&smem_.staged_empty);
     }
     if (!makes(Mistake::storer_exits_early)) ptx::tma_store_wait<0>();
   }
@@ -186,13 +182,14 @@ class Roles {
   }
 
   void hand_over(const float (&d)[kTile / 2], int tile) {
-    if (!makes(Mistake::compute_does_not_wait_for_storer)) ptx::mbarrier_wait(&smem_.stored, (tile & 1) ^ 1);
+    if (!makes(Mistake::compute_does_not_wait_for_storer))
+      ptx::mbarrier_wait(&smem_.staged_empty, (tile & 1) ^ 1);
     const int t = static_cast<int>(threadIdx.x);
     for (int i = 0; i < kTile / 2; ++i) {
       smem_.c.at(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, i / 4 * 8 + t % 4 * 2 + i % 2) = d[i];
     }
     if (!makes(Mistake::compute_does_not_fence_its_tile)) ptx::fence_proxy_async();
-    ptx::mbarrier_arrive(&smem_.finished);
+    ptx::mbarrier_arrive(&smem_.staged_full);
   }
 
   Storage<kSlots>& smem_;
@@ -308,12 +305,12 @@ TEST_CASE("a tile that is stored by TMA without a proxy fence before is a race")
 }
 TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") {
   check_race(with(Mistake::compute_does_not_wait_for_storer),
-             {"TMA store (a read) issued by", "in mbarrier_wait for finished, phase of parity 1"});
+             {"TMA store (a read) issued by", "in mbarrier_wait for staged_full, phase of parity 1"});
   check_race(with(Mistake::storer_does_not_wait_for_its_read), "TMA store (a read) issued by");
 }
 TEST_CASE("a storer that does not wait stores what is not there") {
   check_race(with(Mistake::storer_does_not_wait),
-             {"TMA store (a read) issued by", "in mbarrier_wait for stored, phase of parity 1"});
+             {"TMA store (a read) issued by", "in mbarrier_wait for staged_empty, phase of parity 1"});
 }
 TEST_CASE("stores that are never committed are named") {
   check_race(with(Mistake::storer_does_not_commit),

@@ -59,10 +59,9 @@ struct Matrix {
 };
 
 /// Thread 0 prepares a barrier for its own arrival.
-void prepare(ptx::Mbarrier& full, const char* name = "full") {
+void prepare(ptx::Mbarrier& full) {
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(&full, 1);
-    ptx::mbarrier_name(&full, name, -1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -341,7 +340,7 @@ TEST_CASE("TMA copies are counted, and have their spans on the virtual timeline"
   set_options(options);
   launch({"test", 1, 64, 1, sizeof(Storage)}, [&] {
     auto& shared = ladder::shared_storage<Storage>();
-    prepare(shared.full[0], "loaded");
+    prepare(shared.full[0]);
     if (threadIdx.x == 32) {
       ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
       ptx::tma_load(&shared.tile[0], &map, 64, 10, &shared.full[0]);
@@ -366,6 +365,6 @@ TEST_CASE("TMA copies are counted, and have their spans on the virtual timeline"
                          [&](const Span& span) { return span.warp == warp && span.what == what; });
   };
   CHECK(count(1, "copy") == 1);
-  CHECK(count(0, "wait loaded") == 1);
+  CHECK(count(0, "wait full") == 1);
   CHECK(count(0, "store") == 1);
 }

@@ -464,13 +464,12 @@ TEST_CASE("sums that are waited for, and of which the compiler is not told, are 
 TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is told of in the deadlock") {
   struct Storage {
     char tile[8192];
-    uint64_t free;
+    uint64_t empty;
   };
   for (const bool arrives_early : {true, false}) {
     const std::string text = failure({.block = 128, .shared_bytes = sizeof(Storage)}, {}, [=] {
       auto& shared = ladder::shared_storage<Storage>();
-      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.free, 1);
-      if (threadIdx.x == 0) ptx::mbarrier_name(&shared.free, "free", 0);
+      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.empty, 1);
       __syncthreads();
       float d[32] = {};
       const uint64_t tile = ptx::matrix_descriptor(shared.tile, 16, 1024);
@@ -478,11 +477,11 @@ TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is
       ptx::wgmma_fence();
       ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
       ptx::wgmma_commit_group();
-      if (threadIdx.x == 0 && arrives_early) ptx::mbarrier_arrive(&shared.free);
+      if (threadIdx.x == 0 && arrives_early) ptx::mbarrier_arrive(&shared.empty);
       ptx::wgmma_wait_group<0>();
     });
     CHECK_THAT(text, ContainsSubstring("not all four warps have committed the group; missing: warp 3"));
-    CHECK((text.find("warp 0 lane 0 arrived at free[0] (test_wgmma.cu:") != std::string::npos) ==
+    CHECK((text.find("warp 0 lane 0 arrived at empty (test_wgmma.cu:") != std::string::npos) ==
           arrives_early);
   }
 }

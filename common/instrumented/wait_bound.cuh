@@ -1,6 +1,6 @@
 /// @file
 /// An end to waits at an mbarrier that nobody completes. Nothing of this is left unless LADDER_BOUNDED_WAITS
-/// is defined, as it is in Debug builds.
+/// is defined, as it is in Debug builds. The headers in shadow/ call it.
 ///
 /// A wait that has lasted too long writes who waits for what to host memory and traps, so that the program
 /// ends with a sentence (common/cuda/bounded_waits.hpp) where it would hang. It does not call printf: in a
@@ -10,6 +10,8 @@
 /// (C7518), or puts in waits for it (C7517), which Debug builds allow.
 #pragma once
 #include <cstdint>
+
+#include "common/instrumented/barrier_notes.cuh"
 
 #ifdef LADDER_BOUNDED_WAITS
 #include "common/cuda/wait_records.hpp"
@@ -39,17 +41,12 @@ static __device__ uint32_t reporting_block;  ///< and one more; 0: none yet
 static const bool waits_are_bounded = ladder::waits::add_bounded_source(
     [](ladder::waits::Report* report) { return cudaMemcpyToSymbol(wait_report, &report, sizeof report); });
 
-/// By the thread that prepares the barrier. The place of its name follows from its address; of two barriers
-/// with the same place, the later has its name there.
-__device__ __forceinline__ void name_waits_at(const void* barrier, const char* name, int slot) {
+/// By the thread that prepares the barrier. The place of its note follows from its address; of two barriers
+/// with the same place, the later has its note there.
+__device__ __forceinline__ void note_for_waits(const ladder::BarrierPlace& place) {
   if (blockIdx.x > 0 || !wait_report) return;
-  const uint32_t address = shared_address(barrier);
-  ladder::waits::BarrierName& place = wait_report->names[address / sizeof(uint64_t) % wait_report->kNames];
-  place.address = address;
-  place.slot = slot;
-  uint32_t length = 0;
-  for (; length + 1 < sizeof place.text && name[length]; ++length) place.text[length] = name[length];
-  place.text[length] = 0;
+  const uint32_t index = shared_address(place.barrier) / sizeof(uint64_t) % wait_report->kNotes;
+  ladder::write_note(wait_report->notes[index], place);
 }
 
 /// One wait, from its first attempt that failed.
@@ -78,7 +75,7 @@ class WaitBound {
 
 #else
 
-__device__ __forceinline__ void name_waits_at(const void*, const char*, int) {}
+__device__ __forceinline__ void note_for_waits(const ladder::BarrierPlace&) {}
 
 struct WaitBound {
   __device__ __forceinline__ void check(const void*, uint32_t) {}

@@ -1,13 +1,11 @@
 /// @file
-/// Shadow of common/ptx/trace.cuh. The virtual clock records the spans by itself; all that it cannot know
+/// Shadow of common/instrumented/trace.cuh. The virtual clock records the spans by itself; all that it cannot know
 /// is where a tile of C begins.
 #pragma once
 #include "common/cuda/tile_count.hpp"
 #include "common/cuda/trace_records.hpp"
 
 namespace ladder::trace {
-
-inline void name_barrier(const void*, const char*, int) {}
 
 struct Span {
   explicit Span(Event) {}

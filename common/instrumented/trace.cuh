@@ -1,12 +1,14 @@
 /// @file
 /// Timestamps for the timeline (`--trace`). Nothing of this is left unless LADDER_TRACE is defined, as it is
-/// for the programs NN_name_traced.
+/// for the programs NN_name_traced. The headers in shadow/ call it.
 ///
 /// A span is measured with the SM's own clock, because the global timer advances in steps of up to a
 /// microsecond. Each warp notes both once, so that the clocks of different SMs can be laid over each other,
 /// to about such a step; within a block they agree to the cycle.
 #pragma once
 #include "common/cuda/trace_records.hpp"
+
+#include "common/instrumented/barrier_notes.cuh"
 
 #ifdef LADDER_TRACE
 #include "common/ptx/shared_address.cuh"
@@ -51,15 +53,12 @@ __device__ __forceinline__ void append(Event event, uint32_t detail, uint32_t be
   warp.count = index + 1;
 }
 
-/// The host cannot know where in shared memory a barrier lies: one thread says so when it prepares it.
-__device__ __forceinline__ void name_barrier(const void* barrier, const char* name, int slot) {
+/// The host cannot know where in shared memory a barrier lies: the thread that prepares it says so.
+__device__ __forceinline__ void note_barrier(const BarrierPlace& place) {
   if (blockIdx.x >= recorder.blocks) return;
-  const uint32_t index = recorder.name_counts[blockIdx.x]++;
-  if (index >= recorder.name_capacity) return;
-  BarrierName& entry = recorder.names[blockIdx.x * recorder.name_capacity + index];
-  entry.address = ptx::shared_address(barrier);
-  entry.slot = slot;
-  for (uint32_t i = 0; i + 1 < sizeof entry.text && name[i]; ++i) entry.text[i] = name[i];
+  const uint32_t index = recorder.note_counts[blockIdx.x]++;
+  if (index < recorder.note_capacity)
+    write_note(recorder.notes[blockIdx.x * recorder.note_capacity + index], place);
 }
 
 /// A span that lasts as long as its scope.
@@ -101,7 +100,7 @@ class Stopwatch {
 
 #else
 
-__device__ __forceinline__ void name_barrier(const void*, const char*, int) {}
+__device__ __forceinline__ void note_barrier(const BarrierPlace&) {}
 
 struct Span {
   __device__ __forceinline__ explicit Span(Event) {}

@@ -1,0 +1,163 @@
+/// @file
+/// Reads in the source what a barrier is called.
+#include "common/cuda/barrier_names.hpp"
+
+#include <fmt/core.h>
+
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+namespace ladder {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+/// Where the expression begins that ends before `end`: words, `.`, `->`, `::` and brackets with what they
+/// hold.
+size_t begin_of_expression(const std::string& text, size_t end) {
+  int depth = 0;
+  size_t begin = end;
+  for (; begin > 0; --begin) {
+    const char c = text[begin - 1];
+    depth += c == ']';
+    depth -= c == '[';
+    const bool is_arrow = c == '>' && begin > 1 && text[begin - 2] == '-';
+    const bool is_arrows_dash = c == '-' && begin < end && text[begin] == '>';
+    if (depth == 0 && c != '[' && !is_word(c) && c != '.' && c != ':' && !is_arrow && !is_arrows_dash) break;
+  }
+  return begin;
+}
+
+/// The first argument of the call whose parenthesis opens at `open`.
+std::string first_argument(const std::string& text, size_t open) {
+  int depth = 0;
+  for (size_t i = open; i < text.size(); ++i) {
+    const char c = text[i];
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+    if (depth == 0 || (depth == 1 && c == ',')) return text.substr(open + 1, i - open - 1);
+  }
+  return "";
+}
+
+/// Without what readers do not look for: `&`, spaces, and the struct that is all of shared memory.
+std::string simplified(const std::string& expression) {
+  std::string text;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    if (std::isspace(static_cast<unsigned char>(expression[i])) || expression[i] == '&') continue;
+    const bool is_arrow = expression.compare(i, 2, "->") == 0;
+    text += is_arrow ? '.' : expression[i];
+    i += is_arrow;
+  }
+  for (const char* storage : {"this.", "smem.", "smem_.", "shared.", "shared_."})
+    if (text.rfind(storage, 0) == 0) text.erase(0, std::strlen(storage));
+  return text;
+}
+
+/// The name with the number in the place of its last index that is not a constant. Behind the name if it has
+/// no such index and there are several barriers.
+std::string with_number(const std::string& name, unsigned number, bool several) {
+  for (size_t close = name.rfind(']'); close != name.npos && close > 0; close = name.rfind(']', close - 1)) {
+    size_t open = close;
+    for (int depth = 1; depth > 0 && open > 0;) {
+      --open;
+      depth += name[open] == ']';
+      depth -= name[open] == '[';
+    }
+    if (!is_number(name.substr(open + 1, close - open - 1)))
+      return fmt::format("{}[{}]{}", name.substr(0, open), number, name.substr(close + 1));
+    if (open == 0) break;
+    close = open;
+  }
+  return several ? fmt::format("{}[{}]", name, number) : name;
+}
+
+/// The text of a file from a line on, as far as a call may reach; empty if it cannot be read.
+std::string source_from(const char* path, unsigned line) {
+  constexpr unsigned kLinesOfCall = 4;
+  std::ifstream file(std::filesystem::path(LADDER_BUILD_DIR) / path);  // an absolute path stays as it is
+  std::string text, one;
+  for (unsigned at = 1; at < line + kLinesOfCall && std::getline(file, one); ++at)
+    if (at >= line) text += one + "\n";
+  return text;
+}
+
+std::string file_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/// What the source calls the barriers that are initialised there, once read.
+std::string expression_at(const BarrierOrigin& origin) {
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, unsigned, bool>, std::string> known;
+  const bool is_pipeline = origin.end[0] != 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({origin.file, origin.line, is_pipeline});
+  if (is_new) {
+    entry->second = initialised_in(source_from(origin.file, origin.line), is_pipeline);
+    if (entry->second.empty()) entry->second = fmt::format("{}:{}", file_name(origin.file), origin.line);
+  }
+  return entry->second;
+}
+
+bool same_place(const BarrierNote& one, const BarrierNote& other) {
+  return one.launch == other.launch && one.line == other.line && one.slot == other.slot &&
+         !std::strcmp(one.end, other.end) && !std::strcmp(one.file, other.file);
+}
+
+}  // namespace
+
+std::string initialised_in(const std::string& source, bool is_pipeline) {
+  const std::string call = is_pipeline ? "init(" : "mbarrier_init(";
+  std::string found;
+  const size_t end_of_line = source.find('\n');
+  for (size_t at = source.find(call); at < end_of_line && at != source.npos; at = source.find(call, at + 1)) {
+    std::string expression;
+    if (is_pipeline) {
+      size_t end = at;
+      if (end > 0 && source[end - 1] == '.') end -= 1;
+      if (end > 1 && source.compare(end - 2, 2, "->") == 0) end -= 2;
+      if (end == at) continue;  // another function whose name ends so
+      const size_t begin = begin_of_expression(source, end);
+      expression = source.substr(begin, end - begin);
+    } else {
+      expression = first_argument(source, at + call.size() - 1);
+    }
+    if (!found.empty()) return "";
+    found = simplified(expression);
+  }
+  return found;
+}
+
+std::string barrier_name(const BarrierOrigin& origin, unsigned number, bool several) {
+  const std::string name = with_number(expression_at(origin), number, several);
+  return origin.end[0] ? fmt::format("{}.{}[{}]", name, origin.end, origin.slot) : name;
+}
+
+std::string name_in_notes(const BarrierNote* notes, size_t count, uint32_t address) {
+  const BarrierNote* note = nullptr;
+  for (size_t i = 0; i < count; ++i)
+    if (notes[i].line > 0 && notes[i].address == address) note = &notes[i];
+  if (!note) return "";
+  std::set<uint32_t> before, others;
+  for (size_t i = 0; i < count; ++i) {
+    if (notes[i].line == 0 || notes[i].address == address || !same_place(notes[i], *note)) continue;
+    others.insert(notes[i].address);
+    if (notes[i].address < address) before.insert(notes[i].address);
+  }
+  return barrier_name({note->file, note->line, note->end, note->slot}, static_cast<unsigned>(before.size()),
+                      !others.empty());
+}
+
+}  // namespace ladder

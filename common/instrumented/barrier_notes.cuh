@@ -1,0 +1,43 @@
+/// @file
+/// What a kernel leaves behind of a barrier that it initialises, for the host to read its name in the source.
+#pragma once
+#include <cstdint>
+
+#include "common/cuda/barrier_names.hpp"
+#include "common/instrumented/call_site.cuh"
+#include "common/ptx/shared_address.cuh"
+
+namespace ladder {
+
+/// A barrier, and where it was initialised.
+struct BarrierPlace {
+  const void* barrier;
+  ptx::CallSite caller;
+  const char* end;
+  int slot;
+};
+
+/// %gridid, which differs from launch to launch.
+__device__ __forceinline__ uint32_t launch_number() {
+  uint64_t number;
+  asm volatile("mov.u64 %0, %%gridid;" : "=l"(number));
+  return static_cast<uint32_t>(number);
+}
+
+template <size_t kSize>
+__device__ __forceinline__ void copy_text(char (&to)[kSize], const char* from) {
+  size_t length = 0;
+  for (; length + 1 < kSize && from[length]; ++length) to[length] = from[length];
+  to[length] = 0;
+}
+
+__device__ __forceinline__ void write_note(BarrierNote& note, const BarrierPlace& place) {
+  note.launch = launch_number();
+  note.address = ptx::shared_address(place.barrier);
+  note.line = place.caller.line;
+  note.slot = place.slot;
+  copy_text(note.end, place.end);
+  copy_text(note.file, place.caller.file);
+}
+
+}  // namespace ladder

@@ -1,0 +1,62 @@
+/// @file
+/// What learners read holds nothing that measures, bounds or names: common/ptx, common/device and the
+/// lessons' kernels. Shadow headers bring that in (common/instrumented).
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/testing/temporary_directory.hpp"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_lesson(const fs::path& folder) {
+  const std::string name = folder.filename();
+  return name.size() > 3 && std::isdigit(name[0]) && std::isdigit(name[1]) && name[2] == '_';
+}
+
+std::vector<fs::path> teaching_files(const fs::path& root) {
+  std::vector<fs::path> files;
+  for (const char* folder : {"common/ptx", "common/device"})
+    for (const auto& entry : fs::directory_iterator(root / folder))
+      if (entry.path().extension() == ".cuh") files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(root))
+    if (is_lesson(entry.path()) && fs::exists(entry.path() / "gemm.cuh"))
+      files.push_back(entry.path() / "gemm.cuh");
+  return files;
+}
+
+/// "file:line: word" for each word that does not belong there.
+std::vector<std::string> complaints_about(const fs::path& file) {
+  std::vector<std::string> complaints;
+  std::ifstream text(file);
+  int number = 1;
+  for (std::string line; std::getline(text, line); ++number)
+    for (const char* word : {"trace::", "WaitBound", "CallSite", "mbarrier_name", "LADDER_TRACE",
+                             "LADDER_BOUNDED_WAITS", "common/instrumented"})
+      if (line.find(word) != line.npos)
+        complaints.push_back(file.filename().string() + ":" + std::to_string(number) + ": " + word);
+  return complaints;
+}
+
+}  // namespace
+
+TEST_CASE("teaching files hold nothing that measures, bounds or names") {
+  const std::vector<fs::path> files = teaching_files(LADDER_SOURCE_DIR);
+  CHECK(files.size() >= 25);
+  for (const fs::path& file : files) {
+    INFO(file.string());
+    CHECK(complaints_about(file) == std::vector<std::string>());
+  }
+}
+
+TEST_CASE("teaching files: a word that does not belong there is found, with its line") {
+  const ladder::testing::TemporaryDirectory directory;
+  const std::string path = directory.file("gemm.cuh");
+  std::ofstream(path) << "int x;\nconst trace::Span span;\n";
+  CHECK(complaints_about(path) == std::vector<std::string>{"gemm.cuh:2: trace::"});
+}
