@@ -29,16 +29,15 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// The 64 K registers of an SM are 168 for each of 384 threads: too few beside the 128 accumulators.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kStagedSlots = 2;  ///< one is filled while TMA reads the other
 
 /// The ring, and a small one of staging tiles for 64 columns of C at a time.
 template <int kSlots>
 struct SharedStorage {
   SwizzledTile<kTile.m, kTile.k> a[kSlots];
   SwizzledTile<kTile.k, kTile.n> b[kSlots];
-  SwizzledTile<kTile.m, 64> c[kStagedSlots];
+  SwizzledTile<kTile.m, 64> c[2];  ///< one is filled while TMA reads the other
   Pipeline<kSlots> pipe_lc;
-  Pipeline<kStagedSlots> pipe_cs;
+  Pipeline<2> pipe_cs;
 };
 
 // [load_tiles]

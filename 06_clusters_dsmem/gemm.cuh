@@ -11,6 +11,7 @@
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/cluster_pipeline.cuh"
 #include "common/device/cores.cuh"
+#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
