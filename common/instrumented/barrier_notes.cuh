@@ -24,6 +24,7 @@ __device__ __forceinline__ uint32_t launch_number() {
   return static_cast<uint32_t>(number);
 }
 
+/// Copies a text, cut off where it is too long.
 template <size_t kSize>
 __device__ __forceinline__ void copy_text(char (&to)[kSize], const char* from) {
   size_t length = 0;
@@ -31,6 +32,7 @@ __device__ __forceinline__ void copy_text(char (&to)[kSize], const char* from) {
   to[length] = 0;
 }
 
+/// Fills in the note of a barrier.
 __device__ __forceinline__ void write_note(BarrierNote& note, const BarrierPlace& place) {
   note.launch = launch_number();
   note.address = ptx::shared_address(place.barrier);

@@ -10,6 +10,7 @@ struct CallSite {
   const char* file;
   unsigned line;
 
+  /// The line of the call whose defaulted argument this is.
   __host__ __device__ static constexpr CallSite current(const char* file = __builtin_FILE(),
                                                         unsigned line = __builtin_LINE()) {
     return {file, line};

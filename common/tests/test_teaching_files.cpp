@@ -1,10 +1,13 @@
 /// @file
 /// What learners read holds nothing that measures, bounds or names: common/ptx, common/device and the
 /// lessons' kernels. Shadow headers bring that in (common/instrumented).
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,12 @@ std::vector<std::string> complaints_about(const fs::path& file) {
   return complaints;
 }
 
+std::string text_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(fs::path(LADDER_SOURCE_DIR) / file).rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 TEST_CASE("teaching files hold nothing that measures, bounds or names") {
@@ -52,6 +61,36 @@ TEST_CASE("teaching files hold nothing that measures, bounds or names") {
     INFO(file.string());
     CHECK(complaints_about(file) == std::vector<std::string>());
   }
+}
+
+TEST_CASE("teaching files: a pipeline inside of a block knows nothing of clusters") {
+  CHECK(text_of("common/device/pipeline.cuh").find("ptx/cluster.cuh") == std::string::npos);
+}
+
+TEST_CASE("teaching files: an instruction that a GPU lacks is a trap, unless nothing can depend on it") {
+  // Hints; fences for what is a trap itself; the rank of a block that is alone; waits for a kernel that has
+  // ended.
+  const std::set<std::string> may_be_empty = {"tma_prefetch",         "fence_mbarrier_init",
+                                              "fence_proxy_async",    "cluster_block_rank",
+                                              "wait_for_grid_before", "let_next_grid_begin"};
+  static const std::regex function(R"(__device__ __forceinline__ [\w*]+ (\w+)\()");
+  int checked = 0;
+  for (const char* header : {"mbarrier", "tma", "cluster", "fence", "stmatrix", "grid_dependency"}) {
+    std::istringstream lines(text_of(std::string("common/ptx/") + header + ".cuh"));
+    std::string name;
+    bool asks = false, answers = false;
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch match;
+      if (std::regex_search(line, match, function)) name = match[1];
+      if (line.find("#if !defined(__CUDA_ARCH__)") == 0) asks = true, answers = false;
+      if (line == "#else") answers = true;
+      if (line != "#endif" || !asks) continue;
+      INFO(header << ".cuh: " << name);
+      CHECK(answers != may_be_empty.contains(name));
+      asks = false, ++checked;
+    }
+  }
+  CHECK(checked >= 20);
 }
 
 TEST_CASE("teaching files: a word that does not belong there is found, with its line") {

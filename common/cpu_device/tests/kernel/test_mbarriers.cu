@@ -193,6 +193,21 @@ TEST_CASE("a waiting thread that two phases overtake is named") {
   });
 }
 
+TEST_CASE("a try says whether a phase has completed") {
+  for (const Schedule& schedule : all_schedules()) {
+    bool was_early = false;
+    REQUIRE(blame(schedule, [&](Storage& shared) {
+              if (threadIdx.x == 0) {
+                was_early = ptx::mbarrier_try_wait(&shared.full[0], 0);
+                ptx::mbarrier_arrive(&shared.full[0]);
+              }
+              while (!ptx::mbarrier_try_wait(&shared.full[0], 0)) {
+              }
+            }) == "");
+    CHECK_FALSE(was_early);
+  }
+}
+
 TEST_CASE("a deadlock says which phases a thread has missed") {
   check_named_always("for full[0], phase of parity 0: it came too late, and has not seen phases 0 to 1 end",
                      [](Storage& shared) {

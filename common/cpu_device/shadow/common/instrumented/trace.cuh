@@ -1,6 +1,6 @@
 /// @file
-/// Shadow of common/instrumented/trace.cuh. The virtual clock records the spans by itself; all that it cannot know
-/// is where a tile of C begins.
+/// Shadow of common/instrumented/trace.cuh. The virtual clock records the spans by itself; all that it cannot
+/// know is where a tile of C begins.
 #pragma once
 #include "common/cuda/tile_count.hpp"
 #include "common/cuda/trace_records.hpp"
