@@ -60,7 +60,7 @@ INSTEAD = {
 DEFINED = {"__CUDA_ARCH__": 900, "__CUDA_ARCH_FEAT_SM90_ALL": 1, "__CUDACC__": 1}
 
 # Sentences that are only true in the repository.
-ONLY_THERE = re.compile(r"\bshadow\b|CPU device|--core\b|\bLADDER_[A-Z]", re.IGNORECASE)
+ONLY_THERE = re.compile(r"\bshadow\b|CPU device|either device|--\w+|\bLADDER_[A-Z]|\bcommon/", re.IGNORECASE)
 
 
 class Unreadable(Exception):
@@ -373,8 +373,8 @@ HEAD = """\
 //   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}
 //   ./{name} [SIZE | M N K]
 //
-// The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their parts,
-// each after those that it is made of.
+// The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their
+// parts, each after those that it is made of.
 //
 // Made by common/single_file/make_single_file.py of the repository: change that, not this.
 """
@@ -408,16 +408,16 @@ def written(lesson, sources, kept):
 
     for source in used:
         declarations = [found for found in source.declarations if id(found) in kept]
-        if all(found.namespace != namespace for found in declarations):
+        if next((found.namespace for found in declarations if not found.is_macro), "") != namespace:
             enter("")
         parts.append(heading(source))
         for i, declaration in enumerate(declarations):
             moves = declaration.namespace != namespace and not declaration.is_macro
             if moves:
                 enter(declaration.namespace)
-            text = declaration.text.strip("\n").rstrip() + "\n"
+            text = true_here(declaration.text.strip("\n").rstrip() + "\n")
             # Lines that stand together stay together.
-            if i == 0 or moves or declaration.stands_apart:
+            if declaration.stands_apart or (i == 0 and not moves):
                 parts.append(text)
             else:
                 parts[-1] += text
@@ -429,18 +429,23 @@ def written(lesson, sources, kept):
 
 def heading(source):
     """A line that names the file, and what the file says about itself."""
-    paragraphs = [paragraph for paragraph in source.about.strip("\n").split("\n\n") if paragraph]
-    lines = []
-    for paragraph in map(true_here, paragraphs):
-        lines += ([""] if lines and paragraph else []) + paragraph.split("\n") * bool(paragraph)
-    return "\n".join(f"// {line}".rstrip() for line in [f"---- {source.path.removesuffix('.in')}", *lines]) + "\n"
+    about = "".join(f"// {line}".rstrip() + "\n" for line in source.about.strip("\n").split("\n"))
+    return f"// ---- {source.path.removesuffix('.in')}\n{true_here(about)}"
 
 
-def true_here(paragraph):
-    if not ONLY_THERE.search(paragraph):
-        return paragraph
-    sentences = re.split(r"(?<=[.!?])\s+", paragraph)
-    return textwrap.fill(" ".join(text for text in sentences if not ONLY_THERE.search(text)), WIDTH - len("// "))
+def true_here(text):
+    """The text with comments that leave out sentences of ONLY_THERE."""
+    def shortened(match):
+        block, prefix = match.group(0), match.group(1)
+        if not ONLY_THERE.search(block):
+            return block
+        words = " ".join(line.strip().lstrip("/").strip() for line in block.strip().split("\n"))
+        sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", words) if not ONLY_THERE.search(sentence)]
+        lines = textwrap.wrap(" ".join(sentences), WIDTH - len(prefix) - 1, break_long_words=False, break_on_hyphens=False)
+        return "".join(f"{prefix} {line}\n" for line in lines)
+
+    # A block of comment lines, up to one that is empty.
+    return re.sub(r"^([ \t]*///?) .*\n(?:\1 .*\n)*", shortened, text, flags=re.MULTILINE)
 
 
 def main():
