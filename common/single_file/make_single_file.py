@@ -50,7 +50,7 @@ LESSONS = {
                                           "after")),
 }
 
-# Of these headers a program of one file has a shorter one.
+# What the second of these headers declares, in a program of one file, takes the place of what the first does.
 INSTEAD = {
     "common/cuda/error.hpp": "common/single_file/error.hpp",
     "common/cuda/tensor_map.hpp": "common/single_file/tensor_map.hpp",
@@ -101,6 +101,11 @@ class Declaration:
     uses: list  # (qualifier or None, name) of all that it names
     is_macro: bool
     stands_apart: bool  # after an empty line
+
+    @property
+    def opens(self):
+        """The namespace X of `using namespace X`."""
+        return self.names[0].removeprefix("namespace ") if self.names[0].startswith("namespace ") else None
 
 
 @dataclasses.dataclass
@@ -267,6 +272,8 @@ def names_of(code):
     while code[i].text == "template":
         i = closing(code, i + 1) + 1
     words = [token.text for token in code]
+    if words[i:i + 2] == ["using", "namespace"]:
+        return ["namespace " + "".join(words[i + 2:-1])]
     if words[i] == "using":
         return [words[i + 1] if "=" in words else words[-2]]
     if words[i] in ("struct", "class", "enum"):
@@ -307,10 +314,13 @@ def read_sources(lesson, root=ROOT):
     sources, seen = [], set()
 
     def visit(path):
-        path = INSTEAD.get(path, path)
         if path in seen:
             return
         seen.add(path)
+        replaced = set()
+        if path in INSTEAD:
+            visit(INSTEAD[path])
+            replaced = {name for found in sources[-1].declarations for name in found.names}
         try:
             text = (root / path).read_text(encoding="utf-8")
         except OSError as error:
@@ -319,6 +329,7 @@ def read_sources(lesson, root=ROOT):
         # The host's side last: what kernels are made of is read before how they are launched.
         for include in sorted(source.includes, key=lambda include: include.startswith("common/cuda/")):
             visit(include)
+        source.declarations = [found for found in source.declarations if replaced.isdisjoint(found.names)]
         sources.append(source)
 
     visit(MAIN)
@@ -337,11 +348,13 @@ def filled_in(template, name):
 def reachable(sources):
     """The declarations that main.cu.in leads to. Names are looked up as C++ does, from the inside outwards, but for
     arguments' namespaces and local names: these keep now and then what is not needed, and never leave out what is."""
-    by_name = {}
+    by_name, opened = {}, {}
     for source in sources:
         for declaration in source.declarations:
             for name in declaration.names:
                 by_name.setdefault(name, []).append(declaration)
+            if declaration.opens:
+                opened.setdefault(declaration.namespace, set()).add(declaration.opens)
 
     def meant(user, qualifier, name):
         candidates = by_name.get(name, [])
@@ -349,8 +362,9 @@ def reachable(sources):
             return [found for found in candidates if found.namespace.split("::")[-1] == qualifier]
         scope = user.namespace
         while True:
+            scopes = {scope} | opened.get(scope, set())
             # A macro has no namespace.
-            here = [found for found in candidates if found.namespace == scope or found.is_macro]
+            here = [found for found in candidates if found.namespace in scopes or found.is_macro]
             if here or not scope:
                 return here
             scope = scope.rpartition("::")[0]
@@ -362,6 +376,9 @@ def reachable(sources):
             kept.add(id(declaration))
             for qualifier, name in declaration.uses:
                 waiting += meant(declaration, qualifier, name)
+    for source in sources:
+        if any(id(found) in kept for found in source.declarations):
+            kept |= {id(found) for found in source.declarations if found.opens}
     return kept
 
 

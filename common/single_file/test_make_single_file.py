@@ -81,7 +81,7 @@ class OfEachLesson(unittest.TestCase):
                 words = re.findall(r"\w+", re.sub(r"//.*", "", text))
                 for declaration in declarations_of(text):
                     for name in declaration.names:
-                        self.assertTrue(name == "main" or words.count(name) > 1, name)
+                        self.assertTrue(name == "main" or declaration.opens or words.count(name) > 1, name)
 
     def test_they_are_short_enough_to_be_read(self):
         for lesson, text in self.texts.items():
@@ -111,6 +111,7 @@ class OfMadeUpSources(unittest.TestCase):
         self.assertEqual(self.names("struct alignas(16) S { int x[2]; void f() { ; } };\nenum class E : int { one };"),
                          [["S"], ["E"]])
         self.assertEqual(self.names("using ladder::Gemm;\nusing T = decltype(&x);"), [["Gemm"], ["T"]])
+        self.assertEqual(declarations_of("using namespace ladder;")[0].opens, "ladder")
         self.assertEqual(self.names("__global__ void __launch_bounds__(kN, 1)\n    gemm(int p) {}"), [["gemm"]])
         self.assertEqual(self.names('const char* s = "}; // no";\nchar t = \'{\';'), [["s"], ["t"]])
 
@@ -140,6 +141,17 @@ class OfMadeUpSources(unittest.TestCase):
         kept = tool.reachable([parts, program])
         self.assertEqual([(found.namespace, found.names[0]) for found in parts.declarations if id(found) in kept],
                          [("ladder", "shape"), ("ladder", "other"), ("ladder", "used")])
+
+    def test_names_are_looked_up_in_a_namespace_that_is_opened(self):
+        parts = tool.read_source("a.hpp", "namespace ladder { int near; int far; } namespace ptx { int near; }")
+        program = tool.read_source("main.cu", "namespace lesson { using namespace ladder; int main() { near; } }")
+        kept = tool.reachable([parts, program])
+        self.assertEqual([found.namespace for found in parts.declarations if id(found) in kept], ["ladder"])
+
+    def test_sentences_that_are_true_in_the_repository_alone_are_left_out(self):
+        self.assertEqual(tool.true_here("  /// One. See common/x.hpp. Three\n  /// goes on.\n  int a;\n"),
+                         "  /// One. Three goes on.\n  int a;\n")
+        self.assertEqual(tool.true_here("// A shadow has it.\nint a;  // --core\n"), "int a;  // --core\n")
 
     def test_what_cannot_be_read_is_named(self):
         with self.assertRaisesRegex(tool.Unreadable, "file:2: a declaration without an end"):
