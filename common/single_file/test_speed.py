@@ -25,7 +25,8 @@ NO_GPU = re.compile(r"no CUDA-capable device|driver version is insufficient|need
 
 
 def output_of(*command):
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=LIMIT_S)
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                         timeout=LIMIT_S)
     if run.returncode:
         print(run.stdout, end="")
         sys.exit(SKIPPED if NO_GPU.search(run.stdout) else 1)
