@@ -78,14 +78,18 @@ def read_sources(lesson, root=ROOT):
         except OSError as error:
             raise Unreadable(f"{path}: {error.strerror}") from None
         source = read_source(path, filled_in(text, lesson) if path == MAIN else text)
-        # The host's side last: what kernels are made of is read before how they are launched.
-        for include in sorted(source.includes, key=lambda include: include.startswith("common/cuda/")):
+        for include in source.includes if path == MAIN else sorted(source.includes, key=reading_order):
             visit(include)
         source.declarations = [found for found in source.declarations if replaced.isdisjoint(found.names)]
         sources.append(source)
 
     visit(MAIN)
     return sources
+
+
+def reading_order(path):
+    """First what kernels are made of, then how they are launched, then what is the lesson's own."""
+    return 1 if path.startswith("common/cuda/") else 0 if path.startswith("common/") else 2
 
 
 def filled_in(template, name):
