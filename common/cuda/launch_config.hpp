@@ -1,5 +1,5 @@
 /// @file
-/// How a kernel is launched, on either device.
+/// How a kernel is launched.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Writes a lesson as one source file, which a learner takes home and builds with nvcc alone.
+
+    make_single_file.py 05_ws_double_buffer OUTPUT [--depfile FILE]
+
+Begins with main.cu.in, filled in for the lesson, and puts every header of the repository in the place of its #include,
+once. Then it leaves out what the program never names. Three steps, each a function:
+
+    read_sources()  a file, those that it includes before it, each cut into its top-level declarations
+    reachable()     the declarations that main.cu.in names, those that they name, and so on
+    written()       their text, with a line for each file that they come from
+
+Exit codes: 0 written; 1 a source cannot be read; 2 bad input, one line.
+"""
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+import textwrap
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "common/results"))
+
+from declarations import Unreadable, read_source  # noqa: E402
+from whole_file import write_whole  # noqa: E402
+
+MAIN = "common/single_file/main.cu.in"
+PROGRAM = MAIN.removesuffix(".in")
+WIDTH = 110
+
+
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+    launch: str  # the call that launches the lesson's defaults, inside of its namespace
+    multiple: int = 8  # n and k must be multiples of that
+    needs_hopper: bool = True
+    settings: tuple = ()  # of the lesson's program, where its defaults at 4096 are not this kernel
+
+
+LESSONS = {
+    "01_naive": Lesson("launch_gemm<Along::columns>(p, stream)", multiple=1, needs_hopper=False),
+    "02_tiled": Lesson("launch_gemm<ladder::WgmmaCore<kTile.n>, true>(p, stream)"),
+    "03_double_buffer": Lesson("launch_gemm<3, MemcpyAsync<16>, ladder::WgmmaCore<kTile.n>>(p, stream)"),
+    "04_warp_specialized": Lesson("launch_gemm<2>(p, 16, stream)"),
+    "05_ws_double_buffer": Lesson("launch_gemm<Shape<2, 4>>(p, 16, ladder::Identity(), stream)"),
+    "06_clusters_dsmem": Lesson("launch_gemm<Shape<128, 256, 2, 1>>(p, {8, true, false, 0}, stream)",
+                                settings=("--tile", "128x256", "--cluster_m", "2", "--cluster_k", "1", "--begins",
+                                          "after")),
+}
+
+# What the second of these headers declares, in a program of one file, takes the place of what the first does.
+INSTEAD = {
+    "common/cuda/error.hpp": "common/single_file/error.hpp",
+    "common/cuda/tensor_map.hpp": "common/single_file/tensor_map.hpp",
+}
+
+# Sentences that are only true in the repository.
+ONLY_THERE = re.compile(r"\bshadow\b|CPU device|either device|--\w+|\bLADDER_[A-Z]|\bcommon/", re.IGNORECASE)
+
+
+def read_sources(lesson, root=ROOT):
+    """All files that the lesson's program is made of; each comes after those that it includes."""
+    sources, seen = [], set()
+
+    def visit(path):
+        if path in seen:
+            return
+        seen.add(path)
+        replaced = set()
+        if path in INSTEAD:
+            visit(INSTEAD[path])
+            [shorter] = [source for source in sources if source.path == INSTEAD[path]]
+            replaced = {name for found in shorter.declarations for name in found.names}
+        try:
+            text = (root / path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise Unreadable(f"{path}: {error.strerror}") from None
+        source = read_source(path, filled_in(text, lesson) if path == MAIN else text)
+        for include in source.includes if path == MAIN else sorted(source.includes, key=reading_order):
+            visit(include)
+        source.declarations = [found for found in source.declarations if replaced.isdisjoint(found.names)]
+        sources.append(source)
+
+    visit(MAIN)
+    return sources
+
+
+def reading_order(path):
+    """First what kernels are made of, then how they are launched, then what is the lesson's own."""
+    return 1 if path.startswith("common/cuda/") else 0 if path.startswith("common/") else 2
+
+
+def filled_in(template, name):
+    lesson = LESSONS[name]
+    words = {"name": name, "namespace": f"lesson{name[:2]}", "launch": lesson.launch, "multiple": str(lesson.multiple),
+             "needs_hopper": "true" if lesson.needs_hopper else "false"}
+    return re.sub(r"@(\w+)@", lambda match: words[match.group(1)], template)
+
+
+# ---- choosing
+
+def reachable(sources):
+    """The declarations that main.cu.in leads to. Names are looked up as C++ does, from the inside outwards, but for
+    arguments' namespaces and local names: these keep now and then what is not needed, and never leave out what is."""
+    by_name, opened = {}, {}
+    for source in sources:
+        for declaration in source.declarations:
+            for name in declaration.names:
+                by_name.setdefault(name, []).append(declaration)
+            if declaration.opens:
+                opened.setdefault(declaration.namespace, set()).add(declaration.opens)
+
+    def meant(user, qualifier, name):
+        candidates = by_name.get(name, [])
+        if qualifier is not None:
+            return [found for found in candidates if found.namespace.split("::")[-1] == qualifier]
+        scope, opened_here = user.namespace, set()
+        while True:
+            opened_here |= opened.get(scope, set())
+            # A macro has no namespace. What `using namespace` opens is found as if it were outside of all.
+            here = [found for found in candidates
+                    if found.namespace == scope or found.is_macro or (not scope and found.namespace in opened_here)]
+            if here or not scope:
+                return here
+            scope = scope.rpartition("::")[0]
+
+    kept, waiting = set(), list(sources[-1].declarations)
+    while waiting:
+        declaration = waiting.pop()
+        if id(declaration) not in kept:
+            kept.add(id(declaration))
+            for qualifier, name in declaration.uses:
+                waiting += meant(declaration, qualifier, name)
+    for source in sources:
+        if any(id(found) in kept for found in source.declarations):
+            kept |= {id(found) for found in source.declarations if found.opens}
+    return kept
+
+
+# ---- writing
+
+HEAD = """\
+// Kernel Ladder, {name}, in one file.
+//
+//   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}
+//   ./{name} [SIZE | M N K]
+//
+// The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their
+// parts, each after those that it is made of.
+//
+// Made by common/single_file/make_single_file.py of the repository: change that, not this.
+"""
+
+HOPPER = """\
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "wgmma exists on sm_90a alone: compile with -gencode=arch=compute_90a,code=sm_90a"
+#endif
+"""
+
+
+def written(lesson, sources, kept):
+    used = [source for source in sources if any(id(found) in kept for found in source.declarations)]
+    parts = [HEAD]
+    includes = sorted({include for source in used for include in source.system_includes})
+    # CUDA's own end in .h or have a folder; those of C++ have neither.
+    groups = [[name for name in includes if name.endswith(".h") or "/" in name],
+              [name for name in includes if not (name.endswith(".h") or "/" in name)]]
+    parts += ["".join(f"#include <{name}>\n" for name in group) for group in groups if group]
+    if LESSONS[lesson].needs_hopper:
+        parts.append(HOPPER)
+    namespace = ""
+
+    def enter(other):
+        nonlocal namespace
+        if namespace:
+            parts.append(f"}}  // namespace {namespace}\n")
+        if other:
+            parts.append(f"namespace {other} {{\n")
+        namespace = other
+
+    for source in used:
+        declarations = [found for found in source.declarations if id(found) in kept]
+        if next((found.namespace for found in declarations if not found.is_macro), "") != namespace:
+            enter("")
+        parts.append(heading(source))
+        for i, declaration in enumerate(declarations):
+            moves = declaration.namespace != namespace and not declaration.is_macro
+            if moves:
+                enter(declaration.namespace)
+            text = true_here(declaration.text.strip("\n").rstrip() + "\n")
+            # Lines that stand together stay together.
+            if declaration.stands_apart or (i == 0 and not moves):
+                parts.append(text)
+            else:
+                parts[-1] += text
+    enter("")
+    text = "\n".join(parts)
+    line = {path: text.count("\n", 0, text.index(f"// ---- {path}\n")) + 1 for path in (f"{lesson}/gemm.cuh", PROGRAM)}
+    return text.replace(HEAD, HEAD.format(name=lesson, kernel=line[f"{lesson}/gemm.cuh"], program=line[PROGRAM]), 1)
+
+
+def heading(source):
+    """A line that names the file, and what the file says about itself."""
+    about = "".join(f"// {line}".rstrip() + "\n" for line in source.about.strip("\n").split("\n"))
+    return f"// ---- {source.path.removesuffix('.in')}\n{true_here(about)}"
+
+
+def true_here(text):
+    """The text with comments that leave out sentences of ONLY_THERE."""
+    def shortened(match):
+        block, prefix = match.group(0), match.group(1)
+        if not ONLY_THERE.search(block):
+            return block
+        words = " ".join(line.strip().lstrip("/").strip() for line in block.strip().split("\n"))
+        sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", words) if not ONLY_THERE.search(sentence)]
+        lines = textwrap.wrap(" ".join(sentences), WIDTH - len(prefix) - 1, break_long_words=False,
+                              break_on_hyphens=False)
+        return "".join(f"{prefix} {line}\n" for line in lines)
+
+    # A block of comment lines, up to one that is empty.
+    return re.sub(r"^([ \t]*///?) .*\n(?:\1 .*\n)*", shortened, text, flags=re.MULTILINE)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes a lesson as one source file.")
+    parser.add_argument("lesson", metavar="LESSON", help=", ".join(LESSONS))
+    parser.add_argument("output", metavar="OUTPUT", type=pathlib.Path)
+    parser.add_argument("--depfile", type=pathlib.Path, help="also write which files it was made of, for the build")
+    options = parser.parse_args()
+    if options.lesson not in LESSONS:
+        parser.exit(2, f"{parser.prog}: error: {options.lesson}: must be one of {', '.join(LESSONS)}\n")
+    try:
+        sources = read_sources(options.lesson)
+        text = written(options.lesson, sources, reachable(sources))
+    except Unreadable as error:
+        sys.exit(f"{parser.prog}: error: {error}")
+    write_whole(options.output, text)
+    if options.depfile:
+        files = " ".join(str(ROOT / source.path).replace(" ", "\\ ") for source in sources)
+        write_whole(options.depfile, f"{options.output}: {files}\n")
+
+
+if __name__ == "__main__":
+    main()
