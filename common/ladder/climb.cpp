@@ -55,13 +55,13 @@ std::vector<Column> columns(const std::vector<Contender>& contenders, const Exec
             {"waits", 9},
             {"overlap", 7},
             {"recorded", 8},
-            {"% cuBLAS", 8}};
+            {"% library", 9}};
   }
   return {{"rung", std::max(rung_width, kWidestLibrary), false},
           {"time us", 10},
           {"TFLOP/s", 7},
           {"x last", 6},
-          {"% cuBLAS", 8},
+          {"% library", 9},
           {"MHz", 5},
           {"verified", 8, false}};
 }
@@ -94,7 +94,7 @@ class Rows {
             time_cell(run),
             tflops_cell(run),
             gain ? fixed(*gain, 2) : "-",
-            percent_cell(outcome.percent_of_cublas),
+            percent_cell(outcome.percent_of_library),
             run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
             verified_cell(outcome)};
   }
@@ -111,7 +111,7 @@ class Rows {
             count_cell(run.counters->barrier_waits),
             overlap_cell(run),
             tflops ? fixed(*tflops, 1) : "-",
-            percent_cell(recorded_.percent_of_cublas(lesson, run.settings))};
+            percent_cell(recorded_.percent_of_library(lesson, run.settings))};
   }
 
   /// Nothing for the first rung of a shape, which has none before it.

@@ -21,8 +21,8 @@ class Recorded {
 
   /// Of a lesson with these settings, at shape().
   std::optional<double> tflops(const Lesson& lesson, const Settings& settings) const;
-  /// The same in percent of the faster cublasGemmEx of that run.
-  std::optional<double> percent_of_cublas(const Lesson& lesson, const Settings& settings) const;
+  /// The same in percent of the fastest variant of the libraries in that run.
+  std::optional<double> percent_of_library(const Lesson& lesson, const Settings& settings) const;
 
  private:
   /// The cube that most runs share, the larger one if there are two.
