@@ -30,6 +30,7 @@ const ladder::Lesson& lesson() {
       .idea = "A block keeps a tile of A and of B in shared memory and uses every element 128 times.",
       .knobs = {ladder::core_knob()},
       .rungs = {{"tiled, CUDA cores", {{"core", "fma"}}}, {"tiled, tensor cores", {}}},
+      .builds_on = {"01_naive"},
       .check = check,
       .launch = launch};
   return lesson;

@@ -70,9 +70,8 @@ const ladder::Lesson& lesson() {
                  "how a tile gets to shared memory",
                  {"memcpy_async", "block", "primitives", "cg", "registers"}},
                 {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
-      .rungs = {{"double buffer", {{"slots", "2"}}},
-                {"three slots", {{"slots", "3"}}},
-                {"three slots, C primitives", {{"slots", "3"}, {"copy", "primitives"}}}},
+      .rungs = {{"double buffer", {{"slots", "2"}}}, {"three slots", {{"slots", "3"}}}},
+      .builds_on = {"02_tiled"},
       .check = check,
       .launch = launch};
   return lesson;

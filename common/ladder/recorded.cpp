@@ -69,4 +69,18 @@ std::optional<double> Recorded::percent_of_library(const Lesson& lesson, const S
   return *run->tflops / *library->tflops * 100;
 }
 
+RecordedLevels RecordedLevels::newest() {
+  RecordedLevels levels;
+  const auto path = newest_result_file(LADDER_RESULTS_DIR "/experiments", "-levels.json");
+  if (!path) {
+    levels.description = "No recorded levels: there is no such file in docs/results/experiments.";
+    return levels;
+  }
+  const ResultFile file = read_results("--results", *path);
+  for (const Run& run : file.runs) levels.runs[run.settings.at("level")] = run;
+  levels.description =
+      "recorded: on an " + file.gpu + ", " + file.date + ", " + file.runs.back().shape.name();
+  return levels;
+}
+
 }  // namespace ladder

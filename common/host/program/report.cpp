@@ -179,6 +179,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
   for (const std::string& line : traffic) std::cout << "  " << line << "\n";
   print_complaints();
+  if (report.afterwards) report.afterwards(results);
   if (!options.json_path.empty()) write_results("--json", options.json_path, results);
   return complaints.empty() ? kExitOk : kExitFailure;
 }
