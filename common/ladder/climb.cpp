@@ -176,7 +176,9 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
 
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
-  app.footer("ladder learn: the exercises; see ladder learn --help");
+  app.footer(
+      "It ends with the levels of the last lesson, from host memory to host memory.\nladder learn: the "
+      "exercises; see ladder learn --help");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(app);
