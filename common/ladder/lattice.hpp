@@ -45,7 +45,9 @@ class Gains {
   explicit Gains(const std::vector<const Lesson*>& lessons) : lattice_(lessons) {}
 
   const Lattice& lattice() const { return lattice_; }
+  /// Remembers a rung's speed; a later one takes its place.
   void add(const Shape& shape, const RungPlace& place, double tflops);
+  /// Nothing if it was not added.
   std::optional<double> tflops(const Shape& shape, const RungPlace& place) const;
 
   /// "03, 04"; empty for the first rung.
