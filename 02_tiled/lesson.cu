@@ -64,6 +64,7 @@ const ladder::Lesson& lesson() {
             "before it multiply with CUDA cores",
             {"core", "swizzle", "register_tile", "shared_tile"}}},
       .rungs = {{"tiled, CUDA cores", {{"core", "fma"}}}, {"tiled, tensor cores", {}}},
+      .builds_on = {"01_naive"},
       .check = check,
       .launch = launch,
       .core = core_of};

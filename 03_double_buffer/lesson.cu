@@ -91,6 +91,7 @@ const ladder::Lesson& lesson() {
                  {"primitives", "memcpy_async", "block", "cg", "registers"}},
                 {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
       .rungs = {{"double buffer", {{"slots", "2"}}}, {"three slots", {{"slots", "3"}}}},
+      .builds_on = {"02_tiled"},
       .check = check,
       .launch = launch};
   return lesson;

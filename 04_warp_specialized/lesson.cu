@@ -26,6 +26,7 @@ const ladder::Lesson& lesson() {
                 {"slot_k", "how much of k one hand-over brings", {"192", "128", "64"}},
                 ladder::group_knob()},
       .rungs = {{"roles, one slot", {}}},
+      .builds_on = {"02_tiled"},
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch};

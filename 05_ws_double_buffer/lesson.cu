@@ -220,6 +220,7 @@ const ladder::Lesson& lesson() {
                  {"none", "bias_relu", "bias_gelu"}},
                 ladder::group_knob()},
       .rungs = {{"roles, ring of 4", {}}},
+      .builds_on = {"03_double_buffer", "04_warp_specialized"},
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch,

@@ -127,6 +127,7 @@ const ladder::Lesson& lesson() {
                 ladder::group_knob()},
       .rungs = {{"clusters, by plan", {{"begins", "after"}}},
                 {"clusters, each launch begins early", {{"begins", "early"}}}},
+      .builds_on = {"05_ws_double_buffer"},
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch,

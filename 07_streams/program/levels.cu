@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 
 #include "07_streams/measure/bound.hpp"
 #include "07_streams/measure/measure.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/host/program/command_line.hpp"
 
@@ -140,6 +142,12 @@ void measure(Stage& stage, const std::vector<Level>& chosen, const Context& cont
 
 }  // namespace
 
+std::string default_shapes() {
+  return ladder::on_cpu_device() ? "192x256x256" : "2048x4096x4096,2048x16384x16384";
+}
+
+int default_batches() { return ladder::on_cpu_device() ? 8 : 200; }
+
 std::vector<Level> levels() {
   return {{0, "nothing (kernel of 02)", kernel_of("02"), false},
           {1, "streams", kernel_of("02"), true},
@@ -158,6 +166,15 @@ void run_levels(const Context& context, const std::vector<int>& numbers, uint64_
   Stage stage(context, data_seed);
   verify(stage, chosen, context, data_seed);
   measure(stage, chosen, context, data_seed);
+}
+
+std::vector<ladder::Run> measured_levels(const ladder::Shape& shape, int rounds) {
+  std::vector<int> all;
+  for (const Level& level : levels()) all.push_back(level.number);
+  std::ostringstream table;
+  ladder::ResultFile results;
+  run_levels({table, results, shape, default_batches(), rounds}, all, 1);
+  return results.runs;
 }
 
 }  // namespace lesson07

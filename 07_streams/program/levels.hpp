@@ -17,6 +17,11 @@ struct Level {
   bool overlaps_batches;
 };
 
+/// What is run where no option says otherwise. On the GPU two shapes: with weights of 4096 x 4096 the copies
+/// take longest, with 16384 x 16384 the kernels.
+std::string default_shapes();
+int default_batches();
+
 /// Levels 0 to 4.
 std::vector<Level> levels();
 
@@ -25,5 +30,9 @@ std::vector<Level> levels();
 /// @param numbers of the levels, ascending
 /// @throws WrongResult, and what run_batches throws
 void run_levels(const Context& context, const std::vector<int>& numbers, uint64_t data_seed);
+
+/// The same of all levels with the program's defaults, and without the table: for `ladder`.
+/// @returns a run for each level, in order
+std::vector<ladder::Run> measured_levels(const ladder::Shape& shape, int rounds);
 
 }  // namespace lesson07

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "07_streams/experiments/experiment.hpp"
+#include "07_streams/program/levels.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -17,11 +18,6 @@ namespace lesson07 {
 namespace {
 
 constexpr int kLevels = 5;
-
-/// Two shapes on the GPU: with 4096 x 4096 weights the copies take longest, with 16384 x 16384 the kernels.
-const char* default_shapes() {
-  return ladder::on_cpu_device() ? "192x256x256" : "2048x4096x4096,2048x16384x16384";
-}
 
 std::vector<int> parse_levels(const std::string& list) {
   std::vector<int> levels;
@@ -48,7 +44,8 @@ bool read_options(int argc, char** argv, Options& options) {
   CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at one time", "07_streams");
   const bool cpu = ladder::on_cpu_device();
   std::string experiments = "levels", levels = "0,1,2,3,4", sizes, shapes;
-  std::string batches = cpu ? "8" : "200", streams = "3", slots = "6", rounds = "5", data_seed = "1";
+  std::string batches = std::to_string(default_batches()), streams = "3", slots = "6", rounds = "5",
+              data_seed = "1";
   ladder::ExecutionOptions execution;
   app.add_flag("--list", options.list, "List the experiments, each with its question");
   app.add_option("--experiment", experiments, "Run these instead of the table of levels")->type_name("NAME");
@@ -57,7 +54,7 @@ bool read_options(int argc, char** argv, Options& options) {
   app.add_option(
          "--shape", shapes,
          "A batch has M rows on average, the weights are K x N; a list gives several tables (default " +
-             std::string(default_shapes()) + ")")
+             default_shapes() + ")")
       ->type_name("MxNxK");
   app.add_option("--batches", batches, "How many batches (default " + batches + ")")->type_name("B");
   app.add_option("--streams", streams, "Streams that they take turns in (default 3)")->type_name("S");

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
-#include <map>
+#include <optional>
 
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -14,6 +14,7 @@
 #include "common/host/program/program.hpp"
 #include "common/host/program/report.hpp"
 #include "common/ladder/compare.hpp"
+#include "common/ladder/lattice.hpp"
 #include "common/ladder/recorded.hpp"
 
 namespace ladder {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int kDefaultGpuSize = 4096;
 constexpr int kDefaultCpuSize = 512;
+constexpr int kMostHostRounds = 5;  ///< a round of the host's half takes seconds
 
 /// The lessons named by number or by name, in the order of the ladder; all if `list` is empty.
 std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, const std::string& argument,
@@ -46,100 +48,86 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
 std::vector<Column> columns(const std::vector<Contender>& contenders, const Execution& execution) {
   constexpr int kNumberWidth = 3, kWidestLibrary = 32;
   const int rung_width = kNumberWidth + widest_label(contenders);
-  if (on_cpu_device()) {
-    const int schedule_width = widest_schedule(execution);
-    return {{"rung", rung_width + (schedule_width ? 1 + schedule_width : 0), false},
+  const Column gain{"gain", 10}, over{"over", 6, false}, library{"% library", 9};
+  if (!on_cpu_device())
+    return {{"rung", std::max(rung_width, kWidestLibrary), false},
+            {"time us", 9},
+            {"TFLOP/s", 7},
+            gain,
+            over,
+            library,
+            {"MHz", 5},
+            {"verified", 8, false}};
+  const int schedule_width = widest_schedule(execution);
+  if (schedule_width)  // takes the place of the gain
+    return {{"rung", rung_width + 1 + schedule_width, false},
             {"verified", 8, false},
             {"B/output", 8},
-            {"flops/B", 7},
-            {"waits", 9},
             {"overlap", 7},
             {"recorded", 8},
-            {"% cuBLAS", 8}};
-  }
-  return {{"rung", std::max(rung_width, kWidestLibrary), false},
-          {"time us", 10},
-          {"TFLOP/s", 7},
-          {"x last", 6},
-          {"% cuBLAS", 8},
-          {"MHz", 5},
-          {"verified", 8, false}};
+            library};
+  return {{"rung", rung_width, false},
+          {"verified", 8, false},
+          {"B/output", 8},
+          {"overlap", 7},
+          {"recorded", 8},
+          gain,
+          over,
+          library};
 }
 
-/// Makes the rows: a rung's row depends on the one before. Remembers the rungs that were slower than that.
+/// Makes the rows, and remembers the speed of each rung for those that build on it.
 class Rows {
  public:
-  Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded) : recorded_(recorded) {
-    for (const Lesson* lesson : lessons) lessons_[lesson->name] = lesson;
-  }
+  Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded)
+      : gains_(lessons), recorded_(recorded) {}
 
   std::vector<std::string> operator()(const Outcome& outcome) {
     return on_cpu_device() ? cpu_row(outcome) : gpu_row(outcome);
   }
 
-  /// A line for each rung that was slower than the one before it, at one shape at least.
-  std::vector<std::string> notes() const {
-    std::vector<std::string> lines;
-    for (const auto& [rung, lesson] : slower_)
-      lines.push_back(rung + " is slower than the rung before it: see " + lesson + "/README.md");
-    return lines;
-  }
+  const Gains& gains() const { return gains_; }
 
  private:
   std::vector<std::string> gpu_row(const Outcome& outcome) {
     const Run& run = outcome.run;
-    const bool is_rung = lessons_.count(run.lesson) > 0;
-    const std::optional<double> gain = is_rung ? gain_over_last(outcome, run.tflops) : std::nullopt;
-    return {title(outcome),
+    const auto rung = gains_.lattice().find(run.lesson, run.settings);
+    if (rung && run.tflops) gains_.add(run.shape, *rung, *run.tflops);
+    return {title(outcome, rung),
             time_cell(run),
             tflops_cell(run),
-            gain ? fixed(*gain, 2) : "-",
-            percent_cell(outcome.percent_of_cublas),
+            rung ? gains_.gains_cell(run.shape, *rung) : "",
+            rung ? gains_.bases_cell(*rung) : "",
+            percent_cell(outcome.percent_of_library),
             run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
             verified_cell(outcome)};
   }
 
   std::vector<std::string> cpu_row(const Outcome& outcome) {
     const Run& run = outcome.run;
-    const Lesson& lesson = *lessons_.at(run.lesson);
-    const std::optional<double> tflops = recorded_.tflops(lesson, run.settings);
-    gain_over_last(outcome, tflops);
-    return {title(outcome),
-            verified_cell(outcome),
-            bytes_per_output_cell(run),
-            flops_per_byte_cell(run),
-            count_cell(run.counters->barrier_waits),
-            overlap_cell(run),
-            tflops ? fixed(*tflops, 1) : "-",
-            percent_cell(recorded_.percent_of_cublas(lesson, run.settings))};
-  }
-
-  /// Nothing for the first rung of a shape, which has none before it.
-  std::optional<double> gain_over_last(const Outcome& outcome, std::optional<double> tflops) {
-    constexpr double kNoise = 0.005;
-    const bool comparable = last_tflops_ && tflops && last_shape_ == outcome.run.shape;
-    const std::optional<double> gain = comparable ? std::optional(*tflops / *last_tflops_) : std::nullopt;
-    if (gain && *gain < 1 - kNoise) slower_[rung(outcome)] = outcome.run.lesson;
-    last_shape_ = outcome.run.shape;
-    last_tflops_ = tflops;
-    return gain;
+    const auto rung = gains_.lattice().find(run.lesson, run.settings).value();
+    const std::optional<double> tflops = recorded_.tflops(*rung.lesson, run.settings);
+    if (tflops) gains_.add(recorded_.shape(), rung, *tflops);
+    const std::string speed = tflops ? fixed(*tflops, 1) : "-",
+                      percent = percent_cell(recorded_.percent_of_library(*rung.lesson, run.settings));
+    std::vector<std::string> cells = {title(outcome, rung), verified_cell(outcome),
+                                      bytes_per_output_cell(run), overlap_cell(run), speed};
+    if (outcome.schedule.empty()) {
+      cells.push_back(gains_.gains_cell(recorded_.shape(), rung));
+      cells.push_back(gains_.bases_cell(rung));
+    }
+    cells.push_back(percent);
+    return cells;
   }
 
   /// "03 two slots", also for what is no rung.
-  std::string rung(const Outcome& outcome) const {
-    const auto lesson = lessons_.find(outcome.run.lesson);
-    const std::string& label = outcome.contender->label;
-    return lesson == lessons_.end() ? label : number_of(lesson->second->name) + " " + label;
-  }
-  std::string title(const Outcome& outcome) const {
-    return rung(outcome) + (outcome.schedule.empty() ? "" : " " + outcome.schedule);
+  std::string title(const Outcome& outcome, const std::optional<RungPlace>& rung) const {
+    return (rung ? rung->name() : outcome.contender->label) +
+           (outcome.schedule.empty() ? "" : " " + outcome.schedule);
   }
 
-  std::map<std::string, const Lesson*> lessons_;
+  Gains gains_;
   const Recorded& recorded_;
-  Shape last_shape_;
-  std::optional<double> last_tflops_;
-  std::map<std::string, std::string> slower_;  ///< rungs, and their lessons
 };
 
 /// Drops the lessons that the GPU is too old for, and says so.
@@ -156,6 +144,25 @@ std::vector<const Lesson*> runnable(const std::vector<const Lesson*>& lessons) {
   return result;
 }
 
+/// The host's half if it is among the chosen lessons and all its kernels can run here; else nullptr.
+const HostHalf* runnable_half(const HostHalf* half, const std::vector<const Lesson*>& chosen) {
+  const auto is_half = [&](const Lesson* lesson) { return half && lesson->name == half->lesson; };
+  if (std::none_of(chosen.begin(), chosen.end(), is_half)) return nullptr;
+  for (const Lesson* kernel : half->kernels)
+    if (const std::string reason = why_not_runnable(*kernel); !reason.empty()) {
+      std::cout << "skipped: " << half->lesson << ", because " << reason << std::endl;
+      return nullptr;
+    }
+  return half;
+}
+
+/// What is said below the tables: speeds along the lattice, and where a rung is no gain.
+void print_gains(const Gains& gains) {
+  const std::vector<std::string> table = gains.two_by_two(), notes = gains.notes();
+  if (!table.empty()) std::cout << "\n" << join(table, "\n") << "\n";
+  if (!notes.empty()) std::cout << "\n" << join(notes, "\n") << "\n";
+}
+
 /// Every rung of the lessons, each checked to run all shapes.
 std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const std::vector<Shape>& shapes) {
   std::vector<Contender> contenders;
@@ -167,9 +174,11 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
   return contenders;
 }
 
-int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
+int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
-  app.footer("ladder learn: the exercises; see ladder learn --help");
+  app.footer(
+      "It ends with the levels of the last lesson, from host memory to host memory.\nladder learn: the "
+      "exercises; see ladder learn --help");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(app);
@@ -191,8 +200,14 @@ int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
     return kExitOk;
   }
   options.check();
+  Lesson half_as_lesson;  // to be chosen by its number; it has no rung of its own
+  std::vector<const Lesson*> all_lessons = kernels;
+  if (host_half) {
+    half_as_lesson.name = host_half->lesson;
+    all_lessons.push_back(&half_as_lesson);
+  }
   const std::vector<const Lesson*> lessons = choose(all_lessons, "--lessons", lesson_list);
-  const std::vector<const Lesson*> multiplier = choose(all_lessons, "--lesson", lesson_of_files);
+  const std::vector<const Lesson*> multiplier = choose(kernels, "--lesson", lesson_of_files);
   if (lessons.empty()) throw BadInput("this program was built without lessons");
   if (!lesson_of_files.empty() && (!options.files.given() || multiplier.size() != 1))
     throw std::invalid_argument(
@@ -210,20 +225,30 @@ int run(const std::vector<const Lesson*>& all_lessons, int argc, char** argv) {
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
   const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
   const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
+  const HostHalf* half = runnable_half(host_half, lessons);
+  if (contenders.empty()) options.shapes.clear();
   Rows rows(lessons, recorded);
-  const Report report{"ladder", "C = A B, bf16, summed in fp32",
-                      columns(contenders, options.comparison.execution), std::ref(rows), true};
-  const int exit_code = report_comparisons(report, contenders, options);
-  if (on_cpu_device()) std::cout << "\n" << recorded.description() << "\n";
-  for (const std::string& note : rows.notes()) std::cout << note << "\n";
-  std::cout.flush();
-  return exit_code;
+  const auto afterwards = [&](ResultFile& results) {
+    if (on_cpu_device() && !contenders.empty()) std::cout << "\n" << recorded.description() << "\n";
+    print_gains(rows.gains());
+    const ComparisonOptions& chosen = options.comparison;
+    if (half)
+      run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMostHostRounds), results);
+    std::cout.flush();
+  };
+  const Report report{"ladder",
+                      "C = A B, bf16, summed in fp32",
+                      columns(contenders, options.comparison.execution),
+                      std::ref(rows),
+                      true,
+                      afterwards};
+  return report_comparisons(report, contenders, options);
 }
 
 }  // namespace
 
-int run_ladder(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
-  return run_program("ladder", [&] { return run(lessons, argc, argv); });
+int run_ladder(const std::vector<const Lesson*>& lessons, const HostHalf* host_half, int argc, char** argv) {
+  return run_program("ladder", [&] { return run(lessons, host_half, argc, argv); });
 }
 
 }  // namespace ladder

@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "common/host/problem/lesson.hpp"
+#include "common/ladder/host_half.hpp"
 
 namespace ladder {
 
 /// All that main() does.
+/// @param host_half what stands around the kernels; may be nullptr
 /// @returns the exit code: 0; 1 for a wrong result or a failing device; 2 for bad input, after one line on
 /// stderr
-int run_ladder(const std::vector<const Lesson*>& lessons, int argc, char** argv);
+int run_ladder(const std::vector<const Lesson*>& lessons, const HostHalf* host_half, int argc, char** argv);
 
 }  // namespace ladder

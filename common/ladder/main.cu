@@ -2,16 +2,38 @@
 /// `ladder`: every lesson's rungs in one table; `ladder learn`: the exercises; `ladder ablate NN`: what each
 /// ingredient of a lesson is worth. See `ladder --help`.
 #include <iostream>
+#include <string>
 #include <string_view>
 
+#include "07_streams/program/levels.hpp"
 #include "common/exercise/learn.hpp"
 #include "common/host/problem/lesson_registry.hpp"
+#include "common/host/problem/shape.hpp"
 #include "common/ladder/ablate.hpp"
 #include "common/ladder/climb.hpp"
+#include "common/ladder/host_half.hpp"
+
+namespace {
+
+/// Lesson 07 as the last part of the climb, with what its own program takes where no option is given.
+ladder::HostHalf host_half() {
+  ladder::HostHalf half;
+  half.lesson = "07_streams";
+  for (const lesson07::Level& level : lesson07::levels()) {
+    half.levels.push_back(std::to_string(level.number) + " " + level.added);
+    half.kernels.push_back(level.kernel.lesson);
+  }
+  half.shapes = ladder::parse_shapes("--shape", lesson07::default_shapes());
+  half.run = lesson07::measured_levels;
+  return half;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "ablate") return ladder::run_ablate(argc - 1, argv + 1);
   if (command == "learn") return ladder::run_learn(ladder::this_workshop(), std::cout, argc - 1, argv + 1);
-  return ladder::run_ladder(ladder::all_lessons(), argc, argv);
+  const ladder::HostHalf half = host_half();
+  return ladder::run_ladder(ladder::all_lessons(), &half, argc, argv);
 }

@@ -62,14 +62,25 @@ std::optional<double> Recorded::tflops(const Lesson& lesson, const Settings& set
   return run ? run->tflops : std::nullopt;
 }
 
-std::optional<double> Recorded::percent_of_cublas(const Lesson& lesson, const Settings& settings) const {
+std::optional<double> Recorded::percent_of_library(const Lesson& lesson, const Settings& settings) const {
   const Run* run = find(lesson, settings);
-  double fastest = 0;
-  for (const Run& other : file_ ? file_->runs : std::vector<Run>())
-    if (other.lesson == "cublas_gemmex" && other.shape == shape_)
-      fastest = std::max(fastest, other.tflops.value_or(0));
-  if (!run || fastest <= 0) return std::nullopt;
-  return *run->tflops / fastest * 100;
+  const Run* library = run ? fastest_library(file_->runs, shape_) : nullptr;
+  if (!library) return std::nullopt;
+  return *run->tflops / *library->tflops * 100;
+}
+
+RecordedLevels RecordedLevels::newest() {
+  RecordedLevels levels;
+  const auto path = newest_result_file(LADDER_RESULTS_DIR "/experiments", "-levels.json");
+  if (!path) {
+    levels.description = "No recorded levels: there is no such file in docs/results/experiments.";
+    return levels;
+  }
+  const ResultFile file = read_results("--results", *path);
+  for (const Run& run : file.runs) levels.runs[run.settings.at("level")] = run;
+  levels.description =
+      "recorded: on an " + file.gpu + ", " + file.date + ", " + file.runs.back().shape.name();
+  return levels;
 }
 
 }  // namespace ladder

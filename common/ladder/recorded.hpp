@@ -1,6 +1,7 @@
 /// @file
 /// Figures that were measured on a GPU before, to be shown where there is none.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,10 +20,11 @@ class Recorded {
   /// One line that says what the figures are; or that there are none.
   std::string description() const;
 
+  const Shape& shape() const { return shape_; }
   /// Of a lesson with these settings, at shape().
   std::optional<double> tflops(const Lesson& lesson, const Settings& settings) const;
-  /// The same in percent of the faster cublasGemmEx of that run.
-  std::optional<double> percent_of_cublas(const Lesson& lesson, const Settings& settings) const;
+  /// The same in percent of the fastest variant of the libraries in that run.
+  std::optional<double> percent_of_library(const Lesson& lesson, const Settings& settings) const;
 
  private:
   /// The cube that most runs share, the larger one if there are two.
@@ -32,6 +34,15 @@ class Recorded {
   std::optional<ResultFile> file_;
   std::string missing_;
   Shape shape_;
+};
+
+/// The levels of the host's half that were measured on a GPU before.
+struct RecordedLevels {
+  std::string description;          ///< one line that says what the figures are; or that there are none
+  std::map<std::string, Run> runs;  ///< by the level's number
+
+  /// Of the newest file of that experiment, where it has several shapes those of the last.
+  static RecordedLevels newest();
 };
 
 }  // namespace ladder

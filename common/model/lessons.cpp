@@ -52,21 +52,6 @@ std::vector<Prediction> predictions(const ResultFile& file, const Parameters& pa
   return result;
 }
 
-/// The newest file of an experiment: DATE-GPU-NAME.json.
-std::optional<std::string> newest_experiment(const std::string& directory, const std::string& name) {
-  std::error_code missing;
-  std::optional<std::string> newest;
-  const std::string ending = "-" + name + ".json";
-  for (const auto& entry : fs::directory_iterator(fs::path(directory) / "experiments", missing)) {
-    const std::string path = entry.path().string();
-    // Not ends_with(): of that, g++ 12 warns when it optimises little.
-    const bool of_experiment =
-        path.size() >= ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-    if (of_experiment && (!newest || path > *newest)) newest = path;
-  }
-  return newest;
-}
-
 }  // namespace
 
 Pipeline ring_of(int slots, double load, double compute) {
@@ -164,7 +149,8 @@ Report report_on(const std::string& directory) {
   report.parameters = parameters_from(report.one_slot, report.ring, report.clusters, report.climb);
   report.climb_predictions = predictions(report.climb, report.parameters);
   for (const char* experiment : {"slots", "slot_k", "ring"}) {
-    const std::optional<std::string> path = newest_experiment(directory, experiment);
+    const std::optional<std::string> path =
+        newest_result_file(directory + "/experiments", std::string("-") + experiment + ".json");
     if (!path) continue;
     const auto more = predictions(read_results("--results", *path), report.parameters);
     report.slot_predictions.insert(report.slot_predictions.end(), more.begin(), more.end());

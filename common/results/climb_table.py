@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Makes the README's table of the climb from a result file that `ladder --json` wrote.
+"""Makes the README's tables of the climb from a result file that `ladder --json` wrote.
 
-    climb_table.py docs/results/2026-11-21-h200.json                     prints the table
-    climb_table.py docs/results/2026-11-21-h200.json --into README.md    puts it between the markers
+    climb_table.py docs/results/2026-11-21-h200.json                     prints the tables
+    climb_table.py docs/results/2026-11-21-h200.json --into README.md    puts them between the markers
     climb_table.py docs/results/2026-11-21-h200.json --into README.md --check
-                                                                         fails if it is not what stands there
+                                                                         fails if they are not what stands there
 
-The markers are lines of their own: `<!-- climb:begin -->` and `<!-- climb:end -->`. Exit code 2: bad input, one line.
+The host's half is that of the newest experiment `levels` beside the file. The markers are lines of their own:
+`<!-- climb:begin -->` and `<!-- climb:end -->`. Exit code 2: bad input, one line.
 """
 import argparse
 import json
 import sys
+from pathlib import Path
 
+from lattice import BOTH, NEITHER, NOISE, RING, ROLES, Lattice, builds_on
 from whole_file import write_whole
 
+ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
 LIBRARIES = {"cublas_gemmex": "cublasGemmEx", "cublaslt": "cublasLt, best of 8"}
 
@@ -33,7 +37,8 @@ def read_results(path):
         raise BadInput(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError) as error:
         raise BadInput(f"{path}: is no result file: {error}") from error
-    timed = [run for run in results["runs"] if run["tflops"] is not None]
+    # Levels of the host's half, which `ladder` runs too, are no products of one launch.
+    timed = [run for run in results["runs"] if run["tflops"] is not None and "level" not in run["settings"]]
     if not timed:
         raise BadInput(f"{path}: holds no times; record it on a GPU")
     results["runs"] = timed
@@ -57,17 +62,36 @@ def is_library(run):
     return run["lesson"] in LIBRARIES
 
 
-def cublas_tflops(runs, sizes):
-    """The faster layout of B, as in the programs' own tables; None if cuBLAS did not take part."""
-    figures = [run["tflops"] for run in runs if run["lesson"] == "cublas_gemmex" and shape(run) == sizes]
-    return max(figures, default=None)
+def fastest_library(runs, sizes):
+    """The run of the fastest variant of the libraries, as in the programs' own tables; None if none took part."""
+    return max((run for run in runs if is_library(run) and shape(run) == sizes), key=lambda run: run["tflops"], default=None)
+
+
+def library_title(run):
+    return f"{LIBRARIES[run['lesson']]}, B {run['settings'].get('b', '')}"
+
+
+def libraries_compared_with(runs):
+    """A sentence that names the fastest library at each size; empty if none took part."""
+    sizes_of = {}
+    for sizes in sorted({shape(run) for run in runs}, key=by_volume):
+        if library := fastest_library(runs, sizes):
+            sizes_of.setdefault(library_title(library), []).append(shape_title(sizes))
+    if not sizes_of:
+        return ""
+    named = (f"{title} at {', '.join(sizes)}" for title, sizes in sizes_of.items())
+    return f"Percent of the library: of its fastest variant in the same interleaved run ({'; '.join(named)})."
+
+
+def by_volume(sizes):
+    return sizes[0] * sizes[1] * sizes[2], sizes
 
 
 def row_title(run, runs):
     """The lesson, and what tells this row from the lesson's others: its core, and settings that vary among them."""
     siblings = [other for other in runs if other["lesson"] == run["lesson"]]
     if is_library(run):
-        return f"{LIBRARIES[run['lesson']]}, B {run['settings'].get('b', '')}"
+        return library_title(run)
     title = f"[{run['lesson']}]({run['lesson']}/)"
     if len({contender(other) for other in siblings}) == 1:
         return title
@@ -82,50 +106,115 @@ def speed(run):
     return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}" if run else ""
 
 
-def comparison(run, before, cublas):
-    """The gain over the row before, and the percentage of cuBLAS."""
-    if not run:
-        return ["", ""]
-    gain = f"{run['tflops'] / before['tflops']:.2f}×" if before and not is_library(run) else ""
-    return [gain, f"{run['tflops'] / cublas * 100:.0f} %" if cublas else ""]
+class Climb:
+    """The runs of a file, as rungs that build on each other, and the libraries."""
+
+    def __init__(self, runs, lessons_below):
+        contenders = list(dict.fromkeys(contender(run) for run in runs))
+        self.libraries = [key for key in contenders if key[0] in LIBRARIES]
+        self.lattice = Lattice([key for key in contenders if key[0] not in LIBRARIES], lessons_below)
+        kept = self.lattice.rungs() + self.libraries
+        self.runs = [run for run in runs if contender(run) in kept]
+        # Cubes first, then the others.
+        self.shapes = sorted({shape(run) for run in self.runs}, key=lambda sizes: (len(set(sizes)) > 1, by_volume(sizes)))
+        self.by_place = {(contender(run), shape(run)): run for run in self.runs}
+
+    def title(self, key):
+        return row_title(next(run for run in self.runs if contender(run) == key), self.runs)
+
+    def gain(self, key, base, sizes):
+        run, before = self.by_place.get((key, sizes)), self.by_place.get((base, sizes))
+        return run["tflops"] / before["tflops"] if run and before else None
+
+    def cell(self, key, sizes):
+        """The speed and the percentage of the library; below them the gains over what the rung builds on."""
+        run, library = self.by_place.get((key, sizes)), fastest_library(self.runs, sizes)
+        if not run:
+            return ""
+        share = f" ({run['tflops'] / library['tflops'] * 100:.0f} %)" if library else ""
+        bases = [] if is_library(run) else self.lattice.bases(key)
+        gains = [self.gain(key, base, sizes) for base in bases]
+        return speed(run) + share + ("<br>" + ", ".join(f"{gain:.2f}×" if gain else "–" for gain in gains) if gains else "")
+
+    def table(self):
+        lines = ["| rung | over | " + " | ".join(map(shape_title, self.shapes)) + " |", "|---|---" + "|--:" * len(self.shapes) + "|"]
+        for key in self.lattice.rungs() + self.libraries:
+            bases = [] if key in self.libraries else self.lattice.bases(key)
+            cells = [self.title(key), ", ".join(base[0][:2] for base in bases)] + [self.cell(key, sizes) for sizes in self.shapes]
+            lines.append("| " + " | ".join(cells) + " |")
+        return lines
+
+    def two_by_two(self):
+        """What a ring and what roles bring, alone and together, at the cube in the middle; nothing if one is missing."""
+        corners = {number: self.lattice.last_of(number) for number in (NEITHER, RING, ROLES, BOTH)}
+        cubes = [sizes for sizes in self.shapes if len(set(sizes)) == 1 and
+                 all((corner, sizes) in self.by_place for corner in corners.values())]
+        if not cubes:
+            return []
+        sizes = cubes[len(cubes) // 2]
+
+        def cell(number):
+            gain = "" if number == NEITHER else f", {self.gain(corners[number], corners[NEITHER], sizes):.2f}×"
+            return f"{number}: {speed(self.by_place[corners[number], sizes])}{gain}"
+
+        return ["", f"| {shape_title(sizes)}, TFLOP/s | one slot | a ring of slots |", "|---|--:|--:|",
+                f"| loads and computes in turns | {cell(NEITHER)} | {cell(RING)} |",
+                f"| roles | {cell(ROLES)} | {cell(BOTH)} |"]
+
+    def losses(self):
+        """A sentence for each rung that is slower than one that it builds on."""
+        lines = []
+        for key in self.lattice.rungs():
+            for base in self.lattice.bases(key):
+                places = [shape_title(sizes) for sizes in self.shapes if (self.gain(key, base, sizes) or 1) < 1 - NOISE]
+                if places:
+                    lines += ["", f"{self.title(key)} is slower than {self.title(base)} at {', '.join(places)}; its page says why."]
+        return lines
 
 
-def make_table(results):
-    runs = results["runs"]
-    shapes = sorted({shape(run) for run in runs}, key=lambda s: (s[0] * s[1] * s[2], s))
-    rows = list(dict.fromkeys(contender(run) for run in runs))
-    by_place = {(contender(run), shape(run)): run for run in runs}
-
-    judged = shapes[len(shapes) // 2]  # one size is enough for the comparison; with all, the table is too wide
-    header = ["rung"] + [f"{shape_title(sizes)}, TFLOP/s" for sizes in shapes]
-    header += [f"× last, {shape_title(judged)}", f"% cuBLAS, {shape_title(judged)}"]
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
-    before, slower = {}, {}
-    for key in rows:
-        line = [row_title(next(run for run in runs if contender(run) == key), runs)]
-        line += [speed(by_place.get((key, sizes))) for sizes in shapes]
-        line += comparison(by_place.get((key, judged)), before.get(judged), cublas_tflops(runs, judged))
-        for sizes in shapes:
-            run = by_place.get((key, sizes))
-            if not run or is_library(run):
-                continue
-            if sizes in before and run["tflops"] < before[sizes]["tflops"]:
-                slower.setdefault(line[0], []).append(shape_title(sizes))
-            before[sizes] = run
-        lines.append("| " + " | ".join(line) + " |")
-
-    clocks = [run["sm_clock_mhz"] for run in runs if run["sm_clock_mhz"] is not None]
+def make_table(results, levels=None, lessons_below=None):
+    """The climb's tables; `levels`: those of the host's half, as read_levels() returns them."""
+    climb = Climb(results["runs"], builds_on(ROOT) if lessons_below is None else lessons_below)
+    clocks = [run["sm_clock_mhz"] for run in climb.runs if run["sm_clock_mhz"] is not None]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
-    verified = all(run["verified"] for run in runs)
-    lines += [
+    verified = all(run["verified"] for run in climb.runs)
+    lines = climb.table() + [
         "",
+        "TFLOP/s (percent of the library); below, the gain over the rung that it builds on. "
+        f"{libraries_compared_with(climb.runs)} "
         f"{results['gpu']}, driver {results['driver']}, {results['toolkit']}{clock}; {results['date']}, commit "
-        f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'} "
-        "Percent of the faster cublasGemmEx (B row-major or transposed) of the same interleaved run.",
+        f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'}",
     ]
-    for rung, places in slower.items():
-        lines += ["", f"{rung} is slower than the rung before it at {', '.join(places)}; its page says why."]
-    return "\n".join(lines)
+    return "\n".join(lines + climb.losses() + climb.two_by_two() + host_half(levels))
+
+
+def read_levels(folder):
+    """The newest file of the experiment `levels` in a folder of results; None if there is none."""
+    path = max((folder / "experiments").glob("*-levels.json"), default=None)
+    return json.loads(path.read_text(encoding="utf-8")) if path else None
+
+
+def host_half(results):
+    """The rest of the climb, around the kernels: a row for each level of lesson 07."""
+    if results is None:
+        return []
+    runs = results["runs"]
+    shapes, levels = (list(dict.fromkeys(map(key, runs))) for key in (shape, lambda run: run["settings"]["level"]))
+    by_place = {(run["settings"]["level"], shape(run)): run for run in runs}
+    batches = ", ".join(sorted({f"{run['settings']['batches']} batches of {run['m']} rows" for run in runs}))
+    header = ["from host memory to host memory", "kernel"] + [f"weights {sizes[2]}×{sizes[1]}" for sizes in shapes]
+    lines = ["", "| " + " | ".join(header) + " |", "|---|---" + "|--:" * len(shapes) + "|"]
+    for i, level in enumerate(levels):
+        settings = by_place[level, shapes[0]]["settings"]
+        streams = "1 stream" if settings["streams"] == "1" else f"{settings['streams']} streams"
+        cells = [f"[07](07_streams/), level {level}: {streams}", settings["kernel"]]
+        for sizes in shapes:
+            run, before = by_place[level, sizes], by_place[levels[i - 1], sizes] if i else None
+            gain = f"<br>{run['tflops'] / before['tflops']:.2f}×" if before else ""
+            cells.append(f"{speed(run)} ({run['bound_us'] / run['time_us_median'] * 100:.0f} %){gain}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + ["", "TFLOP/s (percent of the bound: the longest of upload, compute and download, each alone); below, the gain "
+                    f"over the level before. {batches}; {results['gpu']}, {results['date']}, commit `{results['commit']}`."]
 
 
 def read_page(path):
@@ -153,7 +242,7 @@ def main():
     if arguments.check and not arguments.into:
         parser.error("--check: needs --into")
 
-    table = make_table(read_results(arguments.results))
+    table = make_table(read_results(arguments.results), read_levels(Path(arguments.results).parent))
     if not arguments.into:
         print(table)
         return 0

@@ -35,8 +35,8 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from ablation_table import ablation_table
-from climb_table import (BEGIN, LIBRARIES, BadInput, cublas_tflops, is_library, make_table, read_page, read_results,
-                         replaced, row_title, shape, shape_title)
+from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
+                         read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from file_table import file_table
 from lab_table import lab_table
@@ -76,7 +76,11 @@ class Request:
         if not runs:
             raise BadInput(f"{self.line}: no run of the file is like that")
         lines = pivot(runs, self.rows, self.columns) if self.columns else details(runs, results["runs"], self.rows)
-        return lines + ["", origin(results)]
+        if "% library" not in lines[0]:
+            return lines + ["", origin(results)]
+        shown = {shape(run) for run in runs}
+        compared = libraries_compared_with([run for run in results["runs"] if shape(run) in shown])
+        return lines + ["", f"{origin(results)} {compared}".rstrip()]
 
 
 def title(run, key, runs):
@@ -95,15 +99,15 @@ def details(runs, all_runs, key):
     if key == "size":
         return against_libraries(runs, all_runs)
     sizes = sorted({shape(run) for run in runs})
-    header, rows = [key, "µs", "TFLOP/s", "% cuBLAS", "SM clock, MHz"], []
+    header, rows = [key, "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
     if len(runs) > len(sizes):
         header += ["× first", "× first, per clock"]
     for size in sizes:
         here = [run for run in runs if shape(run) == size]
-        cublas = cublas_tflops(all_runs, size)
+        library = fastest_library(all_runs, size)
         for run in here:
             name = title(run, key, all_runs) + (f", {shape_title(size)}" if len(sizes) > 1 else "")
-            row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, cublas), clock(run)]
+            row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, library), clock(run)]
             rows.append((row + gains(run, here[0]))[:len(header)])
     return markdown(header, rows)
 
@@ -126,7 +130,7 @@ def choices(runs, all_runs):
         here = [run for run in runs if shape(run) == size]
         best = max(here, key=lambda run: run["tflops"])
         alone = max((run for run in here if "cluster" not in run["choice"]), key=lambda run: run["tflops"], default=None)
-        library = max((run["tflops"] for run in all_runs if is_library(run) and shape(run) == size), default=None)
+        library = fastest_library(all_runs, size)
         row = [shape_title(size), best["choice"], microseconds(best), tflops(best), percent(best, library)]
         rows.append(row + ([alone["choice"], microseconds(alone), f"{best['tflops'] / alone['tflops']:.2f}"]
                            if alone else [""] * 3))
@@ -139,8 +143,8 @@ def against_libraries(runs, all_runs):
     lessons, rows, ratios = sorted({run["lesson"] for run in runs}), [], {}
     for size in dict.fromkeys(shape(run) for run in runs):
         here = {run["lesson"]: run for run in runs if shape(run) == size}
-        library = max((run for run in all_runs if is_library(run) and shape(run) == size), key=lambda run: run["tflops"])
-        row = [shape_title(size), f"{LIBRARIES[library['lesson']]}, B {library['settings']['b']}", microseconds(library)]
+        library = fastest_library(all_runs, size)
+        row = [shape_title(size), library_title(library), microseconds(library)]
         for lesson in lessons:
             run = here.get(lesson)
             row += [microseconds(run), f"{100 * run['tflops'] / library['tflops']:.1f} %"] if run else ["", ""]
@@ -160,10 +164,10 @@ def microseconds(run):
     return f"{us:.{1 if us < 100 else 0}f}"
 
 
-def percent(run, cublas):
-    if not cublas:
+def percent(run, library):
+    if not library:
         return ""
-    value = 100 * run["tflops"] / cublas
+    value = 100 * run["tflops"] / library["tflops"]
     return f"{value:.{1 if value < 10 else 0}f} %"
 
 
@@ -252,7 +256,7 @@ def filled(page):
         newest = max(RESULTS.glob("*.json"), default=None)
         if newest is None:
             raise BadInput(f"{page}: {BEGIN} needs a result file in {RESULTS}")
-        new = replaced(page, make_table(read_results(newest)), new)
+        new = replaced(page, make_table(read_results(newest), read_levels(RESULTS)), new)
     return new, old
 
 

@@ -20,9 +20,12 @@ mkdir -p "$results/experiments" "$results/traces" "$results/model"
 readonly only=" ${*:3} "
 wanted() { [[ $only == "  " || $only == *" $1 "* ]]; }
 
-# The climb: every rung and both libraries, in one interleaved run for each size.
+# The climb: every rung and both libraries, in one interleaved run for each shape, on inputs that are not in L2. 5000 is no
+# power of two, so that rows straddle cache lines; 256x1024x8192 has few tiles and a long K, which clusters split. The host's
+# half is the experiment `levels`.
 if wanted climb; then
-  "$programs/ladder" --size 2048,4096,8192,16384 --sample-ms 50 --json "$results/$name.json"
+  "$programs/ladder" --lessons 01,02,03,04,05,06 --size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold \
+    --sample-ms 50 --json "$results/$name.json"
 fi
 
 # experiment NAME PROGRAM OPTIONS...

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import lattice  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
@@ -116,6 +117,14 @@ class PageTables(WithResults):
         self.record("2-steps.json", run("01_x", 700, slots="1"))
         self.assertIn("| `1` | 10 | 700 |", self.filled(request))
 
+    def test_percentages_are_of_the_fastest_library_at_the_size_of_the_row(self):
+        self.record("r.json", run("01_x", 100, slots="1"), run("cublas_gemmex", 400, b="row-major"),
+                    run("cublaslt", 500, b="transposed"), run("cublaslt", 900, size=128, b="row-major"))
+        text = self.filled("<!-- table: r.json rows=slots -->\n<!-- end -->\n")
+        self.assertIn("| slots | µs | TFLOP/s | % library | SM clock, MHz |", text)
+        self.assertIn("| `1` | 10 | 100 | 20 % | 1000 |", text)
+        self.assertIn("in the same interleaved run (cublasLt, best of 8, B transposed at 64³).", text)
+
     def test_what_stands_around_a_table_is_kept_and_filling_again_changes_nothing(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\nold\n<!-- end -->\nb\n")
         self.assertTrue(text.startswith("a\n<!-- table:") and text.endswith("<!-- end -->\nb\n"))
@@ -169,20 +178,70 @@ class PageTables(WithResults):
         self.record("s.json", run("01_x", 77), run("cublas_gemmex", 100, b="row-major"))
         self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
 
-    def test_the_climb_shows_every_size_and_compares_at_the_middle_one(self):
-        self.record("s.json", *(run(lesson, speed * size, size=size)
-                                for size in (64, 128, 256) for lesson, speed in (("01_x", 1), ("02_y", 2))),
-                    run("cublas_gemmex", 512, size=128, b="row-major"))
-        text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| 64³, TFLOP/s | 128³, TFLOP/s | 256³, TFLOP/s | × last, 128³ | % cuBLAS, 128³ |", text)
-        self.assertIn("| [02_y](02_y/) | 128 | 256 | 512 | 2.00× | 50 % |", text)
+    def climb(self):
+        """Five lessons at three sizes, and a skinny one, with two libraries."""
+        speeds = {"01_x": 10, "02_y": 100, "03_z": 150, "04_u": 120, "05_v": 180}
+        runs = [run(lesson, speed, size=size) for size in (64, 128, 256) for lesson, speed in speeds.items()]
+        skinny = [dict(run(lesson, speed / 2), n=1024) for lesson, speed in speeds.items()]
+        return runs + skinny + [run("cublas_gemmex", 100, size=128, b="row-major"), run("cublaslt", 200, size=128, b="transposed")]
 
-    def test_the_climb_names_a_rung_that_is_slower_than_the_one_before_it(self):
-        self.record("s.json", run("01_x", 77), run("02_y", 60), run("03_z", 90), run("cublas_gemmex", 50, b="row-major"),
-                    run("01_x", 77, size=128), run("02_y", 78, size=128))
+    def test_the_climb_shows_every_shape_with_gains_over_what_a_rung_builds_on(self):
+        self.record("s.json", *self.climb())
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("[02_y](02_y/) is slower than the rung before it at 64³; its page says why.", text)
-        self.assertEqual(text.count("is slower than"), 1)
+        self.assertIn("| rung | over | 64³ | 128³ | 256³ | 64×1024×64 |", text)
+        self.assertIn("| [03_z](03_z/) | 02 | 150<br>1.50× | 150 (75 %)<br>1.50× | 150<br>1.50× | 75.0<br>1.50× |", text)
+        self.assertIn("| [04_u](04_u/) | 02 | 120<br>1.20× |", text)
+        self.assertIn("| [05_v](05_v/) | 03, 04 | 180<br>1.20×, 1.50× | 180 (90 %)<br>1.20×, 1.50× |", text)
+        self.assertNotIn("is slower than", text)  # 04 does not build on 03
+
+    def test_percentages_are_of_the_fastest_variant_of_the_library_which_is_named(self):
+        self.record("s.json", *self.climb())
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("| cublasGemmEx, B row-major |  |  | 100 (50 %) |", text)
+        self.assertIn("of its fastest variant in the same interleaved run (cublasLt, best of 8, B transposed at 128³).", text)
+
+    def test_a_ring_and_roles_make_a_table_of_two_by_two(self):
+        self.record("s.json", *self.climb())
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("| 128³, TFLOP/s | one slot | a ring of slots |", text)
+        self.assertIn("| loads and computes in turns | 02: 100 | 03: 150, 1.50× |\n| roles | 04: 120, 1.20× | 05: 180, 1.80× |", text)
+        self.record("t.json", *(run for run in self.climb() if run["lesson"] != "04_u"))
+        self.assertNotIn("one slot", self.filled(f"{BEGIN}\n{END}\n"))
+
+    def test_a_lesson_has_two_rows_at_most_and_the_second_builds_on_the_first(self):
+        self.record("s.json", run("02_y", 50), *(run("03_z", 100 + 50 * i, slots=str(i)) for i in (2, 3, 4)), run("05_v", 500))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("| [03_z](03_z/), `fma`, slots 2 | 02 | 200<br>4.00× |", text)
+        self.assertIn("| [03_z](03_z/), `fma`, slots 3 | 03 | 250<br>1.25× |", text)
+        self.assertNotIn("slots 4", text)
+        self.assertIn("| [05_v](05_v/) | 03 | 500<br>2.00× |", text)  # over the last of 03; 04 is not there
+
+    def test_the_climb_names_a_rung_that_is_slower_than_what_it_builds_on(self):
+        self.record("s.json", run("02_y", 100), run("03_z", 99.7), run("04_u", 90), run("05_v", 95), run("02_y", 77, size=128),
+                    run("04_u", 78, size=128))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("[04_u](04_u/) is slower than [02_y](02_y/) at 64³; its page says why.", text)
+        self.assertIn("[05_v](05_v/) is slower than [03_z](03_z/) at 64³; its page says why.", text)
+        self.assertEqual(text.count("is slower than"), 2)
+
+    def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
+        def level(number, us, streams, kernel, size):
+            return dict(schedule(us, 50, size=size, level=str(number), streams=streams, kernel=kernel, batches="7"), tflops=1e4 / us)
+        (self.folder / "experiments").mkdir()
+        self.record("experiments/2026-01-01-g-levels.json", level(0, 1, "1", "old", 8))
+        self.record("experiments/2026-01-02-g-levels.json", level(0, 200, "1", "02_y", 64), level(1, 100, "3", "02_y", 64))
+        # What `ladder` ran of them itself is no rung, and no size of the climb.
+        self.record("s.json", run("01_x", 77), level(0, 1, "1", "02_y", 8))
+        text = self.filled(f"{BEGIN}\n{END}\n")
+        self.assertIn("| rung | over | 64³ |\n", text)
+        self.assertIn("| [07](07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
+        self.assertIn("| [07](07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
+        self.assertIn("7 batches of 64 rows; G, today", text)
+
+    def test_lessons_say_what_they_build_on(self):
+        below = lattice.builds_on(page_tables.ROOT)
+        self.assertEqual([below[number] for number in ("01", "02", "03", "04", "05", "06")],
+                         [[], ["01"], ["02"], ["02"], ["03", "04"], ["05"]])
 
     def test_links_lead_to_the_lessons_from_where_the_page_lies(self):
         root = page_tables.ROOT

@@ -28,6 +28,14 @@ TEST_CASE("cuBLAS multiplies right with either layout of B, also where rows are 
       ladder::Verifier verifier(shape, 1);
       CHECK(verifier.check([&](const ladder::Gemm& gemm) { ladder::multiply_and_wait(library, gemm); })
                 .complaint == "");
+      // Any of them may be the one that is chosen.
+      for (const auto& candidate : library.candidates) {
+        ladder::Contender one = library;
+        one.launch = candidate;
+        CHECK(verifier.check([&](const ladder::Gemm& gemm) { ladder::multiply_and_wait(one, gemm); })
+                  .complaint == "");
+      }
+      CHECK(library.candidates.empty() == (library.lesson != "cublaslt"));
     }
   }
 }

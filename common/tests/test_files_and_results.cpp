@@ -121,6 +121,8 @@ TEST_CASE("The newest result file is the one with the last date in its name") {
   for (const char* name : {"2026-11-21-h200.json", "2027-01-02-h200.json", "2026-12-31-h100.json", "zzz.txt"})
     write_bytes(directory.file(name), "{}");
   CHECK(ladder::newest_result_file(directory.file("")) == directory.file("2027-01-02-h200.json"));
+  CHECK(ladder::newest_result_file(directory.file(""), "-h100.json") ==
+        directory.file("2026-12-31-h100.json"));
 }
 
 TEST_CASE("A file appears whole: when writing fails, the old one stays and nothing else is left") {

@@ -23,6 +23,7 @@
 #include "common/host/program/run_lesson.hpp"
 #include "common/host/verify/reference.hpp"
 #include "common/ladder/climb.hpp"
+#include "common/ladder/host_half.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/testing/temporary_directory.hpp"
 #include "common/tests/fake_lesson.hpp"
@@ -68,7 +69,8 @@ Result run_fake(const std::vector<std::string>& arguments) {
 }
 
 Result run_climb(const std::vector<std::string>& arguments) {
-  return run([](int argc, char** argv) { return ladder::run_ladder({&ladder::fake::lesson()}, argc, argv); },
+  return run([](int argc,
+                char** argv) { return ladder::run_ladder({&ladder::fake::lesson()}, nullptr, argc, argv); },
              arguments);
 }
 
@@ -150,7 +152,7 @@ TEST_CASE("Bad arguments of ladder give one line and exit code 2") {
   check_bad_input(run_climb({"--lessons", "98"}), "--lessons '98': no such lesson; there are 99");
   check_bad_input(run_climb({"--lesson", "99"}), "--lesson 99");
   check_bad_input(run_climb({"--lessons", "99", "--size", "-3"}), "--size '-3'");
-  check_bad_input(run([](int argc, char** argv) { return ladder::run_ladder({}, argc, argv); }, {}),
+  check_bad_input(run([](int argc, char** argv) { return ladder::run_ladder({}, nullptr, argc, argv); }, {}),
                   "without lessons");
 }
 
@@ -337,6 +339,45 @@ TEST_CASE("The ladder runs every rung and writes what it found") {
   CHECK_FALSE(file.runs[1].tflops);
 }
 
+TEST_CASE("The ladder ends with the host's half, if that was chosen") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  ladder::HostHalf half;
+  half.lesson = "98_host";
+  half.levels = {"0 nothing", "1 streams"};
+  half.kernels = {&ladder::fake::lesson()};
+  half.shapes = {{4, 8, 8}};
+  half.run = [](const ladder::Shape& shape, int) {
+    std::vector<ladder::Run> runs(2);
+    for (ladder::Run& run : runs) {
+      run.lesson = "98_host";
+      run.shape = shape;
+      run.settings["level"] = std::to_string(&run - runs.data());
+    }
+    return runs;
+  };
+  const auto climb = [&](const std::vector<std::string>& arguments) {
+    return run([&](int argc,
+                   char** argv) { return ladder::run_ladder({&ladder::fake::lesson()}, &half, argc, argv); },
+               arguments);
+  };
+  const Result all = climb({"--size", "8", "--json", directory.file("r.json")});
+  CHECK(all.exit_code == 0);
+  CHECK(lines_with(all.out, "99 fake, three slots") == 1);
+  CHECK(lines_with(all.out, "From host memory to host memory (98)") == 1);
+  CHECK(lines_with(all.out, "1 streams") == 1);
+  CHECK(ladder::read_results("--results", directory.file("r.json")).runs.size() == 4);
+  const Result alone = climb({"--lessons", "98"});
+  CHECK(alone.exit_code == 0);
+  CHECK(lines_with(alone.out, "fake") == 0);
+  CHECK(cell(alone.out, "0 nothing", "verified") == "yes");
+  CHECK(lines_with(climb({"--lessons", "99", "--size", "8"}).out, "host memory") == 0);
+  half.run = [](const ladder::Shape&, int) -> std::vector<ladder::Run> {
+    throw std::runtime_error("level 1: wrong");
+  };
+  CHECK(climb({"--lessons", "98"}).exit_code == ladder::kExitFailure);
+}
+
 TEST_CASE("ladder compare refuses what is no result file in one line") {
   const TemporaryDirectory directory;
   std::ofstream(directory.file("bad.json")) << "{}";
@@ -357,21 +398,25 @@ TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
   rung.tflops = 123.4;
   ladder::Run cublas = rung;
   cublas.lesson = "cublas_gemmex";
-  cublas.tflops = 617;
-  recorded.runs = {rung, cublas};
+  cublas.core = "cublas";
+  cublas.tflops = 500;
+  ladder::Run faster = cublas;
+  faster.lesson = "cublaslt";
+  faster.tflops = 617;
+  recorded.runs = {rung, cublas, faster};
   ladder::write_results("--json", directory.file("r.json"), recorded);
 
   const Result result = run_climb({"--size", "16", "--results", directory.file("r.json")});
   CHECK(result.exit_code == 0);
   CHECK(cell(result.out, "99 fake", "recorded") == "123.4");
-  CHECK(cell(result.out, "99 fake", "% cuBLAS") == "20.0");
+  CHECK(cell(result.out, "99 fake", "% library") == "20.0");
   CHECK_THAT(result.out, ContainsSubstring(
                              "recorded: TFLOP/s measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096"));
   check_bad_input(run_climb({"--size", "16", "--results", "/nonexistent.json"}),
                   "--results '/nonexistent.json'");
 }
 
-TEST_CASE("A rung that is slower than the one before it is named, with the page that says why") {
+TEST_CASE("A rung that is slower than what it builds on is named, with the page that says why") {
   skip_unless_cpu_device();
   const TemporaryDirectory directory;
   const auto climb = [&](double first_tflops, double second_tflops) {
@@ -389,9 +434,9 @@ TEST_CASE("A rung that is slower than the one before it is named, with the page 
     return run_climb({"--size", "8,16", "--results", directory.file("r.json")}).out;
   };
   CHECK(lines_with(climb(500, 454), "is slower than") == 1);
-  CHECK_THAT(
-      climb(500, 454),
-      ContainsSubstring("99 fake, three slots is slower than the rung before it: see 99_fake/README.md"));
+  CHECK_THAT(climb(500, 454),
+             ContainsSubstring("99 fake, three slots is slower than 99 fake, CUDA cores at 4096x4096x4096: "
+                               "see 99_fake/README.md"));
   CHECK(lines_with(climb(500, 499), "is slower than") == 0);
   CHECK(lines_with(climb(454, 500), "is slower than") == 0);
 }

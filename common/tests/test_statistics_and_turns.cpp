@@ -2,11 +2,16 @@
 /// Tests of the part of timing that needs no device: statistics, and whose turn it is.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/host/base/statistics.hpp"
+#include "common/host/measure/contender.hpp"
+#include "common/host/measure/run.hpp"
 #include "common/host/measure/timing.hpp"
 
 using Catch::Approx;
@@ -54,6 +59,49 @@ TEST_CASE("A GPU that slows down during a run slows all contenders alike") {
   });
   const double ratio = ladder::quartiles(samples[1]).median / ladder::quartiles(samples[0]).median;
   CHECK(ratio == Approx(2).epsilon(0.05));
+}
+
+TEST_CASE("A contender with candidates launches the one that is fastest in a run of its own") {
+  int launched = -1;
+  const auto launch = [&](int number) {
+    return [&launched, number](const ladder::Gemm&, cudaStream_t) { launched = number; };
+  };
+  ladder::Contender plain, library;
+  plain.launch = launch(9);
+  library.candidates = {launch(0), launch(1), launch(2)};
+  library.launch = library.candidates.front();
+  int runs = 0;
+  const auto chosen =
+      ladder::with_fastest_candidates({plain, library}, [&](const std::vector<ladder::Contender>& each) {
+        ++runs;
+        std::vector<ladder::Timing> timings;
+        for (const ladder::Contender& candidate : each) {
+          candidate.launch({}, nullptr);
+          timings.push_back({{0, launched == 1 ? 1.0 : 2.0, 3}, {}, {}});
+        }
+        REQUIRE(timings.size() == 3);
+        return timings;
+      });
+  CHECK(runs == 1);  // all candidates take turns in it
+  chosen[0].launch({}, nullptr);
+  CHECK(launched == 9);
+  chosen[1].launch({}, nullptr);
+  CHECK(launched == 1);
+}
+
+TEST_CASE("The library to compare with is its fastest variant at that shape") {
+  const auto run = [](const std::string& core, int size, std::optional<double> tflops) {
+    ladder::Run result;
+    result.core = core;
+    result.shape = {size, size, size};
+    result.tflops = tflops;
+    return result;
+  };
+  const std::vector<ladder::Run> runs = {run("wgmma", 64, 9),   run("cublas", 64, 5),
+                                         run("cublas", 64, 7),  run("cublas", 64, 6),
+                                         run("cublas", 128, 8), run("cublas", 256, std::nullopt)};
+  CHECK(ladder::fastest_library(runs, {64, 64, 64}) == &runs[2]);
+  CHECK(ladder::fastest_library(runs, {256, 256, 256}) == nullptr);
 }
 
 TEST_CASE("Inputs rotate where a problem would stay in the L2 cache, and do not where it cannot") {

@@ -21,7 +21,8 @@ matplotlib.use("svg")
 from matplotlib import pyplot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
-from climb_table import LIBRARIES, BadInput, contender, is_library, read_results, shape
+from climb_table import BadInput, Climb, contender, fastest_library, read_results, shape, shape_title
+from lattice import RING, ROLES, builds_on
 
 from site_files import ROOT, relative
 
@@ -76,8 +77,6 @@ def read_json(path):
 
 def rung_name(run, runs):
     """The lesson's number, and what tells this rung from the lesson's others."""
-    if is_library(run):
-        return f"{LIBRARIES[run['lesson']]}, B {run['settings'].get('b', '')}"
     siblings = [other for other in runs if other["lesson"] == run["lesson"]]
     details = []
     if len({other["core"] for other in siblings}) > 1:
@@ -88,34 +87,57 @@ def rung_name(run, runs):
     return run["lesson"][:2] + (" " + ", ".join(details) if details else "")
 
 
-def draw_climb(figure, colours, runs):
-    axes = figure.add_subplot()
-    rungs = list(dict.fromkeys(contender(run) for run in runs))
-    series = itertools.cycle(colours["series"])
-    for rung in rungs:
-        points = sorted((run["m"], run["tflops"], run) for run in runs if contender(run) == rung and run["m"] == run["n"] == run["k"])
-        library = is_library(points[0][2])
-        style = ({"color": colours["faint"], "linestyle": "--" if "lt" in rung[0] else ":", "linewidth": 1.2} if library
-                 else {"color": next(series), "marker": "o", "markersize": 4, "linewidth": 1.8})
-        axes.plot([point[0] for point in points], [point[1] for point in points], label=rung_name(points[0][2], runs), **style)
-    axes.set_xscale("log", base=2)
-    sizes = sorted({run["m"] for run in runs})
-    axes.set_xticks(sizes, [f"{size}³" for size in sizes])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("TFLOP/s")
-    axes.grid(axis="y")
-    handles, labels = axes.get_legend_handles_labels()
-    last = {label: handle.get_ydata()[-1] for handle, label in zip(handles, labels)}
-    order = sorted(range(len(labels)), key=lambda i: -last[labels[i]])
-    axes.legend([handles[i] for i in order], [labels[i] for i in order], loc="center left", bbox_to_anchor=(1, .5),
-                fontsize=8.5)
+def panel_columns(climb):
+    return 2 if len(climb.shapes) in (2, 4) else min(3, len(climb.shapes))
+
+
+def draw_climb(figure, colours, climb):
+    """A panel for each shape: each rung is connected with what it builds on, and the line says the gain."""
+    rungs, columns = climb.lattice.rungs(), panel_columns(climb)
+    most = max(run["tflops"] for run in climb.runs)
+    place = {rung: i for i, rung in enumerate(rungs)}
+    path_of = {RING: "load", ROLES: "compute"}
+    panels = figure.subplots(-(-len(climb.shapes) // columns), columns, sharey=True, squeeze=False).flat
+    for axes, sizes in itertools.zip_longest(panels, climb.shapes):
+        if sizes is None:
+            axes.set_axis_off()
+            continue
+        here = {rung: climb.by_place[rung, sizes]["tflops"] for rung in rungs if (rung, sizes) in climb.by_place}
+        for rung in here:
+            for base in climb.lattice.bases(rung):
+                if base not in here:
+                    continue
+                colour = colours[path_of.get(rung[0][:2], path_of.get(base[0][:2], "faint"))]
+                axes.plot([place[base], place[rung]], [here[base], here[rung]], color=colour, linewidth=1.5, zorder=1)
+                below = ROLES in (rung[0][:2], base[0][:2])
+                axes.annotate(f"{here[rung] / here[base]:.2f}×", ((place[base] + place[rung]) / 2, (here[base] + here[rung]) / 2),
+                              xytext=(0, -4 if below else 4), textcoords="offset points", ha="left" if below else "right",
+                              va="top" if below else "bottom", fontsize=7, color=colour if colour != colours["faint"] else colours["text"])
+        axes.scatter([place[rung] for rung in here], list(here.values()), s=18, zorder=2,
+                     color=[colours[path_of.get(rung[0][:2], "mark")] for rung in here])
+        if library := fastest_library(climb.runs, sizes):
+            axes.axhline(library["tflops"], color=colours["other"], linestyle="--", linewidth=1, zorder=0)
+        axes.set_title(shape_title(sizes), fontsize=10, loc="left")
+        names = [rung_name(next(run for run in climb.runs if contender(run) == rung), climb.runs) for rung in rungs]
+        axes.set_xticks(range(len(rungs)), names, rotation=90, fontsize=8)
+        axes.set(xlim=(-1, len(rungs) - .5), ylim=(0, 1.1 * most))
+        axes.grid(axis="y")
+    for axes in figure.axes[::columns]:
+        axes.set_ylabel("TFLOP/s")
+    lines = [pyplot.Line2D([], [], color=colours["load"]), pyplot.Line2D([], [], color=colours["compute"]),
+             pyplot.Line2D([], [], color=colours["other"], linestyle="--")]
+    figure.legend(lines, ["by way of a ring", "by way of roles", "fastest library"], ncols=3, fontsize=9, loc="upper right")
+    figure.get_layout_engine().set(rect=(0, 0, 1, .95))
 
 
 def add_climb(figures, path, results):
-    figures.add("climb", lambda figure, colours: draw_climb(figure, colours, results["runs"]), [path],
-                "Speed of every rung and of cuBLAS at each size, in TFLOP/s; the table holds the same figures.",
-                f"Speed of each rung and of the library, {results['gpu']}, {results['date']}.")
+    climb = Climb(results["runs"], builds_on(ROOT))
+    rows = -(-len(climb.shapes) // panel_columns(climb))
+    figures.add("climb", lambda figure, colours: draw_climb(figure, colours, climb), [path],
+                "Speed of every rung at each shape, in TFLOP/s, connected with the rungs that it builds on; the table holds the "
+                "same figures.",
+                f"Speed of each rung, connected with what it builds on, the gain on the line. {results['gpu']}, "
+                f"{results['date']}.", size=(9.2, .4 + 2.7 * rows))
 
 
 # --- The roofline ---------------------------------------------------------------------------------------------------

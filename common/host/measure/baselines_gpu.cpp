@@ -13,10 +13,13 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/measure/contender.hpp"
+#include "common/host/measure/run.hpp"
 #include "common/host/measure/transpose_gpu.hpp"
 
 namespace ladder {
@@ -87,7 +90,7 @@ class CublasGemmEx {
   std::unique_ptr<cublasContext, CudaDeleter<cublasDestroy>> handle_;
 };
 
-/// The fastest of the algorithms that cublasLt's heuristics propose, found at the first launch.
+/// The algorithms that cublasLt's heuristics propose.
 class CublasLt {
  public:
   CublasLt(const Shape& shape, bool transposed) : b(transposed), workspace_(kWorkspaceBytes) {
@@ -107,9 +110,13 @@ class CublasLt {
     propose();
   }
 
-  void launch(const Gemm& gemm, cudaStream_t stream) {
-    if (best_ < 0) find_best(gemm);
-    run(candidates_[best_], gemm, stream);
+  size_t candidates() const { return candidates_.size(); }
+
+  void launch(size_t candidate, const Gemm& gemm, cudaStream_t stream) {
+    const float one = 1, zero = 0;
+    CUBLAS_CHECK(cublasLtMatmul(handle_.get(), multiplication_.get(), &one, b.data(gemm), first_.get(),
+                                gemm.a, second_.get(), &zero, gemm.c, result_.get(), gemm.c, result_.get(),
+                                &candidates_[candidate].algo, workspace_.data(), kWorkspaceBytes, stream));
   }
 
   OperandB b;
@@ -140,49 +147,40 @@ class CublasLt {
     if (found == 0) throw std::runtime_error("cublasLt proposes no algorithm for this shape");
   }
 
-  /// Each candidate runs once to warm up and then a few times; a choice among eight needs no more.
-  void find_best(const Gemm& gemm) {
-    constexpr int kLaunches = 5;
-    const Stream stream = make_stream();
-    const Event begin = make_event(), end = make_event();
-    double best_ms = 0;
-    for (size_t i = 0; i < candidates_.size(); ++i) {
-      run(candidates_[i], gemm, stream.get());
-      CUDA_CHECK(cudaEventRecord(begin.get(), stream.get()));
-      for (int j = 0; j < kLaunches; ++j) run(candidates_[i], gemm, stream.get());
-      CUDA_CHECK(cudaEventRecord(end.get(), stream.get()));
-      const double ms = elapsed_ms(begin, end);
-      if (best_ >= 0 && ms >= best_ms) continue;
-      best_ = static_cast<int>(i);
-      best_ms = ms;
-    }
-  }
-
-  void run(const cublasLtMatmulHeuristicResult_t& candidate, const Gemm& gemm, cudaStream_t stream) {
-    const float one = 1, zero = 0;
-    CUBLAS_CHECK(cublasLtMatmul(handle_.get(), multiplication_.get(), &one, b.data(gemm), first_.get(),
-                                gemm.a, second_.get(), &zero, gemm.c, result_.get(), gemm.c, result_.get(),
-                                &candidate.algo, workspace_.data(), kWorkspaceBytes, stream));
-  }
-
   DeviceBuffer<char> workspace_;
   std::unique_ptr<cublasLtContext, CudaDeleter<cublasLtDestroy>> handle_;
   std::unique_ptr<cublasLtMatmulDescOpaque_t, CudaDeleter<cublasLtMatmulDescDestroy>> multiplication_;
   Layout first_, second_, result_;
   std::vector<cublasLtMatmulHeuristicResult_t> candidates_;
-  int best_ = -1;
 };
 
+/// A library without its launch.
 template <class Library>
-Contender make_baseline(const std::string& name, const std::string& label, const Shape& shape,
-                        bool transposed) {
-  const auto library = std::make_shared<Library>(shape, transposed);
+Contender make_baseline(const std::string& name, const std::string& label,
+                        const std::shared_ptr<Library>& library) {
   return {name,
           label + ", " + library->b.label(),
-          "cublas",
+          kLibraryCore,
           library->b.settings(),
           [library](const Gemm& gemm) { library->b.prepare(gemm); },
-          [library](const Gemm& gemm, cudaStream_t stream) { library->launch(gemm, stream); }};
+          {}};
+}
+
+Contender gemm_ex(const Shape& shape, bool transposed) {
+  const auto library = std::make_shared<CublasGemmEx>(shape, transposed);
+  Contender contender = make_baseline("cublas_gemmex", "cublasGemmEx", library);
+  contender.launch = [library](const Gemm& gemm, cudaStream_t stream) { library->launch(gemm, stream); };
+  return contender;
+}
+
+Contender lt(const Shape& shape, bool transposed) {
+  const auto library = std::make_shared<CublasLt>(shape, transposed);
+  Contender contender = make_baseline("cublaslt", "cublasLt, best of 8", library);
+  for (size_t i = 0; i < library->candidates(); ++i)
+    contender.candidates.push_back(
+        [library, i](const Gemm& gemm, cudaStream_t stream) { library->launch(i, gemm, stream); });
+  contender.launch = contender.candidates.front();
+  return contender;
 }
 
 }  // namespace
@@ -190,10 +188,8 @@ Contender make_baseline(const std::string& name, const std::string& label, const
 std::vector<Contender> baselines(const Shape& shape) {
   std::vector<Contender> result;
   if (shape.b_matrices > 1) return result;
-  for (bool transposed : {false, true})
-    result.push_back(make_baseline<CublasGemmEx>("cublas_gemmex", "cublasGemmEx", shape, transposed));
-  for (bool transposed : {false, true})
-    result.push_back(make_baseline<CublasLt>("cublaslt", "cublasLt, best of 8", shape, transposed));
+  for (const bool transposed : {false, true}) result.push_back(gemm_ex(shape, transposed));
+  for (const bool transposed : {false, true}) result.push_back(lt(shape, transposed));
   return result;
 }
 

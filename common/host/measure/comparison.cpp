@@ -12,6 +12,8 @@
 namespace ladder {
 namespace {
 
+constexpr int kRoundsToChoose = 5;  ///< among a library's algorithms; their samples are as long as all
+
 Outcome run_once(const Contender& contender, const Shape& shape, const ComparisonOptions& options,
                  const std::string& schedule, Verifier& verifier) {
   Outcome outcome;
@@ -51,29 +53,45 @@ void add_timing(Run& run, const Timing& timing) {
   run.power_watts = timing.power_watts;
 }
 
-/// The time of the faster cublasGemmEx among the outcomes; nothing if none was timed.
-std::optional<double> fastest_cublas_us(const std::vector<Outcome>& outcomes) {
-  std::optional<double> fastest;
-  for (const Outcome& outcome : outcomes) {
-    const Run& run = outcome.run;
-    if (run.lesson != "cublas_gemmex" || !run.time_us_median) continue;
-    fastest = std::min(fastest.value_or(*run.time_us_median), *run.time_us_median);
+/// Compares all with the fastest variant of the libraries among them, if there is one.
+void compare_with_library(std::vector<Outcome>& outcomes) {
+  std::vector<Run> runs;
+  for (const Outcome& outcome : outcomes) runs.push_back(outcome.run);
+  const Run* library = runs.empty() ? nullptr : fastest_library(runs, runs.front().shape);
+  if (!library) return;
+  const std::string& label = outcomes[library - runs.data()].contender->label;
+  for (Outcome& outcome : outcomes) {
+    outcome.percent_of_library = *library->time_us_median / *outcome.run.time_us_median * 100;
+    outcome.library = label;
   }
-  return fastest;
 }
 
 }  // namespace
 
 void compare(const std::vector<Contender>& contenders, const Shape& shape, const ComparisonOptions& options,
              Progress& progress, const std::function<void(const Outcome&)>& report) {
+  TimingOptions timing;
+  timing.rounds = options.rounds;
+  timing.data_seed = options.data_seed;
+  if (options.sample_ms > 0) timing.sample_ms = timing.warm_up_ms = options.sample_ms;
+  timing.hot_inputs = options.hot_inputs;
+  // What is verified is what will be timed.
+  const std::vector<Contender> chosen =
+      with_fastest_candidates(contenders, [&](const std::vector<Contender>& candidates) {
+        progress.show(shape.name() + ": choosing among the algorithms of " + candidates.front().label);
+        TimingOptions fewer = timing;
+        fewer.rounds = std::min(timing.rounds, kRoundsToChoose);
+        return time_interleaved(candidates, shape, fewer);
+      });
   std::vector<Outcome> outcomes;
   {
     Verifier verifier(shape, options.data_seed);
-    for (const Contender& contender : contenders)
+    for (size_t i = 0; i < chosen.size(); ++i)
       for (const std::string& schedule : options.execution.schedules) {
-        progress.show(contender.lesson + " " + shape.name() + (options.verify ? ": verifying" : ": running") +
+        progress.show(chosen[i].lesson + " " + shape.name() + (options.verify ? ": verifying" : ": running") +
                       (schedule.empty() ? "" : ", " + schedule));
-        outcomes.push_back(run_once(contender, shape, options, schedule, verifier));
+        outcomes.push_back(run_once(chosen[i], shape, options, schedule, verifier));
+        outcomes.back().contender = &contenders[i];
         if (!on_cpu_device()) continue;
         progress.clear();
         report(outcomes.back());
@@ -81,26 +99,18 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   }  // Frees the verifier's matrices: timing needs room for its own.
   if (on_cpu_device()) return;
 
-  TimingOptions timing;
-  timing.rounds = options.rounds;
-  timing.data_seed = options.data_seed;
-  if (options.sample_ms > 0) timing.sample_ms = timing.warm_up_ms = options.sample_ms;
-  timing.hot_inputs = options.hot_inputs;
   timing.on_round = [&](int round) {
     progress.show(fmt::format("{}: timing, round {} of {}", shape.name(), round + 1, options.rounds));
   };
   progress.show(shape.name() + ": warming up");
-  const std::vector<Timing> timings = time_interleaved(contenders, shape, timing);
+  const std::vector<Timing> timings = time_interleaved(chosen, shape, timing);
   progress.clear();
   for (size_t i = 0; i < outcomes.size(); ++i) {
     add_timing(outcomes[i].run, timings[i]);
     outcomes[i].run.inputs = options.hot_inputs ? "hot" : "cold";
   }
-  const std::optional<double> cublas_us = fastest_cublas_us(outcomes);
-  for (Outcome& outcome : outcomes) {
-    if (cublas_us) outcome.percent_of_cublas = *cublas_us / *outcome.run.time_us_median * 100;
-    report(outcome);
-  }
+  compare_with_library(outcomes);
+  for (const Outcome& outcome : outcomes) report(outcome);
 }
 
 }  // namespace ladder

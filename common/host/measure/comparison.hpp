@@ -30,8 +30,9 @@ struct Outcome {
   bool sampled = false;   ///< only some rows were verified
   size_t rows = 0;        ///< how many
   std::string complaint;  ///< why the result is wrong
-  /// Against the faster of the two cublasGemmEx (B row-major, B transposed) of the same interleaved run.
-  std::optional<double> percent_of_cublas;
+  /// Of the speed of the fastest variant of the libraries in the same interleaved run, which is named.
+  std::optional<double> percent_of_library;
+  std::string library;
 };
 
 /// On the CPU device every contender runs once for each schedule, and its outcome is reported as soon as it

@@ -18,6 +18,8 @@ struct Contender {
   /// Called once for each set of inputs, before any launch with them. May be empty.
   std::function<void(const Gemm&)> prepare;
   std::function<void(const Gemm&, cudaStream_t)> launch;
+  /// Ways to the same result, of which `launch` is the first: see with_fastest_candidates(). Empty for most.
+  std::vector<std::function<void(const Gemm&, cudaStream_t)>> candidates = {};
 
   // Of lessons that say so.
   ReferenceEpilogue epilogue = {};
@@ -36,9 +38,9 @@ std::vector<Contender> alternatives_to(const Lesson& lesson, const std::string& 
 /// Prepares, launches and waits. @throws CudaError
 void multiply_and_wait(const Contender& contender, const Gemm& gemm);
 
-/// The libraries to compare with, for one shape: cublasGemmEx, and the best of cublasLt's heuristics, each
-/// with B row-major and with B transposed beforehand. None on the CPU device, and none for several B, which
-/// are more than one call.
+/// The libraries to compare with, for one shape: cublasGemmEx, and cublasLt with what its heuristics propose
+/// as candidates, each with B row-major and with B transposed beforehand. None on the CPU device, and none
+/// for several B, which are more than one call.
 std::vector<Contender> baselines(const Shape& shape);
 
 }  // namespace ladder

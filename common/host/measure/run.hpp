@@ -3,12 +3,16 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/host/device/execution.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/problem/shape.hpp"
 
 namespace ladder {
+
+/// What stands for the core of a library.
+inline constexpr char kLibraryCore[] = "cublas";
 
 /// One contender on one shape. What was not measured is null in the file.
 struct Run {
@@ -28,5 +32,10 @@ struct Run {
   std::optional<double> global_bytes;      ///< likewise; see Lesson::global_bytes
   std::optional<double> bound_us;          ///< of schedules: the time that no schedule can be shorter than
 };
+
+/// Is it cuBLAS, in one of its variants?
+bool is_library(const Run& run);
+/// The fastest variant of the libraries among the runs of this shape; nullptr if none was timed.
+const Run* fastest_library(const std::vector<Run>& runs, const Shape& shape);
 
 }  // namespace ladder

@@ -23,6 +23,26 @@ std::vector<std::vector<double>> interleave(size_t count, int rounds,
   return samples;
 }
 
+std::vector<Contender> with_fastest_candidates(
+    const std::vector<Contender>& contenders,
+    const std::function<std::vector<Timing>(const std::vector<Contender>&)>& time) {
+  std::vector<Contender> result = contenders;
+  for (Contender& contender : result) {
+    if (contender.candidates.empty()) continue;
+    std::vector<Contender> each;
+    for (const auto& candidate : contender.candidates) {
+      each.push_back(contender);
+      each.back().launch = candidate;
+    }
+    const std::vector<Timing> timings = time(each);
+    const auto fastest = std::min_element(
+        timings.begin(), timings.end(),
+        [](const Timing& a, const Timing& b) { return a.time_us.median < b.time_us.median; });
+    contender.launch = contender.candidates[fastest - timings.begin()];
+  }
+  return result;
+}
+
 int input_sets(const Shape& shape, size_t l2_bytes) {
   const double sets = std::ceil(2.0 * static_cast<double>(l2_bytes) / shape.bytes());
   return static_cast<int>(std::clamp(sets, 1.0, 256.0));

@@ -41,6 +41,13 @@ std::vector<std::vector<double>> interleave(size_t count, int rounds,
 /// before: one where a problem is at least twice the cache, else as many as together are, at most 256.
 int input_sets(const Shape& shape, size_t l2_bytes);
 
+/// Decides for each contender that has candidates which of them it launches: the fastest of a run of their
+/// own. `time` is time_interleaved() with the inputs and the samples that the contenders will be timed with,
+/// because what wins on operands in the L2 cache, or before the clock falls, need not win there.
+std::vector<Contender> with_fastest_candidates(
+    const std::vector<Contender>& contenders,
+    const std::function<std::vector<Timing>(const std::vector<Contender>&)>& time);
+
 /// Times all contenders in one interleaved run on normal data. Only in the GPU build.
 /// @throws CudaError, OutOfDeviceMemory
 std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,

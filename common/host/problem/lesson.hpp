@@ -61,7 +61,9 @@ struct Lesson {
   std::string name;  ///< its directory, for example "03_double_buffer"
   std::string idea;  ///< one sentence
   std::vector<Knob> knobs;
-  std::vector<Rung> rungs;
+  std::vector<Rung> rungs;  ///< at most two
+  /// The lessons, by their names, whose last rungs the first of these builds on.
+  std::vector<std::string> builds_on = {};
   int minimum_compute_capability = 80;  ///< major * 10 + minor; the CPU device runs all
   int b_matrices = 1;                   ///< see Shape::b_matrices; at most 2
   std::string program = {};             ///< its name, where that is not the lesson's

@@ -128,7 +128,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   if (!report.table_for_each_shape) table.header();
 
   Progress progress;
-  std::vector<std::string> complaints, traffic, samples;
+  std::vector<std::string> complaints, traffic, samples, libraries;
   const auto run_shape = [&](const Shape& shape) {
     if (report.table_for_each_shape) {
       std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
@@ -144,6 +144,9 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
       if (!on_cpu_device() && outcome.run.global_bytes && outcome.contender->epilogue.apply)
         traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
                           fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
+      const std::string library = outcome.library + " at " + shape.name();
+      if (!outcome.library.empty() && (libraries.empty() || libraries.back() != library))
+        libraries.push_back(library);
       const std::string sample = sample_of(outcome);
       if (!sample.empty() && (samples.empty() || samples.back() != sample)) samples.push_back(sample);
       if (!outcome.complaint.empty())
@@ -166,14 +169,17 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
   }
 
   const std::string clocks = describe_clocks(results.runs);
-  if (!clocks.empty() || !samples.empty()) std::cout << "\n";
+  if (!clocks.empty() || !samples.empty() || !libraries.empty()) std::cout << "\n";
   if (!clocks.empty()) std::cout << clocks << "\n";
+  if (!libraries.empty())
+    std::cout << "% library: of the fastest variant in the same run, " << join(libraries, ";\n  ") << "\n";
   if (!samples.empty())
     std::cout << "sampled: compared with fp64 were " << join(samples, ", ")
               << "; all elements were checked to be finite\n";
   if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
   for (const std::string& line : traffic) std::cout << "  " << line << "\n";
   print_complaints();
+  if (report.afterwards) report.afterwards(results);
   if (!options.json_path.empty()) write_results("--json", options.json_path, results);
   return complaints.empty() ? kExitOk : kExitFailure;
 }

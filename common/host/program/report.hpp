@@ -10,6 +10,7 @@
 #include "common/host/base/table.hpp"
 #include "common/host/measure/comparison.hpp"
 #include "common/host/program/command_line.hpp"
+#include "common/host/program/results.hpp"
 
 namespace ladder {
 
@@ -50,6 +51,8 @@ struct Report {
   std::vector<Column> columns;
   std::function<std::vector<std::string>(const Outcome&)> cells;
   bool table_for_each_shape = false;  ///< each under its shape; else all rows are in one table
+  /// What follows the tables; may add runs to the result file, before it is written. May be empty.
+  std::function<void(ResultFile&)> afterwards = {};
 };
 
 /// Compares the contenders, and on the GPU the libraries, on every shape of the options; prints a row for

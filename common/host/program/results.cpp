@@ -177,11 +177,14 @@ ResultFile read_results(const std::string& argument, const std::string& path) {
   }
 }
 
-std::optional<std::string> newest_result_file(const std::string& directory) {
+std::optional<std::string> newest_result_file(const std::string& directory, const std::string& ending) {
   std::error_code missing;
   std::optional<std::string> newest;
   for (const auto& entry : std::filesystem::directory_iterator(directory, missing)) {
-    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().filename().string();
+    // Not ends_with(): of that, g++ 12 warns when it optimises little.
+    if (name.size() < ending.size() || name.compare(name.size() - ending.size(), ending.size(), ending) != 0)
+      continue;
     // Names begin with the date, year first.
     if (!newest || entry.path().filename() > std::filesystem::path(*newest).filename())
       newest = entry.path().string();

@@ -38,7 +38,9 @@ void write_results_so_far(const std::string& argument, const std::string& path, 
 /// @throws std::invalid_argument naming `argument` and the path
 ResultFile read_results(const std::string& argument, const std::string& path);
 
-/// The path of the newest result file in a directory, by its name (DATE-GPU.json); nothing if there is none.
-std::optional<std::string> newest_result_file(const std::string& directory);
+/// The path of the newest result file in a directory, by its name (DATE-GPU.json, or one with another
+/// ending); nothing if there is none.
+std::optional<std::string> newest_result_file(const std::string& directory,
+                                              const std::string& ending = ".json");
 
 }  // namespace ladder

@@ -1,0 +1,31 @@
+/// @file
+/// The host's half of the climb: what the last lesson gains around the kernels, from host memory to host
+/// memory.
+#pragma once
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "common/host/device/execution.hpp"
+#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/shape.hpp"
+#include "common/host/program/results.hpp"
+
+namespace ladder {
+
+struct HostHalf {
+  std::string lesson;                  ///< its directory's name
+  std::vector<std::string> levels;     ///< "1 streams": what each has that the one before has not
+  std::vector<const Lesson*> kernels;  ///< that the levels run
+  std::vector<Shape> shapes;           ///< m: rows of a batch on average; n, k: the weights
+  /// Runs every level on batches of this shape, compares the results, and times them and their bounds in one
+  /// interleaved run. @returns a run for each level, in order. @throws if a result is wrong
+  std::function<std::vector<Run>(const Shape& shape, int rounds)> run;
+};
+
+/// Runs it for every shape and schedule, prints a table for each, and adds the runs to the results.
+void run_host_half(std::ostream& out, const HostHalf& half, const Execution& execution, int rounds,
+                   ResultFile& results);
+
+}  // namespace ladder
