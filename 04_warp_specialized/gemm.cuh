@@ -27,13 +27,14 @@ constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + 2 * kWarp;
+constexpr int kStagedN = 64;  ///< columns of C that are handed over at a time
 
-/// The slot, and a staging tile for 64 columns of C at a time.
+/// The slot, and a staging tile for a piece of C.
 template <int kSlotK>
 struct SharedStorage {
   SwizzledTile<kTile.m, kSlotK> a;
   SwizzledTile<kSlotK, kTile.n> b;
-  SwizzledTile<kTile.m, 64> c;
+  SwizzledTile<kTile.m, kStagedN> c;
   Pipeline<1> pipe_lc, pipe_cs;
 };
 
@@ -58,8 +59,8 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, 64 columns at a
-/// time.
+/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, kStagedN
+/// columns at a time.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
   const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
@@ -75,9 +76,9 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     }
     // [k_loop]
 
-    unrolled<kTile.n / 64>([&](auto panel) {
-      pipe_cs.producer_acquire();  // waits until the storer has read the panel before
-      stage_fragment<64 * decltype(panel)::value>(core.d, smem.c, my_rows);
+    unrolled<kTile.n / kStagedN>([&](auto piece) {
+      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -88,9 +89,11 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
-    for (int column = 0; column < kTile.n; column += 64) {
+    for (int first = 0; first < kTile.n; first += kStagedN) {
       pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column, tile.row * kTile.m);
+      for (int column = 0; column < kStagedN; column += 64)
+        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
+                       tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();

@@ -14,7 +14,7 @@ using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("04: one slot is handed over any number of times") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto slot_k = GENERATE("64", "128");
+  const auto slot_k = GENERATE("64", "128", "192");
   const int panels = GENERATE(1, 2, 3, 4, 7);
   check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels}, {{"slot_k", slot_k}}, 2);
 }

@@ -29,15 +29,16 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// The 64 K registers of an SM are 168 for each of 384 threads: too few beside the 128 accumulators.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+constexpr int kStagedN = 128;  ///< columns of C that are handed over at a time
 
-/// The ring, and a small one of staging tiles for 64 columns of C at a time.
+/// The ring, and a staging tile for a piece of C.
 template <int kSlots>
 struct SharedStorage {
   SwizzledTile<kTile.m, kTile.k> a[kSlots];
   SwizzledTile<kTile.k, kTile.n> b[kSlots];
-  SwizzledTile<kTile.m, 64> c[2];  ///< one is filled while TMA reads the other
+  SwizzledTile<kTile.m, kStagedN> c;
   Pipeline<kSlots> pipe_lc;
-  Pipeline<2> pipe_cs;
+  Pipeline<1> pipe_cs;
 };
 
 // [load_tiles]
@@ -59,8 +60,8 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, 64 columns at a
-/// time.
+/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, kStagedN
+/// columns at a time.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
   const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
@@ -80,9 +81,9 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     if (kInFlight > 0) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     // [k_loop]
 
-    unrolled<kTile.n / 64>([&](auto panel) {
-      const int slot = pipe_cs.producer_acquire();  // waits until the storer has read what was there
-      stage_fragment<64 * decltype(panel)::value>(core.d, smem.c[slot], my_rows);
+    unrolled<kTile.n / kStagedN>([&](auto piece) {
+      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -93,9 +94,11 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
-    for (int column = 0; column < kTile.n; column += 64) {
-      const int slot = pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c[slot], tile.column * kTile.n + column, tile.row * kTile.m);
+    for (int first = 0; first < kTile.n; first += kStagedN) {
+      pipe_cs.consumer_wait();
+      for (int column = 0; column < kStagedN; column += 64)
+        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
+                       tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();

@@ -71,6 +71,7 @@ __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) 
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
   using Shape = ShapeOf<decltype(smem)>;
   const Part<Shape> part(k_steps);
+  k_steps = part.after_step - part.first_step;
   const int my_rows = Shape::kRows * warpgroup_index();
   ClusterConsumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -79,21 +80,21 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
   for ([[maybe_unused]] const auto tile : walk) {
     typename Shape::Core core;
     // [k_loop]
-    for (int step = part.first_step; step < part.after_step; ++step) {
+    for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
-      core.start(smem.a[slot], my_rows, smem.b[slot], step == part.first_step);
+      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.template finish<kInFlight>();  // the step before this one is finished: its slot may be filled
                                           // again
-      if (step >= part.first_step + kInFlight) release(pipe_lc, part);
+      if (step >= kInFlight) release(pipe_lc, part);
     }
     core.template finish<0>();
     if (kInFlight > 0) release(pipe_lc, part);
     // [k_loop]
 
     sums.add(core.fragments[0].d);
-    unrolled<Shape::kShare / 64>([&](auto panel) {
-      const int slot = pipe_cs.producer_acquire();  // waits until the storer has read what was there
-      core.template stage<64 * decltype(panel)::value>(smem.c[slot], my_rows);
+    unrolled<Shape::kShare / Shape::kStagedN>([&](auto piece) {
+      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
+      core.template stage<Shape::kStagedN* decltype(piece)::value>(smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -107,9 +108,11 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
   const Part<Shape> part;
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
-    for (int column = part.first_column; column < part.after_column; column += 64) {
-      const int slot = pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c[slot], tile.column * kTile.n + column, tile.row * kTile.m);
+    for (int first = part.first_column; first < part.after_column; first += Shape::kStagedN) {
+      pipe_cs.consumer_wait();
+      for (int column = 0; column < Shape::kStagedN; column += 64)
+        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
+                       tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -130,7 +133,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     for (auto& inbox : smem.inbox) init_inbox(inbox);
     ptx::fence_mbarrier_init();
   }
-  ptx::cluster_sync();  // no block sends before the barriers of all are there
+  meet<Shape>();  // no block sends before the barriers of all are there
   ptx::let_next_grid_begin();
 
   // [roles]
@@ -146,7 +149,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
   // [roles]
-  ptx::cluster_sync();  // no block leaves while another may still reach its shared memory
+  // No block leaves while another may still reach its shared memory.
+  if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
 /// As many clusters as the GPU holds at one time beside what it spares, or as there are tiles for.

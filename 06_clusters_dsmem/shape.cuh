@@ -41,7 +41,7 @@ struct Fragments {
       for (auto& fragment : fragments) fragment.template finish<0>();
     }
   }
-  /// Writes 64 columns from kFirst on to the rows of the staging tile from `row` on.
+  /// Writes columns from kFirst on to the rows of the staging tile from `row` on.
   template <int kFirst>
   __device__ __forceinline__ void stage(auto& staging, int row) const {
 #pragma unroll
@@ -71,29 +71,27 @@ struct Shape {
   using Core = Fragments<kTile.n, kFragments>;
   using TileA = SwizzledTile<kTile.m, kTile.k>;
   using TileB = SwizzledTile<kTile.k, kTile.n>;
-  using StagedC = SwizzledTile<kTile.m, 64>;
+  static constexpr int kStagedN = std::min(kShare, kTileM > 128 ? 64 : 128);  ///< handed over at a time
+  using StagedC = SwizzledTile<kTile.m, kStagedN>;
   using SumInbox = Inbox<kClusterK, kShare / 2>;
-  static constexpr int kStagedSlots = kTileM > 128 ? 1 : 2;  ///< one is filled while TMA reads the other
 
   /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
   static constexpr int kBlockBytes = 227 * 1024, kBarrierBytes = 1024;
-  static constexpr int kOtherBytes =
-      kBarrierBytes + int(kStagedSlots * sizeof(StagedC) + kWarpgroups * sizeof(SumInbox));
+  static constexpr int kOtherBytes = kBarrierBytes + int(sizeof(StagedC) + kWarpgroups * sizeof(SumInbox));
   static constexpr int kSlotsThatFit = (kBlockBytes - kOtherBytes) / int(sizeof(TileA) + sizeof(TileB));
   static constexpr int kSlots = kSlotsThatFit < 8 ? kSlotsThatFit : 8;
 };
 
-/// The ring, a small one of staging tiles for 64 columns of C at a time, and an inbox of partial sums for
-/// each compute warpgroup.
+/// The ring, a staging tile for a piece of C, and an inbox of partial sums for each compute warpgroup.
 template <class BlockShape>
 struct SharedStorage {
   using Shape = BlockShape;
   typename Shape::TileA a[Shape::kSlots];
   typename Shape::TileB b[Shape::kSlots];
-  typename Shape::StagedC c[Shape::kStagedSlots];
+  typename Shape::StagedC c;
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
   Pipeline<Shape::kSlots> pipe_lc;
-  Pipeline<Shape::kStagedSlots> pipe_cs;
+  Pipeline<1> pipe_cs;
 };
 
 /// The Shape of a reference to a SharedStorage.
@@ -115,6 +113,15 @@ dim3 cluster_grid(void (*kernel)(Params...), int tiles, const Order& order) {
       order.spare_sms, Shape::kBlocks,
       resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
   return dim3(static_cast<unsigned>(std::min(tiles, resident) * Shape::kBlocks));
+}
+
+/// All blocks of a cluster meet; a block that is alone waits for its own threads, which is faster.
+template <class Shape>
+__device__ __forceinline__ void meet() {
+  if constexpr (Shape::kBlocks > 1)
+    ptx::cluster_sync();
+  else
+    __syncthreads();
 }
 
 /// What a block does of its cluster's work. Ranks run down the rows of C first.

@@ -54,6 +54,15 @@ struct SharedStorage {
   Tile<kTile.k, kTile.n> b;
 };
 
+/// A thread's chunks of a tile, from global to shared memory: one tile after the other, since there are no
+/// registers for both.
+template <bool kAligned, class Tile>
+__device__ __forceinline__ void copy_tile(const ladder::TileShare<Tile, kThreads>& share, Tile& tile) {
+  uint4 chunks[ladder::TileShare<Tile, kThreads>::kChunks];
+  share.template load<kAligned>(chunks);
+  share.store(chunks, tile);
+}
+
 /// sums += rows of a · columns of b. A thread has every eighth row from `row` on, so that the lanes of a warp
 /// read neighbouring rows, and eight neighbouring columns from `column` on, one chunk of b.
 template <class TileA, class TileB>
@@ -119,11 +128,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 
   float sums[kSumRows][kSumColumns] = {};
   for (int k = 0; k < p.k; k += kTile.k, a_share.next_right(), b_share.next_down()) {
-    uint4 a[a_share.kChunks], b[b_share.kChunks];
-    a_share.template load<kAligned>(a);
-    b_share.template load<kAligned>(b);
-    a_share.store(a, smem.a);
-    b_share.store(b, smem.b);
+    copy_tile<kAligned>(a_share, smem.a);
+    copy_tile<kAligned>(b_share, smem.b);
     __syncthreads();  // the tiles are complete
     multiply(sums, smem.a, row, smem.b, column);
     __syncthreads();  // everyone has read them: they may be overwritten

@@ -16,7 +16,7 @@ import tempfile
 from make_single_file import LESSONS
 
 SIZE = "4096"
-ROUNDS = 5
+ROUNDS = 3
 MOST_DIFFERENCE = 0.03
 LIMIT_S = 60
 SKIPPED = 77
@@ -42,7 +42,7 @@ def single_file_us(program):
 
 
 def lesson_us(lesson, program, json_path):
-    output_of(program, "--size", SIZE, "--rounds", "3", "--json", json_path, *LESSONS[lesson].settings)
+    output_of(program, "--size", SIZE, "--rounds", "3", "--no-library", "--json", json_path, *LESSONS[lesson].settings)
     runs = json.loads(pathlib.Path(json_path).read_text(encoding="utf-8"))["runs"]
     [run] = [run for run in runs if run["lesson"] == lesson]
     if not run["verified"]:
