@@ -45,6 +45,8 @@ struct SharedStorage {
 /// One thread keeps the ring full: it runs up to kSlots tiles ahead of the tensor cores.
 __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
                                            int k_steps) {
+  ptx::tma_prefetch(&maps.a);
+  ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
   for (const auto tile : walk) {
     for (int step = 0; step < k_steps; ++step) {

@@ -31,9 +31,10 @@ using namespace ladder;
 /// what all of them send here.
 __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
                                            int k_steps) {
-  using Shape = ShapeOf<decltype(smem)>;
-  constexpr TileShape kTile = Shape::kTile;
-  const Part<Shape> part(k_steps);
+  const Part part(smem, k_steps);
+  constexpr TileShape kTile = part.kTile;
+  ptx::tma_prefetch(&maps.a);
+  ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
   ptx::wait_for_grid_before();  // which may have written A and B, or may still read what C will be
   for (const auto tile : walk) {
@@ -41,13 +42,15 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
       const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
-      for (int column = 64 * part.m; column < kTile.n; column += 64 * Shape::kClusterM)
-        if constexpr (Shape::kClusterM == 1)
+      for (int i = 0; i < kTile.n; i += 64 * part.kClusterM) {
+        const int column = i + 64 * part.m;
+        if constexpr (part.kClusterM == 1)
           ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
                         step * kTile.k, full);
         else
           ptx::tma_load_multicast(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
                                   step * kTile.k, full, part.sharers());
+      }
       pipe_lc.producer_commit_bytes();
     }
   }
@@ -67,18 +70,17 @@ __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) 
 // [release]
 
 /// Each warpgroup multiplies its rows and adds up with the blocks that split K; together they hand their
-/// share of the columns to the storer, 64 at a time.
+/// share of the columns to the storer, kStagedN at a time.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  using Shape = ShapeOf<decltype(smem)>;
-  const Part<Shape> part(k_steps);
+  const Part part(smem, k_steps);
   k_steps = part.after_step - part.first_step;
-  const int my_rows = Shape::kRows * warpgroup_index();
+  const int my_rows = part.kRows * warpgroup_index();
   ClusterConsumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // a product needs its slot until it is finished
   PartialSums sums(smem.inbox[warpgroup_index()], part);
   for ([[maybe_unused]] const auto tile : walk) {
-    typename Shape::Core core;
+    typename decltype(part)::Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
@@ -92,9 +94,9 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     // [k_loop]
 
     sums.add(core.fragments[0].d);
-    unrolled<Shape::kShare / Shape::kStagedN>([&](auto piece) {
+    unrolled<part.kShare / part.kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      core.template stage<Shape::kStagedN* decltype(piece)::value>(smem.c, my_rows);
+      core.template stage<part.kStagedN* decltype(piece)::value>(smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -103,14 +105,13 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 
 /// One thread sends what is staged to global memory.
 __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
-  using Shape = ShapeOf<decltype(smem)>;
-  constexpr TileShape kTile = Shape::kTile;
-  const Part<Shape> part;
+  const Part part(smem);
+  constexpr TileShape kTile = part.kTile;
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
-    for (int first = part.first_column; first < part.after_column; first += Shape::kStagedN) {
+    for (int first = part.first_column; first < part.after_column; first += part.kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < Shape::kStagedN; column += 64)
+      for (int column = 0; column < part.kStagedN; column += 64)
         ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
                        tile.row * kTile.m);
       ptx::tma_store_commit();

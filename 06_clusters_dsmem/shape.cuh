@@ -4,7 +4,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "06_clusters_dsmem/partial_sums.cuh"
 #include "06_clusters_dsmem/plan.hpp"
@@ -83,9 +82,8 @@ struct Shape {
 };
 
 /// The ring, a staging tile for a piece of C, and an inbox of partial sums for each compute warpgroup.
-template <class BlockShape>
+template <class Shape>
 struct SharedStorage {
-  using Shape = BlockShape;
   typename Shape::TileA a[Shape::kSlots];
   typename Shape::TileB b[Shape::kSlots];
   typename Shape::StagedC c;
@@ -93,10 +91,6 @@ struct SharedStorage {
   Pipeline<Shape::kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
 };
-
-/// The Shape of a reference to a SharedStorage.
-template <class Storage>
-using ShapeOf = typename std::remove_reference_t<Storage>::Shape;
 
 /// What the host decides at run time.
 struct Order {
@@ -126,12 +120,12 @@ __device__ __forceinline__ void meet() {
 
 /// What a block does of its cluster's work. Ranks run down the rows of C first.
 template <class Shape>
-struct Part {
+struct Part : Shape {
   int m, k;                        ///< which of the kClusterM, of the kClusterK blocks this is
   int first_step, after_step;      ///< its K steps
   int first_column, after_column;  ///< of the tile: those that it sums up and stores
 
-  __device__ __forceinline__ explicit Part(int k_steps = 0) {
+  __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&, int k_steps = 0) {
     const int rank = static_cast<int>(ptx::cluster_block_rank());
     m = rank % Shape::kClusterM, k = rank / Shape::kClusterM;
     first_step = k_steps * k / Shape::kClusterK, after_step = k_steps * (k + 1) / Shape::kClusterK;
