@@ -7,7 +7,6 @@
 namespace lesson03 {
 namespace {
 using ladder::Settings;
-
 using Wgmma = ladder::WgmmaCore<kTile.n>;
 
 template <class Pipe>
