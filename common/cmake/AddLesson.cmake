@@ -10,9 +10,9 @@
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
 # It makes the library <name>_lesson, the program <name>, the test program <name>_test (Flavours.cmake says how often it
-# runs), and the target diff_MM_NN, which prints what this gemm.cuh changes in that of the lesson before. Where there is a
-# folder `broken`, it makes the programs of the lab as well, see AddBroken.cmake. The folder `exercise`: see
-# AddExercises.cmake.
+# runs), and for each lesson MM that lesson.cu says it builds on (`.builds_on`) the target diff_MM_NN, which prints what
+# this gemm.cuh changes in that one. Where there is a folder `broken`, it makes the programs of the lab as well, see
+# AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
 function(add_lesson name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
@@ -39,18 +39,20 @@ function(add_lesson name)
     ladder_add_broken(${name})
   endif()
 
-  get_property(lessons GLOBAL PROPERTY LADDER_LESSONS)
-  if(lessons)
-    list(GET lessons -1 previous)
-    string(SUBSTRING ${previous} 0 2 previous_number)
+  # common/results/lattice.py reads the same line.
+  file(READ lesson.cu lesson)
+  string(REGEX MATCH "\\.builds_on = {([^}]*)}" builds_on "${lesson}")
+  string(REGEX MATCHALL "[0-9][0-9]_[a-z0-9_]+" bases "${CMAKE_MATCH_1}")
+  foreach(base IN LISTS bases)
+    string(SUBSTRING ${base} 0 2 base_number)
     add_custom_target(
-      diff_${previous_number}_${number}
+      diff_${base_number}_${number}
       # git exits with 1 where the files differ, which is what they are expected to do.
-      COMMAND git --no-pager diff --no-index ${previous}/gemm.cuh ${name}/gemm.cuh || true
+      COMMAND git --no-pager diff --no-index -w ${base}/gemm.cuh ${name}/gemm.cuh || true
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-      COMMENT "What ${name} changes in the kernel of ${previous}"
+      COMMENT "What ${name} changes in the kernel of ${base}"
       USES_TERMINAL)
-  endif()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})
 endfunction()
 
