@@ -4,10 +4,10 @@
     mutate.py --build build-mutants [--lessons 04,05] [--json FILE]     rows that FILE has of other lessons are kept
 
 A mutant is a lesson without one statement that calls one of VERBS, in one of FILES. (A call that gives a slot's number
-cannot be deleted; the waits behind such calls are statements of common/device/pipeline.cuh, which belongs to lesson 06
-here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the planted mistakes, and
-run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is explained there must
-survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some ten minutes on two cores, so no test runs it.
+or barrier cannot be deleted; the waits and arrivals behind such calls are statements of common/device/pipeline.cuh, which
+belongs to lesson 06 here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the
+planted mistakes, and run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is
+explained there must survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some ten minutes on two cores, so no test runs it.
 """
 import argparse
 import concurrent.futures
@@ -41,7 +41,8 @@ VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consum
 CALL = re.compile(r"(?:(?<=[;{})])|(?<=else))\s*((?:CUDA_CHECK\()?(?:\w+(?:\[\w+\])?(?:\.|::)(?:template )?)*"
                   r"(" + "|".join(VERBS) + r")(?:<[^;{}]*?>)?\()")
 FILES = {"02": ["02_tiled/gemm.cuh"],
-         "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/copies.cuh"],
+         "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/variants/copies.cuh",
+                "03_double_buffer/variants/ways_to_copy.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
          "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
