@@ -41,8 +41,8 @@ VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consum
 CALL = re.compile(r"(?:(?<=[;{})])|(?<=else))\s*((?:CUDA_CHECK\()?(?:\w+(?:\[\w+\])?(?:\.|::)(?:template )?)*"
                   r"(" + "|".join(VERBS) + r")(?:<[^;{}]*?>)?\()")
 FILES = {"02": ["02_tiled/gemm.cuh"],
-         "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/variants/copies.cuh",
-                "03_double_buffer/variants/ways_to_copy.cuh"],
+         "03": ["03_double_buffer/gemm.cuh", "03_double_buffer/variants/ways_to_copy.cuh",
+                "03_double_buffer/variants/copies.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
          "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
