@@ -37,6 +37,7 @@ class PartialSums {
   __device__ __forceinline__ PartialSums(Inbox<kBlocks, kShareFloats>& inbox, const Part& part)
       : inbox_(inbox), part_(part) {}
 
+  /// Of the sums of one tile. All threads of the warpgroup call it.
   __device__ __forceinline__ void add(float (&d)[kBlocks * kShareFloats]) {
     const int me = part_.k;
     const int thread = threadIdx.x % ladder::kWarpgroup;
@@ -87,7 +88,9 @@ class PartialSums {
 template <int kShareFloats, class Part>
 class PartialSums<1, kShareFloats, Part> {
  public:
+  /// Nothing is kept.
   __device__ __forceinline__ PartialSums(Inbox<1, kShareFloats>&, const Part&) {}
+  /// Leaves the sums as they are.
   template <int kCount>
   __device__ __forceinline__ void add(float (&)[kCount]) {}
 };

@@ -1,6 +1,6 @@
 /// @file
-/// Lessons 05 and 06 add the same integers in other orders: across warpgroups, from the last K step to the
-/// first, in two blocks. The sums are the same, bit for bit.
+/// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles and in two blocks that
+/// split K. The sums are the same, bit for bit.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>

@@ -39,9 +39,11 @@ struct alignas(1024) PlainTile {
 
   __nv_bfloat16 panels[kColumns / 64][kRows][64];
 
+  /// Where the chunk with this element begins.
   __device__ __forceinline__ __nv_bfloat16* chunk(int row, int column) {
     return &panels[column / 64][row][column / kChunk % 8 * kChunk];
   }
+  /// The same.
   __device__ __forceinline__ const __nv_bfloat16* chunk(int row, int column) const {
     return &panels[column / 64][row][column / kChunk % 8 * kChunk];
   }

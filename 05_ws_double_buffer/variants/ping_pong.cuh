@@ -87,6 +87,7 @@ struct MyTiles {
   const ladder::TileWalk& walk;
   int me;
 
+  /// At the warpgroup's first tile.
   __device__ __forceinline__ ladder::TileWalk::Iterator begin() const {
     auto first = walk.begin();
     if (me == 1) ++first;

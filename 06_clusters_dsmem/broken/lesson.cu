@@ -43,8 +43,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  const Order order{std::stoi(settings.at("group")), /*turns=*/true, settings.at("begins") == "early",
-                    /*spare_sms=*/0};
+  const Order order{std::stoi(settings.at("group")), settings.at("begins") == "early", /*spare_sms=*/0};
   if (order.begins_early) write_a_anew(p, stream);
   visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, stream); });
 }

@@ -1,6 +1,6 @@
 # What a lesson's directory builds, and the list of all lessons for the programs that run them all.
 
-# add_lesson(<NN_name> [TRACED] [BUILDS_ON NN_name...] [SOURCES file...]), called in the directory of that name, which holds
+# add_lesson(<NN_name> [TRACED] [SOURCES file...]), called in the directory of that name, which holds
 #   gemm.cuh      the kernel
 #   lesson.cu     instantiates it and defines `const ladder::Lesson& lessonNN::lesson()`
 #   main.cu       the program
@@ -10,11 +10,11 @@
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
 # It makes the library <name>_lesson, the program <name>, the test program <name>_test (Flavours.cmake says how often it
-# runs), and for each lesson that it builds on (BUILDS_ON, or the one before) the target diff_MM_NN, which prints what this
-# gemm.cuh changes in that of the other. Where there is a folder `broken`, it makes the programs of the lab as well, see
+# runs), and for each lesson MM that lesson.cu says it builds on (`.builds_on`) the target diff_MM_NN, which prints what
+# this gemm.cuh changes in that one. Where there is a folder `broken`, it makes the programs of the lab as well, see
 # AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
 function(add_lesson name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "BUILDS_ON;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
   ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS instrumented asan LINK ladder_host)
   ladder_add_program(${name} SOURCES main.cu FLAVOUR instrumented LINK ${name}_lesson)
@@ -39,18 +39,18 @@ function(add_lesson name)
     ladder_add_broken(${name})
   endif()
 
-  get_property(lessons GLOBAL PROPERTY LADDER_LESSONS)
-  if(lessons AND NOT arg_BUILDS_ON)
-    list(GET lessons -1 arg_BUILDS_ON)
-  endif()
-  foreach(other IN LISTS arg_BUILDS_ON)
-    string(SUBSTRING ${other} 0 2 other_number)
+  # common/results/lattice.py reads the same line.
+  file(READ lesson.cu lesson)
+  string(REGEX MATCH "\\.builds_on = {([^}]*)}" builds_on "${lesson}")
+  string(REGEX MATCHALL "[0-9][0-9]_[a-z0-9_]+" bases "${CMAKE_MATCH_1}")
+  foreach(base IN LISTS bases)
+    string(SUBSTRING ${base} 0 2 base_number)
     add_custom_target(
-      diff_${other_number}_${number}
+      diff_${base_number}_${number}
       # git exits with 1 where the files differ, which is what they are expected to do.
-      COMMAND git --no-pager diff --no-index ${other}/gemm.cuh ${name}/gemm.cuh || true
+      COMMAND git --no-pager diff --no-index -w ${base}/gemm.cuh ${name}/gemm.cuh || true
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-      COMMENT "What ${name} changes in the kernel of ${other}"
+      COMMENT "What ${name} changes in the kernel of ${base}"
       USES_TERMINAL)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})

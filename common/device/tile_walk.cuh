@@ -30,6 +30,7 @@ struct TileWalk {
     __device__ __forceinline__ void operator++() { index += step; }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
+  /// At the block's first tile.
   __device__ __forceinline__ Iterator begin() const {
     return {*this, static_cast<int>(blockIdx.x) / cluster_blocks,
             static_cast<int>(gridDim.x) / cluster_blocks};

@@ -4,10 +4,10 @@
     mutate.py --build build-mutants [--lessons 04,05] [--json FILE]     rows that FILE has of other lessons are kept
 
 A mutant is a lesson without one statement that calls one of VERBS, in one of FILES. (A call that gives a slot's number
-cannot be deleted; the waits behind such calls are statements of common/device/pipeline.cuh, which belongs to lesson 06
-here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the planted mistakes, and
-run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is explained there must
-survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some ten minutes on two cores, so no test runs it.
+or barrier cannot be deleted; the waits and arrivals behind such calls are statements of common/device/pipeline.cuh, which
+belongs to lesson 06 here.) Mutants are patches for the lab: written to BUILD/mutants/NN_name, built by CMake like the
+planted mistakes, and run as RUNS says. One that survives must be in mutants_explained.json, with the reason; and what is
+explained there must survive. Exit codes: 0 so it is; 1 not; 2 bad input, one line. It takes some ten minutes on two cores, so no test runs it.
 """
 import argparse
 import concurrent.futures

@@ -336,5 +336,16 @@ class Statements(unittest.TestCase):
         self.assertEqual(self.statements("void consumer_wait() {}\nconst int slot = pipe.consumer_wait();\nunwait();"), [])
 
 
+class Mutants(unittest.TestCase):
+    def test_every_file_has_some_and_what_is_explained_is_one_of_them(self):
+        there = set()
+        for number, files in mutate.FILES.items():
+            for file in files:
+                names = [name for name, *_ in mutate.mutants_of(file)]
+                self.assertTrue(names, file)
+                there |= {f"{number}/{name}" for name in names}
+        self.assertLessEqual(set(json.loads(mutate.EXPLAINED.read_text(encoding="utf-8"))), there)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -67,15 +67,15 @@ std::optional<Kernel> kernel_of(const Run& run) {
   if (run.core != "wgmma") return std::nullopt;
   if (run.lesson == "02_tiled") return Kernel{128, 128, 64, 1, 2, false};
   if (run.lesson == "03_double_buffer") {
-    const std::string copy = setting(run, "copy", "memcpy_async");
+    const std::string copy = setting(run, "copy", "primitives");
     if ((copy != "memcpy_async" && copy != "primitives") || setting(run, "bytes", "16") != "16")
       return std::nullopt;
-    const int slots = number_of(run, "slots", "2");
+    const int slots = number_of(run, "slots", "3");
     return Kernel{128,  128, 64, slots, slots <= 3 ? 2 : 1,
                   false};  // four slots of 32 KB leave no room for a second block
   }
   if (run.lesson == "04_warp_specialized")
-    return Kernel{128, 128, number_of(run, "slot_k", "128"), 1, 2, true};
+    return Kernel{128, 128, number_of(run, "slot_k", "192"), 1, 2, true};
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
         setting(run, "epilogue", "none") != "none")

@@ -11,13 +11,18 @@ NOISE = 0.005
 NEITHER, RING, ROLES, BOTH = "02", "03", "04", "05"
 
 
-def builds_on(root):
-    """{"05": ["03", "04"], ...}, from the lessons' own words."""
+def lessons_below(root):
+    """{"05_ws_double_buffer": ["03_double_buffer", "04_warp_specialized"], ...}, from the lessons' own words."""
     found = {}
     for path in sorted(root.glob("[0-9][0-9]_*/lesson.cu")):
         match = BUILDS_ON.search(path.read_text(encoding="utf-8"))
-        found[path.parent.name[:2]] = [name[:2] for name in re.findall(r'"([^"]+)"', match[1])] if match else []
+        found[path.parent.name] = re.findall(r'"([^"]+)"', match[1]) if match else []
     return found
+
+
+def builds_on(root):
+    """{"05": ["03", "04"], ...}"""
+    return {name[:2]: [base[:2] for base in bases] for name, bases in lessons_below(root).items()}
 
 
 class Lattice:

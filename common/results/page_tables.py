@@ -138,24 +138,31 @@ def choices(runs, all_runs):
                      "× faster"], rows)
 
 
+def rung_title(run, runs):
+    """"06", and where the lesson has several rungs what tells this one from them: "06, begins early"."""
+    others = [other["settings"] for other in runs if other["lesson"] == run["lesson"]]
+    differing = [f"{key} {chosen}" for key, chosen in run["settings"].items() if any(other.get(key) != chosen for other in others)]
+    return ", ".join([run["lesson"][:2], *differing])
+
+
 def against_libraries(runs, all_runs):
-    """For each size the fastest variant of the libraries, and each lesson's speed in percent of it."""
-    lessons, rows, ratios = sorted({run["lesson"] for run in runs}), [], {}
+    """For each size the fastest variant of the libraries, and each rung's speed in percent of it."""
+    rungs, rows, ratios = sorted({rung_title(run, runs) for run in runs}), [], {}
     for size in dict.fromkeys(shape(run) for run in runs):
-        here = {run["lesson"]: run for run in runs if shape(run) == size}
+        here = {rung_title(run, runs): run for run in runs if shape(run) == size}
         library = fastest_library(all_runs, size)
         row = [shape_title(size), library_title(library), microseconds(library)]
-        for lesson in lessons:
-            run = here.get(lesson)
+        for rung in rungs:
+            run = here.get(rung)
             row += [microseconds(run), f"{100 * run['tflops'] / library['tflops']:.1f} %"] if run else ["", ""]
             if run:
-                ratios.setdefault(lesson, []).append(run["tflops"] / library["tflops"])
-        chosen = [run["choice"] for run in here.values() if "choice" in run]
+                ratios.setdefault(rung, []).append(run["tflops"] / library["tflops"])
+        chosen = dict.fromkeys(run["choice"] for run in here.values() if "choice" in run)
         rows.append(row + [", ".join(chosen)])
     if len(rows) > 1:
-        means = [cell for lesson in lessons for cell in ("", f"{100 * geometric_mean(ratios[lesson]):.1f} %")]
+        means = [cell for rung in rungs for cell in ("", f"{100 * geometric_mean(ratios[rung]):.1f} %")]
         rows.append(["geometric mean", "", ""] + means + [""])
-    columns = [cell for lesson in lessons for cell in (f"{lesson[:2]}, µs", f"{lesson[:2]}, % of it")]
+    columns = [cell for rung in rungs for cell in (f"{rung}, µs", f"{rung}, % of it")]
     return markdown(["M×N×K", "fastest library", "µs"] + columns + ["chosen"], rows)
 
 

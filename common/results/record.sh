@@ -67,7 +67,6 @@ plans large --shape "$shapes" --tile 128x256,256x128 --cluster_m 1,2 --cluster_k
 # Batches of lesson 07, where the last wave of tiles is not full.
 experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
   --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 128x256,128x128 --cluster_m 1 --cluster_k 1,2
-experiment k_order 06_clusters_dsmem --sample-ms 100 --rounds 5 --size 4096,8192,16384 --k_order turns,forward
 experiment grid_barrier 06_grid_barrier
 experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
 

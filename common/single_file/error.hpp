@@ -13,6 +13,7 @@ struct CudaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// @throws CudaError unless the code is cudaSuccess
 inline void check(cudaError_t code, const char* call, int line) {
   if (code == cudaSuccess) return;
   throw CudaError("line " + std::to_string(line) + ": " + call + " failed: " + cudaGetErrorString(code));

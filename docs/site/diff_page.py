@@ -1,9 +1,13 @@
-"""What a lesson changes in the kernel of the one before: the diff of two gemm.cuh as a page."""
+"""What a lesson changes in the kernel of one that it builds on: the diff of two gemm.cuh as a page."""
 import difflib
 import html
 import re
+import sys
 
-from site_files import ROOT, lessons
+from site_files import ROOT
+
+sys.path.insert(0, str(ROOT / "common/results"))
+from lattice import lessons_below
 
 CONTEXT = 4  # unchanged lines around a change
 KEYWORDS = ("alignas auto bool break case char class const constexpr continue decltype do else enum extern false float for "
@@ -16,9 +20,8 @@ TOKENS = re.compile(r"(?P<comment>//.*)|(?P<stringliteral>\"(?:[^\"\\]|\\.)*\")|
 
 
 def pairs():
-    """Neighbours that both have a kernel, by the names of their folders."""
-    names = [folder.name for folder in lessons() if (folder / "gemm.cuh").exists()]
-    return list(zip(names, names[1:]))
+    """Each lesson with each that it builds on, (lower, higher), by the names of their folders."""
+    return [(base, name) for name, bases in lessons_below(ROOT).items() for base in bases]
 
 
 def coloured(line):
@@ -46,7 +49,9 @@ def fragment(old_name, new_name, reference):
     old_path, new_path = f"{old_name}/gemm.cuh", f"{new_name}/gemm.cuh"
     old, new = ((ROOT / path).read_text(encoding="utf-8").splitlines() for path in (old_path, new_path))
     rows, behind = [], 0
-    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT):
+    # Like the target's, without regard to white space.
+    texts = [["".join(line.split()) for line in lines] for lines in (old, new)]
+    for group in difflib.SequenceMatcher(None, *texts, autojunk=False).get_grouped_opcodes(CONTEXT):
         skipped = group[0][3] - behind
         if skipped:
             rows.append(f'<tr class="skipped"><td colspan="4">{skipped} lines that stay as they are</td></tr>')

@@ -231,7 +231,8 @@ def in_list(lines):
 
 def change_link(page, children):
     diffs = [child for child in children if child.startswith("diff_")]
-    return [f'<a class="to-diff" href="{diff}.html">The change to gemm.cuh, line by line</a>' for diff in diffs] + [""]
+    return [f'<a class="to-diff" href="{diff}.html">The change to gemm.cuh since {diff[5:7]}, line by line</a>'
+            for diff in diffs] + [""]
 
 
 def made_of(site, page):

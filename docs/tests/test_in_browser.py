@@ -197,7 +197,7 @@ class InBrowser(unittest.TestCase):
     def test_a_lesson_leads_to_its_diff_and_names_of_code_to_their_description(self):
         self.show("light", WIDE)
         self.open("lesson_05.html")
-        self.browser.find_element(By.CSS_SELECTOR, "a.to-diff").click()
+        self.browser.find_element(By.CSS_SELECTOR, "a.to-diff[href='diff_04_05.html']").click()
         self.wait("the diff", lambda: "From 04 to 05" in self.browser.title)
         self.open("lesson_05.html")
         links = {link.get_attribute("href"): link.text for link in self.browser.find_elements(By.CSS_SELECTOR, "a.code-link")}
