@@ -2,6 +2,7 @@
 /// Lesson 04's kernel: roles over one slot, more tiles than blocks and fewer, edges that TMA cuts.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <string>
 
 #include "04_warp_specialized/gemm.cuh"
 #include "common/testing/gemm_checks.hpp"
@@ -14,14 +15,22 @@ using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("04: one slot is handed over any number of times") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto slot_k = GENERATE("64", "128");
-  const int panels = GENERATE(1, 2, 3, 4, 7);
+  const auto slot_k = GENERATE("64", "128", "192");
+  const int panels = GENERATE(1, 2, 3, 4, 6, 7);
   check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels}, {{"slot_k", slot_k}}, 2);
+}
+
+TEST_CASE("04: a slot that k does not fill is filled up with zeros") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const int slot_k = GENERATE(64, 128, 192);
+  const int k = GENERATE_COPY(8, slot_k - 8, slot_k + 8, 2 * slot_k + 8);
+  check_gemm_on_all_schedules(lesson04::lesson(), {136, 200, k}, {{"slot_k", std::to_string(slot_k)}}, 1);
 }
 
 TEST_CASE("04: a block that walks over several tiles hands each to the storer") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto shape = GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 7, 128 * 3, 64}, Shape{128, 128, 64});
+  const auto shape =
+      GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 7, 128 * 3, 64}, Shape{128 * 5, 128 * 2, 448});
   check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 1);
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("05: edges are cut by TMA") {
       GENERATE(Shape{1, 8, 8},         // the smallest
                Shape{1, 264, 72},      // one row
                Shape{130, 8, 64},      // the fewest columns
-               Shape{65, 136, 200},    // the second warpgroup has one row, the second half 8 columns
+               Shape{65, 136, 200},    // the second warpgroup has one row, the third panel 8 columns
                Shape{257, 520, 136});  // nothing fits
   check_gemm_on_all_schedules(lesson05::lesson(), shape, {}, 2);
 }
@@ -69,6 +69,14 @@ TEST_CASE("05: every ratio of roles survives any number of steps") {
   for (const int steps : trip_counts(slots))
     check_gemm_on_all_schedules(lesson05::lesson(), {rows, columns, 64 * steps},
                                 {{"slots", std::to_string(slots)}, {"ratio", ratio}}, 1);
+}
+
+TEST_CASE("05: a kernel that finishes C itself survives any number of steps") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const int slots = GENERATE(2, 3, 4);
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson05::lesson(), {128, 256, 64 * steps},
+                                {{"slots", std::to_string(slots)}, {"epilogue", "bias_relu"}}, 1);
 }
 
 TEST_CASE("05: every ratio of roles covers C, tile after tile, and its edges") {
@@ -119,6 +127,14 @@ TEST_CASE("05: a ring that does not fit is refused with its sizes") {
                  {"--slots 5", "48 KB", "32 KB", "227 KB"});
 }
 
+TEST_CASE("05: only the lesson's own kernel runs with one slot") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto other = GENERATE(std::pair("ratio", "1:1"), std::pair("epilogue", "bias_relu"),
+                              std::pair("consumers", "ping-pong"));
+  expect_refused(lesson05::lesson(), {128, 256, 64}, {{"slots", "1"}, {other.first, other.second}},
+                 {"--slots 1"});
+}
+
 TEST_CASE("05: shared memory grows by one tile of A and one of B for each slot") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const ladder::Lesson& lesson = lesson05::lesson();
@@ -129,6 +145,7 @@ TEST_CASE("05: shared memory grows by one tile of A and one of B for each slot")
     const size_t growth = bytes("3", ratio) - bytes("2", ratio);
     CHECK(growth / 1024 == static_cast<size_t>(slot_bytes));  // and the barriers, which hide in the padding
   }
+  CHECK((bytes("2", "1:2") - bytes("1", "1:2")) / 1024 == 48);
   CHECK(bytes("4", "1:2") > 224 * 1024);
   CHECK(lesson.resources(lesson.settings()).tile == "128x256");
 }

@@ -21,9 +21,10 @@ ROWS = {
            "swizzle": f"broken_02_swizzle_off {MMA_SYNC}",
            "coalesced loads": f"broken_02_uncoalesced_loads {MMA_SYNC}"},
     "05": {"(as it is)": "05_ws_double_buffer",
+           "the ring": "05_ws_double_buffer --slots 1",
            "half of the ring": "05_ws_double_buffer --slots 2",
            "order of tiles": "05_ws_double_buffer --group 1",
-           "second compute warpgroup": "05_ws_double_buffer --ratio 1:1",
+           "second compute warpgroup": "broken_05_wrong_role_ratio",
            "setmaxnreg": "broken_05_setmaxnreg_ignored",
            "a product in flight": "broken_05_drained_every_step",
            "one arrival for a release": "broken_05_all_threads_release",
@@ -128,6 +129,7 @@ class Figures(unittest.TestCase):
     def test_the_ring_is_worth_cycles(self):
         counted = self.check("05")
         self.assertGreater(counted["half of the ring"]["cycles"], counted["(as it is)"]["cycles"])
+        self.assertGreater(counted["the ring"]["cycles"], counted["half of the ring"]["cycles"])
 
     def test_multicast_is_worth_bytes(self):
         counted = self.check("06")

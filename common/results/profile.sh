@@ -20,7 +20,7 @@ readonly launches=(
   "03_double_buffer --bytes 16"
   "03_double_buffer --bytes 8"
   "03_double_buffer --bytes 4"
-  "04_warp_specialized --slot_k 128"
+  "04_warp_specialized --slot_k 192"
   "05_ws_double_buffer --group 1"
   "05_ws_double_buffer --group 4"
   "05_ws_double_buffer --group 8"

@@ -40,9 +40,9 @@ experiment slots 03_double_buffer --size 4096 --slots 1,2,3,4,5
 experiment copies 03_double_buffer --size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3
 experiment bytes 03_double_buffer --size 4096 --bytes 16,8,4
 experiment cores 03_double_buffer --size 4096 --core wgmma,mma_sync,fma --slots 1,2,3
-experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128
+experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128,192
 experiment small ladder --size 256,512,1024,2048 --lessons 03,04,05
-experiment ring 05_ws_double_buffer --size 4096,8192 --slots 2,3,4
+experiment ring 05_ws_double_buffer --size 4096,8192 --slots 1,2,3,4
 experiment consumers 05_ws_double_buffer --size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 \
   --consumers together,ping-pong --epilogue none,bias_gelu
 experiment dual_gemm 05_dual_gemm --size 2048,4096,8192 --shape 4096x14336x4096

@@ -10,8 +10,9 @@ import unittest
 sys.dont_write_bytecode = True
 from machine_code import kernels_of, main  # noqa: E402
 
-KERNEL = "_ZN8lesson054gemmINS_5ShapeILi2ELi4EEEN6ladder8IdentityEEEvNS_10TensorMapsENS3_8TileWalkEiT0_"
-ONE_WARPGROUP = KERNEL.replace("ShapeILi2E", "ShapeILi1E")
+KERNEL = "_ZN8lesson054gemmILi4EEEvN6ladder10TensorMapsENS1_8TileWalkEi"
+VARIANT = "_ZN8lesson056ratios4gemmINS0_5ShapeILi2ELi4EEEN6ladder8BiasThenINS4_4GeluEEEEEvNS4_10TensorMapsENS4_8TileWalkEiT0_"
+ONE_WARPGROUP = VARIANT.replace("ShapeILi2E", "ShapeILi1E")
 DEALLOCATE = "USETMAXREG.DEALLOC.CTAPOOL 0x28"
 ALLOCATE = "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8"
 PRODUCT = "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, gsb0"
@@ -40,6 +41,9 @@ class MachineCode(unittest.TestCase):
         (kernel,) = kernels_of(program(function(KERNEL, DEALLOCATE, "@!UP0 " + ALLOCATE, PRODUCT, PRODUCT, "EXIT")))
         self.assertEqual(list(kernel.complaints()), [])
         self.assertEqual(kernel.summary(), "5 instructions, 2 HGMMA, USETMAXREG 40, 232, 0 LDL and STL")
+
+    def test_variants_with_two_compute_warpgroups_are_looked_at(self):
+        self.assertEqual(complaints(function(VARIANT, DEALLOCATE, PRODUCT)), [["no USETMAXREG for 232 registers"]])
 
     def test_moves_may_be_predicated_or_written_in_decimal(self):
         code = ("@P1 USETMAXREG.DEALLOC 40", "USETMAXREG.TRY_ALLOC.CTAPOOL P0, 232", PRODUCT)

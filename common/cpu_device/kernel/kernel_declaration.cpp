@@ -146,12 +146,15 @@ unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {
   // Kernels made from one template may want different numbers; those for this block size, and of those the
   // least.
   unsigned blocks = 0;
+  size_t agrees = 1;
   for (const LaunchBoundsRecord& record : launch_bounds_records()) {
-    if (record.file != hash_of_path(declaration.file) || record.line < declaration.first_line ||
-        record.line > declaration.last_line || record.threads != threads) {
+    const size_t length = common_end(declaration.file, record.file);
+    if (length < agrees || record.line < declaration.first_line || record.line > declaration.last_line ||
+        record.threads != threads) {
       continue;
     }
-    blocks = blocks ? std::min(blocks, record.blocks) : record.blocks;
+    blocks = length == agrees && blocks ? std::min(blocks, record.blocks) : record.blocks;
+    agrees = length;
   }
   return std::max(blocks, 1u);
 }

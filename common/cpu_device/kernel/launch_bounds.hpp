@@ -21,15 +21,25 @@ inline std::vector<LaunchBoundsRecord>& launch_bounds_records() {
   return records;
 }
 
-/// Of the last two parts of a path, which may be relative or not.
+/// Of a path, which may be relative: of what is behind its last "../".
 constexpr uint64_t hash_of_path(std::string_view path) {
-  const size_t file = path.rfind('/');
-  const size_t folder = file == path.npos || file == 0 ? path.npos : path.rfind('/', file - 1);
+  constexpr std::string_view kUp = "../";
+  const size_t up = path.rfind(kUp);
   uint64_t hash = 14695981039346656037u;
-  for (const char c : folder == path.npos ? path : path.substr(folder + 1)) {
+  for (const char c : up == path.npos ? path : path.substr(up + kUp.size())) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   }
   return hash;
+}
+/// How much of an absolute path the path with that hash is: the length of the end that they have in common, 0
+/// if they are different files. A program of the lab may hold a file and its broken copy, deeper in the tree:
+/// then the longer one is meant.
+constexpr size_t common_end(std::string_view path, uint64_t hash) {
+  for (size_t begin = 0; begin < path.size(); ++begin) {
+    if (begin > 0 && path[begin - 1] != '/') continue;
+    if (hash_of_path(path.substr(begin)) == hash) return path.size() - begin;
+  }
+  return 0;
 }
 
 template <const int*>

@@ -4,6 +4,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 
+#include "common/cpu_device/kernel/launch_bounds.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/ptx/registers.cuh"
@@ -143,4 +144,18 @@ TEST_CASE("blocks that share an SM share its registers: what __launch_bounds__ s
 
 TEST_CASE("of kernels from one template the most generous bounds count, as nobody knows which is which") {
   CHECK(failure_of(of_a_template<384, 2>) == failure_of(of_a_template<384, 1>));
+}
+
+TEST_CASE("what a file says of its kernels is told from what a copy of it says") {
+  const std::string original = "/r/05_x/gemm.cuh", copy = "/r/build/copy/05_x/gemm.cuh";
+  using cpu_device::common_end, cpu_device::hash_of_path;
+  for (const char* path :
+       {"/r/05_x/gemm.cuh", "05_x/gemm.cuh", "../05_x/gemm.cuh", "/r/03_y/../05_x/gemm.cuh"})
+    CHECK(common_end(original, hash_of_path(path)) > 0);
+  for (const char* path :
+       {"/r/build/copy/05_x/gemm.cuh", "copy/05_x/gemm.cuh", "/r/build/../copy/05_x/gemm.cuh"}) {
+    CHECK(common_end(original, hash_of_path(path)) == 0);
+    CHECK(common_end(copy, hash_of_path(path)) > common_end(copy, hash_of_path("../05_x/gemm.cuh")));
+  }
+  CHECK(common_end(original, hash_of_path("mm.cuh")) == 0);
 }
