@@ -1,17 +1,19 @@
 /// @file
 /// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
 #include "03_double_buffer/gemm.cuh"
+#include "03_double_buffer/variants/ways_to_copy.cuh"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {
 namespace {
 using ladder::Settings;
+using Wgmma = ladder::WgmmaCore<kTile.n>;
 
-template <class Pipe, class Core = ladder::WgmmaCore<kTile.n>>
+template <class Pipe>
 void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string& slots = settings.at("slots");
-  if (slots == "1") launch_gemm<1, Pipe, Core>(p, stream);
-  if (slots == "3") launch_gemm<3, Pipe, Core>(p, stream);
+  if (slots == "1") copies::launch_gemm<1, Pipe, Wgmma>(p, stream);
+  if (slots == "3") copies::launch_gemm<3, Pipe, Wgmma>(p, stream);
 }
 
 void check(const Gemm& p, const Settings&) {
@@ -22,11 +24,14 @@ void check(const Gemm& p, const Settings&) {
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string& copy = settings.at("copy");
-  if (copy == "memcpy_async") launch_with<MemcpyAsync<16>>(p, settings, stream);
-  if (copy == "block") launch_with<BlockPipeline>(p, settings, stream);
-  if (copy == "primitives") launch_with<Primitives>(p, settings, stream);
-  if (copy == "cg") launch_with<CooperativeGroups>(p, settings, stream);
-  if (copy == "registers") launch_with<ThroughRegisters<TileA, TileB, kThreads>>(p, settings, stream);
+  if (copy == "primitives" && settings.at("slots") == "3")
+    launch_gemm<3, Wgmma>(p, stream);
+  else if (copy == "primitives")
+    launch_with<copies::Primitives>(p, settings, stream);
+  if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
+  if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
+  if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);
+  if (copy == "registers") launch_with<copies::ThroughRegisters<TileA, TileB, kThreads>>(p, settings, stream);
 }
 
 }  // namespace
@@ -39,7 +44,7 @@ const ladder::Lesson& lesson() {
                 {"slots", "tiles of A and B that shared memory holds", {"3", "1"}},
                 {"copy",
                  "how a tile gets to shared memory",
-                 {"memcpy_async", "block", "primitives", "cg", "registers"}}},
+                 {"primitives", "memcpy_async", "block", "cg", "registers"}}},
       .rungs = {{"lab", {}}},
       .minimum_compute_capability = 90,
       .check = check,

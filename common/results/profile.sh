@@ -14,12 +14,12 @@ readonly launches=(
   "01_naive --along rows"
   "02_tiled --core fma"
   "02_tiled --core wgmma"
-  "03_double_buffer --copy memcpy_async --slots 2"
-  "03_double_buffer --copy primitives --slots 3"
+  "03_double_buffer --slots 2"
+  "03_double_buffer --slots 3"
   # Shown only where a page asks for bytes (profile_table.py).
-  "03_double_buffer --bytes 16"
-  "03_double_buffer --bytes 8"
-  "03_double_buffer --bytes 4"
+  "03_double_buffer --copy memcpy_async --bytes 16"
+  "03_double_buffer --copy memcpy_async --bytes 8"
+  "03_double_buffer --copy memcpy_async --bytes 4"
   "04_warp_specialized --slot_k 192"
   "05_ws_double_buffer --group 1"
   "05_ws_double_buffer --group 4"
@@ -86,7 +86,7 @@ ncu=$(command -v ncu || compgen -G '/usr/local/cuda*/bin/ncu' | tail -n 1 || com
 profiled() {
   # The program is killed behind that launch, so its exit code says nothing.
   "$ncu" --clock-control none --launch-count 1 --kill yes --kernel-name-base demangled \
-    --kernel-name 'regex:.*lesson[0-9]+::gemm.*' --metrics "$2" --csv --page raw --print-units base \
+    --kernel-name 'regex:.*lesson[0-9]+::(\w+::)?gemm.*' --metrics "$2" --csv --page raw --print-units base \
     --force-overwrite --log-file "$1" "$programs/$3" "${@:4}" --no-verify --rounds 1 >"$1.out" 2>&1 || true
   ! grep -q ERR_NVGPUCTRPERM "$1" "$1.out" 2>/dev/null || fail "the profiler may not read the GPU's counters: run as root"
   grep -q '^"0"' "$1" 2>/dev/null

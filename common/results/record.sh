@@ -38,7 +38,7 @@ experiment tiled_cores 02_tiled --size 4096 --core wgmma,mma_sync,fma
 experiment steps 02_tiled --size 1024,4096 --step shared_tile,register_tile,swizzle,core
 experiment slots 03_double_buffer --size 4096 --slots 1,2,3,4,5
 experiment copies 03_double_buffer --size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3
-experiment bytes 03_double_buffer --size 4096 --bytes 16,8,4
+experiment bytes 03_double_buffer --size 4096 --copy memcpy_async --bytes 16,8,4
 experiment cores 03_double_buffer --size 4096 --core wgmma,mma_sync,fma --slots 1,2,3
 experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128,192
 experiment small ladder --size 256,512,1024,2048 --lessons 03,04,05

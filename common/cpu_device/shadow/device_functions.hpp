@@ -86,9 +86,7 @@ T __ldg(const T* pointer, CPU_DEVICE_WHERE) {
   if constexpr (sizeof(T) == 16) {
     __extension__ using Whole = unsigned __int128;
     const Whole whole = *reinterpret_cast<const volatile Whole*>(pointer);
-    T value;
-    std::memcpy(&value, &whole, sizeof value);
-    return value;
+    return *reinterpret_cast<const T*>(&whole);
   } else {
     return *pointer;
   }

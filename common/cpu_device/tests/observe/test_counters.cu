@@ -392,6 +392,24 @@ TEST_CASE("__ldg of 16 bytes is one access") {
   CHECK(counters.global_read_sectors == kEdge * 16);
 }
 
+/// Each warp brings a row of chunks to shared memory through registers; those past `chunks` are zero.
+__global__ void stage_chunks(const uint4* in, int chunks) {
+  auto& tile = ladder::shared_storage<Chunks>();
+  const int i = threadIdx.y * kEdge + threadIdx.x;
+  const uint4 staged = i < chunks ? in[i] : make_uint4(0, 0, 0, 0);
+  reinterpret_cast<uint4&>(tile.values[threadIdx.y][threadIdx.x]) = staged;
+}
+
+// Compilers move the parts of a struct one by one where some of them may come from elsewhere.
+TEST_CASE("16 bytes that pass through registers are one load and one store") {
+  Matrix in(kEdge * kEdge * 4);
+  const Counters counters =
+      count(stage_chunks, 1, sizeof(Chunks), reinterpret_cast<const uint4*>(in.data()), kEdge * (kEdge - 1));
+  CHECK(counters.global_read_sectors == (kEdge - 1) * 16);
+  CHECK(counters.shared_wavefronts == kEdge * 4);
+  CHECK(counters.bank_conflicts == 0);
+}
+
 TEST_CASE("without the option plain accesses are not counted") {
   Matrix in(kEdge * kEdge), out(kEdge * kEdge);
   cpu_device::set_options({});
