@@ -10,7 +10,7 @@ void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tm
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  launch_gemm<192>(p, std::stoi(settings.at("group")), stream);
+  launch_gemm<128>(p, std::stoi(settings.at("group")), stream);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ std::optional<Kernel> kernel_of(const Run& run) {
                   false};  // four slots of 32 KB leave no room for a second block
   }
   if (run.lesson == "04_warp_specialized")
-    return Kernel{128, 128, number_of(run, "slot_k", "192"), 1, 2, true};
+    return Kernel{128, 128, number_of(run, "slot_k", "128"), 1, 2, true};
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
         setting(run, "epilogue", "none") != "none")

@@ -237,7 +237,7 @@ TEST_CASE("Slots of lesson 03 that leave no room for a second block cost one") {
 
 TEST_CASE("A run that names no setting is of the lesson as it is") {
   CHECK(kernel_of(run_of("03_double_buffer", {}))->slots == 3);
-  CHECK(kernel_of(run_of("04_warp_specialized", {}))->tile_k == 192);
+  CHECK(kernel_of(run_of("04_warp_specialized", {}))->tile_k == 128);
   CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->slots == 4);
 }
 
