@@ -42,7 +42,7 @@ def single_file_us(program):
 
 
 def lesson_us(lesson, program, json_path):
-    output_of(program, "--size", SIZE, "--rounds", "3", "--no-library", "--json", json_path, *LESSONS[lesson].settings)
+    output_of(program, "--size", SIZE, "--rounds", "3", "--json", json_path, *LESSONS[lesson].settings)
     runs = json.loads(pathlib.Path(json_path).read_text(encoding="utf-8"))["runs"]
     [run] = [run for run in runs if run["lesson"] == lesson]
     if not run["verified"]:
@@ -60,7 +60,8 @@ def main():
     difference = statistics.median(alone) / statistics.median(whole) - 1
     print(f"{lesson}: {statistics.median(alone):.1f} us alone, {statistics.median(whole):.1f} us as the lesson: "
           f"{difference:+.1%}")
-    sys.exit(int(abs(difference) > MOST_DIFFERENCE))
+    # The lesson's program times the library as well, which heats the GPU: alone may be faster.
+    sys.exit(int(difference > MOST_DIFFERENCE))
 
 
 if __name__ == "__main__":
