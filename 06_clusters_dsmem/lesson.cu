@@ -126,7 +126,7 @@ const ladder::Lesson& lesson() {
                 {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
                 ladder::group_knob()},
       .rungs = {{"clusters, by plan", {{"begins", "after"}}},
-                {"clusters, each launch begins early", {{"begins", "early"}}}},
+                {"clusters, early begin", {{"begins", "early"}}}},
       .builds_on = {"05_ws_double_buffer"},
       .minimum_compute_capability = 90,
       .check = check,

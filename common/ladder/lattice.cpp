@@ -92,7 +92,7 @@ std::vector<std::string> Gains::notes() const {
           slower[{place, base}].push_back(shapes_[i].name());
   std::vector<std::string> lines;
   for (const auto& [pair, shapes] : slower)
-    lines.push_back(fmt::format("{} is slower than {} at {}: see {}/README.md", pair.first.name(),
+    lines.push_back(fmt::format("{} is slower than {} at {}:\n  see {}/README.md", pair.first.name(),
                                 pair.second.name(), join(shapes, ", "), pair.first.lesson->name));
   return lines;
 }

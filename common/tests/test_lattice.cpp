@@ -77,7 +77,7 @@ TEST_CASE("Gains are over what a rung builds on, and a loss is named with its sh
   CHECK(gains.bases_cell({&diamond.both, 0}) == "03, 04");
   // 04 is slower than 03 at both sizes, and does not build on it.
   CHECK(gains.notes() ==
-        std::vector<std::string>{"04 roles is slower than 02 tiled at 64x64x64: see 04_c/README.md"});
+        std::vector<std::string>{"04 roles is slower than 02 tiled at 64x64x64:\n  see 04_c/README.md"});
 }
 
 TEST_CASE("Ring and roles make a table of two by two where all four were measured") {
