@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 03: while the tensor cores work on one tile, the next one is already on its way.
 ///
-/// Added since 02: a ring of slots instead of one pair of tiles, and copies that keep no register and no
-/// thread busy. Every warp copies and every warp computes; it waits for the tile after next only when it
-/// needs it.
+/// Added since 02: a ring of slots instead of one pair of tiles, and copies that neither pass through
+/// registers nor make a thread wait. Every warp copies and every warp computes. A thread waits for a tile
+/// only when it is about to multiply it. n and k must be multiples of 8, so that a copy is 16 bytes.
 #pragma once
 #include <cuda_pipeline.h>
 
@@ -71,8 +71,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
       a_share.next_right();
       b_share.next_down();
     }
-    __pipeline_commit();  // behind the last tile an empty batch: the number of batches in flight stays the
-                          // same
+    __pipeline_commit();  // empty after the last tile, because wait_prior counts batches
     load_slot = after(load_slot);
   };
   // [load]
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
   for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {
     __pipeline_wait_prior(kAhead - 1);  // this thread's copies of tile step have landed
     core.publish();
-    __syncthreads();  // and all others' too; and everyone has read the tile before, so its slot may be filled
+    __syncthreads();  // All copies have landed, and all threads have read the tile before: its slot is free.
     load(step + kAhead);
     core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
     core.template finish<0>();

@@ -3,8 +3,9 @@
 ///
 /// Added since 02: roles, TMA copies that one thread starts, and persistent blocks that go from tile to tile.
 /// Roles hand slots over through two pipelines: pipe_lc from the loader to compute, pipe_cs from compute to
-/// the storer. Each has one slot, so the loader still waits while compute works on it; what runs at the same
-/// time is the storing of one tile and the computing of the next.
+/// the storer. Each has one slot: the loader waits while compute reads it. What overlaps is the store of a
+/// tile with the products of the next, and the waits of one block with the work of the other on its
+/// multiprocessor.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"

@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 05: the same roles with a ring of slots, so that the loader runs ahead of compute.
 ///
-/// Added since 04: kSlots slots instead of one; wgmma that is never drained, because a slot is released one
-/// step late; and a tile twice as wide, which a block alone on its multiprocessor can hold because the loader
-/// gives its registers to compute (setmaxnreg).
+/// Added since 04: kSlots slots instead of one; wgmma that is not drained between steps, because a slot is
+/// released one step late; and a tile twice as wide, for one block on a multiprocessor. Its accumulators fit
+/// because the warpgroup that only moves data gives registers to those that compute (setmaxnreg).
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -27,7 +27,8 @@ constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// The 64 K registers of an SM are 168 for each of 384 threads: too few beside the 128 accumulators.
+/// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
+/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kStagedN = 128;  ///< columns of C that are handed over at a time
 
@@ -68,7 +69,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
   const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // a product needs its slot until it is finished
+  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
   for ([[maybe_unused]] const auto tile : walk) {
     WgmmaCore<kTile.n> core;
     // [k_loop]

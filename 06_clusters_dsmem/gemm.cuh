@@ -27,8 +27,8 @@ namespace lesson06 {
 using namespace ladder;
 
 // [load_tiles]
-/// One thread keeps the ring full: its tile of A, and its part of B for all blocks that share it. It expects
-/// what all of them send here.
+/// One thread keeps the ring full. It loads the block's tile of A, and its part of B for all blocks that
+/// share B. It expects the bytes of the whole tile of B, which the others send here.
 __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
                                            int k_steps) {
   const Part part(smem, k_steps);
@@ -36,7 +36,8 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
-  ptx::wait_for_grid_before();  // which may have written A and B, or may still read what C will be
+  ptx::wait_for_grid_before();  // It may still write A and B, or read C. Stores follow loads, so only loads
+                                // wait.
   for (const auto tile : walk) {
     for (int step = part.first_step; step < part.after_step; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
@@ -77,7 +78,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
   const int my_rows = part.kRows * warpgroup_index();
   ClusterConsumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // a product needs its slot until it is finished
+  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
   PartialSums sums(smem.inbox[warpgroup_index()], part);
   for ([[maybe_unused]] const auto tile : walk) {
     typename decltype(part)::Core core;
