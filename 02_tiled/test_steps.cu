@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "02_tiled/gemm.cuh"
+#ifdef LADDER_CPU_DEVICE
+#include "common/cpu_device/cpu_device.hpp"
+#endif
 #include "common/cuda/device_buffer.hpp"
-#include "common/host/device/device.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/testing/gemm_checks.hpp"
@@ -35,6 +37,15 @@ LaunchCounters counted(const std::string& step, const std::string& core = "auto"
                             lesson02::lesson().settings({{"step", step}, {"core", core}}), nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
   return ladder::last_launch_counters().value();
+}
+
+/// Skips the test where nobody counts ordinary accesses.
+void skip_unless_counted() {
+#ifdef LADDER_CPU_DEVICE
+  if (!cpu_device::instrumented()) SKIP("the kernels are not instrumented");
+#else
+  SKIP("the GPU does not count");
+#endif
 }
 
 /// Times that an element of A and of B is read from global memory, in the mean.
@@ -69,7 +80,7 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
 }
 
 TEST_CASE("02: a tile in shared memory is read once for as many products as it is wide") {
-  if (!ladder::on_cpu_device()) SKIP("the GPU does not count");
+  skip_unless_counted();
   // Without tiles, every product reads its elements.
   CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
   for (const auto step : {"register_tile", "swizzle"})
@@ -77,7 +88,7 @@ TEST_CASE("02: a tile in shared memory is read once for as many products as it i
 }
 
 TEST_CASE("02: sums in registers spare shared memory, though banks conflict, and the swizzle ends that") {
-  if (!ladder::on_cpu_device()) SKIP("the GPU does not count");
+  skip_unless_counted();
   const auto shared = counted("shared_tile"), plain = counted("register_tile"), swizzled = counted("swizzle");
   CHECK(plain.shared_wavefronts < shared.shared_wavefronts / 2);
   CHECK(plain.bank_conflicts > plain.shared_wavefronts / 3);
