@@ -5,6 +5,7 @@
 
 #include "common/cuda/barrier_names.hpp"
 #include "common/instrumented/call_site.cuh"
+#include "common/ptx/multiprocessor.cuh"
 #include "common/ptx/shared_address.cuh"
 
 namespace ladder {
@@ -17,13 +18,6 @@ struct BarrierPlace {
   int slot;
 };
 
-/// %gridid, which differs from launch to launch.
-__device__ __forceinline__ uint32_t launch_number() {
-  uint64_t number;
-  asm volatile("mov.u64 %0, %%gridid;" : "=l"(number));
-  return static_cast<uint32_t>(number);
-}
-
 /// Copies a text, cut off where it is too long.
 template <size_t kSize>
 __device__ __forceinline__ void copy_text(char (&to)[kSize], const char* from) {
@@ -34,7 +28,7 @@ __device__ __forceinline__ void copy_text(char (&to)[kSize], const char* from) {
 
 /// Fills in the note of a barrier.
 __device__ __forceinline__ void write_note(BarrierNote& note, const BarrierPlace& place) {
-  note.launch = launch_number();
+  note.launch = static_cast<uint32_t>(ptx::grid_id());
   note.address = ptx::shared_address(place.barrier);
   note.line = place.caller.line;
   note.slot = place.slot;

@@ -1,5 +1,5 @@
 /// @file
-/// On which multiprocessor a thread runs.
+/// On which multiprocessor a thread runs, and in which launch.
 #pragma once
 #include <cstdint>
 
@@ -9,6 +9,13 @@ namespace ptx {
 __device__ __forceinline__ uint32_t multiprocessor() {
   uint32_t id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+}
+
+/// `mov.u64 %gridid`: differs from launch to launch.
+__device__ __forceinline__ uint64_t grid_id() {
+  uint64_t id;
+  asm volatile("mov.u64 %0, %%gridid;" : "=l"(id));
   return id;
 }
 

@@ -62,7 +62,7 @@ void compare_with_library(std::vector<Outcome>& outcomes) {
   const std::string& label = outcomes[library - runs.data()].contender->label;
   for (Outcome& outcome : outcomes) {
     outcome.percent_of_library = *library->time_us_median / *outcome.run.time_us_median * 100;
-    outcome.library = label;
+    outcome.fastest_variant = label;
   }
 }
 

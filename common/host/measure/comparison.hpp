@@ -32,7 +32,7 @@ struct Outcome {
   std::string complaint;  ///< why the result is wrong
   /// Of the speed of the fastest variant of the libraries in the same interleaved run, which is named.
   std::optional<double> percent_of_library;
-  std::string library;
+  std::string fastest_variant;
 };
 
 /// On the CPU device every contender runs once for each schedule, and its outcome is reported as soon as it

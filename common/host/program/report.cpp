@@ -144,8 +144,8 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
       if (!on_cpu_device() && outcome.run.global_bytes && outcome.contender->epilogue.apply)
         traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
                           fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
-      const std::string library = outcome.library + " at " + shape.name();
-      if (!outcome.library.empty() && (libraries.empty() || libraries.back() != library))
+      const std::string library = outcome.fastest_variant + " at " + shape.name();
+      if (!outcome.fastest_variant.empty() && (libraries.empty() || libraries.back() != library))
         libraries.push_back(library);
       const std::string sample = sample_of(outcome);
       if (!sample.empty() && (samples.empty() || samples.back() != sample)) samples.push_back(sample);
