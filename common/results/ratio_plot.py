@@ -95,7 +95,8 @@ def ratio_text(line, words, results_folder):
     results, points = request.results, sorted(request.points, key=lambda point: point.ratio)
     ratios = [point.ratio for point in points]
     above = sum(ratio > 1 for ratio in ratios)
-    origin = f"{results['gpu']}, {results['date']}, commit `{results['commit']}`"
+    verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
+    origin = f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
              microseconds(point.run), library_title(point.library), microseconds(point.library), f"{point.ratio:.2f}"]
             for point in points[:WORST]]
@@ -103,7 +104,7 @@ def ratio_text(line, words, results_folder):
             f"{geometric_mean(ratios):.2f}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
             f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
             f"mean **{geometric_mean(ratios):.2f}**, worst {ratios[0]:.2f}, {above} above 1.00. The worst:", "",
-            *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", f"{origin}."]
+            *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
 
 
 def microseconds(run):

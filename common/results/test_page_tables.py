@@ -89,6 +89,10 @@ class RatioPlot(WithResults):
         self.assertEqual(rows[0][1:], ("43", "128", "0.80"))  # a cube of n has n / 3 flops a byte
         self.assertIn("G, today, commit `abc`.", text)
 
+    def test_text_says_that_results_are_not_verified(self):
+        self.record("r.json", *self.runs(64, 1, 2, verified=False))
+        self.assertIn("commit `abc`; not all results are verified.", self.filled(self.REQUEST.format("r.json")))
+
     def test_the_picture_has_a_dot_for_each_shape_at_its_place(self):
         self.record_ratios("r.json", 0.8, 1.2)
         svg = xml.etree.ElementTree.fromstring(self.picture("r.json"))
