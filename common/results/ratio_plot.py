@@ -1,6 +1,6 @@
 """How near a lesson comes to the libraries on many shapes: a picture, and the text beside it.
 
-    <!-- ratios: experiments/*-any_matrix.json picture=any_matrix.svg -->
+    <!-- ratios: experiments/*-any_matrix.json picture=any_matrix.svg fixed=16:20 -->
     <!-- end -->
 
 The file is looked for in docs/results as page_tables.py says; it must hold one run of a lesson for each shape, and runs of a
@@ -8,14 +8,19 @@ library. The picture has a dot for each shape: the speed over that of the fastes
 intensity, that is flops for each byte if A and B are read once and C is written once. It is written to docs/figures, as SVG
 that follows the reader's light or dark theme. The text has the geometric mean, the worst, and the five worst with what the
 lesson chose for them.
+
+With fixed=SEED:COUNT the shapes that random_shapes.py makes of this seed are told from the others, which were drawn on the day
+of the recording: whoever worked on the lesson may have known the former, and cannot have known the latter.
 """
 import html
 import math
+import re
 from dataclasses import dataclass
 from statistics import geometric_mean
 
 from climb_table import BadInput, fastest_library, is_library, library_title, read_results, shape, shape_title
 from page_requests import markdown, parse_words
+from random_shapes import random_shapes
 
 WORST = 5  # shown in the table
 
@@ -27,14 +32,16 @@ STYLE = """
     .one { stroke: #1f2328; stroke-width: 1.5; }
     .mean { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
     .mean-text { fill: #c7352b; }
-    .shape { fill: #1f77b4; fill-opacity: .8; }
+    .shape { fill: #1f77b4; fill-opacity: .8; stroke: #1f77b4; }
+    .drawn { fill: none; stroke: #1f77b4; stroke-width: 2; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
       .grid { stroke: #3a3c40; }
       .one { stroke: #e6edf3; }
       .mean { stroke: #ff7b72; }
       .mean-text { fill: #ff7b72; }
-      .shape { fill: #5aa9e6; }
+      .shape { fill: #5aa9e6; stroke: #5aa9e6; }
+      .drawn { stroke: #5aa9e6; }
     }"""
 
 
@@ -75,9 +82,13 @@ class Request:
 
     def __init__(self, line, words, results_folder):
         name, *words = words or [""]
-        self.picture = parse_words(line, words, ("picture",))[0].get("picture")
+        values = parse_words(line, words, ("picture", "fixed"))[0]
+        self.picture, fixed = values.get("picture"), values.get("fixed", "")
         if not name or not self.picture:
             raise BadInput(f"{line}: needs a result file and picture=NAME.svg")
+        if fixed and not re.fullmatch(r"\d+:\d+", fixed):
+            raise BadInput(f"{line}: fixed={fixed} is not SEED:COUNT")
+        self.fixed = set(random_shapes(*map(int, fixed.split(":")))) if fixed else None
         self.path = max(results_folder.glob(name), default=None) if "*" in name else results_folder / name
         if self.path:
             self.results = read_results(self.path)
@@ -85,6 +96,11 @@ class Request:
 
     def recorded(self):
         return self.path is not None
+
+    def halves(self):
+        """The points of the fixed shapes, and the others; without fixed= all are in the first."""
+        known = [point for point in self.points if self.fixed is None or shape(point.run) in self.fixed]
+        return known, [point for point in self.points if point not in known]
 
 
 def ratio_text(line, words, results_folder):
@@ -100,11 +116,18 @@ def ratio_text(line, words, results_folder):
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
              microseconds(point.run), library_title(point.library), microseconds(point.library), f"{point.ratio:.2f}"]
             for point in points[:WORST]]
+    known, drawn_later = request.halves()
+    apart = (f" ({mean_of(known)} over the {len(known)} of a seed that stays, {mean_of(drawn_later)} over the "
+             f"{len(drawn_later)} drawn on the day)") if known and drawn_later else ""
     return [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
-            f"{geometric_mean(ratios):.2f}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
+            f"{mean_of(points)}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
             f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
-            f"mean **{geometric_mean(ratios):.2f}**, worst {ratios[0]:.2f}, {above} above 1.00. The worst:", "",
+            f"mean **{mean_of(points)}**{apart}, worst {ratios[0]:.2f}, {above} above 1.00. The worst:", "",
             *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
+
+
+def mean_of(points):
+    return f"{geometric_mean(point.ratio for point in points):.2f}"
 
 
 def microseconds(run):
@@ -154,12 +177,18 @@ def drawn(request):
         lines += [f'  <line class="grid" x1="{x(intensity):.1f}" y1="{TOP}" x2="{x(intensity):.1f}" y2="{BOTTOM}"/>',
                   f'  <text x="{x(intensity):.1f}" y="{BOTTOM + 18}" text-anchor="middle">{intensity}</text>']
     lines += ["  " + across(1, "one"), "  " + across(mean, "mean")]
+    known, drawn_later = request.halves()
     for point in sorted(points, key=lambda point: shape(point.run)):
+        style = "drawn" if point in drawn_later else "shape"
         words = f"{shape_title(shape(point.run))}: {point.ratio:.2f}"
         if "choice" in point.run:
             words += f", {point.run['choice']}"
-        lines.append(f'  <circle class="shape" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4.5">'
+        lines.append(f'  <circle class="{style}" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4">'
                      f"<title>{html.escape(words)}</title></circle>")
+    if known and drawn_later:
+        for left, style, words in ((300, "shape", "a seed that stays"), (446, "drawn", "drawn on the day")):
+            lines += [f'  <circle class="{style}" cx="{left}" cy="{TOP - 20}" r="4"/>',
+                      f'  <text x="{left + 10}" y="{TOP - 16}">{words}</text>']
     lines += [f'  <text x="{LEFT - 40}" y="{TOP - 16}">speed over that of the fastest library</text>',
               f'  <text class="mean-text" x="{RIGHT}" y="{TOP - 16}" text-anchor="end">geometric mean {mean:.2f}</text>',
               f'  <text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 42}" text-anchor="middle">flops for each byte of A, B and C; '

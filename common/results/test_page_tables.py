@@ -19,6 +19,7 @@ import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
 import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
+from random_shapes import random_shapes  # noqa: E402
 
 
 def run(lesson, tflops, clock=1000, size=64, **settings):
@@ -89,6 +90,22 @@ class RatioPlot(WithResults):
         self.assertEqual(rows[0][1:], ("43", "128", "0.80"))  # a cube of n has n / 3 flops a byte
         self.assertIn("G, today, commit `abc`.", text)
 
+    def test_shapes_of_a_seed_are_told_from_those_of_the_day(self):
+        def of_shape(sizes, ratio):
+            return [{**one, **dict(zip("mnk", sizes))} for one in self.runs(64, 100 * ratio, 100)]
+
+        first, second = random_shapes(16, 2)
+        self.record("r.json", *of_shape(first, 1.1), *of_shape(second, 0.9), *of_shape((64, 64, 64), 0.8))
+        request = "<!-- ratios: r.json picture=p.svg fixed=16:2 -->\n<!-- end -->\n"
+        self.assertIn("mean **0.93** (0.99 over the 2 of a seed that stays, 0.80 over the 1 drawn on the day), worst 0.80",
+                      self.filled(request))
+        svg = xml.etree.ElementTree.fromstring(*page_tables.pictures(self.folder / "page.md").values())
+        dots = {dot.find("{*}title").text[:3]: dot.get("class") for dot in svg.findall(".//{*}circle[{*}title]")}
+        self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
+        self.assertIn("drawn on the day", [text.text for text in svg.findall(".//{*}text")])
+        with self.assertRaisesRegex(BadInput, "fixed=16 is not SEED:COUNT"):
+            self.filled(request.replace("16:2", "16"))
+
     def test_text_says_that_results_are_not_verified(self):
         self.record("r.json", *self.runs(64, 1, 2, verified=False))
         self.assertIn("commit `abc`; not all results are verified.", self.filled(self.REQUEST.format("r.json")))
@@ -115,7 +132,7 @@ class RatioPlot(WithResults):
 
     def test_both_themes_have_a_colour_for_every_class(self):
         self.record_ratios("r.json", 1)
-        svg = self.picture("r.json")
+        svg = self.picture("r.json fixed=16:1")
         light, dark = svg.split("@media (prefers-color-scheme: dark)")
         for name in set(re.findall(r'class="([\w-]+)"', svg)):
             self.assertIn(f".{name} {{", light)
