@@ -25,7 +25,8 @@ profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- sched
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
-phase_table.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
+phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, and
+`<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
 made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -44,6 +45,7 @@ from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from phase_table import phase_table
 from profile_table import profile_table
+from ratio_plot import ratio_pictures, ratio_text
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
 from stream_tables import engines_table, hidden_table
@@ -52,6 +54,7 @@ from whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
+FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
 
 
@@ -228,6 +231,11 @@ FILLERS = {
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
+    "ratios": lambda line, words: ratio_text(line, words, RESULTS),
+}
+# Of these a picture is drawn, too, as a file of its own: {path: SVG}.
+PICTURES = {
+    "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 
@@ -267,6 +275,15 @@ def filled(page):
     return new, old
 
 
+def pictures(page):
+    """{path: SVG} of all that the page's requests draw."""
+    result = {}
+    for request in OPEN.finditer(read_page(page)):
+        if request[1] in PICTURES:
+            result.update(PICTURES[request[1]](request[0].rstrip(), request[2].split()))
+    return result
+
+
 def pages():
     folders = ["", "[0-9][0-9]_*/", "[0-9][0-9]_*/deeper/", "common/", "docs/**/"]
     return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
@@ -279,15 +296,18 @@ def main():
     arguments = parser.parse_args()
     stale = []
     for page in arguments.pages or pages():
-        new, old = filled(page)
-        if new == old:
-            continue
-        stale.append(page)
-        if not arguments.check:
-            write_whole(page, new)
+        files = [(page, *filled(page))]
+        for path, picture in pictures(page).items():
+            files.append((path, picture, path.read_text(encoding="utf-8") if path.exists() else None))
+        for path, new, old in files:
+            if new == old:
+                continue
+            stale.append(path)
+            if not arguments.check:
+                write_whole(path, new)
     verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
-    for page in stale:
-        print(f"{page}: {verdict}")
+    for path in stale:
+        print(f"{path}: {verdict}")
     return 1 if arguments.check and stale else 0
 
 

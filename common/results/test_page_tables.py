@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 """Tests of page_tables.py: `python3 common/results/test_page_tables.py`."""
+import contextlib
+import io
 import json
 import re
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import lattice  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
+import ratio_plot  # noqa: E402
 import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
+from random_shapes import random_shapes  # noqa: E402
 
 
 def run(lesson, tflops, clock=1000, size=64, **settings):
@@ -49,6 +55,125 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class RatioPlot(WithResults):
+    REQUEST = "<!-- ratios: {} picture=p.svg -->\n<!-- end -->\n"
+
+    def setUp(self):
+        super().setUp()
+        self.figures = page_tables.FIGURES = self.folder / "figures"
+        self.figures.mkdir()
+
+    def runs(self, size, ours, best, **more):
+        return [{**run("06_x", ours, size=size), "choice": f"plan of {size}", **more},
+                run("cublas_gemmex", best, size=size, b="row-major"), run("cublaslt", best / 2, size=size, b="transposed")]
+
+    def record_ratios(self, name, *ratios):
+        self.record(name, *(one for i, ratio in enumerate(ratios) for one in self.runs(64 << i, 100 * ratio, 100)))
+
+    def picture(self, name):
+        page = self.folder / "page.md"
+        page.write_text(self.REQUEST.format(name), encoding="utf-8")
+        (path, svg), = page_tables.pictures(page).items()
+        self.assertEqual(path, self.figures / "p.svg")
+        return svg
+
+    def test_text_says_mean_worst_and_how_many_are_above_and_lists_the_worst_first(self):
+        self.record_ratios("x-1.json", 1.25, 0.8, 1, 0.9, 1.1, 0.95)
+        text = self.filled(self.REQUEST.format("x-*.json"))
+        self.assertIn("6 shapes, each against the fastest of four library variants in the same interleaved run: geometric mean "
+                      "**0.99**, worst 0.80, 2 above 1.00.", text)
+        self.assertIn("geometric mean 0.99, worst 0.80](../docs/figures/p.svg)", text)
+        rows = re.findall(r"\| ([\d³]+) \| (\d+) \| plan of (\d+) \| 10\.0 \| cublasGemmEx, B row-major \| 10\.0 \| ([\d.]+) \|", text)
+        self.assertEqual([row[0] for row in rows], ["128³", "512³", "2048³", "256³", "1024³"])
+        self.assertEqual(rows[0][1:], ("43", "128", "0.80"))  # a cube of n has n / 3 flops a byte
+        self.assertIn("G, today, commit `abc`.", text)
+
+    def test_shapes_of_a_seed_are_told_from_those_of_the_day(self):
+        def of_shape(sizes, ratio):
+            return [{**one, **dict(zip("mnk", sizes))} for one in self.runs(64, 100 * ratio, 100)]
+
+        first, second = random_shapes(16, 2)
+        self.record("r.json", *of_shape(first, 1.1), *of_shape(second, 0.9), *of_shape((64, 64, 64), 0.8))
+        request = "<!-- ratios: r.json picture=p.svg fixed=16:2 -->\n<!-- end -->\n"
+        self.assertIn("mean **0.93** (0.99 over the 2 of a seed that stays, 0.80 over the 1 drawn on the day), worst 0.80",
+                      self.filled(request))
+        svg = xml.etree.ElementTree.fromstring(*page_tables.pictures(self.folder / "page.md").values())
+        dots = {dot.find("{*}title").text[:3]: dot.get("class") for dot in svg.findall(".//{*}circle[{*}title]")}
+        self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
+        self.assertIn("drawn on the day", [text.text for text in svg.findall(".//{*}text")])
+        with self.assertRaisesRegex(BadInput, "fixed=16 is not SEED:COUNT"):
+            self.filled(request.replace("16:2", "16"))
+
+    def test_text_says_that_results_are_not_verified(self):
+        self.record("r.json", *self.runs(64, 1, 2, verified=False))
+        self.assertIn("commit `abc`; not all results are verified.", self.filled(self.REQUEST.format("r.json")))
+
+    def test_the_picture_has_a_dot_for_each_shape_at_its_place(self):
+        self.record_ratios("r.json", 0.8, 1.2)
+        svg = xml.etree.ElementTree.fromstring(self.picture("r.json"))
+        dots = svg.findall(".//{*}circle")
+        self.assertEqual([dot.find("{*}title").text for dot in dots], ["64³: 0.80, plan of 64", "128³: 1.20, plan of 128"])
+        one, = svg.findall(".//{*}line[@class='one']")
+        mean, = svg.findall(".//{*}line[@class='mean']")
+        self.assertGreater(float(dots[0].get("cy")), float(mean.get("y1")))
+        self.assertGreater(float(mean.get("y1")), float(one.get("y1")))
+        self.assertGreater(float(one.get("y1")), float(dots[1].get("cy")))
+        self.assertGreater(float(dots[1].get("cx")), float(dots[0].get("cx")))
+        words = [text.text for text in svg.findall(".//{*}text")]
+        self.assertIn("geometric mean 0.98", words)
+        self.assertTrue({"0.8", "1.0", "1.2", "20", "50"} <= set(words), words)
+
+    def test_intensities_are_on_a_scale_of_factors_whatever_they_are(self):
+        for least, most in ((1, 1), (0.9, 3), (15, 2700), (100, 100), (21, 43)):
+            ticks = ratio_plot.ticks(least, most)
+            self.assertTrue(ticks[0] <= max(least, 1) and most <= ticks[-1] and len(ticks) > 1, ticks)
+
+    def test_both_themes_have_a_colour_for_every_class(self):
+        self.record_ratios("r.json", 1)
+        svg = self.picture("r.json fixed=16:1")
+        light, dark = svg.split("@media (prefers-color-scheme: dark)")
+        for name in set(re.findall(r'class="([\w-]+)"', svg)):
+            self.assertIn(f".{name} {{", light)
+            self.assertIn(f".{name} {{", dark)
+
+    def test_before_the_first_recording_there_is_neither_text_nor_picture(self):
+        self.assertIn("-->\nNot recorded yet.\n<!--", self.filled(self.REQUEST.format("x-*.json")))
+        self.assertEqual(page_tables.pictures(self.folder / "page.md"), {})
+
+    def test_a_picture_that_is_missing_or_old_fails_the_check_and_is_drawn(self):
+        self.record_ratios("r.json", 1)
+        page = self.folder / "page.md"
+        page.write_text(self.REQUEST.format("r.json"), encoding="utf-8")
+
+        def page_tables_of(*arguments):
+            output = io.StringIO()
+            with mock.patch.object(sys, "argv", ["page_tables.py", *arguments, str(page)]), contextlib.redirect_stdout(output):
+                return page_tables.main(), output.getvalue()
+
+        self.assertEqual(page_tables_of()[0], 0)
+        picture = self.figures / "p.svg"
+        drawn = picture.read_text(encoding="utf-8")
+        self.assertEqual(page_tables_of("--check"), (0, ""))
+        picture.write_text(drawn.replace("1.00", "2.00"), encoding="utf-8")
+        code, said = page_tables_of("--check")
+        self.assertEqual(code, 1)
+        self.assertIn("p.svg: not what the result files say", said)
+        picture.unlink()
+        self.assertEqual(page_tables_of("--check")[0], 1)
+        page_tables_of()
+        self.assertEqual(picture.read_text(encoding="utf-8"), drawn)
+
+    def test_what_cannot_be_a_dot_is_refused_by_name(self):
+        self.record("two.json", *self.runs(64, 1, 2), *self.runs(64, 2, 2))
+        self.record("alone.json", self.runs(64, 1, 2)[0])
+        self.record("libraries.json", *self.runs(64, 1, 2)[1:])
+        for name, complaint in (("two", "64³ has several runs"), ("alone", "no library ran 64³"), ("libraries", "libraries alone")):
+            with self.assertRaisesRegex(BadInput, complaint):
+                self.filled(self.REQUEST.format(f"{name}.json"))
+        with self.assertRaisesRegex(BadInput, "needs a result file and picture=NAME.svg"):
+            self.filled("<!-- ratios: two.json -->\n<!-- end -->\n")
 
 
 class SanitizerTable(WithResults):
