@@ -180,7 +180,8 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
   app.footer(
       "It ends with the levels of the last lesson, from host memory to host memory.\n"
       "ladder learn: the exercises; see ladder learn --help\n"
-      "ladder ablate: what each ingredient of a lesson is worth");
+      "ladder ablate: what each ingredient of a lesson is worth\n"
+      "ladder tune: which plan of lesson 06 is the fastest for a shape");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(app);
