@@ -2,12 +2,14 @@
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <fmt/core.h>
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/plan.hpp"
 #include "common/cuda/kernel_resources.hpp"
 #include "common/host/problem/requirements.hpp"
+#include "common/host/problem/tuned_plans.hpp"
 
 namespace lesson06 {
 namespace {
@@ -54,19 +56,23 @@ const std::vector<Candidate>& all_candidates() {
 
 int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
 
-/// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
-std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
+/// Do the settings leave the choice of this plan open?
+bool allow(const Settings& settings, const Plan& plan) {
   const auto allows = [&](const char* knob, const std::string& value) {
     return settings.at(knob) == "auto" || settings.at(knob) == value;
   };
+  return allows("tile", plan.tile()) && allows("cluster_m", std::to_string(plan.cluster_m)) &&
+         allows("cluster_k", std::to_string(plan.cluster_k));
+}
+
+/// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
+std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Candidate> open;
   for (Candidate candidate : all_candidates()) {
     const Plan& plan = candidate.plan;
     candidate.resident_clusters =
         clusters_beside(spare_sms(settings), plan.blocks(), candidate.resident_clusters);
-    if (allows("tile", plan.tile()) && allows("cluster_m", std::to_string(plan.cluster_m)) &&
-        allows("cluster_k", std::to_string(plan.cluster_k)))
-      open.push_back(candidate);
+    if (allow(settings, plan)) open.push_back(candidate);
   }
   if (open.empty())
     throw std::invalid_argument("--cluster_m " + settings.at("cluster_m") + " --cluster_k " +
@@ -80,6 +86,45 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
         fmt::format("--cluster_k {}: k = {} has fewer steps of 64 than blocks to split it",
                     settings.at("cluster_k"), shape.k));
   return result;
+}
+
+/// The plan that `ladder tune` found fastest on the whole GPU, if the settings leave all open and it can run.
+std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settings& settings,
+                                        const std::vector<Estimate>& open) {
+  if (spare_sms(settings) > 0) return {};
+  const auto tuned = ladder::with_remembered_plan(lesson().name, shape, settings);
+  if (!tuned) return {};
+  const auto found = std::find_if(open.begin(), open.end(),
+                                  [&](const Estimate& estimate) { return allow(*tuned, estimate.plan); });
+  return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
+}
+
+/// The remembered plan, else the one that is expected to be the fastest.
+Estimate chosen_plan(const ladder::Shape& shape, const Settings& settings) {
+  const std::vector<Estimate> open = open_plans(shape, settings);
+  return remembered_plan(shape, settings, open).value_or(open.front());
+}
+
+std::string explain(const ladder::Shape& shape, const Settings& settings) {
+  const std::vector<Estimate> open = open_plans(shape, settings);
+  const std::string model = explanation(shape, open);
+  const std::optional<Estimate> remembered = remembered_plan(shape, settings, open);
+  if (!remembered) return model;
+  return fmt::format("{}: {}, remembered from `ladder tune`. Without that:\n{}", shape.name(),
+                     remembered->plan.name(), model);
+}
+
+/// The open plans as settings, for `ladder tune`.
+std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& settings) {
+  std::vector<Settings> all;
+  for (const Estimate& estimate : open_plans(shape, settings)) {
+    Settings plan = settings;
+    plan["tile"] = estimate.plan.tile();
+    plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);
+    plan["cluster_k"] = std::to_string(estimate.plan.cluster_k);
+    all.push_back(plan);
+  }
+  return all;
 }
 
 ladder::Shape shape_of(const Gemm& p) { return {p.m, p.n, p.k}; }
@@ -99,7 +144,7 @@ bool begins_early(const Estimate& estimate, const Settings& settings) {
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
-  const Estimate estimate = open_plans(shape_of(p), settings).front();
+  const Estimate estimate = chosen_plan(shape_of(p), settings);
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
                     begins_early(estimate, settings), spare_sms(settings)};
@@ -132,9 +177,9 @@ const ladder::Lesson& lesson() {
       .check = check,
       .launch = launch,
       .choice = [](const ladder::Shape& shape,
-                   const Settings& settings) { return open_plans(shape, settings).front().plan.name(); },
-      .explain = [](const ladder::Shape& shape,
-                    const Settings& settings) { return explanation(shape, open_plans(shape, settings)); },
+                   const Settings& settings) { return chosen_plan(shape, settings).plan.name(); },
+      .explain = explain,
+      .candidates = candidates,
       // For small problems the plan, which is an H200's, has no clusters.
       .cpu_rows = {{{"cluster_m", "2"}}, {{"cluster_k", "2"}}, {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
   return lesson;

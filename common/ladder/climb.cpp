@@ -10,6 +10,7 @@
 
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/tuned_plans.hpp"
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/report.hpp"
@@ -177,14 +178,17 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
   app.footer(
-      "It ends with the levels of the last lesson, from host memory to host memory.\nladder learn: the "
-      "exercises; see ladder learn --help");
+      "It ends with the levels of the last lesson, from host memory to host memory.\n"
+      "ladder learn: the exercises; see ladder learn --help\n"
+      "ladder ablate: what each ingredient of a lesson is worth\n"
+      "ladder tune: which plan of lesson 06 is the fastest for a shape");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(app);
   app.add_option("--lessons", lesson_list, "Only these, for example 01,03")->type_name("NN[,NN]");
   app.add_option("--lesson", lesson_of_files, "The lesson that multiplies --a and --b (default: the last)")
       ->type_name("NN");
+  app.add_flag_callback("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
   if (on_cpu_device())
     app.add_option("--results", results_path, "Show the GPU figures recorded in this file")
         ->type_name("PATH");

@@ -7,6 +7,7 @@
 # seconds a launch. A metric that this profiler does not have is listed in the file as absent. Afterwards:
 # common/results/page_tables.py brings the pages up to date.
 set -euo pipefail
+export LADDER_TUNED=no # what lesson 06 chooses by itself is recorded, not what `ladder tune` remembers here
 
 # The launches: a program and its knobs. One whose program was not built is left out.
 readonly launches=(

@@ -9,6 +9,7 @@
 # Needs a GPU and a build for it, with the target lab. Takes a few minutes. Afterwards: common/results/page_tables.py brings
 # the pages up to date.
 set -euo pipefail
+export LADDER_TUNED=no # what lesson 06 chooses by itself is recorded, not what `ladder tune` remembers here
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 programs=${1:-$repository/build}/bin

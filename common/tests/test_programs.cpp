@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/measure/contender.hpp"
+#include "common/host/problem/tuned_plans.hpp"
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/npy.hpp"
 #include "common/host/program/program.hpp"
@@ -24,6 +26,7 @@
 #include "common/host/verify/reference.hpp"
 #include "common/ladder/climb.hpp"
 #include "common/ladder/host_half.hpp"
+#include "common/ladder/tune.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/testing/temporary_directory.hpp"
 #include "common/tests/fake_lesson.hpp"
@@ -596,4 +599,37 @@ TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is give
   CHECK(rows_with({"--shape", "4x8x8"}) == 2);  // which the last row does not allow
   CHECK(rows_with({"--size", "8", "--slots", "1"}) == 1);
   CHECK(rows_with({"--size", "8", "--core", "fma"}) == 1);
+}
+
+TEST_CASE("A plan whose result is wrong is shown, and what is remembered is the fastest of the others") {
+  skip_unless_cpu_device();
+  const TemporaryDirectory directory;
+  setenv("XDG_CACHE_HOME", directory.file("").c_str(), 1);
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.choice = [](const ladder::Shape&, const ladder::Settings& settings) {
+    return settings.at("slots") + " slots";
+  };
+  lesson.candidates = [&](const ladder::Shape& shape, const ladder::Settings&) {
+    return std::vector<ladder::Settings>{
+        lesson.settings({{"mistake", "yes"}}),
+        lesson.settings({{"slots", "3"}, {"mistake", shape.m < 16 ? "yes" : "no"}})};
+  };
+  const auto tune = [&](const std::vector<std::string>& arguments) {
+    return run([&](int argc, char** argv) { return ladder::run_tune({&lesson}, argc, argv); }, arguments);
+  };
+  const Result result = tune({"--size", "8,16"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK(lines_with(result.out, " NO") == 3);
+  CHECK(lines_with(result.err, "wrong result of 99_fake") == 3);
+  CHECK_THAT(result.out, ContainsSubstring("8x8x8: no plan gave a right result."));
+  CHECK_THAT(result.out, ContainsSubstring("16x16x16: 3 slots is "));
+  const auto plans = ladder::read_tuned_plans(ladder::tuned_plans_path());
+  REQUIRE(plans.size() == 1);
+  CHECK(plans.front().shape == ladder::Shape{16, 16, 16});
+  CHECK(plans.front().settings == ladder::Settings{{"slots", "3"}});
+  unsetenv("XDG_CACHE_HOME");
+
+  const Result none =
+      run([](int argc, char** argv) { return ladder::run_tune({&ladder::fake::lesson()}, argc, argv); }, {});
+  check_bad_input(none, "without a lesson that chooses a plan");
 }

@@ -86,6 +86,9 @@ struct Lesson {
   /// What the lesson decides for a shape where a knob leaves it the choice, in a few words; and why, in a
   /// table of at most 100 columns.
   std::function<std::string(const Shape&, const Settings&)> choice = {}, explain = {};
+  /// All settings that can run the shape, the one that the lesson expects to be fastest first, where knobs
+  /// that say which plan to run are "auto". `ladder tune` measures them.
+  std::function<std::vector<Settings>(const Shape&, const Settings&)> candidates = {};
   /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
   /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};

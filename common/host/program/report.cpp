@@ -122,6 +122,11 @@ std::string blocks_cell(const Run& run) {
 
 int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
                        const CommonOptions& options) {
+  return report_comparisons(
+      report, [&](const Shape&) { return contenders; }, options);
+}
+
+int report_comparisons(const Report& report, const ContendersOf& contenders, const CommonOptions& options) {
   ResultFile results = new_result_file();
   std::cout << report.title << "\n" << describe_device(device_info()) << "\n" << std::endl;
   Table table(std::cout, report.columns);
@@ -134,7 +139,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
       std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
       table.header();
     }
-    std::vector<Contender> all = contenders;
+    std::vector<Contender> all = contenders(shape);
     if (options.with_library)
       for (const Contender& baseline : baselines(shape)) all.push_back(baseline);
     compare(all, shape, options.comparison, progress, [&](const Outcome& outcome) {
@@ -154,6 +159,7 @@ int report_comparisons(const Report& report, const std::vector<Contender>& conte
                              (outcome.schedule.empty() ? "" : ", " + outcome.schedule) +
                              "): " + outcome.complaint);
     });
+    if (report.after_shape) report.after_shape(shape, results.runs);
     write_results_so_far("--json", options.json_path, results);
   };
   const auto print_complaints = [&] {

@@ -53,11 +53,18 @@ struct Report {
   bool table_for_each_shape = false;  ///< each under its shape; else all rows are in one table
   /// What follows the tables; may add runs to the result file, before it is written. May be empty.
   std::function<void(ResultFile&)> afterwards = {};
+  /// What follows the rows of each shape, given the runs so far. May be empty.
+  std::function<void(const Shape&, const std::vector<Run>&)> after_shape = {};
 };
+
+/// Which contenders there are for a shape.
+using ContendersOf = std::function<std::vector<Contender>(const Shape&)>;
 
 /// Compares the contenders, and on the GPU the libraries, on every shape of the options; prints a row for
 /// each and writes the result file, after every shape.
 /// @returns kExitOk, or kExitFailure if a result was wrong; the complaints are on stderr
+int report_comparisons(const Report& report, const ContendersOf& contenders, const CommonOptions& options);
+/// The same contenders for all shapes.
 int report_comparisons(const Report& report, const std::vector<Contender>& contenders,
                        const CommonOptions& options);
 

@@ -11,6 +11,7 @@
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/tuned_plans.hpp"
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/report.hpp"
@@ -161,6 +162,9 @@ int run(const Lesson& lesson, int argc, char** argv) {
       ->group("");  // passed on by the plain program; not in --help
   if (lesson.explain)
     app.add_flag("--explain", explain, "Say what the lesson chooses for each shape and why, and run nothing");
+  if (lesson.candidates)
+    app.add_flag_callback("--no-tuned", ignore_tuned_plans,
+                          "Do not use the plans that ladder tune remembers");
   app.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
   if (list) {
