@@ -1,8 +1,6 @@
 /// @file
 /// Lesson 05 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <fmt/core.h>
-#include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <type_traits>
 
@@ -11,7 +9,9 @@
 #include "05_ws_double_buffer/variants/ratios.cuh"
 #include "05_ws_double_buffer/variants/separate_epilogue.cuh"
 #include "common/cuda/kernel_resources.hpp"
+#include "common/device/epilogue_functors.cuh"
 #include "common/host/base/text.hpp"
+#include "common/host/problem/epilogues.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson05 {
@@ -53,10 +53,7 @@ void visit_shape(const Settings& settings, const Visit& visit) {
 /// Calls visit(epilogue) with the functor that `epilogue` chooses.
 template <class Visit>
 void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit) {
-  const std::string& epilogue = settings.at("epilogue");
-  if (epilogue == "none") visit(ladder::Identity());
-  if (epilogue == "bias_relu") visit(ladder::BiasThen<ladder::Relu>{p.bias, p.n});
-  if (epilogue == "bias_gelu") visit(ladder::BiasThen<ladder::Gelu>{p.bias, p.n});
+  ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, visit);
 }
 
 /// visit(slots), for rings that fit into shared memory.
@@ -125,9 +122,7 @@ void check(const Gemm& p, const Settings& settings) {
 /// Before a launch: what `check` cannot see because there are no matrices yet.
 void check_bias(const Gemm& p, const Settings& settings) {
   check(p, settings);
-  if (settings.at("epilogue") != "none" && !p.bias)
-    throw std::invalid_argument("--epilogue " + settings.at("epilogue") +
-                                ": needs a bias, which --a and --b do not bring");
+  ladder::require_bias(p, settings);
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
@@ -164,19 +159,6 @@ ladder::Resources resources(const Settings& settings) {
   return result;
 }
 
-ladder::ReferenceEpilogue reference_epilogue(const Settings& settings) {
-  const std::string& epilogue = settings.at("epilogue");
-  if (epilogue == "bias_relu")
-    return {[](double sum, double bias) { return std::max(sum + bias, 0.0); }, /*exact=*/true};
-  if (epilogue == "bias_gelu")
-    return {[](double sum, double bias) {
-              const double x = sum + bias, sqrt_2_over_pi = std::sqrt(2 / std::acos(-1.0));
-              return x / 2 * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x)));
-            },
-            /*exact=*/false};
-  return {};
-}
-
 /// A, B and the bias are read, C is written.
 double global_bytes(const Gemm& p, const Settings& settings) {
   const double elements = double(p.m) * p.k + double(p.k) * p.n + double(p.m) * p.n;
@@ -195,7 +177,7 @@ std::vector<ladder::Alternative> alternatives(const Settings& settings) {
              launch(p, plain, stream);
              visit_epilogue(p, settings, [&](const auto& epilogue) { launch_epilogue(p, epilogue, stream); });
            },
-           {reference_epilogue(settings).apply, /*exact=*/false, /*roundings=*/2},
+           {ladder::reference_epilogue(settings).apply, /*exact=*/false, /*roundings=*/2},
            [settings](const Gemm& p) {
              return global_bytes(p, settings) + 2.0 * p.m * p.n * sizeof(__nv_bfloat16);
            }}};
@@ -215,9 +197,7 @@ const ladder::Lesson& lesson() {
                 {"ratio",
                  "warpgroups that move to those that compute (tiles of 64x256, 128x256, 192x128)",
                  {"1:2", "1:1", "1:3"}},
-                {"epilogue",
-                 "what becomes of a sum before it is rounded",
-                 {"none", "bias_relu", "bias_gelu"}},
+                ladder::epilogue_knob(),
                 ladder::group_knob()},
       .rungs = {{"roles, ring of 4", {}}},
       .builds_on = {"03_double_buffer", "04_warp_specialized"},
@@ -225,7 +205,7 @@ const ladder::Lesson& lesson() {
       .check = check,
       .launch = launch,
       .resources = resources,
-      .epilogue = reference_epilogue,
+      .epilogue = ladder::reference_epilogue,
       .global_bytes = global_bytes,
       .alternatives = alternatives};
   return lesson;

@@ -1,73 +1,121 @@
 #!/usr/bin/env python3
 """Fits the constants of plan.cpp to recorded times, and says how good its choices are.
 
-    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans_*.json
-    06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans_*.json    fails if plan.cpp has other constants
+    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans.json
+    06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans.json    fails if plan.cpp has other constants
 
-The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's: a launch,
-waves of tiles, K steps of a tile, and more for clusters. A wave that is not full is cheaper, because the GPU is limited by
-its power. Plans that are far from the best of their shape are left out; nobody will choose them.
+The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's, and
+explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
+one that takes more than twice the time not at all: nobody will choose it.
+
+The choices are judged twice: with the constants that are fitted to all shapes, and each shape with constants that were
+fitted without it and a third of the others. The second is what a shape can expect that nobody measured.
 """
 import argparse
-import json
 import math
+import json
+import random
 import re
 import sys
 from pathlib import Path
 
 STEP_K = 64
-POWER_CLOCK = 0.74  # of the highest clock: where the recorded runs of large kernels end up
-FAR_FROM_BEST = 1.35
-LARGE_TILE = 128 * 256
-TILES = ("64x128", "128x128", "128x256", "256x128")
-NAMES = ["kLaunchUs"] + [f"{tile} {how}" for tile in TILES for how in ("alone_us", "shared_us")] + ["kClusterUs", "kSumUs"]
+LINE = 64  # elements of a cache line
+WIDEST = 128 * 256  # the tile that constants are for
+FEWEST_STEPS = 4
+FAR_FROM_BEST = 2.0
+
+# Where the search begins. Only the order of magnitude matters.
+START = {"kLaunchUs": 3, "kClusterUs": 1, "kSumUs": 1, "kTensorUs": 1, "kLoadUs": 1, "kStraddle": 1.5, "kIdle": 0.5,
+         "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
 
 
 def over(extent, tile):
     return -(-extent // tile)
 
 
-def features(shape, choice, resident):
-    """How often each of NAMES is paid."""
-    m, n, k = shape
-    tile, cluster_m, cluster_k = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d))?", choice).groups()
-    tile_m, tile_n = map(int, tile.split("x"))
-    cluster_m, cluster_k = int(cluster_m or 1), int(cluster_k or 1)
-    blocks = cluster_m * cluster_k
-    clusters = over(m, tile_m * cluster_m) * over(n, tile_n)
-    waves = over(clusters, resident[blocks])
-    paid = max(POWER_CLOCK * waves, clusters / resident[blocks])
-    row = [0.0] * len(NAMES)
-    row[0] = 1
-    steps = over(over(k, STEP_K), cluster_k)
-    alone = paid if cluster_m == 1 else POWER_CLOCK if tile_m * tile_n >= LARGE_TILE else 0
-    row[NAMES.index(f"{tile} alone_us")] = alone * steps
-    row[NAMES.index(f"{tile} shared_us")] = (paid - alone) * steps
-    row[NAMES.index("kClusterUs")] = blocks > 1
-    row[NAMES.index("kSumUs")] = waves * (cluster_k > 1)
-    return row
+class Plan:
+    """What a plan does for a shape: the part of the model that has no constants. Names are those of plan.cpp."""
+
+    def __init__(self, shape, choice, resident):
+        m, n, k = shape
+        tile, cluster_m, cluster_k, stream_k = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d))?(, stream-K)?", choice).groups()
+        tile_m, tile_n = map(int, tile.split("x"))
+        cluster_m, self.cluster_k = int(cluster_m or 1), int(cluster_k or 1)
+        self.blocks = cluster_m * self.cluster_k
+        self.straddles_k, self.straddles_n = k % LINE > 0, n % LINE > 0
+        self.tile = tile_m * tile_n / WIDEST
+        sharers = cluster_m if self.straddles_k or self.straddles_n else 1
+        self.rows, self.columns = tile_m / (128 + 256), tile_n / (128 + 256) / sharers
+        at_once = resident[self.blocks]
+        clusters = over(m, tile_m * cluster_m) * over(n, tile_n)
+        self.full_waves = clusters / at_once
+        steps = over(k, STEP_K)
+        shared = self.tiles_to_share(clusters, at_once, steps) if stream_k else 0
+        self.shares = shared > 0
+        self.same_as_whole_tiles = bool(stream_k) and not self.shares
+        self.waves = self.full_waves if self.shares else over(clusters, at_once)
+        self.k_steps = over(steps, self.cluster_k)
+        if self.shares:
+            parts = at_once // shared + (2 if at_once % shared else 0)
+            self.moves = 2 if parts == 2 else parts + 1
+        self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
+
+    @staticmethod
+    def tiles_to_share(tiles, clusters, steps):
+        rest = tiles % clusters
+        return 0 if rest == 0 or steps < 2 * FEWEST_STEPS else tiles if tiles < clusters else clusters + rest
+
+    def us(self, c):
+        """What the plan is expected to cost, with constants in the order of START."""
+        launch, cluster, sums, tensor, load, straddle, idle, megabyte, share, part = c
+        straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
+        steps = self.k_steps * (self.full_waves + idle * (self.waves - self.full_waves))
+        inputs, output = self.megabytes
+        us = launch + math.hypot(steps * tensor * self.tile,
+                                 steps * load * (self.rows * straddle_k + self.columns * straddle_n),
+                                 megabyte * (inputs + output * straddle_n))
+        if self.blocks > 1:
+            us += cluster
+        if self.cluster_k > 1:
+            us += sums * max(self.waves, 1)
+        if self.shares:
+            us += share + part * self.moves * self.tile / self.cluster_k
+        return us
 
 
-def read(paths):
-    """{shape: {choice: microseconds}}"""
-    times = {}
+def read(paths, resident):
+    """{shape: {choice: (plan, microseconds)}}, and {shape: microseconds of the fastest library}"""
+    times, libraries = {}, {}
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            for run in json.load(file)["runs"]:
-                if "choice" in run:
-                    times.setdefault((run["m"], run["n"], run["k"]), {})[run["choice"]] = run["time_us_median"]
-    return times
+        for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]:
+            shape, us = (run["m"], run["n"], run["k"]), run["time_us_median"]
+            if "choice" in run:
+                plan = Plan(shape, run["choice"], resident)
+                if not plan.same_as_whole_tiles:
+                    times.setdefault(shape, {})[run["choice"]] = plan, us
+            else:
+                libraries[shape] = min(us, libraries.get(shape, us))
+    return times, libraries
+
+
+def fastest(plans):
+    return min(plans, key=lambda choice: plans[choice][1])
+
+
+def cheapest(plans, constants):
+    """What the model chooses; of equals the widest tile, as plan.cpp's list has it."""
+    return min(plans, key=lambda choice: (plans[choice][0].us(constants), -plans[choice][0].columns))
 
 
 def dot(left, right):
     return sum(x * y for x, y in zip(left, right))
 
 
-def least_squares(rows, goals):
-    """The x for which rows · x is nearest to goals, from the normal equations, by elimination."""
-    size = len(rows[0])
-    columns = list(zip(*rows))
-    system = [[dot(columns[i], columns[j]) for j in range(size)] + [dot(columns[i], goals)] for i in range(size)]
+def least_squares(columns, goals):
+    """The x for which the sum of x[i] * columns[i] is nearest to goals, from the normal equations, by elimination."""
+    size = len(columns)
+    system = [[dot(left, right) for right in columns] + [dot(left, goals)] for left in columns]
     for i in range(size):
         pivot = max(range(i, size), key=lambda row: abs(system[row][i]))
         system[i], system[pivot] = system[pivot], system[i]
@@ -78,13 +126,83 @@ def least_squares(rows, goals):
     return [system[i][size] / system[i][i] for i in range(size)]
 
 
+def fit(times):
+    """The constants for which the errors are smallest, by the method of Gauss and Newton. It looks for their logarithms:
+    no constant gets negative."""
+    samples = []
+    for plans in times.values():
+        best = plans[fastest(plans)][1]
+        samples += [(plan, us, best / us) for plan, us in plans.values() if us < FAR_FROM_BEST * best]
+
+    def errors(logs):
+        constants = [math.exp(x) for x in logs]
+        return [weight * math.log(plan.us(constants) / us) for plan, us, weight in samples]
+
+    logs = [math.log(x) for x in START.values()]
+    now = errors(logs)
+    for _ in range(100):
+        slopes = []
+        for i in range(len(logs)):
+            moved = errors(logs[:i] + [logs[i] + 1e-5] + logs[i + 1:])
+            slopes.append([(after - before) / 1e-5 for before, after in zip(now, moved)])
+        step = [-x for x in least_squares(slopes, now)]
+        length = 1.0
+        while length > 1e-3:  # shorter, as long as errors grow
+            there = [x + length * dx for x, dx in zip(logs, step)]
+            then = errors(there)
+            if dot(then, then) < dot(now, now):
+                break
+            length /= 2
+        else:
+            break
+        logs, now = there, then
+        if max(map(abs, step)) < 1e-7:
+            break
+    return [math.exp(x) for x in logs], math.sqrt(dot(now, now) / len(now))
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def fitted_without(times, parts=3):
+    """Constants for each shape that know nothing of it."""
+    shapes = sorted(times)
+    random.Random(1).shuffle(shapes)
+    result = {}
+    for left_out in (shapes[i::parts] for i in range(parts)):
+        constants, _ = fit({shape: plans for shape, plans in times.items() if shape not in left_out})
+        result.update((shape, constants) for shape in left_out)
+    return result
+
+
+def print_choices(times, libraries, constants):
+    print(f"\n{'shape':18} {'choice':30} {'expected':>8} {'us':>8}  {'fastest':30} {'us':>8} {'lost %':>6} {'% lib':>6}")
+    for shape, plans in sorted(times.items()):
+        choice, best = cheapest(plans, constants), fastest(plans)
+        us, best_us = plans[choice][1], plans[best][1]
+        expected = plans[choice][0].us(constants)
+        library = libraries.get(shape, math.nan)
+        print(f"{'x'.join(map(str, shape)):18} {choice:30} {expected:8.1f} {us:8.1f}  {best:30} {best_us:8.1f} "
+              f"{100 * us / best_us - 100:6.1f} {100 * library / us:6.1f}")
+
+
+def summary(times, libraries, constants_for):
+    losses, speeds = [], []
+    for shape, plans in times.items():
+        us = plans[cheapest(plans, constants_for(shape))][1]
+        losses.append(us / plans[fastest(plans)][1])
+        if shape in libraries:
+            speeds.append(libraries[shape] / us)
+    return (f"lost {100 * mean(losses) - 100:.1f} % on average, at worst {100 * max(losses) - 100:.1f} %"
+            + (f"; {100 * mean(speeds):.1f} % of the fastest library" if speeds else ""))
+
+
 def written_constants():
-    """The constants of plan.cpp, in the order of NAMES."""
+    """The constants of plan.cpp, in the order of START."""
     text = (Path(__file__).parent / "plan.cpp").read_text(encoding="utf-8")
     named = dict(re.findall(r"constexpr double (k\w+) = ([\d.]+);", text))
-    for tile_m, tile_n, alone, shared in re.findall(r"\{(\d+), (\d+), ([\d.]+), ([\d.]+)\}", text):
-        named[f"{tile_m}x{tile_n} alone_us"], named[f"{tile_m}x{tile_n} shared_us"] = alone, shared
-    return [float(named[name]) for name in NAMES]
+    return [named.get(name) for name in START]
 
 
 def main():
@@ -94,32 +212,21 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare with plan.cpp")
     arguments = parser.parse_args()
     resident = dict(zip((1, 2, 4), map(int, arguments.resident.split(","))))
-    times = read(arguments.files)
+    times, libraries = read(arguments.files, resident)
 
-    rows, goals = [], []
-    for shape, plans in times.items():
-        best = min(plans.values())
-        for choice, us in plans.items():
-            if us < FAR_FROM_BEST * best:  # relative errors count, not microseconds
-                rows.append([x / us for x in features(shape, choice, resident)])
-                goals.append(1.0)
-    constants = least_squares(rows, goals)
+    constants, error = fit(times)
+    printed = [f"{x:.3f}" for x in constants]
     if arguments.check:
-        if [f"{x:.3f}" for x in constants] != [f"{x:.3f}" for x in written_constants()]:
+        if printed != written_constants():
             sys.exit("plan.cpp has other constants than a fit to these files; without --check they are printed")
         return
-    for name, constant in zip(NAMES, constants):
-        print(f"{name:20} {constant:.3f}")
-
-    print(f"\n{'shape':20} {'choice':22} {'us':>8} {'fastest':22} {'us':>8} {'lost %':>7}")
-    losses = []
-    for shape, plans in times.items():
-        choice = min(plans, key=lambda plan: dot(features(shape, plan, resident), constants))
-        fastest = min(plans, key=plans.get)
-        losses.append(plans[choice] / plans[fastest])
-        print(f"{'x'.join(map(str, shape)):20} {choice:22} {plans[choice]:8.1f} {fastest:22} {plans[fastest]:8.1f} "
-              f"{100 * losses[-1] - 100:7.1f}")
-    print(f"lost on average: {100 * math.exp(sum(map(math.log, losses)) / len(losses)) - 100:.1f} %")
+    for name, constant in zip(START, printed):
+        print(f"constexpr double {name} = {constant};")
+    print(f"typical error: {100 * error:.1f} %")
+    print_choices(times, libraries, constants)
+    print(f"\nfitted to all:   {summary(times, libraries, lambda shape: constants)}")
+    without = fitted_without(times)
+    print(f"fitted to others: {summary(times, libraries, without.get)}")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,18 @@
 /// @file
 /// Lesson 06: blocks of a cluster share.
 ///
-/// Added since 05: kClusterM blocks, one below the other, need the same tile of B: each loads a part of it
-/// and multicasts that part to all. kClusterK blocks split the K steps of one tile of C, and add up their
-/// partial sums through each other's shared memory. What varies with the shape of the problem is in
-/// shape.cuh.
+/// Added since 05: kClusterM blocks, one below the other, need the same tile of B: each loads some of its
+/// rows and multicasts them to all. kClusterK blocks split the K steps of a tile of C, and add up their
+/// partial sums through each other's shared memory. What does not fill a wave all clusters share evenly, and
+/// add up through global memory. The sizes, and which part of all this is a block's, are in shape.cuh.
 #pragma once
 #include "06_clusters_dsmem/shape.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
-#include "common/device/cluster_pipeline.cuh"
 #include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/tile_walk.cuh"
 #include "common/device/unrolled.cuh"
 #include "common/host/problem/lesson.hpp"
 #include "common/ptx/cluster.cuh"
@@ -27,11 +24,10 @@ namespace lesson06 {
 using namespace ladder;
 
 // [load_tiles]
-/// One thread keeps the ring full. It loads the block's tile of A, and its part of B for all blocks that
+/// One thread keeps the ring full. It loads the block's tile of A, and its rows of B for all blocks that
 /// share B. It expects the bytes of the whole tile of B, which the others send here.
-__device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
-  const Part part(smem, k_steps);
+__device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
+  const Part part(smem);
   constexpr TileShape kTile = part.kTile;
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
@@ -39,49 +35,32 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
   ptx::wait_for_grid_before();  // It may still write A and B, or read C. Stores follow loads, so only loads
                                 // wait.
   for (const auto tile : walk) {
-    for (int step = part.first_step; step < part.after_step; ++step) {
+    for (int step = tile.first_step; step < tile.after_step; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
-      for (int i = 0; i < kTile.n; i += 64 * part.kClusterM) {
-        const int column = i + 64 * part.m;
-        if constexpr (part.kClusterM == 1)
-          ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                        step * kTile.k, full);
-        else
-          ptx::tma_load_multicast(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                                  step * kTile.k, full, part.sharers());
-      }
+      for (int column = 0; column < kTile.n; column += 64)
+        multicast(part, &smem.b[slot].panels[column / 64][part.b_row], &maps.b,
+                  tile.column * kTile.n + column, step * kTile.k + part.b_row, full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-// [release]
-/// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
-template <class Shape>
-__device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) {
-  const int thread = threadIdx.x % kWarpgroup;
-  if constexpr (Shape::kClusterM == 1)
-    pipe_lc.consumer_release(thread == 0);
-  else
-    pipe_lc.consumer_release_in(part.rank(thread, part.k), thread < Shape::kClusterM);
-}
-// [release]
-
-/// Each warpgroup multiplies its rows and adds up with the blocks that split K; together they hand their
+/// Each warpgroup multiplies its 64 rows and adds up with the blocks that split K; together they hand their
 /// share of the columns to the storer, kStagedN at a time.
-__device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  const Part part(smem, k_steps);
-  k_steps = part.after_step - part.first_step;
-  const int my_rows = part.kRows * warpgroup_index();
+__device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, const auto& ending) {
+  const Part part(smem);
+  constexpr TileShape kTile = part.kTile;
+  const int my_rows = 64 * warpgroup_index();
   ClusterConsumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
   PartialSums sums(smem.inbox[warpgroup_index()], part);
-  for ([[maybe_unused]] const auto tile : walk) {
-    typename decltype(part)::Core core;
+  for (const auto tile : walk) {
+    WgmmaCore<kTile.n> core;
+    const int k_steps = tile.after_step - tile.first_step;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
@@ -94,10 +73,12 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     if (kInFlight > 0) release(pipe_lc, part);
     // [k_loop]
 
-    sums.add(core.fragments[0].d);
+    sums.add(core.d);
+    const bool complete = add_parts(part, core.d, walk, tile, ending.workspace, smem.all_there);
     unrolled<part.kShare / part.kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      core.template stage<part.kStagedN* decltype(piece)::value>(smem.c, my_rows);
+      if (complete) stage<part.kStagedN* decltype(piece)::value>(core.d, smem.c, part, tile, ending);
+      if (threadIdx.x == 0) smem.complete = complete;
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -105,14 +86,14 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 }
 
 /// One thread sends what is staged to global memory.
-__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
+__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
   const Part part(smem);
   constexpr TileShape kTile = part.kTile;
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
     for (int first = part.first_column; first < part.after_column; first += part.kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < part.kStagedN; column += 64)
+      for (int column = 0; column < part.kStagedN && smem.complete; column += 64)
         ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
                        tile.row * kTile.m);
       ptx::tma_store_commit();
@@ -125,13 +106,15 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
 
 /// Persistent clusters: each walks over its share of the tiles of C. n and k are multiples of 8, and there
 /// are at least kClusterK K steps.
-template <class Shape>
+template <class Shape, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    gemm(const __grid_constant__ TensorMaps maps, const TileWalk walk, const int k_steps) {
+    gemm(const __grid_constant__ TensorMaps maps, const StepWalk walk, const Ending<Epilogue> ending) {
   auto& smem = shared_storage<SharedStorage<Shape>>();
+  constexpr int kComputeThreads = Shape::kComputeThreads, kComputeRegisters = Shape::kComputeRegisters;
+  constexpr int kLoaderWarp = Shape::kLoaderWarp, kStorerWarp = Shape::kStorerWarp;
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kClusterM);
-    smem.pipe_cs.init(Shape::kComputeThreads, 1);
+    smem.pipe_cs.init(kComputeThreads, 1);
     for (auto& inbox : smem.inbox) init_inbox(inbox);
     ptx::fence_mbarrier_init();
   }
@@ -139,15 +122,14 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   ptx::let_next_grid_begin();
 
   // [roles]
-  constexpr int kLoaderWarp = Shape::kLoaderWarp, kStorerWarp = Shape::kStorerWarp;
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
-    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_inc<Shape::kComputeRegisters>();
-    compute_tiles(smem, walk, k_steps);
+    ptx::setmaxnreg_inc<kComputeRegisters>();
+    compute_tiles(smem, walk, ending);
   } else {
-    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
+    ptx::setmaxnreg_dec<kMoverRegisters>();
     if (lane_index() > 0 || warp > kStorerWarp) return;  // waiting for the others would cost power
-    if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
+    if (warp == kLoaderWarp) load_tiles(smem, maps, walk);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
   // [roles]
@@ -155,24 +137,23 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
-/// As many clusters as the GPU holds at one time beside what it spares, or as there are tiles for.
-template <class Shape>
-void launch_gemm(const Gemm& p, const Order& order, cudaStream_t stream) {
+/// As many clusters as the GPU holds at one time beside what it spares, or as there is work for.
+template <class Shape, class Epilogue>
+void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
   constexpr TileShape kTile = Shape::kTile;
   const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k / Shape::kClusterM, 64),
                            make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
-  const TileWalk walk{tiles_over(p.m, kTile.m * Shape::kClusterM), tiles_over(p.n, kTile.n), order.group,
-                      Shape::kBlocks, Shape::kClusterM};
-  ladder::launch(gemm<Shape>,
+  const StepWalk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);
+  ladder::launch(gemm<Shape, Epilogue>,
                  {.name = "06_clusters_dsmem",
-                  .grid = cluster_grid<Shape>(gemm<Shape>, walk.tiles(), order),
+                  .grid = dim3(walk.clusters * Shape::kBlocks),
                   .block = dim3(Shape::kThreads),
                   .shared_bytes = sizeof(SharedStorage<Shape>),
                   .cluster = dim3(Shape::kBlocks),
                   .stream = stream,
                   .begins_early = order.begins_early},
-                 maps, walk, tiles_over(p.k, kTile.k));
+                 maps, walk, ending);
 }
 
 /// The lesson, its knobs and its rungs.

@@ -2,12 +2,21 @@
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <fmt/core.h>
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/plan.hpp"
-#include "common/cuda/kernel_resources.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/error.hpp"
+#include "common/device/epilogue_functors.cuh"
+#include "common/host/problem/epilogues.hpp"
 #include "common/host/problem/requirements.hpp"
 #include "common/host/problem/tuned_plans.hpp"
 
@@ -15,30 +24,42 @@ namespace lesson06 {
 namespace {
 using ladder::Settings;
 
-/// Calls visit(Shape<...>()) for each kernel there is. 256x128 has no use for a split of K, and clusters of
-/// four fit only the widest tile; the list is what is worth compiling.
+/// Calls visit(Shape<...>()) for each kernel there is. The list is what is worth compiling: without any of
+/// them some shapes are slower (README.md, "How the plan chooses").
 template <class Visit>
 void visit_shapes(const Visit& visit) {
   visit(Shape<128, 256, 1, 1>());
   visit(Shape<128, 256, 2, 1>());
-  visit(Shape<128, 256, 4, 1>());
-  visit(Shape<128, 256, 1, 2>());
-  visit(Shape<128, 256, 1, 4>());
-  visit(Shape<256, 128, 1, 1>());
-  visit(Shape<256, 128, 2, 1>());
+  visit(Shape<128, 192, 2, 1>());
+  visit(Shape<192, 128, 1, 1>());
+  visit(Shape<192, 128, 2, 1>());
+  visit(Shape<192, 128, 1, 2>());
   visit(Shape<128, 128, 1, 1>());
   visit(Shape<128, 128, 2, 1>());
   visit(Shape<128, 128, 1, 2>());
   visit(Shape<128, 128, 2, 2>());
+  visit(Shape<64, 256, 1, 1>());
+  visit(Shape<64, 256, 1, 4>());
   visit(Shape<64, 128, 1, 1>());
   visit(Shape<64, 128, 2, 1>());
   visit(Shape<64, 128, 1, 2>());
   visit(Shape<64, 128, 2, 2>());
+  visit(Shape<128, 64, 1, 1>());
 }
 
 template <class S>
-constexpr Plan plan_of(S) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterK};
+constexpr Plan plan_of(S, bool stream_k) {
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterK, stream_k};
+}
+
+/// Whether a kernel is compiled with other epilogues than none: each of these doubles what a compiler has to
+/// do.
+constexpr bool takes_epilogues(const Plan& plan) {
+  constexpr Plan kThese[] = {{128, 256, 2, 1}, {128, 128, 1, 1}, {64, 128, 1, 1}, {64, 128, 1, 2}};
+  return std::any_of(std::begin(kThese), std::end(kThese), [&](Plan these) {
+    these.stream_k = plan.stream_k;
+    return these == plan;
+  });
 }
 
 /// All kernels, and how many of their clusters this GPU holds. Asked once: the answer costs microseconds.
@@ -46,8 +67,9 @@ const std::vector<Candidate>& all_candidates() {
   static const std::vector<Candidate> candidates = [] {
     std::vector<Candidate> all;
     visit_shapes([&]<class S>(S shape) {
-      all.push_back({plan_of(shape),
-                     ladder::resident_clusters(gemm<S>, S::kThreads, sizeof(SharedStorage<S>), S::kBlocks)});
+      const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
+                                                     sizeof(SharedStorage<S>), S::kBlocks);
+      for (const bool stream_k : {false, true}) all.push_back({plan_of(shape, stream_k), resident});
     });
     return all;
   }();
@@ -56,13 +78,29 @@ const std::vector<Candidate>& all_candidates() {
 
 int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
 
+bool has_epilogue(const Plan& plan, const Settings& settings) {
+  return settings.at("epilogue") == "none" || takes_epilogues(plan);
+}
+
 /// Do the settings leave the choice of this plan open?
 bool allow(const Settings& settings, const Plan& plan) {
   const auto allows = [&](const char* knob, const std::string& value) {
     return settings.at(knob) == "auto" || settings.at(knob) == value;
   };
-  return allows("tile", plan.tile()) && allows("cluster_m", std::to_string(plan.cluster_m)) &&
-         allows("cluster_k", std::to_string(plan.cluster_k));
+  return has_epilogue(plan, settings) && allows("tile", plan.tile()) &&
+         allows("cluster_m", std::to_string(plan.cluster_m)) &&
+         allows("cluster_k", std::to_string(plan.cluster_k)) &&
+         allows("stream_k", plan.stream_k ? "on" : "off");
+}
+
+/// "128x256 1x1, 128x256 2x1" and so on: the kernels with this epilogue, by tile and cluster.
+std::string kernels(const Settings& settings) {
+  std::string list;
+  for (const auto& [plan, resident] : all_candidates())
+    if (!plan.stream_k && has_epilogue(plan, settings))
+      list +=
+          fmt::format("{}{} {}x{}", list.empty() ? "" : ", ", plan.tile(), plan.cluster_m, plan.cluster_k);
+  return list;
 }
 
 /// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
@@ -75,11 +113,10 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
     if (allow(settings, plan)) open.push_back(candidate);
   }
   if (open.empty())
-    throw std::invalid_argument("--cluster_m " + settings.at("cluster_m") + " --cluster_k " +
-                                settings.at("cluster_k") + ": not compiled for --tile " +
-                                settings.at("tile") +
-                                "; 128x256 has 1x1, 2x1, 4x1, 1x2, 1x4, 256x128 has 1x1, 2x1, the others "
-                                "1x1, 2x1, 1x2, 2x2");
+    throw std::invalid_argument(fmt::format(
+        "--cluster_m {} --cluster_k {}: not compiled for --tile {} and --epilogue {}; there are {}",
+        settings.at("cluster_m"), settings.at("cluster_k"), settings.at("tile"), settings.at("epilogue"),
+        kernels(settings)));
   std::vector<Estimate> result = estimates(shape, open);
   if (result.empty())
     throw std::invalid_argument(
@@ -122,6 +159,7 @@ std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& set
     plan["tile"] = estimate.plan.tile();
     plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);
     plan["cluster_k"] = std::to_string(estimate.plan.cluster_k);
+    plan["stream_k"] = estimate.plan.stream_k ? "on" : "off";
     all.push_back(plan);
   }
   return all;
@@ -142,15 +180,69 @@ bool begins_early(const Estimate& estimate, const Settings& settings) {
   return estimate.us < kSoonUs;
 }
 
+/// Global memory for stream-K, enough for every kernel. Each stream has its own, since launches of one stream
+/// come after each other. It is kept until the process ends, as libraries keep theirs.
+Workspace workspace_of(cudaStream_t stream) {
+  struct Memory {
+    ladder::DeviceBuffer<float4> sums;
+    ladder::DeviceBuffer<unsigned> arrived;
+  };
+  static std::mutex mutex;
+  // Never destroyed: the driver may have shut down by then.
+  static auto& all = *new std::map<std::pair<int, cudaStream_t>, Memory>;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  const std::lock_guard lock(mutex);
+  auto found = all.find({device, stream});
+  if (found == all.end()) {
+    // Where nothing can be allocated, as while launches are recorded, tiles stay whole.
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
+    if (capture != cudaStreamCaptureStatusNone) return {};
+    size_t floats = 0, tiles = 0;
+    for (const auto& [plan, resident] : all_candidates()) {
+      // Fewer than 2 tiles for each cluster are shared, and there are fewer parts than tiles and clusters.
+      floats = std::max(floats, size_t(3) * resident * plan.cluster_m * plan.tile_m * plan.tile_n);
+      tiles = std::max(tiles, size_t(2) * resident * plan.blocks());
+    }
+    try {
+      const std::vector<unsigned> nobody(tiles);
+      Memory memory{ladder::DeviceBuffer<float4>(floats / 4), ladder::DeviceBuffer(nobody)};
+      found = all.try_emplace({device, stream}, std::move(memory)).first;
+    } catch (const ladder::OutOfDeviceMemory&) {
+      return {};
+    }
+  }
+  return {found->second.sums.data(), found->second.arrived.data()};
+}
+
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
-  const Estimate estimate = chosen_plan(shape_of(p), settings);
+  ladder::require_bias(p, settings);
+  // Most launches repeat the one before, and the choice takes longer than they do.
+  static thread_local ladder::Shape shape;
+  static thread_local Settings chosen_for;
+  static thread_local Estimate estimate;
+  if (shape != shape_of(p) || chosen_for != settings) {
+    estimate = chosen_plan(shape_of(p), settings);
+    shape = shape_of(p), chosen_for = settings;
+  }
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
                     begins_early(estimate, settings), spare_sms(settings)};
-  visit_shapes([&]<class S>(S shape) {
-    if (plan_of(shape) == plan) launch_gemm<S>(p, order, stream);
+  const Workspace workspace = plan.stream_k ? workspace_of(stream) : Workspace();
+  ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
+    visit_shapes([&]<class S>(S shape) {
+      if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S(), false)))
+        if (plan_of(shape, plan.stream_k) == plan)
+          launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
+    });
   });
+}
+
+/// A, B and the bias are read, C is written.
+double global_bytes(const Gemm& p, const Settings& settings) {
+  return shape_of(p).bytes() + (settings.at("epilogue") == "none" ? 0 : p.n * sizeof(__nv_bfloat16));
 }
 
 }  // namespace
@@ -162,9 +254,13 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::wgmma_knob(),
                 {"tile",
                  "of C, in one block; auto is what is expected to be over first",
-                 {"auto", "128x256", "256x128", "128x128", "64x128"}},
-                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
+                 {"auto", "128x256", "128x192", "192x128", "128x128", "64x256", "64x128", "128x64"}},
+                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2"}},
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
+                {"stream_k",
+                 "whether clusters share the K steps of the tiles that would not fill a wave",
+                 {"auto", "off", "on"}},
+                ladder::epilogue_knob(),
                 {"begins",
                  "after the launch before it, or early: before that has ended",
                  {"auto", "after", "early"}},
@@ -176,6 +272,8 @@ const ladder::Lesson& lesson() {
       .minimum_compute_capability = 90,
       .check = check,
       .launch = launch,
+      .epilogue = ladder::reference_epilogue,
+      .global_bytes = global_bytes,
       .choice = [](const ladder::Shape& shape,
                    const Settings& settings) { return chosen_plan(shape, settings).plan.name(); },
       .explain = explain,

@@ -1,11 +1,11 @@
 /// @file
-/// What a kernel costs: its launch, its K steps, and what blocks of a cluster do together.
+/// What a kernel costs: its launch, its K steps, and what blocks do together.
 #include "06_clusters_dsmem/plan.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cmath>
 #include <sstream>
-#include <stdexcept>
 
 #include "common/device/tile_shape.cuh"
 #include "common/host/base/table.hpp"
@@ -15,43 +15,78 @@ namespace lesson06 {
 namespace {
 
 constexpr int kStepK = 64;
+constexpr int kLine = 64;  ///< elements of a cache line
 
-// Microseconds on an H200, fitted by fit_plan.py to the recorded times of all plans on many shapes.
+// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
+// tile is that of 128x256.
 
-/// One K step of a block. A small tile brings more bytes for each product; blocks that share B bring fewer.
-struct StepCost {
-  int tile_m, tile_n;
-  double alone_us, shared_us;  ///< cluster_m = 1, and more
-};
-constexpr StepCost kStepCosts[] = {
-    {64, 128, 0.271, 0.250}, {128, 128, 0.441, 0.431}, {128, 256, 0.811, 0.801}, {256, 128, 0.828, 0.822}};
-constexpr double kLaunchUs = 1.227;
-constexpr double kClusterUs = 1.372;  ///< more for a launch with clusters, which meet twice
-constexpr double kSumUs = 1.989;      ///< more for each tile where K is split: partial sums travel
+constexpr double kLaunchUs = 3.099;
+constexpr double kClusterUs = 0.519;  ///< more for a launch with clusters, which meet twice
+constexpr double kSumUs = 1.119;      ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.733;   ///< the products of a K step
+constexpr double kLoadUs = 0.369;     ///< its tiles of A and B, from L2
+constexpr double kStraddle = 1.866;   ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.457;  ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.235;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.605;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 1.080;      ///< a tile's partial sums, stored or read once
 
-/// Tiles of so many elements are bound by the tensor cores while all blocks run side by side, as they do in
-/// the first wave: L2 then serves those that want the same at one time. Sharing pays when they have drifted
-/// apart.
-constexpr int kLargeTile = 128 * 256;
+double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
 
-/// The clock that a GPU at its power limit runs large kernels at, over its highest.
-constexpr double kPowerClock = 0.74;
+/// The K steps of a plan. Tensor cores, L2 and memory work at the same time, and each waits for the others
+/// now and then: together they take longer than the slowest and less than the sum. The root of the sum of
+/// squares is that, and fits better than either.
+double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
+  const Plan& plan = estimate.plan;
+  // SMs that have no tile in the last wave leave others what they share: bandwidth and, at the power limit,
+  // the clock.
+  const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
+  const double steps = estimate.k_steps * (full_waves + kIdle * (estimate.waves - full_waves));
 
-/// A GPU at its power limit pays for products, not for time: SMs that have no tile in the last wave save
-/// power, and the clock rises. So a wave costs what is in it, but at least its time at the highest clock.
-double waves_to_pay(int clusters, int resident, int waves) {
-  return std::max(kPowerClock * waves, double(clusters) / resident);
+  // Blocks that share B ask for less. That is a gain only where rows straddle lines; where they do not, L2
+  // seems to merge what several SMs ask for at one time.
+  const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
+  const int sharers = straddle_k > 1 || straddle_n > 1 ? plan.cluster_m : 1;
+  const double rows = plan.tile_m * straddle_k + double(plan.tile_n) / sharers * straddle_n;
+
+  const double tensor_us = steps * kTensorUs * (plan.tile_m * plan.tile_n) / (128 * 256);
+  const double load_us = steps * kLoadUs * rows / (128 + 256);
+  const double m = shape.m, n = shape.n, k = shape.k;
+  const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
+  return std::sqrt(tensor_us * tensor_us + load_us * load_us + memory_us * memory_us);
 }
 
-/// All K steps of all waves.
-double steps_us(const Plan& plan, double waves, int k_steps) {
-  for (const StepCost& cost : kStepCosts) {
-    if (cost.tile_m != plan.tile_m || cost.tile_n != plan.tile_n) continue;
-    if (plan.cluster_m == 1) return waves * k_steps * cost.alone_us;
-    const double alone = plan.tile_m * plan.tile_n >= kLargeTile ? kPowerClock : 0;
-    return k_steps * (alone * cost.alone_us + (waves - alone) * cost.shared_us);
+/// What blocks do together.
+double together_us(const Estimate& estimate) {
+  const Plan& plan = estimate.plan;
+  double us = 0;
+  if (plan.blocks() > 1) us += kClusterUs;
+  if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
+  if (estimate.parts > 1) {
+    // A block stores its part, and the last to come reads all; of two parts only that of the other block.
+    const int moves = estimate.parts == 2 ? 2 : estimate.parts + 1;
+    us += kShareUs + moves * kPartUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
   }
-  throw std::invalid_argument("tile " + plan.tile() + ": its cost was never measured");
+  return us;
+}
+
+Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
+  const auto& [plan, resident] = candidate;
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
+  Estimate estimate;
+  estimate.plan = plan;
+  estimate.resident_clusters = resident;
+  estimate.clusters =
+      ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * ladder::tiles_over(shape.n, plan.tile_n);
+  estimate.waves = ladder::tiles_over(estimate.clusters, resident);
+  estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
+  if (const int shared = plan.stream_k ? tiles_to_share(estimate.clusters, resident, k_steps) : 0) {
+    estimate.waves = double(estimate.clusters) / resident;
+    // Unless a tile is a whole number of shares, one begins before it and another ends behind it.
+    estimate.parts = resident / shared + (resident % shared > 0 ? 2 : 0);
+  }
+  estimate.us = kLaunchUs + steps_us(shape, estimate) + together_us(estimate);
+  return estimate;
 }
 
 }  // namespace
@@ -59,28 +94,17 @@ double steps_us(const Plan& plan, double waves, int k_steps) {
 std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 
 std::string Plan::name() const {
-  if (blocks() == 1) return tile();
-  return fmt::format("{}, cluster {}x{}", tile(), cluster_m, cluster_k);
+  std::string name = tile();
+  if (blocks() > 1) name += fmt::format(", cluster {}x{}", cluster_m, cluster_k);
+  return stream_k ? name + ", stream-K" : name;
 }
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
   std::vector<Estimate> result;
-  const int k_steps = ladder::tiles_over(shape.k, kStepK);
-  for (const auto& [plan, resident] : candidates) {
-    if (k_steps < plan.cluster_k) continue;
-    Estimate estimate;
-    estimate.plan = plan;
-    estimate.resident_clusters = resident;
-    estimate.clusters =
-        ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * ladder::tiles_over(shape.n, plan.tile_n);
-    estimate.waves = ladder::tiles_over(estimate.clusters, resident);
-    estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
-    estimate.us = kLaunchUs +
-                  steps_us(plan, waves_to_pay(estimate.clusters, resident, estimate.waves), estimate.k_steps);
-    if (plan.blocks() > 1) estimate.us += kClusterUs;
-    if (plan.cluster_k > 1) estimate.us += estimate.waves * kSumUs;
-    result.push_back(estimate);
-  }
+  result.reserve(candidates.size());
+  for (const Candidate& candidate : candidates)
+    if (ladder::tiles_over(shape.k, kStepK) >= candidate.plan.cluster_k)
+      result.push_back(estimate_of(shape, candidate));
   std::stable_sort(result.begin(), result.end(),
                    [](const Estimate& a, const Estimate& b) { return a.us < b.us; });
   return result;
@@ -89,17 +113,19 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
   text << shape.name() << ": " << estimates.front().plan.name() << ", which is expected to be over first.\n";
-  ladder::Table table(text, {{"tile, and cluster (M x K)", 25, false},
+  ladder::Table table(text, {{"tile, and cluster (M x K)", 30, false},
                              {"clusters of work", 16},
                              {"at one time", 11},
-                             {"waves", 5},
+                             {"waves", 6},
                              {"K steps", 7},
+                             {"parts", 5},
                              {"expected us", 11}});
   table.header();
   for (const Estimate& estimate : estimates)
     table.row({estimate.plan.name(), std::to_string(estimate.clusters),
-               std::to_string(estimate.resident_clusters), std::to_string(estimate.waves),
-               std::to_string(estimate.k_steps), ladder::fixed(estimate.us, 1)});
+               std::to_string(estimate.resident_clusters),
+               ladder::fixed(estimate.waves, estimate.parts > 1 ? 2 : 0), std::to_string(estimate.k_steps),
+               std::to_string(estimate.parts), ladder::fixed(estimate.us, 1)});
   return text.str();
 }
 

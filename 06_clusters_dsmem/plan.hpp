@@ -1,6 +1,7 @@
 /// @file
 /// Which tile and which cluster a problem gets: a small model of what a kernel costs, measured on an H200.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct Plan {
   int tile_m = 0, tile_n = 0;  ///< of C
   int cluster_m = 1;           ///< blocks that share tiles of B
   int cluster_k = 1;           ///< blocks that split K
+  bool stream_k = false;       ///< clusters share the K steps of the tiles that would not fill a wave
 
   int blocks() const { return cluster_m * cluster_k; }
   /// "128x256", and "128x256, cluster 2x1" where there is one: blocks along M, then along K.
@@ -28,6 +30,20 @@ constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) 
   return resident_clusters > spared ? resident_clusters - spared : 1;
 }
 
+/// An end of a cluster's share of K steps that is shorter than this goes to the neighbour, and no cluster
+/// gets a shorter share.
+constexpr int kFewestSteps = 4;
+
+/// How many tiles' K steps so many clusters share with stream-K: all, if there are fewer than clusters; else
+/// as many as let the other waves be full, and at least one for each cluster, so that parts are long. None
+/// where all waves are full, tiles have too few K steps, or so many that an int cannot tell shares apart.
+constexpr int tiles_to_share(int tiles, int clusters, int k_steps) {
+  const int rest = tiles % clusters;
+  if (rest == 0 || k_steps < 2 * kFewestSteps) return 0;
+  const int shared = tiles < clusters ? tiles : clusters + rest;
+  return int64_t{shared} * k_steps * (clusters + 1) <= INT32_MAX ? shared : 0;
+}
+
 /// A plan, and how many of its clusters the GPU holds at one time.
 struct Candidate {
   Plan plan;
@@ -39,8 +55,9 @@ struct Estimate {
   Plan plan;
   int resident_clusters = 0;
   int clusters = 0;  ///< of work: tiles of C, cluster_m of them at a time
-  int waves = 0;     ///< rounds in which the GPU works them off
+  double waves = 0;  ///< rounds in which the GPU works them off; a fraction where clusters share steps
   int k_steps = 0;   ///< of 64, of one block for one tile
+  int parts = 1;     ///< in which a tile is summed up at most; 1 unless clusters share steps
   double us = 0;     ///< of one launch, on an H200
 };
 

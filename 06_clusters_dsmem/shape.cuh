@@ -7,70 +7,42 @@
 
 #include "06_clusters_dsmem/partial_sums.cuh"
 #include "06_clusters_dsmem/plan.hpp"
+#include "06_clusters_dsmem/stream_k.cuh"
 #include "common/cuda/residency.hpp"
 #include "common/device/cluster_pipeline.cuh"
-#include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/staged_epilogue.cuh"
-#include "common/device/tile_order.cuh"
+#include "common/device/swizzled_tile.cuh"
 #include "common/device/tile_shape.cuh"
+#include "common/device/tile_walk.cuh"
+#include "common/host/problem/gemm.hpp"
 #include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/thread_ids.cuh"
+#include "common/ptx/tma.cuh"
 
 namespace lesson06 {
 using namespace ladder;
 
-/// The sums of a warpgroup: fragments of 64 rows, one below the other, that are multiplied by the same tile
-/// of B.
-template <int kN, int kCount>
-struct Fragments {
-  WgmmaCore<kN> fragments[kCount];
-
-  /// Starts d += a[row .. row + 64 * kCount - 1][:] · b.
-  __device__ __forceinline__ void start(const auto& a, int row, const auto& b, bool first) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) fragments[i].start(a, row + 64 * i, b, first);
-  }
-  /// Waits until at most kInFlight of the products started are unfinished.
-  template <int kInFlight>
-  __device__ __forceinline__ void finish() {
-    if constexpr (kInFlight > 0) {
-      fragments[0].template finish<kInFlight * kCount>();
-    } else {
-#pragma unroll
-      for (auto& fragment : fragments) fragment.template finish<0>();
-    }
-  }
-  /// Writes columns from kFirst on to the rows of the staging tile from `row` on.
-  template <int kFirst>
-  __device__ __forceinline__ void stage(auto& staging, int row) const {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) stage_fragment<kFirst>(fragments[i].d, staging, row + 64 * i);
-  }
-};
+constexpr int kMoverRegisters = 40;  ///< see lesson 05
 
 /// The tile of C, the blocks that share tiles of B, the blocks that split K.
 template <int kTileM, int kTileN, int kBlocksM, int kBlocksK>
 struct Shape {
   static constexpr int kClusterM = kBlocksM, kClusterK = kBlocksK, kBlocks = kClusterM * kClusterK;
   static constexpr TileShape kTile{kTileM, kTileN, 64};
-  /// Two warpgroups compute where there are rows for both; of 256 rows each takes two fragments of 64.
-  static constexpr int kWarpgroups = kTileM < 128 ? 1 : 2;
-  static constexpr int kRows = kTileM / kWarpgroups, kFragments = kRows / 64;
+  static constexpr int kWarpgroups = kTileM / 64;  ///< that compute; each multiplies 64 rows of A
   static constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
   static constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
   static constexpr int kThreads = kComputeThreads + kWarpgroup;
-  static constexpr bool kMovesRegisters = kWarpgroups == 2;
-  static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+  /// All threads together have at most the 64 K registers of an SM, and none has fewer than at first.
+  static constexpr int kComputeRegisters = kWarpgroups == 1 ? 256 : kWarpgroups == 2 ? 232 : 152;
 
   static constexpr int kShare = kTileN / kClusterK;  ///< columns of C that this block sums up and stores
-  static_assert(kShare % 64 == 0 && kTileN / 64 % kClusterM == 0, "TMA moves panels of 64 columns");
-  static_assert(kClusterK == 1 || kFragments == 1,
-                "K is split where tiles are few, not where they are large");
-
-  using Core = Fragments<kTile.n, kFragments>;
+  static_assert(kShare % 64 == 0, "TMA moves panels of 64 columns");
   using TileA = SwizzledTile<kTile.m, kTile.k>;
   using TileB = SwizzledTile<kTile.k, kTile.n>;
-  static constexpr int kStagedN = std::min(kShare, kTileM > 128 ? 64 : 128);  ///< handed over at a time
+  static constexpr int kStagedN = kShare % 128 > 0 ? 64 : 128;  ///< columns that are handed over at a time
   using StagedC = SwizzledTile<kTile.m, kStagedN>;
   using SumInbox = Inbox<kClusterK, kShare / 2>;
 
@@ -90,6 +62,8 @@ struct SharedStorage {
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
   Pipeline<Shape::kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
+  bool all_there;  ///< for add_parts()
+  bool complete;   ///< the tile in c: there is something to store
 };
 
 /// What the host decides at run time.
@@ -99,14 +73,26 @@ struct Order {
   int spare_sms;      ///< multiprocessors that are left to other kernels
 };
 
-/// The grid of persistent clusters: as many as the GPU holds at one time beside what it spares, or as there
-/// are tiles for.
+/// What becomes of a tile's sums.
+template <class Epilogue>
+struct Ending {
+  Epilogue epilogue = {};    ///< applied to each before it is rounded; see epilogue_functors.cuh
+  Workspace workspace = {};  ///< for stream-K; without one, clusters work on whole tiles
+};
+
+/// What clusters walk over: as many of them as the GPU holds at one time beside what it spares, or as there
+/// is work for.
 template <class Shape, class... Params>
-dim3 cluster_grid(void (*kernel)(Params...), int tiles, const Order& order) {
+StepWalk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order, const Workspace& workspace) {
   const int resident = clusters_beside(
       order.spare_sms, Shape::kBlocks,
       resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
-  return dim3(static_cast<unsigned>(std::min(tiles, resident) * Shape::kBlocks));
+  const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM), tiles_over(p.n, Shape::kTile.n),
+                          order.group, Shape::kBlocks, Shape::kClusterM};
+  const int k_steps = tiles_over(p.k, Shape::kTile.k);
+  const int shared = workspace.sums ? tiles_to_share(tiles.tiles(), resident, k_steps) : 0;
+  const int shares = shared > 0 ? shared * k_steps / kFewestSteps : tiles.tiles();
+  return {tiles, k_steps, shared, std::min(resident, shares)};
 }
 
 /// All blocks of a cluster meet; a block that is alone waits for its own threads, which is faster.
@@ -122,13 +108,13 @@ __device__ __forceinline__ void meet() {
 template <class Shape>
 struct Part : Shape {
   int m, k;                        ///< which of the kClusterM, of the kClusterK blocks this is
-  int first_step, after_step;      ///< its K steps
-  int first_column, after_column;  ///< of the tile: those that it sums up and stores
+  int b_row;                       ///< of a tile of B, the first that it loads
+  int first_column, after_column;  ///< of the tile of C, those that it sums up and stores
 
-  __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&, int k_steps = 0) {
+  __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&) {
     const int rank = static_cast<int>(ptx::cluster_block_rank());
     m = rank % Shape::kClusterM, k = rank / Shape::kClusterM;
-    first_step = k_steps * k / Shape::kClusterK, after_step = k_steps * (k + 1) / Shape::kClusterK;
+    b_row = Shape::kTile.k / Shape::kClusterM * m;
     first_column = Shape::kShare * k, after_column = first_column + Shape::kShare;
   }
   /// The rank of a block of the cluster.
@@ -138,5 +124,36 @@ struct Part : Shape {
     return static_cast<uint16_t>(((1u << Shape::kClusterM) - 1) << rank(0, k));
   }
 };
+
+/// Loads a box for all blocks that share B: each receives it at the same place, and its barrier counts it.
+template <class Shape>
+__device__ __forceinline__ void multicast(const Part<Shape>& part, void* to, const CUtensorMap* map,
+                                          int column, int row, ptx::Mbarrier* full) {
+  if constexpr (Shape::kClusterM == 1)
+    ptx::tma_load(to, map, column, row, full);
+  else
+    ptx::tma_load_multicast(to, map, column, row, full, part.sharers());
+}
+
+// [release]
+/// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
+template <class Shape>
+__device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) {
+  const int thread = threadIdx.x % kWarpgroup;
+  if constexpr (Shape::kClusterM == 1)
+    pipe_lc.consumer_release(thread == 0);
+  else
+    pipe_lc.consumer_release_in(part.rank(thread, part.k), thread < Shape::kClusterM);
+}
+// [release]
+
+/// Writes columns from kFirst on, of those that this block stores, to the warpgroup's rows of the staging
+/// tile.
+template <int kFirst, class Shape, class Epilogue, int kCount>
+__device__ __forceinline__ void stage(const float (&d)[kCount], auto& staging, const Part<Shape>& part,
+                                      const TileSteps& tile, const Ending<Epilogue>& ending) {
+  stage_fragment<kFirst>(d, staging, 64 * warpgroup_index(), ending.epilogue,
+                         tile.column * Shape::kTile.n + part.first_column);
+}
 
 }  // namespace lesson06

@@ -159,7 +159,7 @@ TEST_CASE("06: the plan is right for random sizes") {
 TEST_CASE("06: every kernel is right for random sizes") {
   skip_unless_runnable(lesson, "wgmma");
   if (!tries_much()) {
-    RandomShapes shapes(/*seed=*/17, 250);
+    RandomShapes shapes(/*seed=*/17, 180);
     for (const Settings& kernel : all_kernels())
       check_gemm_on_two_schedules(lesson, shapes.next_for(kernel), kernel);
     return;
@@ -197,7 +197,7 @@ TEST_CASE("06: the test of every kernel knows those that the lesson has") {
 
 TEST_CASE("06: the bits of C do not depend on timing") {
   skip_unless_runnable(lesson, "wgmma");
-  RandomShapes shapes(/*seed=*/18, tries_much() ? 2000 : 200);
+  RandomShapes shapes(/*seed=*/18, tries_much() ? 2000 : 120);
   for (const Settings& kernel : all_kernels()) {
     const Shape shape = shapes.next_for(kernel);
     const auto a = matrix(shape.m, shape.k, 1), b = matrix(shape.k, shape.n, 2);
@@ -214,7 +214,7 @@ TEST_CASE("06: the bits of C do not depend on timing") {
             CHECK((bits(c) == first));
           }
         },
-        1);
+        0);
   }
 }
 
@@ -223,7 +223,9 @@ TEST_CASE("06: a launch that begins early reads what the launch before it wrote"
   const Shape shape = tries_much() ? Shape{1000, 1032, 1032} : Shape{72, 264, 264};
   Powers powers(shape.m, shape.n);
   for_each_schedule([&] { check_early_launches(powers, shape, {}); }, 2);
-  for (const Settings& kernel : kernels_for(shape)) check_early_launches(powers, shape, kernel);
+  const Shape of_kernels = tries_much() ? shape : Shape{72, 136, 136};
+  Powers products(of_kernels.m, of_kernels.n);
+  for (const Settings& kernel : kernels_for(of_kernels)) check_early_launches(products, of_kernels, kernel);
   if (!tries_much()) return;
   for (const Shape& other : {Shape{1, 512, 512}, Shape{61, 2048, 2048}, Shape{4096, 2048, 2048}}) {
     Powers others(other.m, other.n);

@@ -1,6 +1,6 @@
 /// @file
-/// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles and in two blocks that
-/// split K. The sums are the same, bit for bit.
+/// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles, in two blocks that
+/// split K, and in clusters that share K steps. The sums are the same, bit for bit.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>
@@ -38,10 +38,14 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   const auto shape = GENERATE(ladder::Shape{130, 264, 328}, ladder::Shape{512, 512, 256});
   const auto expected = product(lesson05::lesson(), {}, shape);
   for (const char* cluster_m : {"1", "2"})
-    for (const char* cluster_k : {"1", "2"}) {
-      CAPTURE(shape.name(), cluster_m, cluster_k);
-      CHECK(product(lesson06::lesson(),
-                    {{"tile", "128x128"}, {"cluster_m", cluster_m}, {"cluster_k", cluster_k}},
-                    shape) == expected);
-    }
+    for (const char* cluster_k : {"1", "2"})
+      for (const char* stream_k : {"off", "on"}) {
+        CAPTURE(shape.name(), cluster_m, cluster_k, stream_k);
+        CHECK(product(lesson06::lesson(),
+                      {{"tile", "128x128"},
+                       {"cluster_m", cluster_m},
+                       {"cluster_k", cluster_k},
+                       {"stream_k", stream_k}},
+                      shape) == expected);
+      }
 }

@@ -1,6 +1,7 @@
 /// @file
 /// The choice of tile and cluster: what the model must get right whatever its constants are.
 #include <catch2/catch_test_macros.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,23 @@ using lesson06::Plan;
 
 namespace {
 
-/// An H200: 132 multiprocessors; of clusters of 4 only 30 fit, since its GPCs are no multiples of 4.
-const std::vector<Candidate> kH200 = {
-    {{128, 256, 1, 1}, 132}, {{128, 256, 2, 1}, 66},  {{128, 256, 4, 1}, 30}, {{128, 256, 1, 2}, 66},
-    {{128, 256, 1, 4}, 30},  {{256, 128, 1, 1}, 132}, {{256, 128, 2, 1}, 66}, {{128, 128, 1, 1}, 132},
-    {{128, 128, 2, 1}, 66},  {{128, 128, 1, 2}, 66},  {{128, 128, 2, 2}, 30}, {{64, 128, 1, 1}, 132},
-    {{64, 128, 2, 1}, 66},   {{64, 128, 1, 2}, 66},   {{64, 128, 2, 2}, 30}};
+/// The kernels of lesson.cu on an H200: 132 multiprocessors; of clusters of 4 only 30 fit, since its GPCs are
+/// no multiples of 4.
+std::vector<Candidate> all_candidates() {
+  const int kernels[][4] = {{128, 256, 1, 1}, {128, 256, 2, 1}, {128, 192, 2, 1}, {192, 128, 1, 1},
+                            {192, 128, 2, 1}, {192, 128, 1, 2}, {128, 128, 1, 1}, {128, 128, 2, 1},
+                            {128, 128, 1, 2}, {128, 128, 2, 2}, {64, 256, 1, 1},  {64, 256, 1, 4},
+                            {64, 128, 1, 1},  {64, 128, 2, 1},  {64, 128, 1, 2},  {64, 128, 2, 2},
+                            {128, 64, 1, 1}};
+  std::vector<Candidate> all;
+  for (const auto& [tile_m, tile_n, cluster_m, cluster_k] : kernels)
+    for (const bool stream_k : {false, true}) {
+      const int blocks = cluster_m * cluster_k;
+      all.push_back({{tile_m, tile_n, cluster_m, cluster_k, stream_k}, blocks == 4 ? 30 : 132 / blocks});
+    }
+  return all;
+}
+const std::vector<Candidate> kH200 = all_candidates();
 
 Estimate estimate_of(const ladder::Shape& shape, const Plan& plan) {
   for (const Estimate& estimate : estimates(shape, kH200))
@@ -27,11 +39,13 @@ Estimate estimate_of(const ladder::Shape& shape, const Plan& plan) {
   return {};
 }
 
+Plan choice(const ladder::Shape& shape) { return estimates(shape, kH200).front().plan; }
+
 }  // namespace
 
 TEST_CASE("06: large problems get a large tile and need no split of K") {
   for (const int size : {4096, 8192, 16384}) {
-    const Plan plan = estimates({size, size, size}, kH200).front().plan;
+    const Plan plan = choice({size, size, size});
     INFO(plan.name());
     CHECK(plan.tile_m * plan.tile_n == 128 * 256);
     CHECK(plan.cluster_k == 1);
@@ -39,8 +53,12 @@ TEST_CASE("06: large problems get a large tile and need no split of K") {
 }
 
 TEST_CASE("06: K is split where there are fewer tiles than multiprocessors and many K steps") {
-  for (const ladder::Shape& shape : {ladder::Shape{64, 8192, 8192}, {1024, 1024, 8192}, {64, 4096, 14336}})
-    CHECK(estimates(shape, kH200).front().plan.cluster_k > 1);
+  for (const ladder::Shape& shape :
+       {ladder::Shape{64, 4096, 14336}, {256, 1024, 8192}, {256, 256, 65536}, {17, 3008, 8760}}) {
+    const Plan plan = choice(shape);
+    INFO(shape.name() << ": " << plan.name());
+    CHECK((plan.cluster_k > 1 || plan.stream_k));
+  }
 }
 
 TEST_CASE("06: a small problem gets a small tile, one for each multiprocessor") {
@@ -52,14 +70,50 @@ TEST_CASE("06: a small problem gets a small tile, one for each multiprocessor") 
 
 TEST_CASE("06: clusters that find no room make another wave") {
   // 32 clusters of 4 blocks: 128 blocks would fit into 132 multiprocessors, 32 clusters do not.
-  CHECK(estimate_of({64 * 32, 256, 8192}, {128, 256, 1, 4}).waves == 1);
-  CHECK(estimate_of({128 * 32, 256, 8192}, {128, 256, 1, 4}).waves == 2);
+  CHECK(estimate_of({64 * 30, 256, 8192}, {64, 256, 1, 4}).waves == 1);
+  CHECK(estimate_of({64 * 32, 256, 8192}, {64, 256, 1, 4}).waves == 2);
 }
 
-TEST_CASE("06: a last wave that is not full is no reason to split K of a large problem") {
-  // 6.3 and 9.2 waves of 128x256. In waves alone, two halves of K would look 5 % cheaper; they are slower.
-  for (const int rows : {1600, 2400})
-    CHECK(estimates({rows, 16384, 16384}, kH200).front().plan.cluster_k == 1);
+TEST_CASE("06: a last wave that is not full is no reason to split K of a large problem in a cluster") {
+  // 6.3 and 9.2 waves of 128x256.
+  for (const int rows : {1600, 2400}) CHECK(choice({rows, 16384, 16384}).cluster_k == 1);
+}
+
+TEST_CASE("06: steps are shared where rows straddle lines and the last of many waves is not full") {
+  for (const ladder::Shape& shape : {ladder::Shape{5000, 5000, 5000}, {2130, 6104, 6792}}) {
+    const Estimate best = estimates(shape, kH200).front();
+    INFO(shape.name() << ": " << best.plan.name());
+    CHECK(best.plan.stream_k);
+    CHECK(best.parts == 2);
+  }
+}
+
+TEST_CASE("06: B is shared in large problems where rows straddle lines") {
+  for (const int size : {5000, 8200, 12008}) CHECK(choice({size, size, size}).cluster_m == 2);
+}
+
+TEST_CASE("06: where all waves are full, or K is short, sharing steps is no other plan than whole tiles") {
+  // 132 tiles of 128x256, and two K steps.
+  for (const ladder::Shape& shape : {ladder::Shape{128 * 12, 256 * 11, 4096}, {5000, 5000, 128}}) {
+    CHECK(!choice(shape).stream_k);
+    const Estimate whole = estimate_of(shape, {128, 256, 1, 1}),
+                   shared = estimate_of(shape, {128, 256, 1, 1, true});
+    CHECK(shared.parts == 1);
+    CHECK(shared.waves == whole.waves);
+    CHECK(shared.us == whole.us);
+  }
+}
+
+TEST_CASE(
+    "06: shared steps are a fraction of waves, and a tile has as many parts as clusters have steps of it") {
+  const Plan plan{128, 256, 1, 1, true};
+  const auto of = [&](int tiles) { return estimate_of({128 * tiles, 256, 8192}, plan); };
+  CHECK(of(198).waves == 1.5);
+  CHECK(of(198).parts == 2);  // shares are longer than tiles
+  CHECK(of(66).waves == 0.5);
+  CHECK(of(66).parts == 2);  // two shares for each tile
+  CHECK(of(50).parts == 4);  // 2.64, and not from a tile's begin on
+  CHECK(of(12).parts == 11);
 }
 
 TEST_CASE("06: K is not split into more parts than it has steps") {
@@ -77,6 +131,8 @@ TEST_CASE("06: the explanation names the choice first and lists what it was chos
   const std::string text = explanation(shape, all);
   CHECK(text.rfind("1024x1024x8192: " + all.front().plan.name(), 0) == 0);
   for (const Estimate& estimate : all) CHECK(text.find(estimate.plan.name()) != std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
 }
 
 TEST_CASE("06: multiprocessors are spared in whole clusters, and one cluster always remains") {
@@ -86,4 +142,14 @@ TEST_CASE("06: multiprocessors are spared in whole clusters, and one cluster alw
   CHECK(clusters_beside(8, 2, 66) == 62);
   CHECK(clusters_beside(3, 2, 66) == 64);
   CHECK(clusters_beside(32, 1, 4) == 1);
+}
+
+TEST_CASE("06: steps are shared where an int can count them, and where a wave would not be full") {
+  using lesson06::tiles_to_share;
+  CHECK(tiles_to_share(/*tiles=*/264, /*clusters=*/132, /*k_steps=*/64) == 0);
+  CHECK(tiles_to_share(10, 132, 64) == 10);
+  CHECK(tiles_to_share(300, 132, 64) == 132 + 36);
+  CHECK(tiles_to_share(300, 132, 2 * lesson06::kFewestSteps - 1) == 0);
+  CHECK(tiles_to_share(1, 132, 16'000'000) == 1);
+  CHECK(tiles_to_share(1, 132, 17'000'000) == 0);
 }

@@ -1,9 +1,12 @@
 /// @file
 /// Lesson 06 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
 #include <stdexcept>
+#include <vector>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
+#include "common/cuda/residency.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson06 {
@@ -22,6 +25,24 @@ void write_a_anew(const Gemm& p, cudaStream_t stream) {
   for (int i = 0; i < 2; ++i)
     ladder::launch(negate, {.name = "negate", .grid = dim3(2), .block = dim3(256), .stream = stream}, a,
                    size_t(p.m) * p.k);
+}
+
+/// For stream-K: as much as the kernels here need. Never freed: the driver may have shut down by then.
+Workspace workspace() {
+  struct Memory {
+    ladder::DeviceBuffer<float4> sums;
+    ladder::DeviceBuffer<unsigned> arrived;
+  };
+  static Memory& memory = *new Memory([] {
+    using Largest = Shape<128, 256, 2, 1>;
+    const size_t blocks =
+        Largest::kBlocks * ladder::resident_clusters(gemm<Largest, ladder::Identity>, Largest::kThreads,
+                                                     sizeof(SharedStorage<Largest>), Largest::kBlocks);
+    // Fewer than 2 tiles for each block are shared, and there are fewer parts than tiles and blocks.
+    return Memory{ladder::DeviceBuffer<float4>(3 * blocks * Largest::kTile.m * Largest::kTile.n / 4),
+                  ladder::DeviceBuffer(std::vector<unsigned>(2 * blocks))};
+  }());
+  return {memory.sums.data(), memory.arrived.data()};
 }
 
 /// The kernel that `settings` choose.
@@ -44,8 +65,10 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const Order order{std::stoi(settings.at("group")), settings.at("begins") == "early", /*spare_sms=*/0};
+  const Ending<ladder::Identity> ending{.workspace =
+                                            settings.at("stream_k") == "on" ? workspace() : Workspace()};
   if (order.begins_early) write_a_anew(p, stream);
-  visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, stream); });
+  visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, ending, stream); });
 }
 
 }  // namespace
@@ -57,6 +80,10 @@ const ladder::Lesson& lesson() {
                                                   {"tile", "of C, in one block", {"64x128", "128x256"}},
                                                   {"cluster_m", "blocks that share tiles of B", {"2", "1"}},
                                                   {"cluster_k", "blocks that split K", {"1", "2"}},
+                                                  {"stream_k",
+                                                   "whether clusters share the K steps of the tiles that "
+                                                   "would not fill a wave",
+                                                   {"off", "on"}},
                                                   {"begins",
                                                    "after the launch before it, or early, behind kernels "
                                                    "that write A",

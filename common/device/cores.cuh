@@ -52,6 +52,7 @@ struct WgmmaCore {
       const uint64_t b_k = b_panel + k * 128 / 16;
       if constexpr (kN == 64) ptx::wgmma_m64n64k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 128) ptx::wgmma_m64n128k16<true>(d, a_k, b_k, !first || k > 0);
+      if constexpr (kN == 192) ptx::wgmma_m64n192k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 256) ptx::wgmma_m64n256k16<true>(d, a_k, b_k, !first || k > 0);
     }
     ptx::wgmma_commit_group();

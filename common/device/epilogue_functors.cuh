@@ -7,6 +7,8 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include <string_view>
+
 #include "common/ptx/tanh.cuh"
 
 namespace ladder {
@@ -47,5 +49,13 @@ struct BiasThen {
     return Activation{}(sum + bias_of_column);
   }
 };
+
+/// On the host: calls visit(epilogue) with the functor of that name, one of "none", "bias_relu", "bias_gelu".
+template <class Visit>
+void visit_epilogue(std::string_view name, const __nv_bfloat16* bias, int n, const Visit& visit) {
+  if (name == "none") visit(Identity());
+  if (name == "bias_relu") visit(BiasThen<Relu>{bias, n});
+  if (name == "bias_gelu") visit(BiasThen<Gelu>{bias, n});
+}
 
 }  // namespace ladder

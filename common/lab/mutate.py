@@ -34,7 +34,7 @@ VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consum
          "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
          "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_for_grid_before",
          "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
-         "__pipeline_wait_prior",
+         "__pipeline_wait_prior", "named_barrier_sync",
          # and of the host, which makes streams wait
          "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize", "cudaDeviceSynchronize", "order")
 # A call that is a statement of its own, perhaps a checked one: what it is called on, the verb, template arguments.
@@ -45,7 +45,8 @@ FILES = {"02": ["02_tiled/gemm.cuh"],
                 "03_double_buffer/variants/copies.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
-         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
+         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/shape.cuh", "06_clusters_dsmem/stream_k.cuh",
+                "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
          "07": ["07_streams/pipeline.cu", "07_streams/experiments/layers.cu", "07_streams/experiments/graph.cu"]}
 # Together they reach every statement, and go round the ring.
 RUNS = {
@@ -55,7 +56,7 @@ RUNS = {
     "05": ["--shape 640x1024x320"],
     "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
-           "--shape 256x256x256 --begins early",
+           "--shape 192x128x1024 --cluster_m 1 --stream_k on", "--shape 256x256x256 --begins early",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],

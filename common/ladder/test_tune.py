@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-SHAPE, OTHER = "64x256x512", "8x128x64"
+SHAPE, OTHER = "8x64x64", "8x128x64"
 LESSON = "06_clusters_dsmem"
 
 

@@ -25,9 +25,9 @@ profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- sched
 schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
-phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, and
-`<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of climb_table.py,
-made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
+phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
+for one of idea_pictures.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of
+climb_table.py, made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -40,6 +40,7 @@ from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from file_table import file_table
+from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
@@ -232,10 +233,12 @@ FILLERS = {
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
+    "picture": picture_text,
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
+    "picture": lambda line, words: idea_pictures(line, words, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.dont_write_bytecode = True
+import idea_pictures  # noqa: E402
 import lattice  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
@@ -55,6 +56,53 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class IdeaPictures(WithResults):
+    ROWS, CUT = "straddling_rows aligned=4096 columns=5000", "stream_k tiles=8 clusters=5"
+
+    def picture(self, words):
+        self.filled(f"<!-- picture: {words} -->\n<!-- end -->\n")
+        (path, svg), = page_tables.pictures(self.folder / "page.md").items()
+        self.assertEqual(path, page_tables.FIGURES / f"{words.split()[0]}.svg")
+        return svg
+
+    def test_the_page_shows_the_picture_and_says_what_is_on_it(self):
+        text = self.filled(f"<!-- picture: {self.ROWS} -->\n<!-- end -->\n")
+        self.assertIn("with 4096 columns eight rows take 8 requests, with 5000 columns 15;", text)
+        self.assertIn("](../docs/figures/straddling_rows.svg)", text)
+
+    def test_a_row_that_begins_within_a_line_touches_two(self):
+        self.assertEqual([idea_pictures.lines_touched(5000, row) for row in range(9)], [1] + 7 * [2] + [1])
+        self.assertEqual(idea_pictures.requests(4096), 8)
+        self.assertIn(">7 of one block, 8 of the other<", self.picture(self.ROWS))
+
+    def test_shares_are_equal_and_cover_each_tile_once(self):
+        for tiles, clusters in ((8, 5), (3, 7), (6, 6), (132, 66)):
+            shares = idea_pictures.cluster_shares(tiles, clusters)
+            for parts in shares:
+                self.assertAlmostEqual(sum(end - begin for _, begin, end in parts), tiles / clusters)
+            for tile in range(tiles):
+                ends = [(begin, end) for parts in shares for of, begin, end in parts if of == tile]
+                self.assertAlmostEqual(ends[0][0], tile)
+                self.assertAlmostEqual(ends[-1][1], tile + 1)
+        self.assertIn(">1.6 tiles' time; parts are added up<", self.picture(self.CUT))
+
+    def test_both_themes_have_a_colour_for_every_class_that_is_not_a_size(self):
+        for words in (self.ROWS, self.CUT):
+            svg = self.picture(words)
+            light, dark = svg.split("@media (prefers-color-scheme: dark)")
+            for name in set(re.findall(r'class="([\w-]+)"', svg)) - {"small"}:
+                self.assertIn(f".{name} {{", light)
+                self.assertIn(f".{name} {{", dark)
+
+    def test_an_unknown_picture_and_a_missing_number_are_refused(self):
+        with self.assertRaisesRegex(BadInput, "there is no picture 'rows'; there are straddling_rows, stream_k"):
+            self.picture("rows")
+        with self.assertRaisesRegex(BadInput, "needs tiles=NUMBER and clusters=NUMBER"):
+            self.picture("stream_k tiles=8")
+        with self.assertRaisesRegex(BadInput, "needs tiles=NUMBER and clusters=NUMBER"):
+            self.picture("stream_k tiles=8 clusters=0")
 
 
 class RatioPlot(WithResults):
@@ -620,11 +668,14 @@ class Profiles(WithResults):
         self.assertIn("| tensor cores, % | L2 hits, % |", self.filled("<!-- profile: -->\n<!-- end -->"))
 
     def test_profiling_by_hand_asks_for_the_sections_that_the_tables_show(self):
+        def commands_of(page):
+            return re.findall(r"^    ncu (?:.*\\\n)*.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
         pages = [*sorted(page_tables.ROOT.glob("0*_*/README.md")), page_tables.ROOT / "docs/concepts/profiling.md"]
         self.assertEqual(len(pages), 8)
         for page in pages:
-            text = page.read_text(encoding="utf-8")
-            commands = [match.group() for match in re.finditer(r"^    ncu (?:.*\\\n)*.*$", text, re.MULTILINE)]
+            # A lesson's page leaves it to its deeper pages, or says it itself.
+            commands = commands_of(page) or [one for deeper in page.parent.glob("deeper/*.md") for one in commands_of(deeper)]
             with self.subTest(page.parent.name):
                 self.assertTrue(commands)
                 for command in commands:

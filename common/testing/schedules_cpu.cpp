@@ -32,7 +32,7 @@ std::vector<TestSchedule> test_schedules(Breadth breadth, int random_seeds) {
 void use_test_schedule(const TestSchedule& schedule) {
   cpu_device::Options options;
   options.schedule = cpu_device::Schedule::parse(schedule.name);
-  options.check_races = schedule.check_races && cpu_device::instrumented();
+  options.check_races = options.check_grid = schedule.check_races && cpu_device::instrumented();
   cpu_device::set_options(options);
 }
 

@@ -259,3 +259,14 @@ TEST_CASE("More memory than there is makes one line that names the bytes") {
   const auto too_much = [] { ladder::DeviceBuffer<char> buffer(size_t{1} << 50); };
   CHECK_THROWS_AS(too_much(), ladder::OutOfDeviceMemory);
 }
+
+TEST_CASE("Two runs of a problem must give the same bits") {
+  const Sampled one;
+  Sampled other;
+  CHECK(ladder::compare_bits(other.c, one.c, {512, 2, 1}, "another schedule") == "");
+  other.c[5] = ladder::to_bf16(1.0078125);
+  CHECK(
+      ladder::compare_bits(other.c, one.c, {512, 2, 1}, "another schedule") ==
+      "the bits of C depend on who comes when: row 2, column 1 is 1.00781, and was 1 with another schedule; "
+      "1 of 1024 elements differ (512x2x1)");
+}

@@ -39,14 +39,26 @@ void thread_fence(Location where) {
                  [](GridOrder& order, RaceChecker& races, unsigned thread) { order.fence(races, thread); });
 }
 
-void check_order_in_grid(const void* address, size_t bytes, bool write, const void* return_address) {
-  Thread& thread = *current_thread;
+namespace {
+
+void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool write,
+                         const GridOrder::Place& place) {
   Cluster& cluster = thread.cluster;
-  if (cluster.failed()) return;
+  if (!cluster.grid_order() || cluster.failed() || bytes == 0) return;
   const std::string race =
       cluster.grid_order()->access(*cluster.races(), thread.number, thread.ids,
-                                   static_cast<const std::byte*>(address), bytes, write, return_address);
+                                   static_cast<const std::byte*>(address), bytes, write, place);
   if (!race.empty()) cluster.record_failure(&thread, race, {});
+}
+
+}  // namespace
+
+void check_order_in_grid(const void* address, size_t bytes, bool write, const void* return_address) {
+  check_order_in_grid(*current_thread, address, bytes, write, {return_address, {}});
+}
+
+void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where) {
+  check_order_in_grid(thread, address, bytes, write, {nullptr, where});
 }
 
 }  // namespace cpu_device

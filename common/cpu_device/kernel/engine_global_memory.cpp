@@ -6,6 +6,7 @@
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/grid_order.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -24,6 +25,7 @@ std::string blame_global_access([[maybe_unused]] Thread& thread, const void* glo
 }
 
 void note_global_access(Thread& thread, const void* global, size_t bytes, bool write, Location where) {
+  check_copy_in_grid(thread, global, bytes, write, where);
   GlobalAccesses* const accesses = thread.cluster.global_accesses();
   if (!accesses) return;
   (write ? accesses->writes : accesses->reads).add(global, bytes);

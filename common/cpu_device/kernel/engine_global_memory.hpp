@@ -13,7 +13,7 @@ struct Thread;
 /// What is wrong with an access to these bytes: "reaches 4 bytes behind the end of the buffer of ..."; empty
 /// if nothing.
 std::string blame_global_access(Thread&, const void* global, size_t bytes);
-/// For the order between kernels: an operation of the device touches these bytes.
+/// For the order between kernels, and between clusters: an operation of the device touches these bytes.
 void note_global_access(Thread&, const void* global, size_t bytes, bool write, Location where);
 
 }  // namespace cpu_device

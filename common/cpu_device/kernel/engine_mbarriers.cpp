@@ -10,6 +10,7 @@
 #include "common/cpu_device/kernel/engine_remote.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {
 namespace {
@@ -50,6 +51,7 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
 
 /// The thread has seen that a phase ended.
 void observe(Thread& thread, Mbarrier& barrier) {
+  const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
   thread.last_seen = {&barrier, barrier.phase};

@@ -9,6 +9,7 @@
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -138,6 +139,7 @@ void store_async(const void* to, unsigned rank, const void* value, const uint64_
     store->lands_at = clock->send_to_block(thread.number, kAsyncStoreBytes);
   }
   if (RaceChecker* races = cluster.races()) {
+    const Unobserved unobserved;
     races->issue(store->race_operation, thread.number, RaceChecker::Queue::thread, Proxy::generic, kStore,
                  cluster.site(where));
     races->annotate(store->race_operation, " for " + name_of(*store->barrier));

@@ -8,6 +8,7 @@
 #include "common/cpu_device/kernel/engine_remote.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {
 namespace {
@@ -17,6 +18,7 @@ constexpr const char *kLoad = "TMA load", *kMulticast = "TMA multicast";
 /// What one block will receive. `barrier` belongs to that block.
 std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& barrier, bool is_multicast,
                                    Location where) {
+  const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
   auto load = std::make_unique<TmaLoad>();
   load->issuer = &thread;

@@ -181,6 +181,9 @@ void execute_until(Cluster& cluster, Block& block, Warpgroup& warpgroup, uint64_
       case 128:
         execute<128>(cluster, block, operation);
         break;
+      case 192:
+        execute<192>(cluster, block, operation);
+        break;
       case 256:
         execute<256>(cluster, block, operation);
         break;

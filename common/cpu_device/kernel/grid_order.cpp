@@ -59,9 +59,9 @@ bool GridOrder::is_ordered(const RaceChecker& races, unsigned thread, const Writ
 }
 
 std::string GridOrder::access(const RaceChecker& races, unsigned thread, const ThreadIds& ids,
-                              const std::byte* address, size_t bytes, bool write,
-                              const void* return_address) {
-  const Write now{cluster_, thread, races.epoch(thread), return_address, ids.block->index, ids.rank};
+                              const std::byte* address, size_t bytes, bool write, const Place& place) {
+  if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
+  const Write now{cluster_, thread, races.epoch(thread), place, ids.block->index, ids.rank};
   for (const std::byte* byte = address; byte < address + bytes; ++byte) {
     const auto last = writes_.find(byte);
     if (last != writes_.end() && last->second.cluster != cluster_ && !is_ordered(races, thread, last->second))
@@ -70,14 +70,20 @@ std::string GridOrder::access(const RaceChecker& races, unsigned thread, const T
              describe(last->second) + "\n  then  " + (write ? "store by " : "load by ") + describe(now);
     if (write) writes_[byte] = now;
   }
+  if (write) {
+    first_written_ = first_written_ ? std::min(first_written_, address) : address;
+    written_end_ = std::max(written_end_, address + bytes);
+  }
   return "";
 }
 
 std::string GridOrder::describe(const Write& access) {
   const Uint3& block = access.block;
+  const auto& [return_address, call] = access.place;
   return fmt::format("block ({},{},{}) warp {} lane {} at {}", block.x, block.y, block.z,
                      access.rank / kWarpLanes, access.rank % kWarpLanes,
-                     describe_call_site(reinterpret_cast<uintptr_t>(access.return_address)));
+                     return_address ? describe_call_site(reinterpret_cast<uintptr_t>(return_address))
+                                    : fmt::format("{}:{}", short_path(call.file), call.line));
 }
 
 }  // namespace cpu_device

@@ -18,7 +18,8 @@ void ExecutionOptions::add_to(CLI::App& app) {
   app.add_option("--seed", seed_, "The same as --schedule random:SEED")->type_name("SEED");
   app.add_option("--threads", threads_, "Threads of the host to run on (default: one for each core)")
       ->type_name("N");
-  app.add_flag("--check-races", check_races_, "Check every access to shared memory for races");
+  app.add_flag("--check-races", check_races_,
+               "Check every access to shared memory for races, and what blocks leave each other");
 }
 
 Execution ExecutionOptions::parsed() const {
@@ -37,7 +38,7 @@ Execution ExecutionOptions::parsed() const {
   }
   if (!threads_.empty())
     execution.os_threads = static_cast<int>(parse_number("--threads", threads_, 1, 1024));
-  execution.check_races = check_races_;
+  execution.check_races = execution.check_grid = check_races_;
   if (check_races_ && !cpu_device::instrumented())
     throw std::invalid_argument("--check-races: this program was built without the instrumentation it needs");
   return execution;

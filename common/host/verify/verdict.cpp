@@ -139,4 +139,19 @@ Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat1
   return verdict;
 }
 
+std::string compare_bits(const std::vector<__nv_bfloat16>& c, const std::vector<__nv_bfloat16>& before,
+                         const Shape& shape, const std::string& run_before) {
+  size_t first = c.size(), count = 0;
+  for (size_t i = 0; i < c.size(); ++i) {
+    if (bf16_bits(c[i]) == bf16_bits(before[i])) continue;
+    if (count++ == 0) first = i;
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "the bits of C depend on who comes when: row {}, column {} is {:.6g}, and was {:.6g} with {}; "
+      "{} of {} elements differ ({})",
+      first / shape.n, first % shape.n, to_float(c[first]), to_float(before[first]), run_before, count,
+      c.size(), shape.name());
+}
+
 }  // namespace ladder

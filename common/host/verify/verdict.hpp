@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/host/problem/gemm.hpp"
+#include "common/host/problem/shape.hpp"
 #include "common/host/verify/pattern.hpp"
 #include "common/host/verify/reference.hpp"
 
@@ -37,5 +38,10 @@ constexpr double kLargestRelError = 4e-3;
 /// @param roundings how often an element was rounded to bf16 on its way
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
                       const std::string& context, double slack = 0, int roundings = 1);
+
+/// Two runs of the same problem must give the same bits. @return a complaint; empty if they do
+/// @param before the C of the run that `run_before` names
+std::string compare_bits(const std::vector<__nv_bfloat16>& c, const std::vector<__nv_bfloat16>& before,
+                         const Shape& shape, const std::string& run_before);
 
 }  // namespace ladder

@@ -31,6 +31,8 @@ class Verifier {
   /// Both, or the second alone where the epilogue is not exact; stops at the first that fails. rel_error is
   /// that of the normal data.
   Verdict check(const Multiply& multiply, const ReferenceEpilogue& epilogue = {});
+  /// The C that was multiplied last.
+  std::vector<__nv_bfloat16> last_c() const { return c_.download(); }
   /// Only multiplies, the small integers.
   void run_unverified(const Multiply& multiply);
 

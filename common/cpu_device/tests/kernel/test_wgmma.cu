@@ -56,6 +56,7 @@ template <int kN, bool kBRowMajor>
 void multiply(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate) {
   if constexpr (kN == 64) ptx::wgmma_m64n64k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 128) ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, accumulate);
+  if constexpr (kN == 192) ptx::wgmma_m64n192k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 256) ptx::wgmma_m64n256k16<kBRowMajor>(d, a, b, accumulate);
 }
 
@@ -158,6 +159,8 @@ TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B,
     CHECK(gemm<64, true>(schedule) == 0);
     CHECK(gemm<128, false>(schedule) == 0);
     CHECK(gemm<128, true>(schedule) == 0);
+    CHECK(gemm<192, false>(schedule) == 0);
+    CHECK(gemm<192, true>(schedule) == 0);
     CHECK(gemm<256, false>(schedule) == 0);
     CHECK(gemm<256, true>(schedule) == 0);
   }

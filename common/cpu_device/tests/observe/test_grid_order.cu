@@ -1,11 +1,17 @@
 /// @file
 /// Blocks that hand over to each other through global memory: their order, and what orders what they store.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_pipeline.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cuda/atomic>
 #include <vector>
 
 #include "common/cpu_device/tests/mistake_checks.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/tma.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -36,7 +42,7 @@ std::string blame(const Schedule& schedule, bool check_grid, const std::function
   options.os_threads = 1;
   set_options(options);
   try {
-    launch({"test", kBlocks, kThreads, 1, 16}, body);
+    launch({"test", kBlocks, kThreads, 1, 128}, body);
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -151,6 +157,47 @@ TEST_CASE("two blocks that store to the same place are named") {
                    }),
              ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at") &&
                  ContainsSubstring("then  store by block (1,0,0) warp 0 lane 0 at"));
+}
+
+TEST_CASE("copies between two blocks that nothing orders are named") {
+  std::vector<__nv_bfloat16> row(64);
+  const cuuint64_t extents[] = {64, 1}, strides[] = {64 * sizeof row[0]};
+  const cuuint32_t box[] = {64, 1}, steps[] = {1, 1};
+  CUtensorMap map;
+  REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, row.data(), extents, strides, box,
+                                 steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                 CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  const auto store = [&] {
+    ptx::tma_store(&map, &ladder::shared_storage<char[128]>(), 0, 0);
+    ptx::tma_store_commit();
+    ptx::tma_store_wait<0>();
+  };
+  CHECK_THAT(blame({}, true,
+                   [&] {
+                     if (threadIdx.x == 0) store();
+                   }),
+             ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at observe/test_grid_order.cu:") &&
+                 ContainsSubstring("then  store by block (1,0,0)"));
+  unsigned arrivals = 0;
+  CHECK(blame({}, true, [&] {
+          if (threadIdx.x != 0) return;
+          if (arrive_acq_rel(arrivals) > 0) store();
+          arrive_acq_rel(arrivals);
+        }) == "");
+  for (const bool releases : {true, false}) {
+    arrivals = 0;
+    CHECK((blame({}, true, [&] {
+             if (threadIdx.x != 0) return;
+             if (DeviceCounter(arrivals).fetch_add(1, cuda::memory_order_acquire) == 0)
+               row[9] = 1.f;
+             else
+               __pipeline_memcpy_async(&ladder::shared_storage<char[128]>(), &row[8], 16);
+             if (releases) arrive_acq_rel(arrivals);
+             __pipeline_commit();
+             __pipeline_wait_prior(0);
+           }) == "") == releases);
+  }
 }
 
 TEST_CASE("the schedule chooses the order of the blocks") {

@@ -38,6 +38,10 @@ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate = 
   cpu_device::wgmma(d, 128, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
+void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+  cpu_device::wgmma(d, 192, a, b, accumulate, kBRowMajor, where);
+}
+template <bool kBRowMajor>
 void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 256, a, b, accumulate, kBRowMajor, where);
 }

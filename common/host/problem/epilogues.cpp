@@ -1,0 +1,34 @@
+/// @file
+/// The knob `epilogue`.
+#include "common/host/problem/epilogues.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace ladder {
+
+Knob epilogue_knob() {
+  return {"epilogue", "what becomes of a sum before it is rounded", {"none", "bias_relu", "bias_gelu"}};
+}
+
+ReferenceEpilogue reference_epilogue(const Settings& settings) {
+  const std::string& epilogue = settings.at("epilogue");
+  if (epilogue == "bias_relu")
+    return {[](double sum, double bias) { return std::max(sum + bias, 0.0); }, /*exact=*/true};
+  if (epilogue == "bias_gelu")
+    return {[](double sum, double bias) {
+              const double x = sum + bias, sqrt_2_over_pi = std::sqrt(2 / std::acos(-1.0));
+              return x / 2 * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x)));
+            },
+            /*exact=*/false};
+  return {};
+}
+
+void require_bias(const Gemm& p, const Settings& settings) {
+  if (settings.at("epilogue") != "none" && !p.bias)
+    throw std::invalid_argument("--epilogue " + settings.at("epilogue") +
+                                ": needs a bias, which --a and --b do not bring");
+}
+
+}  // namespace ladder

@@ -1,0 +1,18 @@
+/// @file
+/// The knob `epilogue`: what becomes of a sum before it is rounded. The functors are in
+/// common/device/epilogue_functors.cuh.
+#pragma once
+#include "common/host/problem/lesson.hpp"
+
+namespace ladder {
+
+/// none, bias_relu, bias_gelu.
+Knob epilogue_knob();
+
+/// What the verifier expects of the epilogue that the settings choose.
+ReferenceEpilogue reference_epilogue(const Settings& settings);
+
+/// @throws std::invalid_argument if the settings choose an epilogue with a bias and the problem has none
+void require_bias(const Gemm& p, const Settings& settings);
+
+}  // namespace ladder
