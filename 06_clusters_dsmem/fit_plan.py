@@ -23,6 +23,7 @@ STEP_K = 64
 LINE = 64  # elements of a cache line
 WIDEST = 128 * 256  # the tile that constants are for
 FEWEST_STEPS = 4
+MOST_WAVES = 8
 FAR_FROM_BEST = 2.0
 
 # Where the search begins. Only the order of magnitude matters.
@@ -64,7 +65,9 @@ class Plan:
     @staticmethod
     def tiles_to_share(tiles, clusters, steps):
         rest = tiles % clusters
-        return 0 if rest == 0 or steps < 2 * FEWEST_STEPS else tiles if tiles < clusters else clusters + rest
+        if rest == 0 or tiles > MOST_WAVES * clusters or steps < 2 * FEWEST_STEPS:
+            return 0
+        return tiles if tiles < clusters else clusters + rest
 
     def us(self, c):
         """What the plan is expected to cost, with constants in the order of START."""

@@ -20,16 +20,16 @@ constexpr int kLine = 64;  ///< elements of a cache line
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
 // tile is that of 128x256.
 
-constexpr double kLaunchUs = 3.099;
-constexpr double kClusterUs = 0.519;  ///< more for a launch with clusters, which meet twice
-constexpr double kSumUs = 1.119;      ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.733;   ///< the products of a K step
-constexpr double kLoadUs = 0.369;     ///< its tiles of A and B, from L2
-constexpr double kStraddle = 1.866;   ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.457;  ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.235;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.605;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 1.080;      ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 3.101;
+constexpr double kClusterUs = 0.509;  ///< more for a launch with clusters, which meet twice
+constexpr double kSumUs = 1.127;      ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.732;   ///< the products of a K step
+constexpr double kLoadUs = 0.368;     ///< its tiles of A and B, from L2
+constexpr double kStraddle = 1.874;   ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.458;  ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.234;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.635;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 1.077;      ///< a tile's partial sums, stored or read once
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
 

@@ -34,12 +34,17 @@ constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) 
 /// gets a shorter share.
 constexpr int kFewestSteps = 4;
 
+/// With more waves than this stream-K is not worth that blocks no longer walk through K side by side: at 8192
+/// cubed, 15.5 waves, it was 5 % slower than whole tiles.
+constexpr int kMostWaves = 8;
+
 /// How many tiles' K steps so many clusters share with stream-K: all, if there are fewer than clusters; else
 /// as many as let the other waves be full, and at least one for each cluster, so that parts are long. None
-/// where all waves are full, tiles have too few K steps, or so many that an int cannot tell shares apart.
+/// where all waves are full or waves are so many that one more costs little, where tiles have too few K
+/// steps, or so many that an int cannot tell shares apart.
 constexpr int tiles_to_share(int tiles, int clusters, int k_steps) {
   const int rest = tiles % clusters;
-  if (rest == 0 || k_steps < 2 * kFewestSteps) return 0;
+  if (rest == 0 || tiles > kMostWaves * clusters || k_steps < 2 * kFewestSteps) return 0;
   const int shared = tiles < clusters ? tiles : clusters + rest;
   return int64_t{shared} * k_steps * (clusters + 1) <= INT32_MAX ? shared : 0;
 }

@@ -149,6 +149,8 @@ TEST_CASE("06: steps are shared where an int can count them, and where a wave wo
   CHECK(tiles_to_share(/*tiles=*/264, /*clusters=*/132, /*k_steps=*/64) == 0);
   CHECK(tiles_to_share(10, 132, 64) == 10);
   CHECK(tiles_to_share(300, 132, 64) == 132 + 36);
+  CHECK(tiles_to_share(132 * lesson06::kMostWaves - 1, 132, 64) == 132 + 131);
+  CHECK(tiles_to_share(132 * lesson06::kMostWaves + 1, 132, 64) == 0);
   CHECK(tiles_to_share(300, 132, 2 * lesson06::kFewestSteps - 1) == 0);
   CHECK(tiles_to_share(1, 132, 16'000'000) == 1);
   CHECK(tiles_to_share(1, 132, 17'000'000) == 0);
