@@ -181,7 +181,8 @@ bool begins_early(const Estimate& estimate, const Settings& settings) {
 }
 
 /// Global memory for stream-K, enough for every kernel. Each stream has its own, since launches of one stream
-/// come after each other. It is kept until the process ends, as libraries keep theirs.
+/// come after each other. It is kept until the process ends, as libraries keep theirs. As with theirs, a
+/// graph that was recorded in one stream must not run beside another product of that stream.
 Workspace workspace_of(cudaStream_t stream) {
   struct Memory {
     ladder::DeviceBuffer<float4> sums;
@@ -230,7 +231,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
                     begins_early(estimate, settings), spare_sms(settings)};
-  const Workspace workspace = plan.stream_k ? workspace_of(stream) : Workspace();
+  const Workspace workspace = estimate.parts > 1 ? workspace_of(stream) : Workspace();
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
     visit_shapes([&]<class S>(S shape) {
       if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S(), false)))

@@ -147,6 +147,14 @@ TEST_CASE("06: an epilogue needs a bias, and a kernel that was compiled with it"
                  {"--epilogue bias_relu"});
 }
 
+TEST_CASE("06: a launch does not go by what was chosen for other settings") {
+  skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const Shape shape{128, 256, 128};
+  check_gemm(lesson06::lesson(), shape, {{"tile", "64x256"}});
+  expect_refused(lesson06::lesson(), shape, {{"tile", "64x256"}, {"cluster_m", "2"}},
+                 {"--cluster_m 2", "64x256"});
+}
+
 TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto spare = GENERATE("4", "32");

@@ -46,6 +46,11 @@ std::string tensor_map_complaint(const void* matrix, int rows, int columns, int 
   return "";
 }
 
+CUtensorMapL2promotion l2_promotion(int columns) {
+  const bool straddles = size_t(columns) * sizeof(__nv_bfloat16) % 128 != 0;
+  return straddles ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+}
+
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns) {
   static const TensorMapEncoder encode = tensor_map_encoder();
@@ -59,15 +64,10 @@ CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, 
   struct {
     CUtensorMap map;
   } aligned;
-  // A miss in L2 brings two cache lines instead of one where rows begin at lines. Where they straddle lines,
-  // each of the two requests for a row would do so: measured, 10 to 15 % of the time of a product.
-  const bool straddles = stride[0] % 128 != 0;
-  const CUtensorMapL2promotion promotion =
-      straddles ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   const CUresult result =
       encode(&aligned.map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<__nv_bfloat16*>(matrix), extent,
              stride, box, element_stride, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+             l2_promotion(columns), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return aligned.map;
   const std::string what = fmt::format("TMA cannot describe the {} x {} matrix: ", rows, columns);
   const std::string complaint = tensor_map_complaint(matrix, rows, columns, box_rows, box_columns);

@@ -49,11 +49,11 @@ STYLE = """
 class Point:
     """A shape, as the lesson's run and the fastest library's have it."""
     run: dict
-    library: dict
+    fastest: dict
 
     @property
     def ratio(self):
-        return self.run["tflops"] / self.library["tflops"]
+        return self.run["tflops"] / self.fastest["tflops"]
 
     @property
     def intensity(self):
@@ -114,7 +114,7 @@ def ratio_text(line, words, results_folder):
     verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
     origin = f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
-             microseconds(point.run), library_title(point.library), microseconds(point.library), f"{point.ratio:.2f}"]
+             microseconds(point.run), library_title(point.fastest), microseconds(point.fastest), f"{point.ratio:.2f}"]
             for point in points[:WORST]]
     known, drawn_later = request.halves()
     apart = (f" ({mean_of(known)} over the {len(known)} of a seed that stays, {mean_of(drawn_later)} over the "

@@ -73,3 +73,10 @@ TEST_CASE("The driver refuses what is complained of, and nothing else") {
                                      MessageMatches(ContainsSubstring(complaint)));
           }
 }
+
+TEST_CASE("L2 fetches two cache lines at a time, but one where rows straddle lines") {
+  for (const int columns : {64, 4096, 8192})
+    CHECK(ladder::l2_promotion(columns) == CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  for (const int columns : {8, 72, 5000})
+    CHECK(ladder::l2_promotion(columns) == CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+}
