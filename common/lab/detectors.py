@@ -44,9 +44,14 @@ class Finding:
     seconds: float = 0  # of processor time, of all its runs
     output: str = ""   # all it said
 
-    def as_json(self):
+    def as_json(self, whole=False):
+        """whole: with the report as it was printed, too."""
         result = {"outcome": self.outcome, "seconds": round(self.seconds, 1)}
-        return {**result, "message": self.message} if self.message else result
+        if self.message:
+            result["message"] = self.message
+        if whole and (report := report_of(self.output)):
+            result["report"] = report
+        return result
 
 
 @dataclasses.dataclass
@@ -88,6 +93,16 @@ def first_lines(output, most=400):
         return ""
     lines[begin] = re.sub(r"^.*?error: (kernel '[^']*': )?", "", lines[begin])
     return " ".join(line for line in lines[begin:] if line)[:most]
+
+
+def report_of(output, most=40):
+    """The error as it was printed, line by line; empty if there was none."""
+    lines = [line.rstrip() for line in output.splitlines()]
+    begins = [i for i, line in enumerate(lines) if "error: " in line]
+    if not begins:
+        return ""
+    end = begins[1] if len(begins) > 1 else len(lines)
+    return "\n".join(lines[begins[0]:end][:most]).strip()
 
 
 def judged(ran):

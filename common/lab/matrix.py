@@ -156,7 +156,8 @@ def as_json(mistake, findings):
            "run": " ".join(mistake.run), "notice": mistake.notice}
     if not mistake.name:
         row = {"lesson": mistake.lesson, "run": row["run"]}
-    return {**row, "findings": {name: finding.as_json() for name, finding in findings.items()}}
+    return {**row, "findings": {name: finding.as_json(whole=bool(mistake.name) and name == mistake.notice)
+                                for name, finding in findings.items()}}
 
 
 def read_json(path):
@@ -174,7 +175,8 @@ def recorded_findings(path, arguments):
     recorded_with, now = old["commit"], arguments.commit or commit()
     if recorded_with != now:
         raise BadInput(f"--continue {path}: was recorded with commit {recorded_with}, and this is {now}")
-    return {key_of_row(row): {name: Finding(finding["outcome"], finding.get("message", ""), finding["seconds"])
+    return {key_of_row(row): {name: Finding(finding["outcome"], finding.get("message", ""), finding["seconds"],
+                                                 finding.get("report", ""))
                               for name, finding in row["findings"].items() if finding["outcome"] != BROKEN}
             for row in old["mistakes"] + old["right"]}
 

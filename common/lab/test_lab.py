@@ -71,6 +71,15 @@ class Runs(WithFolder):
         finding = detectors.judged(detectors.run([str(path)], 10))
         self.assertEqual((finding.outcome, finding.message), (CAUGHT, "deadlock at full[0]"))
 
+    def test_the_report_is_kept_line_by_line_if_wanted_and_from_a_file_again(self):
+        words = "x: error: deadlock\n  at full[0]\n    2 of 4"
+        ran = detectors.Ran(1, f"table\n{words}\nx: error: another\n", 0, False)
+        kept = detectors.judged(ran).as_json(whole=True)
+        self.assertEqual(kept["report"], words)
+        self.assertEqual(detectors.Finding(CAUGHT, "", 0, kept["report"]).as_json(whole=True)["report"], words)
+        self.assertNotIn("report", detectors.judged(ran).as_json())
+        self.assertNotIn("report", detectors.judged(detectors.Ran(0, "fine", 0, False)).as_json(whole=True))
+
     def test_paths_of_the_machine_are_not_kept(self):
         path = self.program("p", f"echo 'x: error: failed ({mistakes.ROOT}/common/host/a.cpp:5)'; exit 1")
         self.assertEqual(detectors.judged(detectors.run([str(path)], 10)).message, "failed (common/host/a.cpp:5)")

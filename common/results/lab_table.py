@@ -6,6 +6,7 @@
     <!-- lab: false-alarms -->    what the detectors said of the right kernels
     <!-- lab: headline -->        how many each device notices, in a sentence
     <!-- lab: lesson 05 -->       what became of the results of this lesson's mistakes of order and memory on the GPU
+    <!-- lab: report 05 NAME -->  what the CPU device prints of this mistake, word for word
     <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
     <!-- end -->
 
@@ -208,6 +209,15 @@ def lesson(halves, number):
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
+def report(halves, number, name):
+    """The whole report, as a block of code."""
+    for row in halves[0]["mistakes"]:
+        if row["lesson"][:2] == number and row["name"] == name:
+            words = row["findings"].get(row["notice"], {}).get("report")
+            return ["```", *words.splitlines(), "```"] if words else [NONE_YET]
+    return None
+
+
 TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms,
           "headline": headline}
 
@@ -220,8 +230,9 @@ def origin(results, versions):
 def lab_table(line, words, folder):
     """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
     of_lesson = len(words) == 2 and words[0] == "lesson"
-    if not of_lesson and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
-        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'mutants'))}")
+    of_mistake = len(words) == 3 and words[0] == "report"
+    if not of_lesson and not of_mistake and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
+        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'report NN NAME', 'mutants'))}")
     if words[0] == "mutants":
         results = newest(folder, "mutants")
         return mutants(results) + ["", origin(results, VERSIONS)] if results else [NONE_YET]
@@ -230,6 +241,11 @@ def lab_table(line, words, folder):
         return [NONE_YET]
     there = {key(row) for row in halves[0]["mistakes"]}  # A GPU's file may hold mistakes that were taken out since.
     halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
+    if of_mistake:
+        lines = report(halves, *words[1:])
+        if lines is None:
+            raise BadInput(f"{line}: the lab has no mistake {' '.join(words[1:])}")
+        return lines
     if of_lesson:
         return lesson(halves, words[1]) + ["", origin(halves[-1], ())]
     versions = () if words == ["headline"] else VERSIONS

@@ -13,6 +13,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import idea_pictures  # noqa: E402
+import lab_table  # noqa: E402
 import lattice  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
@@ -812,6 +813,17 @@ class Lab(WithResults):
         self.record_half("h200", result="hang")
         self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
+
+    def test_a_report_is_shown_as_it_was_printed(self):
+        self.record_half("cpu", result="missed", races="caught")
+        self.assertIn(lab_table.NONE_YET, self.lab("report 05 no_wait"))
+        path = self.folder / "lab" / "d-cpu.json"
+        results = json.loads(path.read_text(encoding="utf-8"))
+        results["mistakes"][0]["findings"]["races"]["report"] = "x: error: race\n  here"
+        path.write_text(json.dumps(results), encoding="utf-8")
+        self.assertIn("-->\n```\nx: error: race\n  here\n```\n<!--", self.lab("report 05 no_wait"))
+        with self.assertRaisesRegex(BadInput, "the lab has no mistake 05 no_such"):
+            self.lab("report 05 no_such")
 
     def test_a_tool_that_failed_is_no_finding(self):
         self.record_half("cpu", result="missed")
