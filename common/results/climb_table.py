@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the README's tables of the climb from a result file that `ladder --json` wrote.
+"""Makes the tables of the climb from a result file that `ladder --json` wrote, and prints them.
 
-    climb_table.py docs/results/2026-11-21-h200.json                     prints the tables
-    climb_table.py docs/results/2026-11-21-h200.json --into README.md    puts them between the markers
-    climb_table.py docs/results/2026-11-21-h200.json --into README.md --check
-                                                                         fails if they are not what stands there
+    climb_table.py docs/results/2026-11-21-h200.json
 
-The host's half is that of the newest experiment `levels` beside the file. The markers are lines of their own:
-`<!-- climb:begin -->` and `<!-- climb:end -->`. Exit code 2: bad input, one line.
+The host's half is that of the newest experiment `levels` beside the file. page_tables.py puts them between the lines
+`<!-- climb:begin -->` and `<!-- climb:end -->` of a page. Exit code 2: bad input, one line.
 """
 import argparse
 import json
@@ -15,7 +12,6 @@ import sys
 from pathlib import Path
 
 from lattice import BOTH, NEITHER, NOISE, RING, ROLES, Lattice, builds_on
-from whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
@@ -236,23 +232,8 @@ def replaced(path, table, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", help="a result file")
-    parser.add_argument("--into", metavar="PAGE", help="the page that holds the markers")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if the page is out of date")
     arguments = parser.parse_args()
-    if arguments.check and not arguments.into:
-        parser.error("--check: needs --into")
-
-    table = make_table(read_results(arguments.results), read_levels(Path(arguments.results).parent))
-    if not arguments.into:
-        print(table)
-        return 0
-    old = read_page(arguments.into)
-    new = replaced(arguments.into, table, old)
-    if arguments.check and new != old:
-        print(f"{arguments.into}: the table is not that of {arguments.results}; run this without --check", file=sys.stderr)
-        return 1
-    if new != old:
-        write_whole(arguments.into, new)
+    print(make_table(read_results(arguments.results), read_levels(Path(arguments.results).parent)))
     return 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.dont_write_bytecode = True
+import climb_picture  # noqa: E402
 import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
 import lattice  # noqa: E402
@@ -370,9 +371,9 @@ class PageTables(WithResults):
         self.record("s.json", *self.climb())
         text = self.filled(f"{BEGIN}\n{END}\n")
         self.assertIn("| rung | over | 64³ | 128³ | 256³ | 64×1024×64 |", text)
-        self.assertIn("| [03_z](03_z/) | 02 | 150<br>1.50× | 150 (75 %)<br>1.50× | 150<br>1.50× | 75.0<br>1.50× |", text)
-        self.assertIn("| [04_u](04_u/) | 02 | 120<br>1.20× |", text)
-        self.assertIn("| [05_v](05_v/) | 03, 04 | 180<br>1.20×, 1.50× | 180 (90 %)<br>1.20×, 1.50× |", text)
+        self.assertIn("| [03_z](../03_z/) | 02 | 150<br>1.50× | 150 (75 %)<br>1.50× | 150<br>1.50× | 75.0<br>1.50× |", text)
+        self.assertIn("| [04_u](../04_u/) | 02 | 120<br>1.20× |", text)
+        self.assertIn("| [05_v](../05_v/) | 03, 04 | 180<br>1.20×, 1.50× | 180 (90 %)<br>1.20×, 1.50× |", text)
         self.assertNotIn("is slower than", text)  # 04 does not build on 03
 
     def test_percentages_are_of_the_fastest_variant_of_the_library_which_is_named(self):
@@ -392,17 +393,17 @@ class PageTables(WithResults):
     def test_a_lesson_has_two_rows_at_most_and_the_second_builds_on_the_first(self):
         self.record("s.json", run("02_y", 50), *(run("03_z", 100 + 50 * i, slots=str(i)) for i in (2, 3, 4)), run("05_v", 500))
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| [03_z](03_z/), `fma`, slots 2 | 02 | 200<br>4.00× |", text)
-        self.assertIn("| [03_z](03_z/), `fma`, slots 3 | 03 | 250<br>1.25× |", text)
+        self.assertIn("| [03_z](../03_z/), `fma`, slots 2 | 02 | 200<br>4.00× |", text)
+        self.assertIn("| [03_z](../03_z/), `fma`, slots 3 | 03 | 250<br>1.25× |", text)
         self.assertNotIn("slots 4", text)
-        self.assertIn("| [05_v](05_v/) | 03 | 500<br>2.00× |", text)  # over the last of 03; 04 is not there
+        self.assertIn("| [05_v](../05_v/) | 03 | 500<br>2.00× |", text)  # over the last of 03; 04 is not there
 
     def test_the_climb_names_a_rung_that_is_slower_than_what_it_builds_on(self):
         self.record("s.json", run("02_y", 100), run("03_z", 99.7), run("04_u", 90), run("05_v", 95), run("02_y", 77, size=128),
                     run("04_u", 78, size=128))
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("[04_u](04_u/) is slower than [02_y](02_y/) at 64³; its page says why.", text)
-        self.assertIn("[05_v](05_v/) is slower than [03_z](03_z/) at 64³; its page says why.", text)
+        self.assertIn("[04_u](../04_u/) is slower than [02_y](../02_y/) at 64³; its page says why.", text)
+        self.assertIn("[05_v](../05_v/) is slower than [03_z](../03_z/) at 64³; its page says why.", text)
         self.assertEqual(text.count("is slower than"), 2)
 
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
@@ -415,9 +416,26 @@ class PageTables(WithResults):
         self.record("s.json", run("01_x", 77), level(0, 1, "1", "02_y", 8))
         text = self.filled(f"{BEGIN}\n{END}\n")
         self.assertIn("| rung | over | 64³ |\n", text)
-        self.assertIn("| [07](07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
-        self.assertIn("| [07](07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
+        self.assertIn("| [07](../07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
+        self.assertIn("| [07](../07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
         self.assertIn("7 batches of 64 rows; G, today", text)
+
+    def test_the_picture_of_the_climb_has_a_bar_for_each_rung_and_a_line_for_the_library(self):
+        self.record("s.json", run("02_y", 100), run("03_z", 150), run("05_v", 170), run("cublaslt", 200, b="transposed"))
+        words, below = ["picture=c.svg", "sizes=64"], lattice.builds_on(page_tables.ROOT)
+        text = climb_picture.climb_text("line", words, self.folder, below)
+        self.assertIn("the last reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
+        (path, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder, below).items()
+        self.assertEqual(path.name, "c.svg")
+        self.assertEqual(len(re.findall('class="(bar|best)" x=', picture)), 3)
+        self.assertEqual(picture.count('<line class="fastest"'), 1)
+        for label in (">100<", ">150 (1.50×)<", ">170 (1.13×)<", ">cublasLt: 200<"):
+            self.assertIn(label, picture.replace(", best of 8", ""))
+        xml.etree.ElementTree.fromstring(picture)
+        for bad, message in (("sizes=65", "has no climb beside a library at 65³"), ("sizes=x", "must be numbers"),
+                             ("picture=../c.svg sizes=64", "must be the name of an SVG file")):
+            with self.assertRaisesRegex(BadInput, message):
+                climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder, below)
 
     def test_lessons_say_what_they_build_on(self):
         below = lattice.builds_on(page_tables.ROOT)

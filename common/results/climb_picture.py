@@ -1,0 +1,119 @@
+"""The climb as a picture: a bar for each rung, beside the fastest library.
+
+    <!-- climb: picture=climb.svg sizes=4096,5000 -->
+    <!-- end -->
+
+One panel for each cube of the newest result file in docs/results that is named here. A bar is a rung's speed; the number in
+brackets is its gain over the rung that it builds on, the smallest where there are two. The dashed line is the fastest variant of
+the libraries in the same run. It is written to docs/figures, as SVG that follows the reader's light or dark theme.
+"""
+import html
+import re
+
+from climb_table import BadInput, Climb, fastest_library, library_title, read_results, shape_title
+from idea_pictures import text
+from page_requests import parse_words
+
+WIDTH, LABELS, GAP = 760, 232, 18  # pixels; LABELS: of the column with the rungs' names
+ROW, BAR, TOP = 26, 18, 46
+STYLE = """
+    text { font: 13px sans-serif; fill: #1f2328; }
+    .small { font-size: 12px; }
+    .inside { font-size: 12px; fill: #ffffff; }
+    .bar { fill: #1f77b4; }
+    .best { fill: #2a8c4a; }
+    .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
+    .fastest-text { fill: #c7352b; font-size: 12px; }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3; }
+      .inside { fill: #0d1117; }
+      .bar { fill: #5aa9e6; }
+      .best { fill: #57c27c; }
+      .fastest { stroke: #ff7b72; }
+      .fastest-text { fill: #ff7b72; }
+    }"""
+
+
+class Request:
+    def __init__(self, line, words, results_folder, lessons_below):
+        values, only = parse_words(line, words, ("picture", "sizes"))
+        if only or not {"picture", "sizes"} <= values.keys():
+            raise BadInput(f"{line}: needs picture= and sizes=, and nothing else")
+        if not re.fullmatch(r"[\w-]+\.svg", values["picture"]):
+            raise BadInput(f"{line}: picture={values['picture']}: must be the name of an SVG file")
+        if not re.fullmatch(r"\d+(,\d+)*", values["sizes"]):
+            raise BadInput(f"{line}: sizes={values['sizes']}: must be numbers, as 4096,5000")
+        self.picture = values["picture"]
+        self.path = max(results_folder.glob("*.json"), default=None)
+        if self.path is None:
+            return
+        self.results = read_results(self.path)
+        self.climb = Climb(self.results["runs"], lessons_below)
+        self.shapes = [(int(size),) * 3 for size in values["sizes"].split(",")]
+        for cube in self.shapes:
+            if cube not in self.climb.shapes or fastest_library(self.climb.runs, cube) is None:
+                raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")
+
+
+def name_of(climb, rung):
+    """A rung's title without the page's markup, and without its core where the lesson's rungs have the same."""
+    cores = {run["core"] for run in climb.runs if run["lesson"] == rung[0]}
+    title = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", climb.title(rung))
+    return (re.sub("`.*?`, ", "", title) if len(cores) == 1 else title.replace("`", "")).replace("_", " ")
+
+
+def climb_text(line, words, results_folder, lessons_below):
+    """The lines below the request."""
+    request = Request(line, words, results_folder, lessons_below)
+    if request.path is None:
+        return ["Not recorded yet."]
+    results, climb = request.results, request.climb
+    last = climb.lattice.rungs()[-1]
+    reached = " and ".join(f"{climb.by_place[last, cube]['tflops']:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at "
+                           f"{shape_title(cube)}" for cube in request.shapes)
+    return [f"![The climb: TFLOP/s of each rung beside the fastest library; the last reaches {reached}]"
+            f"(../docs/figures/{request.picture})", "",
+            f"TFLOP/s of each rung; in brackets the gain over the rung that it builds on. {results['gpu']}, {results['date']}."]
+
+
+def climb_pictures(line, words, results_folder, figures_folder, lessons_below):
+    """{path: SVG} of the request's picture; nothing before it was recorded."""
+    request = Request(line, words, results_folder, lessons_below)
+    return {} if request.path is None else {figures_folder / request.picture: drawn(request)}
+
+
+def smallest_gain(climb, rung, cube):
+    gains = [climb.gain(rung, base, cube) for base in climb.lattice.bases(rung)]
+    return min((gain for gain in gains if gain), default=None)
+
+
+def drawn(request):
+    climb, rungs = request.climb, request.climb.lattice.rungs()
+    width = (WIDTH - LABELS - GAP * len(request.shapes)) / len(request.shapes)
+    fastest = {cube: fastest_library(climb.runs, cube) for cube in request.shapes}
+    most = max(run["tflops"] for run in climb.runs)
+    height = TOP + ROW * len(rungs) + 30
+    shapes = [text(LABELS - 10, TOP + ROW * row + 14, html.escape(name_of(climb, rung)), "end")
+              for row, rung in enumerate(rungs)]
+    for panel, cube in enumerate(request.shapes):
+        left = LABELS + panel * (width + GAP)
+        here = [climb.by_place.get((rung, cube)) for rung in rungs]
+        best = max((run["tflops"] for run in here if run), default=0)
+        shapes.append(text(left, 16, f"{shape_title(cube)}, TFLOP/s", "start"))
+        for row, (rung, run) in enumerate(zip(rungs, here)):
+            if not run:
+                continue
+            length, y = width * run["tflops"] / most, TOP + ROW * row
+            style, gain = "best" if run["tflops"] == best else "bar", smallest_gain(climb, rung, cube)
+            label = f"{run['tflops']:.0f}" + (f" ({gain:.2f}×)" if gain else "")
+            shapes.append(f'<rect class="{style}" x="{left:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>')
+            inside = length > 90
+            shapes.append(f'<text class="{"inside" if inside else "small"}" x="{left + length + (-6 if inside else 6):.1f}" '
+                          f'y="{y + 13}" text-anchor="{"end" if inside else "start"}">{label}</text>')
+        line, bottom = left + width * fastest[cube]["tflops"] / most, TOP + ROW * len(rungs)
+        shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{TOP - 8}" x2="{line:.1f}" y2="{bottom}"/>')
+        shapes.append(f'<text class="fastest-text" x="{line:.1f}" y="{bottom + 16}" text-anchor="end">'
+                      f'{html.escape(library_title(fastest[cube]).split(",")[0])}: {fastest[cube]["tflops"]:.0f}</text>')
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+                      'role="img" aria-labelledby="title">', '  <title id="title">The climb</title>',
+                      f"  <style>{STYLE}\n  </style>", *(f"  {one}" for one in shapes), "</svg>"]) + "\n"
