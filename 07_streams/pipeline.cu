@@ -66,6 +66,7 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   // last user.
   StreamBuffer<bf16> a(pipeline.pool, a_count, stream), c(pipeline.pool, c_count, stream);
 
+  // [batch]
   delivery.data->fill(b, delivery.a.data());
   CUDA_CHECK(
       cudaMemcpyAsync(a.data(), delivery.a.data(), a_count * sizeof(bf16), cudaMemcpyHostToDevice, stream));
@@ -78,6 +79,7 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   CUDA_CHECK(
       cudaMemcpyAsync(delivery.c.data(), c.data(), c_count * sizeof(bf16), cudaMemcpyDeviceToHost, stream));
   c.free();
+  // [batch]
   cudaStream_t recycler = stream;
   if (schedule.recycles_apart) {
     recycler = pipeline.host_functions.get();

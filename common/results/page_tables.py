@@ -26,9 +26,9 @@ schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those 
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
 phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
-for one of idea_pictures.py, `<!-- climb: ... -->` for the picture of climb_picture.py, and `<!-- files: FOLDER -->` for the list
-of file_table.py. docs/climb.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
-device. Exit code 2: bad input, one line.
+for one of idea_pictures.py, `<!-- climb: ... -->` for the picture of climb_picture.py, `<!-- lanes: ... -->` for that of
+lanes_picture.py, and `<!-- files: FOLDER -->` for the list of file_table.py. docs/climb.md holds the table of climb_table.py,
+made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -44,6 +44,7 @@ from code_excerpt import code_excerpt
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
+from lanes_picture import lanes_pictures, lanes_text
 from lattice import builds_on
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
@@ -237,12 +238,14 @@ FILLERS = {
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
+    "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS, builds_on(ROOT)),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "picture": lambda line, words: idea_pictures(line, words, FIGURES),
+    "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")

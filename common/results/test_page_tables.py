@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
 import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
+import lanes_picture  # noqa: E402
 import lattice  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
@@ -437,6 +438,32 @@ class PageTables(WithResults):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder, below)
 
+    def test_lanes_have_a_box_for_each_piece_of_work_at_one_scale(self):
+        def lane(process, thread, name):
+            return {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
+
+        def work(process, thread, begin, length):
+            return {"ph": "X", "name": "w", "pid": process, "tid": thread, "ts": begin, "dur": length}
+
+        (self.folder / "t.json").write_text(json.dumps({
+            "metadata": {"device": "G", "date": "today", "commit": "abc", "summary": [
+                {"experiment": "levels", "schedule": "one < two"}, {"experiment": "levels", "schedule": "both"}]},
+            "traceEvents": [lane(0, 0, "engine: upload"), lane(0, 1, "engine: compute"), lane(0, 2, "stream 0"),
+                            lane(1, 3, "engine: upload"), work(0, 0, 100, 1000), work(0, 1, 1100, 3000), work(0, 2, 0, 9000),
+                            work(1, 3, 7, 2000)]}), encoding="utf-8")
+        words = ["t.json", "picture=l.svg", "schedules=0,1"]
+        self.assertIn("one < two: 4.0 ms; both: 2.0 ms", lanes_picture.lanes_text("line", words, self.folder)[0])
+        picture = lanes_picture.lanes_pictures("line", words, self.folder, self.folder)[self.folder / "l.svg"]
+        xml.etree.ElementTree.fromstring(picture)
+        widths = {kind: float(width) for kind, width in re.findall('class="(upload|compute)" .*? width="(.*?)"', picture)}
+        self.assertEqual(widths, {"upload": 331, "compute": 497})  # half and three quarters of the lane, less a pixel
+        for bad, message in ((["t.json", "picture=l.svg", "schedules=2"], "has schedules 0 to 1"),
+                             (["u.json", "picture=l.svg", "schedules=0"], "u.json: No such file"),
+                             (["t.json", "picture=../l.svg", "schedules=0"], "must be the name of an SVG file"),
+                             (["t.json", "schedules=0"], "needs picture= and schedules=")):
+            with self.assertRaisesRegex(BadInput, message):
+                lanes_picture.lanes_text("line", bad, self.folder)
+
     def test_lessons_say_what_they_build_on(self):
         below = lattice.builds_on(page_tables.ROOT)
         self.assertEqual([below[number] for number in ("01", "02", "03", "04", "05", "06")],
@@ -700,7 +727,7 @@ class Profiles(WithResults):
                 for command in commands:
                     self.assertEqual(re.findall(r"--section (\w+)", command), list(profile_table.SECTIONS))
                     self.assertIn("--clock-control none", command)
-        self.assertIn("    nsys profile ", (page_tables.ROOT / "07_streams/README.md").read_text(encoding="utf-8"))
+        self.assertIn("    nsys profile ", (page_tables.ROOT / "07_streams/deeper/timeline.md").read_text(encoding="utf-8"))
 
     def test_the_limit_of_residency_and_the_most_frequent_stalls_are_named(self):
         stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
