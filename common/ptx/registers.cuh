@@ -15,12 +15,14 @@ namespace ptx {
 #define LADDER_SETMAXNREG(direction, count)
 #endif
 
+// [setmaxnreg]
 /// `setmaxnreg.inc.sync.aligned.u32`: raises the registers of each thread to kCount; waits until others have
 /// given them back.
 template <int kCount>
 __device__ __forceinline__ void setmaxnreg_inc() {
   LADDER_SETMAXNREG("inc", kCount);
 }
+// [setmaxnreg]
 /// `setmaxnreg.dec.sync.aligned.u32`: gives back what a thread has beyond kCount registers.
 template <int kCount>
 __device__ __forceinline__ void setmaxnreg_dec() {

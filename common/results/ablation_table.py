@@ -1,9 +1,11 @@
 """The table of what each ingredient of a lesson is worth, of files that `ladder ablate NN --json` wrote.
 
     <!-- ablation: 02 05 -->
+    <!-- ablation: 05 most=7 -->
     <!-- end -->
 
-For each lesson the newest docs/results/experiments/*-ablate_NN.json.
+For each lesson the newest docs/results/experiments/*-ablate_NN.json; with most=N, the N ingredients that are worth the most, in
+this order.
 """
 from climb_table import BadInput, read_results, shape, shape_title
 from page_requests import markdown
@@ -11,8 +13,11 @@ from page_requests import markdown
 
 def ablation_table(line, words, folder):
     """A row for each program: its time, and how much more that is than the lesson's as it is, which comes first."""
+    words, most = [word for word in words if not word.startswith("most=")], [word[5:] for word in words if word.startswith("most=")]
     if not words:
         raise BadInput(f"{line}: needs the numbers of lessons")
+    if len(most) > 1 or any(not number.isdecimal() or int(number) == 0 for number in most):
+        raise BadInput(f"{line}: most= must be a number from 1 on, and stand there once")
     rows, origins = [], {}
     for number in words:
         path = max(folder.glob(f"*-ablate_{number}.json"), default=None)
@@ -21,6 +26,11 @@ def ablation_table(line, words, folder):
             continue
         results = read_results(path)
         runs = results["runs"]
+        if most:
+            shapes = list(dict.fromkeys(map(shape, runs)))
+            if len(shapes) > 1:
+                raise BadInput(f"{line}: most= needs a file of one shape, and {path.name} has several")
+            runs = runs[:1] + sorted(runs[1:], key=lambda run: -run["time_us_median"])[:int(most[0])]
         for run in runs:
             more = run["time_us_median"] / runs[0]["time_us_median"] - 1
             rows.append([f"{number}, {shape_title(shape(run))}: {run['settings']['without']}", f"{run['time_us_median']:.0f}",
