@@ -57,6 +57,7 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
   return reinterpret_cast<T*>(address);
 }
 
+// [arrive_remote]
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
 ///
 /// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
@@ -71,6 +72,7 @@ __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32
   __trap();
 #endif
 }
+// [arrive_remote]
 
 /// `mbarrier.arrive.release.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`, after
 /// all that this thread has read and written before.

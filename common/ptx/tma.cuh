@@ -35,6 +35,7 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
 #endif
 }
 
+// [multicast]
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`: the
 /// same copy, to the same place in every block of the cluster whose bit is set in `blocks`; each block counts
 /// the bytes at its own `full`.
@@ -50,6 +51,7 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
   __trap();
 #endif
 }
+// [multicast]
 
 /// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`: copies a box to global memory; what lies
 /// outside the tensor is left out. What threads wrote there needs a fence_proxy_async before.

@@ -9,6 +9,8 @@ intensity, that is flops for each byte if A and B are read once and C is written
 that follows the reader's light or dark theme. The text has the geometric mean, the worst, and the five worst with what the
 lesson chose for them.
 
+With table=no the text has neither table nor origin, for a page that links to another which has both.
+
 With fixed=SEED:COUNT the shapes that random_shapes.py makes of this seed are told from the others, which were drawn on the day
 of the recording: whoever worked on the lesson may have known the former, and cannot have known the latter.
 """
@@ -82,8 +84,11 @@ class Request:
 
     def __init__(self, line, words, results_folder):
         name, *words = words or [""]
-        values = parse_words(line, words, ("picture", "fixed"))[0]
+        values = parse_words(line, words, ("picture", "fixed", "table"))[0]
         self.picture, fixed = values.get("picture"), values.get("fixed", "")
+        if values.get("table", "no") != "no":
+            raise BadInput(f"{line}: table={values['table']}: only table=no means something")
+        self.has_table = "table" not in values
         if not name or not self.picture:
             raise BadInput(f"{line}: needs a result file and picture=NAME.svg")
         if fixed and not re.fullmatch(r"\d+:\d+", fixed):
@@ -119,11 +124,13 @@ def ratio_text(line, words, results_folder):
     known, drawn_later = request.halves()
     apart = (f" ({mean_of(known)} over the {len(known)} of a seed that stays, {mean_of(drawn_later)} over the "
              f"{len(drawn_later)} drawn on the day)") if known and drawn_later else ""
-    return [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
+    worst = f"worst {ratios[0]:.2f}, {above} above 1.00." + (" The worst:" if request.has_table else "")
+    lines = [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
             f"{mean_of(points)}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
             f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
-            f"mean **{mean_of(points)}**{apart}, worst {ratios[0]:.2f}, {above} above 1.00. The worst:", "",
-            *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
+            f"mean **{mean_of(points)}**{apart}, {worst}"]
+    return lines if not request.has_table else lines + [
+        "", *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
 
 
 def mean_of(points):

@@ -154,6 +154,12 @@ class RatioPlot(WithResults):
         dots = {dot.find("{*}title").text[:3]: dot.get("class") for dot in svg.findall(".//{*}circle[{*}title]")}
         self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
         self.assertIn("drawn on the day", [text.text for text in svg.findall(".//{*}text")])
+        short = self.filled(request.replace("fixed", "table=no fixed"))
+        self.assertIn("geometric mean **", short)
+        self.assertNotIn("The worst:", short)
+        self.assertNotIn("| M×N×K |", short)
+        with self.assertRaisesRegex(BadInput, "table=yes: only table=no means something"):
+            self.filled(request.replace("fixed", "table=yes fixed"))
         with self.assertRaisesRegex(BadInput, "fixed=16 is not SEED:COUNT"):
             self.filled(request.replace("16:2", "16"))
 
