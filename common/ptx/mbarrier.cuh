@@ -47,6 +47,7 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 #endif
 }
 
+// [try_wait]
 /// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait for
 /// it a while. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
 /// semantics.
@@ -71,6 +72,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
 #endif
   return done;
 }
+// [try_wait]
 
 /// Waits until the phase of that parity has completed.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {

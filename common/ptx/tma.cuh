@@ -19,6 +19,7 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map) {
 #endif
 }
 
+// [load]
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: copies the box whose
 /// first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in the async
 /// proxy.
@@ -34,6 +35,7 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
   __trap();
 #endif
 }
+// [load]
 
 // [multicast]
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`: the
