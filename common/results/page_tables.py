@@ -26,9 +26,10 @@ schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those 
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
 phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
-for one of idea_pictures.py, `<!-- climb: ... -->` for the picture of climb_picture.py, `<!-- lanes: ... -->` for that of
-lanes_picture.py, and `<!-- files: FOLDER -->` for the list of file_table.py. docs/climb.md holds the table of climb_table.py,
-made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
+for one of idea_pictures.py, `<!-- concept: ... -->` for one of concept_pictures.py, `<!-- climb: ... -->` for the picture of
+climb_picture.py, `<!-- lanes: ... -->` for that of lanes_picture.py, and `<!-- files: FOLDER -->` for the list of
+file_table.py. docs/climb.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
+device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -41,6 +42,7 @@ from climb_picture import climb_pictures, climb_text
 from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
+from concept_pictures import concept_pictures, concept_text
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
@@ -238,6 +240,7 @@ FILLERS = {
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
+    "concept": lambda line, words: concept_text(line, words, RESULTS, builds_on(ROOT)),
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS, builds_on(ROOT)),
 }
@@ -245,6 +248,7 @@ FILLERS = {
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "picture": lambda line, words: idea_pictures(line, words, FIGURES),
+    "concept": lambda line, words: concept_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
 }

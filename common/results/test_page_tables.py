@@ -13,6 +13,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
+import concept_pictures  # noqa: E402
 import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
 import lanes_picture  # noqa: E402
@@ -443,6 +444,26 @@ class PageTables(WithResults):
                              ("picture=../c.svg sizes=64", "must be the name of an SVG file")):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder, below)
+
+    def test_concepts_are_drawn_and_bad_requests_named(self):
+        self.record("s.json", *self.climb())
+        below = lattice.builds_on(page_tables.ROOT)
+        for words, inside in (("mbarrier_laps", ">loader waits<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
+                              ("multicast blocks=2 rows=64", "asks for 32 rows, receives 64"),
+                              ("partial_sums blocks=2", "share 1 of C"), ("two_by_two size=128", "180 TFLOP/s, 1.80×")):
+            picture = concept_pictures.drawn("line", words.split(), self.folder, below)[2]
+            xml.etree.ElementTree.fromstring(picture)
+            self.assertIn(inside, picture)
+        for words, message in (("such_a_picture", "there is no picture 'such_a_picture'"), ("tma_box rows=64", "columns= must be"),
+                               ("multicast blocks=3 rows=64", "must be a multiple"), ("two_by_two size=77", "lacks a corner at 77³"),
+                               ("mbarrier_laps slots=2", "'slots=2' is neither"), ("mbarrier_laps only=a:b", "means nothing here")):
+            with self.assertRaisesRegex(BadInput, message):
+                concept_pictures.drawn("line", words.split(), self.folder, below)
+
+    def test_the_two_laps_of_a_slot_end_as_they_began_two_phases_later(self):
+        events = concept_pictures.laps()
+        first, last = events[0][1:], events[-1][1:]
+        self.assertEqual([(phase + 2, missing, 0) for phase, missing, _ in first], list(last))
 
     def test_lanes_have_a_box_for_each_piece_of_work_at_one_scale(self):
         def lane(process, thread, name):

@@ -1,0 +1,292 @@
+"""Pictures of concepts that several lessons use.
+
+    <!-- concept: mbarrier_laps -->
+    <!-- concept: tma_box rows=64 columns=256 -->
+    <!-- concept: multicast blocks=2 rows=64 -->
+    <!-- concept: partial_sums blocks=2 -->
+    <!-- concept: two_by_two size=5000 -->
+    <!-- end -->
+
+mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
+the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
+cluster share the load of a tile; partial_sums how blocks that split K add up. two_by_two has what a ring and what roles bring, of the
+newest climb. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
+"""
+from climb_table import BadInput, Climb, read_results, shape_title
+from idea_pictures import svg, text
+from lattice import BOTH, NEITHER, RING, ROLES
+from page_requests import parse_words
+
+STYLE = """
+    text { font: 13px sans-serif; fill: #1f2328; }
+    .small { font-size: 12px; }
+    .strong { font-weight: bold; }
+    .edge { fill: none; stroke: #6e7781; }
+    .grid { stroke: #d1d9e0; }
+    .one { fill: #ddebf7; stroke: #2f6fab; }
+    .other { fill: #fdf1d6; stroke: #a87c1f; }
+    .third { fill: #dcf2e1; stroke: #2a8c4a; }
+    .outside { fill: none; stroke: #6e7781; stroke-dasharray: 3 3; }
+    .arrow { fill: none; stroke: #6e7781; stroke-width: 1.5; marker-end: url(#head); }
+    #head path { fill: #6e7781; }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3; }
+      .edge, .outside, .arrow { stroke: #9198a1; }
+      .grid { stroke: #3a3c40; }
+      .one { fill: #173a5e; stroke: #6cb0f0; }
+      .other { fill: #4a3a12; stroke: #d9b25b; }
+      .third { fill: #153d22; stroke: #57c27c; }
+      #head path { fill: #9198a1; }
+    }"""
+HEAD = ('<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>')
+
+
+def box(style, x, y, width, height):
+    return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+
+
+def arrow(x1, y1, x2, y2):
+    return f'<path class="arrow" d="M{x1:g} {y1:g} L{x2:g} {y2:g}"/>'
+
+
+# --- An mbarrier over two laps ----------------------------------------------------------------------------------------
+
+
+class Barrier:
+    """Counts as an mbarrier does: a phase is complete when no arrival and no byte is missing, and the next begins."""
+
+    def __init__(self, arrivals):
+        self.expected = self.missing = arrivals
+        self.bytes = self.phase = 0
+
+    def arrive(self, more_bytes=0):
+        self.missing -= 1
+        self.count(more_bytes)
+
+    def count(self, more_bytes):
+        self.bytes += more_bytes
+        if self.missing == 0 and self.bytes == 0:
+            self.phase, self.missing = self.phase + 1, self.expected
+
+    def lets_pass(self, parity):
+        """Whether a wait for this parity returns: the phase that runs has the other one."""
+        return self.phase % 2 != parity
+
+
+SLOT_KB = 48  # of lesson 05: 128 x 64 elements of A and 64 x 256 of B, of two bytes
+WARPGROUPS = 2
+
+
+def laps(count=2):
+    """[(what happens, state of full, state of empty)] of one slot; a state is (phase, arrivals missing, KB missing)."""
+    full, empty, events = Barrier(1), Barrier(WARPGROUPS), []
+
+    def happens(*words):
+        events.append((words, *((one.phase, one.missing, one.bytes) for one in (full, empty))))
+
+    happens("after", "init")
+    for lap in range(count):
+        parity = lap % 2
+        assert empty.lets_pass(parity ^ 1) and not full.lets_pass(parity)
+        happens("loader waits", f"empty, parity {parity ^ 1}", "passes")
+        full.arrive(SLOT_KB)
+        happens("loader arrives,", f"expects {SLOT_KB} KB")
+        assert not full.lets_pass(parity)
+        full.count(-SLOT_KB)
+        assert full.lets_pass(parity)
+        happens("TMA's bytes", "have landed")
+        happens("compute waits", f"full, parity {parity}", "passes")
+        for warpgroup in range(WARPGROUPS):
+            empty.arrive()
+            happens(f"warpgroup {warpgroup}", "releases")
+    return events
+
+
+def mbarrier_laps(_line, _values):
+    events = laps()
+    half = len(events) // 2 + 1  # the first lap, with what init left
+    rows, shapes, top = [events[:half], events[half:]], [], 0
+    for lap, part in enumerate(rows):
+        width, left = 640 / half, 112
+        shapes.append(text(8, top + 22, f"lap {lap + 1}", "start", "strong"))
+        for column, (words, *_) in enumerate(part):
+            for i, line in enumerate(words):
+                shapes.append(text(left + width * (column + .5), top + 22 + 15 * i, line, style="small"))
+        for row, name in enumerate(("full", "empty")):
+            y = top + 66 + 84 * row
+            shapes += [text(8, y + 14, name, "start", "strong"), text(8, y + 52, "missing:", "start", "small")]
+            for column, event in enumerate(part):
+                phase, missing, kilobytes = event[1 + row]
+                x = left + width * column
+                lacking = f"{missing} arrival{'s' if missing != 1 else ''}"
+                shapes += [box("other" if phase % 2 else "one", x + 2, y, width - 4, 74),
+                           text(x + width / 2, y + 16, f"phase {phase}", style="small"),
+                           text(x + width / 2, y + 32, f"parity {phase % 2}", style="small"),
+                           text(x + width / 2, y + 52, lacking, style="small")]
+                if kilobytes:
+                    shapes.append(text(x + width / 2, y + 67, f"{kilobytes} KB", style="small"))
+        top += 66 + 2 * 84 + 14
+    return ("The two barriers of one slot of a ring over two laps: phase, parity, what is missing, and the parity that each role waits "
+            "for"), svg(top, "An mbarrier over two laps", shapes, STYLE)
+
+
+# --- TMA, multicast, partial sums -------------------------------------------------------------------------------------
+
+
+def number(line, values, name):
+    if not values.get(name, "").isdecimal() or int(values[name]) < 1:
+        raise BadInput(f"{line}: {name}= must be a number from 1 on")
+    return int(values[name])
+
+
+PANEL = 64  # columns: 128 bytes of bf16, the most that a box with the 128-byte swizzle is wide
+
+
+def tma_box(line, values):
+    rows, columns = number(line, values, "rows"), number(line, values, "columns")
+    boxes, scale = -(-columns // PANEL), 0.9
+    outside = PANEL // 2  # columns of the last box that lie right of the matrix
+    left, top, height = 24, 60, rows * scale
+    width = (columns - outside) * scale
+    shapes = [HEAD, text(left, 20, "global memory: B, row-major", "start", "strong"),
+              box("edge", left, top - 22, width, height + 44)]
+    for i in range(boxes):
+        inside = min(PANEL, columns - outside - PANEL * i) * scale
+        style = ("one", "other", "third")[i % 3]
+        shapes += [box(style, left + PANEL * i * scale, top, inside, height),
+                   text(left + PANEL * i * scale + PANEL * scale / 2, top + height / 2 + 5, f"box {i}", style="small")]
+    shapes.append(box("outside", left + width, top, outside * scale, height))
+    shapes.append(text(left, top + height + 42, f"{outside} columns outside: zeros, and their bytes count", "start", "small"))
+    right = 470
+    shapes.append(text(right, 20, "shared memory: a slot", "start", "strong"))
+    for i in range(boxes):
+        y, style = 38 + 40 * i, ("one", "other", "third")[i % 3]
+        shapes += [box(style, right, y, 250, 32), text(right + 125, y + 20, f"panel {i}: {rows} × 128 bytes, swizzled", style="small")]
+    shapes += [arrow(left + (width + outside * scale) + 14, top + height / 2, right - 12, top + height / 2),
+               text((left + width + outside * scale + right) / 2, top + height / 2 - 10, "one thread,", style="small"),
+               text((left + width + outside * scale + right) / 2, top + height / 2 + 22, f"{boxes} instructions", style="small")]
+    bottom = max(38 + 40 * boxes, top + height + 50) + 6
+    total = boxes * rows * 128
+    shapes.append(text(right, bottom + 12, f"full counts {boxes} × {rows} × 128 = {total} bytes", "start", "small"))
+    return (f"A tile of B, {rows} rows and {columns} columns, comes in {boxes} boxes of {PANEL} columns; what lies outside the matrix is "
+            "filled with zeros"), svg(bottom + 24, "A TMA box landing", shapes, STYLE)
+
+
+def multicast(line, values):
+    blocks, rows = number(line, values, "blocks"), number(line, values, "rows")
+    if rows % blocks:
+        raise BadInput(f"{line}: rows= must be a multiple of blocks=")
+    styles, each = ("one", "other", "third"), rows // blocks
+    shapes, height = [HEAD, text(380, 20, "L2: one panel of B", style="strong")], 120
+    part = height / blocks
+
+    def panel(x, y, width):
+        for i in range(blocks):
+            shapes.append(box(styles[i % 3], x, y + part * i, width, part))
+
+    panel(320, 34, 120)
+    for i in range(blocks):
+        shapes.append(text(380, 34 + part * (i + .5) + 4, f"rows {each * i} to {each * (i + 1) - 1}", style="small"))
+    spacing = 760 / blocks
+    for block in range(blocks):
+        x, y = spacing * (block + .5), 220
+        shapes += [box("edge", x - 110, y - 22, 220, height + 66), text(x, y - 4, f"block {block}'s slot", style="strong")]
+        panel(x - 60, y + 8, 120)
+        shapes += [text(x, y + height + 30, f"asks for {each} rows, receives {rows}", style="small")]
+        shapes.append(arrow(380 + (x - 380) * .2, 34 + height + 4, x, y - 26))
+    for i in range(blocks):
+        for block in range(blocks):
+            who = "its own load" if i == block else f"sent by block {i}"
+            shapes.append(text(spacing * (block + .5), 228 + part * (i + .5) + 4, who, style="small"))
+    return (f"{blocks} blocks of a cluster share a panel of B: each asks L2 for {each} of its {rows} rows, and each slot receives all of "
+            "them"), svg(290 + height, "Multicast", shapes, STYLE)
+
+
+def partial_sums(line, values):
+    blocks = number(line, values, "blocks")
+    styles, shapes = ("one", "other", "third"), [HEAD]
+    width, gap, tile = 760 / blocks, 30, 150
+    for block in range(blocks):
+        x = width * block + (width - tile) / 2
+        shapes += [text(x + tile / 2, 20, f"block {block}: the same tile of C,", style="strong"),
+                   text(x + tile / 2, 37, f"part {block} of K", style="strong")]
+        for share in range(blocks):
+            shapes += [box(styles[share % 3], x + tile / blocks * share, 50, tile / blocks, 70),
+                       text(x + tile / blocks * (share + .5), 90, "sums", style="small")]
+        owned = x + tile / blocks * (block + .5)
+        shapes += [box(styles[block % 3], owned - 70, 190, 140, 46), text(owned, 209, "own sums +", style="small"),
+                   text(owned, 226, f"inbox of {blocks - 1} part{'s' if blocks > 2 else ''}", style="small"),
+                   arrow(owned, 236, owned, 266), text(owned, 284, f"share {block} of C", style="small"),
+                   arrow(owned, 122, owned, 186)]
+        for other in range(blocks):
+            if other != block:
+                to = width * other + (width - tile) / 2 + tile / blocks * (other + .5)
+                start = x + tile / blocks * (other + .5)
+                shapes.append(arrow(start, 122, to + (-64 if start < to else 64), 200))
+    shapes.append(text(380, 162, "st.async, with its bytes", style="small"))
+    return (f"{blocks} blocks that split K: each sends the sums of the others' shares of the tile to their inboxes, and adds up its own "
+            "share"), svg(296 + gap // 3, "Partial sums through distributed shared memory", shapes, STYLE)
+
+
+# --- What a ring and what roles bring ---------------------------------------------------------------------------------
+
+
+def two_by_two(line, values, results_folder, lessons_below):
+    size, path = number(line, values, "size"), max(results_folder.glob("*.json"), default=None)
+    if path is None:
+        raise BadInput(f"{line}: no climb is recorded yet")
+    results = read_results(path)
+    climb, cube = Climb(results["runs"], lessons_below), (size,) * 3
+    corners = {name: climb.by_place.get((climb.lattice.last_of(name), cube)) for name in (NEITHER, RING, ROLES, BOTH)}
+    if None in corners.values():
+        raise BadInput(f"{line}: {path.name} lacks a corner at {shape_title(cube)}")
+    base, shapes = corners[NEITHER]["tflops"], [HEAD]
+    places = {NEITHER: (140, 44), RING: (470, 44), ROLES: (140, 196), BOTH: (470, 196)}
+    shapes += [text(265, 24, "one slot", style="strong"), text(595, 24, "a ring of slots", style="strong"),
+               text(66, 104, "load and", style="strong"), text(66, 121, "compute", style="strong"),
+               text(66, 138, "in turns", style="strong"), text(66, 264, "roles", style="strong")]
+    for name, (x, y) in places.items():
+        run, ring = corners[name], name in (RING, BOTH)
+        shapes += [box("third" if name == BOTH else "edge", x, y, 250, 128),
+                   text(x + 12, y + 22, run["lesson"][:2], "start", "strong"),
+                   text(x + 238, y + 22, f"{run['tflops']:.0f} TFLOP/s" + (f", {run['tflops'] / base:.2f}×" if name != NEITHER else ""),
+                        "end")]
+        # A load takes as long as a product here. With one slot a load follows the product before it, with a ring the load before.
+        for i in range(5 if ring else 3):
+            load = x + 12 + (38 if ring else 76) * i
+            shapes += [box("one", load, y + 40, 36, 26), box("other", load + 38, y + 82, 36, 26)]
+    shapes += [arrow(394, 108, 466, 108), arrow(394, 260, 466, 260), arrow(265, 174, 265, 192), arrow(595, 174, 595, 192),
+               box("one", 140, 340, 16, 14), text(162, 352, "load", "start", "small"), box("other", 206, 340, 16, 14),
+               text(228, 352, "compute", "start", "small"),
+               text(720, 352, f"{shape_title(cube)}, {results['gpu']}, {results['date']}", "end", "small")]
+    alt = ", ".join(f"{corners[name]['lesson']} {corners[name]['tflops']:.0f}" for name in places)
+    return f"What a ring and what roles bring at {shape_title(cube)}, in TFLOP/s: {alt}", svg(364, "Two by two", shapes, STYLE)
+
+
+DRAWN = {"mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
+         "partial_sums": (partial_sums, ("blocks",)), "two_by_two": (two_by_two, ("size",))}
+
+
+def drawn(line, words, results_folder, lessons_below):
+    """(name, alternative text, SVG)"""
+    name, *words = words or [""]
+    if name not in DRAWN:
+        raise BadInput(f"{line}: there is no picture '{name}'; there are {', '.join(DRAWN)}")
+    draw, keys = DRAWN[name]
+    values, only = parse_words(line, words, keys)
+    if only:
+        raise BadInput(f"{line}: only= means nothing here")
+    extra = (results_folder, lessons_below) if draw is two_by_two else ()
+    return name, *draw(line, values, *extra)
+
+
+def concept_text(line, words, results_folder, lessons_below):
+    name, alt, _ = drawn(line, words, results_folder, lessons_below)
+    return [f"![{alt}](../docs/figures/{name}.svg)"]
+
+
+def concept_pictures(line, words, results_folder, figures_folder, lessons_below):
+    """{path: SVG}"""
+    name, _, image = drawn(line, words, results_folder, lessons_below)
+    return {figures_folder / f"{name}.svg": image}
