@@ -223,8 +223,8 @@ def partial_sums(line, values):
             if other != block:
                 to = width * other + (width - tile) / 2 + tile / blocks * (other + .5)
                 start = x + tile / blocks * (other + .5)
-                shapes.append(arrow(start, 122, to + (-64 if start < to else 64), 200))
-    shapes.append(text(380, 162, "st.async, with its bytes", style="small"))
+                shapes.append(arrow(start, 122, to + (-71 if start < to else 71), 206))
+    shapes.append(text(380, 138, "st.async, with its bytes", style="small"))
     return (f"{blocks} blocks that split K: each sends the sums of the others' shares of the tile to their inboxes, and adds up its own "
             "share"), svg(296 + gap // 3, "Partial sums through distributed shared memory", shapes, STYLE)
 
