@@ -12,7 +12,8 @@ target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-X
 #   solution.cuh   the same outside of the marked lines (ExerciseMarks.cmake)
 #   wrong/*.inc    what the marked lines may look like and must not
 #   check.cu       a program that includes EXERCISE, one of these files, and judges it (common/exercise/check.hpp)
-#   exercise.json  the title; "starter" and "wrong", what the check must say of those files
+#   exercise.json  "title"; "kind": write, find or predict; "trains", which completes "You can now ..."; "page" and
+#                  "header", the two files to read; "starter" and "wrong", what the check must say of those files
 #   hints.md       a section for each hint
 # and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
 # The tests have the label `exercise`, and the target `exercises` builds what they run. What is wrong is compiled and
