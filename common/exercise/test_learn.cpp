@@ -12,6 +12,7 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/exercise/learn.hpp"
+#include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
 #include "common/testing/temporary_directory.hpp"
 
@@ -99,6 +100,19 @@ size_t longest_line(const std::string& text) {
 Lines errors_in(const std::string& log) {
   std::istringstream lines(log);
   return ladder::first_errors(lines, "/repo", "/repo/04_x/exercise/1_y/mine.cuh");
+}
+
+/// What ExerciseMarks.cmake says of the exercises of a source tree; nothing if it accepts them.
+std::string complaint_of_marks(const ladder::testing::TemporaryDirectory& tree) {
+  const ladder::SubprocessEnd end =
+      ladder::run_subprocess({LADDER_CMAKE, "-D", "ROOT=" + tree.file(""), "-P",
+                              LADDER_SOURCE_DIR "/common/cmake/ExerciseMarks.cmake"},
+                             {.output = tree.file("log"), .errors_too = true});
+  std::istringstream words(ladder::testing::read_bytes(tree.file("log")));  // CMake breaks long lines
+  std::string said;
+  for (std::string word; words >> word;) said += word + " ";
+  CHECK((end.exit_code == 0) == said.empty());
+  return said;
 }
 
 }  // namespace
@@ -380,6 +394,30 @@ TEST_CASE("The exercises of the repository are described, and have hints") {
     INFO(exercise.id);
     CHECK(ladder::hints_of(exercise).size() >= 2);
   }
+}
+
+TEST_CASE("A starter and its solution must have marks, and differ only between them") {
+  FakeWorkshop fake;
+  const auto complaint = [&](const std::string& starter, const std::string& solution) {
+    for (const char* folder : {"01_first/exercise/1_idea", "01_first/exercise/2_beyond",
+                               "02_second/exercise/1_hang", "02_second/exercise/2_limit"}) {
+      fake.write(folder + std::string("/starter.cuh"), "a\n// >>> yours\n0\n// <<<\nz\n");
+      fake.write(folder + std::string("/solution.cuh"), "a\n// >>> yours\n1\n2\n// <<<\nz\n");
+    }
+    fake.write("02_second/exercise/1_hang/starter.cuh", starter);
+    fake.write("02_second/exercise/1_hang/solution.cuh", solution);
+    return complaint_of_marks(fake.tree);
+  };
+  const std::string right = "a\n// >>> yours\n0\n// <<<\nz\n";
+  CHECK(complaint(right, right).empty());
+  CHECK_THAT(complaint(right, "b\n// >>> yours\n0\n// <<<\nz\n"),
+             ContainsSubstring("1_hang: starter.cuh and"));
+  CHECK_THAT(complaint(right, "a\n// >>> yours\n0\n// <<<\ny\n"),
+             ContainsSubstring("1_hang: starter.cuh and"));
+  CHECK_THAT(complaint("a\n0\n// <<<\nz\n", right), ContainsSubstring("must have one line '// >>> yours'"));
+  CHECK_THAT(complaint(right, right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
+  CHECK_THAT(complaint_of_marks(ladder::testing::TemporaryDirectory()),
+             ContainsSubstring("has no exercises"));
 }
 
 TEST_CASE("Of a compiler's log a learner sees the errors of the own file, by its short name") {
