@@ -26,7 +26,8 @@ schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those 
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
 phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
-for one of idea_pictures.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of
+for one of idea_pictures.py, `<!-- exercises: NN -->` for the table of exercise_table.py, and `<!-- files: FOLDER -->` for
+the list of file_table.py. README.md holds the table of
 climb_table.py, made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -39,6 +40,7 @@ from ablation_table import ablation_table
 from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
+from exercise_table import exercise_table
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
@@ -231,6 +233,7 @@ FILLERS = {
     "sanitizers": lambda line, words: sanitizer_table(line, RESULTS / "sanitizers"),
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
+    "exercises": lambda line, words: exercise_table(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
@@ -308,7 +311,7 @@ def main():
             stale.append(path)
             if not arguments.check:
                 write_whole(path, new)
-    verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
+    verdict = "not up to date; run common/results/page_tables.py" if arguments.check else "updated"
     for path in stale:
         print(f"{path}: {verdict}")
     return 1 if arguments.check and stale else 0
