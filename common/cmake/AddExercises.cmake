@@ -12,12 +12,13 @@ target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-X
 #   solution.cuh   the same outside of the marked lines (ExerciseMarks.cmake)
 #   wrong/*.inc    what the marked lines may look like and must not
 #   check.cu       a program that includes EXERCISE, one of these files, and judges it (common/exercise/check.hpp)
-#   exercise.json  the title; "starter" and "wrong", what the check must say of those files
+#   exercise.json  "title"; "kind": write, find or predict; "trains", which completes "You can now ..."; "page" and
+#                  "header", the two files to read; "starter" and "wrong", what the check must say of those files
 #   hints.md       a section for each hint
 # and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
-# The tests have the label `exercise`, and the target `exercises` builds what they run. What is wrong is compiled and
-# tested where LADDER_TEST_ALL is on, with the label `exercise-more`. On the GPU only the solution is tested: what is
-# wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
+# The test of the solution has the label `exercise`, and the target `exercises` builds what it runs. The starter and what
+# is wrong are compiled and tested where LADDER_TEST_ALL is on, with the label `exercise-more`. On the GPU only the
+# solution is tested: what is wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
 function(ladder_add_exercises lesson)
   string(SUBSTRING ${lesson} 0 2 number)
   file(GLOB descriptions CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/exercise/*/exercise.json")
@@ -26,26 +27,18 @@ function(ladder_add_exercises lesson)
     cmake_path(GET folder FILENAME folder_name)
     string(REGEX REPLACE "_.*" "" index ${folder_name})
     set(id ${number}.${index})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${description}" "${folder}/starter.cuh")
-    file(READ "${description}" json)
-
     ladder_add_check(exercise_${id} "${folder}" "${folder}/mine.cuh")
     set_target_properties(exercise_${id} PROPERTIES EXCLUDE_FROM_ALL ON)
-
-    add_test(NAME "exercise ${id}: starter and solution differ only in the marked lines"
-             COMMAND ${CMAKE_COMMAND} -D STARTER=${folder}/starter.cuh -D SOLUTION=${folder}/solution.cuh
-                     -P "${PROJECT_SOURCE_DIR}/common/cmake/ExerciseMarks.cmake")
     ladder_add_check_test(${id} "${folder}" solution "${folder}/solution.cuh")
-    if(NOT LADDER_CPU_DEVICE)
+
+    if(NOT LADDER_CPU_DEVICE OR NOT LADDER_TEST_ALL)
       continue()
     endif()
-
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${description}" "${folder}/starter.cuh")
+    file(READ "${description}" json)
     string(JSON words GET "${json}" starter)
     ladder_add_check_test(${id} "${folder}" starter "${folder}/starter.cuh" --starter "${words}")
 
-    if(NOT LADDER_TEST_ALL)
-      continue()
-    endif()
     ladder_split_at_marks("${folder}/starter.cuh" before after)
     file(GLOB wrong_files CONFIGURE_DEPENDS "${folder}/wrong/*.inc")
     list(LENGTH wrong_files count)
@@ -71,11 +64,11 @@ function(ladder_add_check_test id folder variant file)
   set(name "exercise ${id}: ${variant}")
   add_test(NAME "${name}" COMMAND exercise_${id}_${variant} ${ARGN})
   set_tests_properties("${name}" PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 4)
-  set_property(TEST "${name}" "exercise ${id}: starter and solution differ only in the marked lines"
-               PROPERTY LABELS exercise)
-  if(NOT variant MATCHES "^(solution|starter)$")
-    set_property(TEST "${name}" PROPERTY LABELS exercise-more)
+  set(label exercise)
+  if(NOT variant STREQUAL "solution")
+    set(label exercise-more)
   endif()
+  set_property(TEST "${name}" PROPERTY LABELS ${label})
 endfunction()
 
 # ladder_add_check(<target> <folder> <file>): the exercise's check, for one file.

@@ -1,6 +1,6 @@
 # The marked lines of an exercise's file: those between a line `// >>> yours` and a line `// <<<`.
-# Also a program, which fails unless two files are the same outside of them:
-#   cmake -D STARTER=<file> -D SOLUTION=<file> -P ExerciseMarks.cmake
+# Also a program, which fails unless the starter and the solution of every exercise are the same outside of them:
+#   cmake -D ROOT=<source tree> -P ExerciseMarks.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
 endif()
@@ -27,11 +27,18 @@ function(ladder_split_at_marks file before after)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
-  ladder_split_at_marks("${STARTER}" starter_before starter_after)
-  ladder_split_at_marks("${SOLUTION}" solution_before solution_after)
-  string(STRIP "${starter_after}" starter_after)
-  string(STRIP "${solution_after}" solution_after)
-  if(NOT starter_before STREQUAL solution_before OR NOT starter_after STREQUAL solution_after)
-    message(FATAL_ERROR "${STARTER} and ${SOLUTION} differ outside of the marked lines")
+  file(GLOB descriptions "${ROOT}/[0-9][0-9]_*/exercise/*/exercise.json")
+  if(NOT descriptions)
+    message(FATAL_ERROR "${ROOT}: has no exercises")
   endif()
+  foreach(description IN LISTS descriptions)
+    cmake_path(GET description PARENT_PATH folder)
+    ladder_split_at_marks("${folder}/starter.cuh" starter_before starter_after)
+    ladder_split_at_marks("${folder}/solution.cuh" solution_before solution_after)
+    string(STRIP "${starter_after}" starter_after)
+    string(STRIP "${solution_after}" solution_after)
+    if(NOT starter_before STREQUAL solution_before OR NOT starter_after STREQUAL solution_after)
+      message(SEND_ERROR "${folder}: starter.cuh and solution.cuh differ outside of the marked lines")
+    endif()
+  endforeach()
 endif()

@@ -3,6 +3,7 @@
 #include "common/exercise/exercises.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -36,17 +37,91 @@ std::vector<fs::path> numbered_folders(const fs::path& parent) {
   return folders;
 }
 
+/// An exercise.json, with complaints that name it and the field.
+class Description {
+ public:
+  explicit Description(fs::path file) : file_(std::move(file)), json_(read_json(file_)) {}
+
+  std::string text(const std::string& field) const {
+    const auto found = json_.find(field);
+    if (found == json_.end()) complain(field, "is missing");
+    if (!found->is_string() || found->get<std::string>().empty()) complain(field, "must be a text");
+    return *found;
+  }
+
+  ExerciseKind kind() const {
+    const std::string name = text("kind");
+    for (const ExerciseKind kind : {ExerciseKind::write, ExerciseKind::find, ExerciseKind::predict})
+      if (name == name_of(kind)) return kind;
+    complain("kind", "must be write, find or predict, not '" + name + "'");
+  }
+
+  /// The end of a sentence, whose full stop is not part of it.
+  std::string trains() const {
+    const std::string end = text("trains");
+    if (std::isupper(static_cast<unsigned char>(end.front())) || end.back() == '.')
+      complain("trains", "must complete 'You can now ...', without a capital and a full stop");
+    return end;
+  }
+
+  std::string existing_file(const std::string& field, const fs::path& root) const {
+    const std::string name = text(field);
+    if (!fs::is_regular_file(root / name)) complain(field, "names '" + name + "', which is no file");
+    return name;
+  }
+
+ private:
+  [[noreturn]] void complain(const std::string& field, const std::string& complaint) const {
+    throw BadInput(file_.string() + ": \"" + field + "\" " + complaint);
+  }
+
+  fs::path file_;
+  nlohmann::json json_;
+};
+
+std::string without_zeros(const std::string& number) {
+  return number.substr(std::min(number.find_first_not_of('0'), number.size()));
+}
+
 }  // namespace
+
+std::string name_of(ExerciseKind kind) {
+  switch (kind) {
+    case ExerciseKind::write:
+      return "write";
+    case ExerciseKind::find:
+      return "find";
+    case ExerciseKind::predict:
+      return "predict";
+  }
+  return "";
+}
+
+bool Exercise::is_in_lesson(const std::string& name) const {
+  return name == lesson || without_zeros(name) == without_zeros(number_of(lesson));
+}
+
+bool Exercise::is_called(const std::string& name) const {
+  const size_t point = name.find('.');
+  if (point == std::string::npos || !is_in_lesson(name.substr(0, point))) return false;
+  const std::string part = name.substr(point + 1), folder = directory.filename();
+  return part == folder || without_zeros(part) == number_of(folder) ||
+         part == folder.substr(folder.find('_') + 1);
+}
 
 std::vector<Exercise> find_exercises(const fs::path& root) {
   std::vector<Exercise> exercises;
   for (const fs::path& lesson : numbered_folders(root))
     for (const fs::path& directory : numbered_folders(lesson / "exercise")) {
-      const fs::path description = directory / "exercise.json";
-      const nlohmann::json json = read_json(description);
-      if (!json.contains("title")) throw BadInput(description.string() + ": has no title");
-      exercises.push_back({number_of(lesson.filename()) + "." + number_of(directory.filename()),
-                           lesson.filename().string(), json.at("title").get<std::string>(), directory});
+      const Description description(directory / "exercise.json");
+      exercises.push_back({.id = number_of(lesson.filename()) + "." + number_of(directory.filename()),
+                           .lesson = lesson.filename(),
+                           .title = description.text("title"),
+                           .kind = description.kind(),
+                           .trains = description.trains(),
+                           .page = description.existing_file("page", root),
+                           .header = description.existing_file("header", root),
+                           .directory = directory});
     }
   return exercises;
 }
@@ -59,6 +134,7 @@ std::vector<std::string> hints_of(const Exercise& exercise) {
       hints.emplace_back();
     else if (!hints.empty() && !(hints.back().empty() && line.empty()))
       hints.back() += line + "\n";
+  for (std::string& hint : hints) hint.erase(hint.find_last_not_of('\n') + 1);
   return hints;
 }
 

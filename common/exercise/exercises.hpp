@@ -9,12 +9,29 @@
 
 namespace ladder {
 
+enum class ExerciseKind {
+  write,    ///< the marked lines are to be written
+  find,     ///< they hold a mistake
+  predict,  ///< they are numbers
+};
+
+/// "write", "find" or "predict".
+std::string name_of(ExerciseKind kind);
+
 /// A folder NN_lesson/exercise/I_name with a starter, a solution and a check.
 struct Exercise {
-  std::string id;                   ///< "03.1"
-  std::string lesson;               ///< "03_double_buffer"
-  std::string title;                ///< a sentence
+  std::string id;      ///< "03.1"
+  std::string lesson;  ///< "03_double_buffer"
+  std::string title;   ///< a sentence
+  ExerciseKind kind;
+  std::string trains;               ///< completes "You can now ..."
+  std::string page, header;         ///< what to read, seen from the root of the source tree
   std::filesystem::path directory;  ///< absolute
+
+  /// A lesson is called "03_double_buffer", "03" or "3".
+  bool is_in_lesson(const std::string& name) const;
+  /// The lesson and, after a point, the number, the folder or its name: "03.1", "3.1", "3.ring", "3.1_ring".
+  bool is_called(const std::string& name) const;
 
   std::filesystem::path starter() const { return directory / "starter.cuh"; }
   /// The file that the learner edits: a copy of the starter that git ignores.
@@ -22,7 +39,7 @@ struct Exercise {
 };
 
 /// All exercises of the source tree `root`, in the order in which they are meant to be done.
-/// @throws BadInput where an exercise.json cannot be read
+/// @throws BadInput naming the exercise.json that is wrong, and the field
 std::vector<Exercise> find_exercises(const std::filesystem::path& root);
 
 /// The hints of an exercise, from a nudge to nearly the answer: the sections of its hints.md.

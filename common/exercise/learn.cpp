@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <thread>
 
+#include "common/exercise/compile_errors.hpp"
 #include "common/host/base/subprocess.hpp"
+#include "common/host/base/text.hpp"
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 
@@ -19,20 +24,70 @@ namespace {
 
 /// Waits at an mbarrier give up by themselves; a loop that never ends, or any other wait, has only this.
 constexpr int kCheckLimitS = 60;
-constexpr char kAllDone[] = "All exercises are done. Each lesson's README has more at its end.\n";
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
+constexpr size_t kColumns = 100;
 
 /// Builds with CMake, which says nothing unless it fails, then runs.
-bool build_and_run(const Exercise& exercise) {
+Attempt build_and_run(const Exercise& exercise) {
   const fs::path build = LADDER_BINARY_DIR, log = build / "learn.log";
   const std::string program = "exercise_" + exercise.id;
   const SubprocessEnd built = run_subprocess({LADDER_CMAKE, "--build", build.string(), "--target", program},
                                              {.output = log, .errors_too = true});
   if (built.exit_code != kExitOk) {
-    std::cout << std::ifstream(log).rdbuf() << "not yet: it does not compile" << std::endl;
-    return false;
+    std::ifstream lines(log);
+    for (const std::string& error : first_errors(lines, LADDER_SOURCE_DIR, exercise.mine()))
+      std::cout << error << "\n";
+    std::cout << "not yet: it does not compile; all that the compiler says is in " << log.string()
+              << std::endl;
+    return Attempt::does_not_compile;
   }
-  return passes(build / "bin" / program, std::cout, kCheckLimitS);
+  return passes(build / "bin" / program, std::cout, kCheckLimitS) ? Attempt::right : Attempt::wrong;
+}
+
+/// `text` in lines that begin at column `begin` and end at column kColumns at the latest; the first has been
+/// begun already.
+std::string wrapped(const std::string& text, size_t begin) {
+  std::string result;
+  size_t column = begin;
+  for (const std::string& word : split(text, ' ')) {
+    if (column > begin && column + 1 + word.size() > kColumns) {
+      result += "\n" + std::string(begin, ' ');
+      column = begin;
+    }
+    if (column > begin) result += " ", ++column;
+    result += word;
+    column += word.size();
+  }
+  return result;
+}
+
+/// What a learner does with the lines between the marks.
+std::string task_of(ExerciseKind kind) {
+  switch (kind) {
+    case ExerciseKind::write:
+      return "Write the lines between '>>> yours' and '<<<'.";
+    case ExerciseKind::find:
+      return "One mistake is planted between '>>> yours' and '<<<': find it with what the check says, and "
+             "mend it.";
+    case ExerciseKind::predict:
+      return "Work out the numbers between '>>> yours' and '<<<'; the check says how far off they are.";
+  }
+  return "";
+}
+
+/// Where the learner's file is kept when the exercise is begun again: mine.1.cuh, or the next that is free.
+fs::path place_to_keep(const Exercise& exercise) {
+  for (int i = 1;; ++i)
+    if (fs::path place = exercise.directory / ("mine." + std::to_string(i) + ".cuh"); !fs::exists(place))
+      return place;
+}
+
+bool equal_files(const fs::path& a, const fs::path& b) {
+  const auto bytes = [](const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  return bytes(a) == bytes(b);
 }
 
 class Learning {
@@ -46,42 +101,81 @@ class Learning {
   void list() const {
     std::string lesson;
     for (const Exercise& exercise : exercises_) {
-      if (exercise.lesson != lesson) out_ << (lesson = exercise.lesson) << "\n";
-      out_ << "  " << exercise.id << "  " << (is_done(exercise) ? "done" : "    ") << "  " << exercise.title
-           << "\n";
+      if (exercise.lesson != lesson) out_ << (lesson = exercise.lesson) << "  " << progress(lesson) << "\n";
+      std::ostringstream row;
+      row << "  " << exercise.id << "  " << std::left << std::setw(7) << name_of(exercise.kind) << "  "
+          << (is_done(exercise) ? "done" : "    ") << "  ";
+      out_ << row.str() << wrapped(exercise.title, row.str().size()) << "\n";
     }
-    out_ << "\n";
-    say_what_is_next();
+    out_ << "\n" << progress("") << " done. ";
+    if (const Exercise* const next = first_open(""))
+      out_ << "Next is " << next->id << ": ladder learn next\n";
+    else
+      out_ << "ladder learn next says what you can do now.\n";
   }
 
-  /// The exercise that is called so; for "next" the first that is not done, or null if all are.
+  /// The exercise that is called so; for "next" and for a lesson the first that is not done, or null if all
+  /// are.
   const Exercise* find(const std::string& name) const {
-    if (name == "next") return next_exercise();
-    for (const Exercise& exercise : exercises_)
-      if (exercise.id == name) return &exercise;
-    std::string known;
-    for (const Exercise& exercise : exercises_) known += (known.empty() ? "" : ", ") + exercise.id;
-    throw std::invalid_argument("'" + name + "': no such exercise; there are " + known + " and next");
+    if (name == "next") return first_open("");
+    for (const Exercise& exercise : exercises_) {
+      if (exercise.is_called(name)) return &exercise;
+      if (exercise.is_in_lesson(name)) return first_open(exercise.lesson);
+    }
+    throw std::invalid_argument("'" + name + "': no such exercise or lesson; ladder learn lists them");
   }
 
-  void start(const Exercise& exercise, bool again) const {
-    if (fs::exists(exercise.mine()) && !again) return;
-    fs::copy_file(exercise.starter(), exercise.mine(), fs::copy_options::overwrite_existing);
-    out_ << "Lesson: " << exercise.lesson << "/README.md\nEdit "
-         << fs::relative(exercise.mine(), workshop_.root).string()
-         << ", between the lines '>>> yours' and '<<<'.\n";
+  /// What to say where find() has found nothing to do.
+  void say_all_done(const std::string& name) const {
+    for (const Exercise& exercise : exercises_)
+      if (exercise.is_in_lesson(name)) {
+        out_ << exercise.lesson << "  " << progress(exercise.lesson)
+             << " done. To see one again name it, for example " << exercise.id << ".\n";
+        return;
+      }
+    close();
+  }
+
+  /// Makes the learner's file, if there is none, and says what to do with it.
+  void open(const Exercise& exercise) const {
+    if (!fs::exists(exercise.mine())) fs::copy_file(exercise.starter(), exercise.mine());
+    out_ << exercise.id << "  " << wrapped(exercise.title, 6) << "\nRead  " << exercise.page << "\n      "
+         << exercise.header << "\nEdit  " << from_root(exercise.mine()) << "\n"
+         << wrapped(task_of(exercise.kind), 0) << "\n\n";
+  }
+
+  /// As if the exercise had never been begun, but for a copy of the learner's file.
+  void begin_again(const Exercise& exercise) {
+    if (fs::exists(exercise.mine())) {
+      if (!equal_files(exercise.mine(), exercise.starter())) {
+        const fs::path kept = place_to_keep(exercise);
+        fs::copy_file(exercise.mine(), kept);
+        out_ << "Your file is kept as " << from_root(kept) << ".\n";
+      }
+      fs::remove(exercise.mine());
+    }
+    state_.done.erase(exercise.id);
+    state_.hints_shown.erase(exercise.id);
+    state_.save(workshop_.state_file);
   }
 
   bool check(const Exercise& exercise) {
-    out_ << exercise.id << " " << exercise.title << std::endl;
-    if (!workshop_.check(exercise)) {
-      out_ << "ladder learn " << exercise.id << " --hint gives a hint." << std::endl;
-      return false;
+    out_.flush();
+    const Attempt attempt = workshop_.check(exercise);
+    if (attempt == Attempt::right) {
+      state_.done.insert(exercise.id);
+      state_.save(workshop_.state_file);
+      out_ << wrapped("You can now " + exercise.trains + ".", 0) << "\n";
+      say_what_is_next(exercise);
+      return true;
     }
-    state_.done.insert(exercise.id);
-    state_.save(workshop_.state_file);
-    say_what_is_next();
-    return true;
+    if (state_.done.erase(exercise.id) > 0) {
+      state_.save(workshop_.state_file);
+      out_ << exercise.id << " was done, and no longer is.\n";
+    }
+    if (attempt == Attempt::wrong) offer_hints(exercise);
+    out_.flush();
+    return false;
   }
 
   /// Checks whenever the learner saves the file, until it is right.
@@ -89,36 +183,106 @@ class Learning {
     for (;;) {
       const auto seen = fs::last_write_time(exercise.mine());
       if (check(exercise)) return;
-      out_ << "waiting for the file to change; Ctrl-C ends" << std::endl;
+      out_ << "waiting for the file to change; Ctrl-C ends\n" << std::endl;
       while (!changed_since(exercise.mine(), seen)) std::this_thread::sleep_for(kWatchInterval);
     }
   }
 
-  /// All hints that were asked for before, and one more.
-  void hint(const Exercise& exercise) {
+  void next_hint(const Exercise& exercise) {
     const std::vector<std::string> hints = hints_of(exercise);
-    int& shown = state_.hints_shown[exercise.id];
-    shown = std::min(shown + 1, static_cast<int>(hints.size()));
-    for (int i = 0; i < shown; ++i)
-      out_ << "Hint " << i + 1 << " of " << hints.size() << "\n" << hints[static_cast<size_t>(i)] << "\n";
-    if (hints.empty()) out_ << "There are no hints for " << exercise.id << ".\n";
+    const size_t shown = hints_shown(exercise, hints.size());
+    if (shown == hints.size()) {
+      out_ << no_hint_left(exercise, hints.size()) << "\n";
+      return;
+    }
+    state_.hints_shown[exercise.id] = static_cast<int>(shown + 1);
     state_.save(workshop_.state_file);
+    show_hint(hints, shown);
+    const size_t left = hints.size() - shown - 1;
+    out_ << (left == 0 ? no_hint_left(exercise, hints.size()) : std::to_string(left) + " left.") << "\n";
+  }
+
+  void hints_again(const Exercise& exercise) const {
+    const std::vector<std::string> hints = hints_of(exercise);
+    const size_t shown = hints_shown(exercise, hints.size());
+    for (size_t i = 0; i < shown; ++i) show_hint(hints, i);
+    if (shown < hints.size())
+      out_ << hints.size() - shown << " left: " << hint_command(exercise) << "\n";
+    else
+      out_ << (hints.empty() ? no_hints(exercise) : "None left.") << "\n";
   }
 
  private:
   bool is_done(const Exercise& exercise) const { return state_.done.count(exercise.id) > 0; }
 
-  void say_what_is_next() const {
-    if (const Exercise* const next = next_exercise())
-      out_ << "Next is " << next->id << ": ladder learn next\n";
-    else
-      out_ << kAllDone;
+  /// Of the lesson; of all lessons, if it is empty.
+  const Exercise* first_open(const std::string& lesson) const {
+    for (const Exercise& exercise : exercises_)
+      if (!is_done(exercise) && (lesson.empty() || exercise.lesson == lesson)) return &exercise;
+    return nullptr;
   }
 
-  const Exercise* next_exercise() const {
+  /// "2 of 6" exercises of the lesson are done; of all lessons, if it is empty.
+  std::string progress(const std::string& lesson) const {
+    size_t all = 0, done = 0;
     for (const Exercise& exercise : exercises_)
-      if (!is_done(exercise)) return &exercise;
-    return nullptr;
+      if (lesson.empty() || exercise.lesson == lesson) ++all, done += is_done(exercise);
+    return std::to_string(done) + " of " + std::to_string(all);
+  }
+
+  /// The lesson's next exercise comes before those that were left out in others.
+  void say_what_is_next(const Exercise& done) const {
+    const Exercise* next = first_open(done.lesson);
+    if (!next) next = first_open("");
+    if (!next) {
+      out_ << "\n";
+      return close();
+    }
+    out_ << done.lesson << "  " << progress(done.lesson) << " done. Next is " << next->id << ": ladder learn "
+         << next->id << "\n";
+  }
+
+  void close() const {
+    out_ << "All " << exercises_.size() << " exercises are done. You can now\n";
+    for (const Exercise& exercise : exercises_)
+      out_ << "  " << exercise.id << "  " << wrapped(exercise.trains, 8) << "\n";
+    out_
+        << "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
+           "kernel of your own.\n";
+  }
+
+  size_t hints_shown(const Exercise& exercise, size_t hints) const {
+    const auto shown = state_.hints_shown.find(exercise.id);
+    return shown == state_.hints_shown.end() ? 0 : std::min(static_cast<size_t>(shown->second), hints);
+  }
+
+  static std::string hint_command(const Exercise& exercise) {
+    return "ladder learn " + exercise.id + " --hint";
+  }
+
+  static std::string no_hints(const Exercise& exercise) {
+    return "There are no hints for " + exercise.id + ".";
+  }
+
+  static std::string no_hint_left(const Exercise& exercise, size_t hints) {
+    if (hints == 0) return no_hints(exercise);
+    return "No hint is left; " + hint_command(exercise) + "s shows them again.";
+  }
+
+  void show_hint(const std::vector<std::string>& hints, size_t i) const {
+    out_ << "Hint " << i + 1 << " of " << hints.size() << "\n" << hints[i] << "\n\n";
+  }
+
+  void offer_hints(const Exercise& exercise) const {
+    const size_t hints = hints_of(exercise).size(), left = hints - hints_shown(exercise, hints);
+    if (left > 0)
+      out_ << hint_command(exercise) << " gives a hint; " << left << " left.\n";
+    else
+      out_ << no_hint_left(exercise, hints) << "\n";
+  }
+
+  std::string from_root(const fs::path& file) const {
+    return file.lexically_relative(workshop_.root).string();
   }
 
   /// Editors may put a new file in place of the old one: for a moment there is none.
@@ -137,14 +301,20 @@ class Learning {
 int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   CLI::App app("Leads through the exercises: lists them, checks what you wrote, gives hints", "ladder learn");
   std::string name;
-  bool hint = false, watch = false, again = false;
-  app.add_option("exercise", name, "For example 03.1, or next; none: list them all")->type_name("EXERCISE");
+  bool hint = false, hints = false, watch = false, again = false;
+  app.add_option("exercise", name, "For example 03.1; none: list them all")->type_name("EXERCISE");
   app.add_flag("--hint", hint, "Give one more hint, and do not check");
+  app.add_flag("--hints", hints, "Show the hints again that were given");
   app.add_flag("--watch", watch, "Check again whenever you save your file, until it is right");
-  app.add_flag("--again", again, "Throw your file away and begin with the starter");
+  app.add_flag("--again", again, "Begin with the starter again; your file is kept as mine.1.cuh");
+  app.footer(
+      "03.1 may be called 3.1 or, by its folder, 3.ring. 3 is the first of lesson 03 that is not done,\n"
+      "next the first of all.");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
-  if (name.empty() && (hint || watch || again))
+  if (name.empty() && (hint || hints || watch || again))
     throw std::invalid_argument("name an exercise, for example: ladder learn next --hint");
+  if (hint + hints + (watch || again) > 1)
+    throw std::invalid_argument("--hint, --hints and what checks (--watch, --again) exclude each other");
 
   Learning learning(workshop, out);
   if (name.empty()) {
@@ -153,14 +323,15 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   }
   const Exercise* const exercise = learning.find(name);
   if (!exercise) {
-    out << kAllDone;
+    learning.say_all_done(name);
     return kExitOk;
   }
-  if (hint) {
-    learning.hint(*exercise);
+  if (hint || hints) {
+    hint ? learning.next_hint(*exercise) : learning.hints_again(*exercise);
     return kExitOk;
   }
-  learning.start(*exercise, again);
+  if (again) learning.begin_again(*exercise);
+  learning.open(*exercise);
   if (!watch) return learning.check(*exercise) ? kExitOk : kExitFailure;
   learning.watch(*exercise);
   return kExitOk;

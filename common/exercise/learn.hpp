@@ -9,13 +9,15 @@
 
 namespace ladder {
 
+/// What became of it.
+enum class Attempt { right, wrong, does_not_compile };
+
 /// Where a learner works.
 struct Workshop {
   std::filesystem::path root;        ///< the source tree with the lessons
   std::filesystem::path state_file;  ///< what is done
   /// Builds the check of an exercise with the learner's file, and runs it; both print.
-  /// @returns whether the file is right
-  std::function<bool(const Exercise&)> check;
+  std::function<Attempt(const Exercise&)> check;
 };
 
 /// The source tree and the build directory that this program was made in.

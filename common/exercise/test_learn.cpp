@@ -1,142 +1,475 @@
 /// @file
 /// `ladder learn` on exercises made up for the test, whose checks only look at the learner's file.
+#include <fnmatch.h>
+
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <iostream>
 #include <sstream>
+#include <thread>
 
+#include "common/exercise/compile_errors.hpp"
 #include "common/exercise/learn.hpp"
+#include "common/host/base/subprocess.hpp"
+#include "common/host/base/text.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith, Catch::Matchers::StartsWith;
+using ladder::Attempt;
+using Lines = std::vector<std::string>;
 namespace fs = std::filesystem;
 
 namespace {
 
-/// A source tree with three exercises. A file is right when it contains the word "right".
+std::string description(const std::string& title, const std::string& kind, const std::string& trains) {
+  return R"({"title": ")" + title + R"(", "kind": ")" + kind + R"(", "trains": ")" + trains +
+         R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
+}
+
+/// A source tree with four exercises. A file is right when it contains the word "right", and does not compile
+/// when it contains "typo".
 struct FakeWorkshop {
   FakeWorkshop() {
-    add("02_second/exercise/1_only", "The only one");
-    add("01_first/exercise/2_beyond", "Beyond the idea");
-    add("01_first/exercise/1_idea", "The idea");
+    write("docs/page.md", "");
+    write("common/header.cuh", "");
+    add("02_second/exercise/2_limit", description("The limit", "predict", "say how fast it can be"));
+    add("02_second/exercise/1_hang", description("It hangs", "find", "find out why"));
+    add("01_first/exercise/2_beyond", description("Beyond the idea", "write", "do more"));
+    add("01_first/exercise/1_idea", description("The idea", "write", "do it"));
     workshop = {tree.file(""), tree.file("state.json"), [this](const ladder::Exercise& exercise) {
                   ++checks;
                   if (during_check) during_check(exercise);
-                  return ladder::testing::read_bytes(exercise.mine()).find("right") != std::string::npos;
+                  const std::string mine = ladder::testing::read_bytes(exercise.mine());
+                  if (mine.find("typo") != std::string::npos) return Attempt::does_not_compile;
+                  return mine.find("right") != std::string::npos ? Attempt::right : Attempt::wrong;
                 }};
   }
 
-  void add(const std::string& folder, const std::string& title) const {
-    fs::create_directories(tree.file(folder));
-    ladder::testing::write_bytes(tree.file(folder + "/exercise.json"), "{\"title\": \"" + title + "\"}");
-    ladder::testing::write_bytes(tree.file(folder + "/starter.cuh"), "starter");
-    ladder::testing::write_bytes(tree.file(folder + "/hints.md"),
-                                 "# Hints\n\n## 1\n\nThink.\n\n## 2\n\nThink more.\n");
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories(fs::path(tree.file(name)).parent_path());
+    ladder::testing::write_bytes(tree.file(name), text);
   }
 
-  /// Runs `ladder learn` with these words; what it printed is in `text`.
+  void add(const std::string& folder, const std::string& json) const {
+    write(folder + "/exercise.json", json);
+    write(folder + "/starter.cuh", "starter");
+    write(folder + "/hints.md", "# Hints\n\n## 1\n\nThink.\n\n## 2\n\nThink more.\n");
+  }
+
+  /// Runs `ladder learn` with these words; what it printed is in `text`, and on stderr in `error`.
   int learn(std::vector<std::string> words) {
     words.insert(words.begin(), "learn");
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
-    std::ostringstream out;
+    std::ostringstream out, errors;
+    std::streambuf* const before = std::cerr.rdbuf(errors.rdbuf());
     const int code = ladder::run_learn(workshop, out, static_cast<int>(argv.size()), argv.data());
+    std::cerr.rdbuf(before);
     text = out.str();
+    error = errors.str();
     return code;
   }
 
-  std::string idea() const { return tree.file("01_first/exercise/1_idea/mine.cuh"); }
+  void solve(const std::string& name) {
+    during_check = [](const ladder::Exercise& exercise) {
+      ladder::testing::write_bytes(exercise.mine(), "right");
+    };
+    CHECK(learn({name}) == 0);
+    during_check = nullptr;
+  }
+
+  std::string idea(const std::string& name = "mine.cuh") const {
+    return tree.file("01_first/exercise/1_idea/" + name);
+  }
 
   ladder::testing::TemporaryDirectory tree;
   ladder::Workshop workshop;
   std::function<void(const ladder::Exercise&)> during_check;
   int checks = 0;
-  std::string text;
+  std::string text, error;
 };
+
+size_t longest_line(const std::string& text) {
+  size_t longest = 0;
+  for (const std::string& line : ladder::split(text, '\n')) longest = std::max(longest, line.size());
+  return longest;
+}
+
+Lines errors_in(const std::string& log) {
+  std::istringstream lines(log);
+  return ladder::first_errors(lines, "/repo", "/repo/04_x/exercise/1_y/mine.cuh");
+}
+
+/// What ExerciseMarks.cmake says of the exercises of a source tree; nothing if it accepts them.
+std::string complaint_of_marks(const ladder::testing::TemporaryDirectory& tree) {
+  const ladder::SubprocessEnd end =
+      ladder::run_subprocess({LADDER_CMAKE, "-D", "ROOT=" + tree.file(""), "-P",
+                              LADDER_SOURCE_DIR "/common/cmake/ExerciseMarks.cmake"},
+                             {.output = tree.file("log"), .errors_too = true});
+  std::istringstream words(ladder::testing::read_bytes(tree.file("log")));  // CMake breaks long lines
+  std::string said;
+  for (std::string word; words >> word;) said += word + " ";
+  CHECK((end.exit_code == 0) == said.empty());
+  return said;
+}
 
 }  // namespace
 
-TEST_CASE("ladder learn lists lessons and exercises in order") {
+TEST_CASE("ladder learn lists lessons and exercises in order, with their kinds and what is done") {
   FakeWorkshop fake;
+  fake.solve("01.2");
   CHECK(fake.learn({}) == 0);
   CHECK(fake.text ==
-        "01_first\n  01.1        The idea\n  01.2        Beyond the idea\n"
-        "02_second\n  02.1        The only one\n\nNext is 01.1: ladder learn next\n");
-  CHECK(fake.checks == 0);
+        "01_first  1 of 2\n"
+        "  01.1  write          The idea\n"
+        "  01.2  write    done  Beyond the idea\n"
+        "02_second  0 of 2\n"
+        "  02.1  find           It hangs\n"
+        "  02.2  predict        The limit\n"
+        "\n1 of 4 done. Next is 01.1: ladder learn next\n");
+  CHECK(fake.checks == 1);
 }
 
-TEST_CASE("ladder learn next begins with the starter, and goes on when the file is right") {
+TEST_CASE("ladder learn keeps to 100 columns") {
   FakeWorkshop fake;
+  std::string words = "a";
+  for (int i = 0; i < 40; ++i) words += " title";
+  fake.add("01_first/exercise/1_idea", description(words, "find", words));
+  fake.learn({});
+  CHECK_THAT(fake.text, ContainsSubstring("title\n" + std::string(23, ' ') + "title"));
+  CHECK(longest_line(fake.text) <= 100);
+  for (const std::string name : {"01.1", "01.2", "02.1", "02.2", "01.1"}) {
+    fake.solve(name);
+    CHECK(longest_line(fake.text) <= 100);
+  }
+}
+
+TEST_CASE("ladder learn says every time what to read and to edit") {
+  FakeWorkshop fake;
+  const std::string head =
+      "01.1  The idea\n"
+      "Read  docs/page.md\n"
+      "      common/header.cuh\n"
+      "Edit  01_first/exercise/1_idea/mine.cuh\n"
+      "Write the lines between '>>> yours' and '<<<'.\n\n";
   CHECK(fake.learn({"next"}) == 1);
-  CHECK_THAT(fake.text,
-             ContainsSubstring("Lesson: 01_first/README.md\nEdit 01_first/exercise/1_idea/mine.cuh"));
-  CHECK_THAT(fake.text, EndsWith("ladder learn 01.1 --hint gives a hint.\n"));
+  CHECK(fake.text == head + "ladder learn 01.1 --hint gives a hint; 2 left.\n");
   CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
 
   ladder::testing::write_bytes(fake.idea(), "right");
   CHECK(fake.learn({"next"}) == 0);
-  CHECK(fake.text == "01.1 The idea\nNext is 01.2: ladder learn next\n");
+  CHECK(fake.text == head + "You can now do it.\n01_first  1 of 2 done. Next is 01.2: ladder learn 01.2\n");
   CHECK(ladder::testing::read_bytes(fake.idea()) == "right");
-  CHECK(fake.learn({}) == 0);
-  CHECK_THAT(fake.text, ContainsSubstring("01.1  done  The idea"));
-  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.2"));
 }
 
-TEST_CASE("ladder learn next says so when all is done") {
+TEST_CASE("ladder learn says what to do with the marked lines, for each kind of exercise") {
   FakeWorkshop fake;
-  fake.during_check = [](const ladder::Exercise& exercise) {
-    ladder::testing::write_bytes(exercise.mine(), "right");
-  };
-  for (int i = 0; i < 3; ++i) CHECK(fake.learn({"next"}) == 0);
-  CHECK_THAT(fake.text, ContainsSubstring("All exercises are done."));
+  fake.learn({"01.1"});
+  CHECK_THAT(fake.text, ContainsSubstring("\nWrite the lines between '>>> yours' and '<<<'.\n"));
+  fake.learn({"02.1"});
+  CHECK_THAT(fake.text, ContainsSubstring("\nOne mistake is planted between '>>> yours' and '<<<': find it"));
+  fake.learn({"02.2"});
+  CHECK_THAT(fake.text, ContainsSubstring("\nWork out the numbers between '>>> yours' and '<<<'; the check"));
+}
+
+TEST_CASE("After an exercise the next of its lesson comes first, then what was left out before") {
+  FakeWorkshop fake;
+  fake.solve("02.1");
+  CHECK_THAT(fake.text, EndsWith("02_second  1 of 2 done. Next is 02.2: ladder learn 02.2\n"));
+  fake.solve("02.2");
+  CHECK_THAT(fake.text, EndsWith("02_second  2 of 2 done. Next is 01.1: ladder learn 01.1\n"));
+}
+
+TEST_CASE("After the last exercise ladder learn says all that one can do now") {
+  FakeWorkshop fake;
+  const std::string closing =
+      "All 4 exercises are done. You can now\n"
+      "  01.1  do it\n"
+      "  01.2  do more\n"
+      "  02.1  find out why\n"
+      "  02.2  say how fast it can be\n"
+      "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
+      "kernel of your own.\n";
+  for (int i = 0; i < 4; ++i) fake.solve("next");
+  CHECK_THAT(fake.text, EndsWith("You can now say how fast it can be.\n\n" + closing));
   CHECK(fake.learn({"next"}) == 0);
-  CHECK_THAT(fake.text, StartsWith("All exercises are done."));
-  CHECK(fake.checks == 3);
+  CHECK(fake.text == closing);
+  CHECK(fake.learn({}) == 0);
+  CHECK_THAT(fake.text, EndsWith("4 of 4 done. ladder learn next says what you can do now.\n"));
+  CHECK(fake.checks == 4);
 }
 
-TEST_CASE("ladder learn --hint gives one hint after another, and checks nothing") {
+TEST_CASE("An exercise has short names, and a lesson's means its first that is not done") {
   FakeWorkshop fake;
-  CHECK(fake.learn({"02.1", "--hint"}) == 0);
-  CHECK(fake.text == "Hint 1 of 2\nThink.\n\n\n");
-  CHECK(fake.learn({"02.1", "--hint"}) == 0);
-  CHECK_THAT(fake.text, ContainsSubstring("Hint 2 of 2\nThink more."));
-  CHECK(fake.learn({"02.1", "--hint"}) == 0);
-  CHECK_THAT(fake.text, ContainsSubstring("Hint 2 of 2"));
+  const auto opens = [&](const std::string& name) {
+    CHECK(fake.learn({name}) == 1);
+    return fake.text.substr(0, 4);
+  };
+  for (const std::string name : {"02.2", "2.2", "2.02", "2.limit", "02.2_limit", "02_second.limit"})
+    CHECK(opens(name) == "02.2");
+  for (const std::string name : {"02", "2", "02_second"}) CHECK(opens(name) == "02.1");
+  fake.solve("2");
+  CHECK(opens("2") == "02.2");
+  fake.solve("2");
+  CHECK(fake.learn({"2"}) == 0);
+  CHECK(fake.text == "02_second  2 of 2 done. To see one again name it, for example 02.1.\n");
+}
+
+TEST_CASE("ladder learn answers an unknown name with one line") {
+  FakeWorkshop fake;
+  for (const std::string name : {"09.9", "2.3", "2.", "2.lim", ".2", ".", "0", "00.1", "limit"}) {
+    CHECK(fake.learn({name}) == 2);
+    CHECK(fake.error ==
+          "ladder learn: error: '" + name + "': no such exercise or lesson; ladder learn lists them\n");
+  }
   CHECK(fake.checks == 0);
+}
+
+TEST_CASE("ladder learn --hint gives the next hint only, and --hints those that were given") {
+  FakeWorkshop fake;
+  CHECK(fake.learn({"02.1", "--hints"}) == 0);
+  CHECK(fake.text == "2 left: ladder learn 02.1 --hint\n");
+  CHECK(fake.learn({"02.1", "--hint"}) == 0);
+  CHECK(fake.text == "Hint 1 of 2\nThink.\n\n1 left.\n");
+  CHECK(fake.learn({"02.1", "--hints"}) == 0);
+  CHECK(fake.text == "Hint 1 of 2\nThink.\n\n1 left: ladder learn 02.1 --hint\n");
+  CHECK(fake.learn({"02.1", "--hint"}) == 0);
+  CHECK(fake.text ==
+        "Hint 2 of 2\nThink more.\n\nNo hint is left; ladder learn 02.1 --hints shows them again.\n");
+  CHECK(fake.learn({"02.1", "--hint"}) == 0);
+  CHECK(fake.text == "No hint is left; ladder learn 02.1 --hints shows them again.\n");
+  CHECK(fake.learn({"02.1", "--hints"}) == 0);
+  CHECK(fake.text == "Hint 1 of 2\nThink.\n\nHint 2 of 2\nThink more.\n\nNone left.\n");
+  CHECK(fake.checks == 0);
+  CHECK(fake.learn({"02.1"}) == 1);
+  CHECK_THAT(fake.text, EndsWith("\n\nNo hint is left; ladder learn 02.1 --hints shows them again.\n"));
+
+  fake.write("02_second/exercise/1_hang/hints.md", "# Hints\n");
+  CHECK(fake.learn({"02.1", "--hint"}) == 0);
+  CHECK(fake.text == "There are no hints for 02.1.\n");
+  CHECK(fake.learn({"02.1", "--hints"}) == 0);
+  CHECK(fake.text == "There are no hints for 02.1.\n");
 }
 
 TEST_CASE("ladder learn --watch checks again when the file changes, until it is right") {
   FakeWorkshop fake;
   const auto check = fake.workshop.check;
   fake.workshop.check = [&](const ladder::Exercise& exercise) {
-    const bool right = check(exercise);
-    if (fake.checks == 1) {  // saved while the first check runs, after that has read the file
+    const Attempt attempt = check(exercise);
+    if (fake.checks < 3) {  // saved while the check runs, after that has read the file
       const auto started = fs::last_write_time(exercise.mine());
-      ladder::testing::write_bytes(exercise.mine(), "right");
+      ladder::testing::write_bytes(exercise.mine(), fake.checks == 1 ? "typo" : "right");
       fs::last_write_time(exercise.mine(), started + std::chrono::seconds(1));
     }
-    return right;
+    return attempt;
   };
   CHECK(fake.learn({"01.1", "--watch"}) == 0);
+  CHECK(fake.checks == 3);
+  CHECK_THAT(fake.text, ContainsSubstring("waiting for the file to change; Ctrl-C ends\n"));
+  CHECK_THAT(fake.text, ContainsSubstring("\nYou can now do it.\n"));
+}
+
+TEST_CASE("ladder learn --watch waits while an editor replaces the file") {
+  FakeWorkshop fake;
+  std::thread editor;
+  fake.during_check = [&](const ladder::Exercise& exercise) {
+    if (fake.checks > 1) return;
+    editor = std::thread([mine = exercise.mine()] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      fs::remove(mine);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      ladder::testing::write_bytes(mine.string() + ".new", "right");
+      fs::rename(mine.string() + ".new", mine);
+    });
+  };
+  CHECK(fake.learn({"01.1", "--watch"}) == 0);
+  editor.join();
   CHECK(fake.checks == 2);
 }
 
-TEST_CASE("ladder learn --again begins with the starter") {
+TEST_CASE("ladder learn --again keeps the learner's file, and opens the exercise anew") {
   FakeWorkshop fake;
-  fake.learn({"01.1"});
-  ladder::testing::write_bytes(fake.idea(), "a muddle");
+  fake.learn({"01.1", "--hint"});
+  fake.solve("01.1");
   CHECK(fake.learn({"01.1", "--again"}) == 1);
+  CHECK_THAT(fake.text, StartsWith("Your file is kept as 01_first/exercise/1_idea/mine.1.cuh.\n"));
+  CHECK(ladder::testing::read_bytes(fake.idea("mine.1.cuh")) == "right");
   CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
+  CHECK_THAT(fake.text, !ContainsSubstring("was done"));
+  fake.learn({"01.1", "--hints"});
+  CHECK_THAT(fake.text, StartsWith("2 left"));
+  fake.learn({});
+  CHECK_THAT(fake.text, EndsWith("0 of 4 done. Next is 01.1: ladder learn next\n"));
+
+  ladder::testing::write_bytes(fake.idea(), "another");
+  fake.learn({"01.1", "--again"});
+  CHECK(ladder::testing::read_bytes(fake.idea("mine.1.cuh")) == "right");
+  CHECK(ladder::testing::read_bytes(fake.idea("mine.2.cuh")) == "another");
+  fake.learn({"01.1", "--again"});
+  CHECK_THAT(fake.text, StartsWith("01.1"));
+  CHECK_FALSE(fs::exists(fake.idea("mine.3.cuh")));
 }
 
-TEST_CASE("ladder learn refuses what it does not know") {
+TEST_CASE("git ignores what a learner writes, and what --again keeps of it") {
+  const Lines patterns = ladder::split(ladder::testing::read_bytes(LADDER_SOURCE_DIR "/.gitignore"), '\n');
+  const auto ignored = [&](const char* file) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), file, FNM_PATHNAME) == 0;
+    });
+  };
+  CHECK(ignored("/04_warp_specialized/exercise/1_storer/mine.cuh"));
+  CHECK(ignored("/04_warp_specialized/exercise/1_storer/mine.12.cuh"));
+  CHECK(ignored("/.learn.json"));
+  CHECK_FALSE(ignored("/04_warp_specialized/exercise/1_storer/solution.cuh"));
+}
+
+TEST_CASE("An exercise whose file became wrong is no longer done") {
   FakeWorkshop fake;
-  CHECK(fake.learn({"09.9"}) == 2);
-  CHECK(fake.learn({"--hint"}) == 2);
+  for (const std::string now : {"a muddle", "a typo"}) {
+    fake.solve("01.1");
+    ladder::testing::write_bytes(fake.idea(), now);
+    CHECK(fake.learn({"01.1"}) == 1);
+    CHECK_THAT(fake.text, ContainsSubstring("\n01.1 was done, and no longer is.\n"));
+    CHECK(fake.learn({"01.1"}) == 1);
+    CHECK_THAT(fake.text, !ContainsSubstring("was done"));
+    fake.learn({});
+    CHECK_THAT(fake.text, EndsWith("0 of 4 done. Next is 01.1: ladder learn next\n"));
+  }
+}
+
+TEST_CASE("A file that does not compile gets no offer of a hint") {
+  FakeWorkshop fake;
+  fake.learn({"01.1"});
+  ladder::testing::write_bytes(fake.idea(), "typo");
+  CHECK(fake.learn({"01.1"}) == 1);
+  CHECK_THAT(fake.text, EndsWith("'<<<'.\n\n"));
+}
+
+TEST_CASE("ladder learn refuses options that do not go together, and a state that it cannot read") {
+  FakeWorkshop fake;
+  for (const std::string option : {"--hint", "--hints", "--watch", "--again"})
+    CHECK(fake.learn({option}) == 2);
   CHECK(fake.learn({"01.1", "--no-such-option"}) == 2);
+  for (const std::string option : {"--hints", "--watch", "--again"}) {
+    CHECK(fake.learn({"01.1", "--hint", option}) == 2);
+    CHECK_THAT(fake.error, EndsWith("exclude each other\n"));
+  }
   ladder::testing::write_bytes(fake.tree.file("state.json"), "not JSON");
   CHECK(fake.learn({}) == 2);
   CHECK(fake.checks == 0);
+}
+
+TEST_CASE("A mistake in exercise.json is one line that names the file and the field") {
+  const auto complaint_about = [](const std::string& json) {
+    FakeWorkshop fake;
+    fake.add("02_second/exercise/1_hang", json);
+    CHECK(fake.learn({}) == 2);
+    CHECK_THAT(fake.error, ContainsSubstring("02_second/exercise/1_hang/exercise.json: "));
+    CHECK(std::count(fake.error.begin(), fake.error.end(), '\n') == 1);
+    return fake.error.substr(fake.error.find("json: ") + 6);
+  };
+  CHECK(complaint_about(R"({"title": "T"})") == "\"kind\" is missing\n");
+  CHECK(complaint_about(R"(["title"])") == "\"title\" is missing\n");
+  CHECK(complaint_about(R"({"title": 3})") == "\"title\" must be a text\n");
+  CHECK(complaint_about(description("", "write", "do it")) == "\"title\" must be a text\n");
+  CHECK(complaint_about(description("T", "guess", "do it")) ==
+        "\"kind\" must be write, find or predict, not 'guess'\n");
+  for (const std::string trains : {"Do it", "do it."})
+    CHECK(complaint_about(description("T", "write", trains)) ==
+          "\"trains\" must complete 'You can now ...', without a capital and a full stop\n");
+  CHECK(complaint_about(R"({"title": "T", "kind": "find", "trains": "t", "page": "docs/none.md"})") ==
+        "\"page\" names 'docs/none.md', which is no file\n");
+  CHECK(complaint_about(
+            R"({"title": "T", "kind": "find", "trains": "t", "page": "docs/page.md", "header": "docs"})") ==
+        "\"header\" names 'docs', which is no file\n");
+  complaint_about("{");
+}
+
+TEST_CASE("The exercises of the repository are described, and have hints") {
+  const std::vector<ladder::Exercise> exercises = ladder::find_exercises(LADDER_SOURCE_DIR);
+  CHECK(exercises.size() >= 16);
+  for (const ladder::Exercise& exercise : exercises) {
+    INFO(exercise.id);
+    CHECK(ladder::hints_of(exercise).size() >= 2);
+  }
+}
+
+TEST_CASE("A starter and its solution must have marks, and differ only between them") {
+  FakeWorkshop fake;
+  const auto complaint = [&](const std::string& starter, const std::string& solution) {
+    for (const char* folder : {"01_first/exercise/1_idea", "01_first/exercise/2_beyond",
+                               "02_second/exercise/1_hang", "02_second/exercise/2_limit"}) {
+      fake.write(folder + std::string("/starter.cuh"), "a\n// >>> yours\n0\n// <<<\nz\n");
+      fake.write(folder + std::string("/solution.cuh"), "a\n// >>> yours\n1\n2\n// <<<\nz\n");
+    }
+    fake.write("02_second/exercise/1_hang/starter.cuh", starter);
+    fake.write("02_second/exercise/1_hang/solution.cuh", solution);
+    return complaint_of_marks(fake.tree);
+  };
+  const std::string right = "a\n// >>> yours\n0\n// <<<\nz\n";
+  CHECK(complaint(right, right).empty());
+  CHECK_THAT(complaint(right, "b\n// >>> yours\n0\n// <<<\nz\n"),
+             ContainsSubstring("1_hang: starter.cuh and"));
+  CHECK_THAT(complaint(right, "a\n// >>> yours\n0\n// <<<\ny\n"),
+             ContainsSubstring("1_hang: starter.cuh and"));
+  CHECK_THAT(complaint("a\n0\n// <<<\nz\n", right), ContainsSubstring("must have one line '// >>> yours'"));
+  CHECK_THAT(complaint(right, right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
+  CHECK_THAT(complaint_of_marks(ladder::testing::TemporaryDirectory()),
+             ContainsSubstring("has no exercises"));
+}
+
+TEST_CASE("Of a compiler's log a learner sees the errors of the own file, by its short name") {
+  CHECK(errors_in("In file included from ../04_x/exercise/1_y/check.cu:3:\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh: In function ‘void f()’:\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh:52:11: error: ‘tile’ was not declared in this scope\n"
+                  "   52 |   int x = tile;\n"
+                  "../common/device/pipeline.cuh:87:39: note: candidate: ‘Consumer’\n"
+                  "../04_x/exercise/1_y/mine.cuh:5:10: fatal error: /repo/none.cuh: No such file\n"
+                  "../common/device/pipeline.cuh:90:1: error: another\n") ==
+        Lines{"mine.cuh:52: error: ‘tile’ was not declared in this scope",
+              "mine.cuh:5: fatal error: none.cuh: No such file"});
+  const std::string nvcc = "/repo/04_x/exercise/1_y/mine.cuh(12): error: identifier \"x\" is undefined\n";
+  CHECK(errors_in(nvcc + nvcc) == Lines{"mine.cuh:12: error: identifier \"x\" is undefined"});
+  CHECK(errors_in("/usr/bin/ld: check.cu.o: in function `f()':\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh:7: undefined reference to `g()'\n") ==
+        Lines{"mine.cuh:7: undefined reference to `g()'"});
+}
+
+TEST_CASE("An error in a template is one of the learner's line that instantiates it") {
+  CHECK(errors_in("../common/device/tile.cuh: In instantiation of ‘struct Tile<3>’:\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh:55:30:   required from here\n"
+                  "../common/device/tile.cuh:17:31: error: static assertion failed\n"
+                  "../common/device/tile.cuh:30:1: error: not because of the learner\n") ==
+        Lines{"mine.cuh:55: error: static assertion failed (in common/device/tile.cuh:17)"});
+  CHECK(errors_in("/repo/common/device/tile.cuh(17): error: static assertion failed\n"
+                  "    static_assert(kRows % 8 == 0);\n"
+                  "          detected during:\n"
+                  "            instantiation of class \"Tile<n> [with n=3]\" at line 20\n"
+                  "            instantiation of \"void f<n>() [with n=3]\" at line 55 of "
+                  "/repo/04_x/exercise/1_y/mine.cuh\n") ==
+        Lines{"mine.cuh:55: error: static assertion failed (in common/device/tile.cuh:17)"});
+}
+
+TEST_CASE("Where the learner's file has no error, those of others are shown, or else the log's end") {
+  CHECK(errors_in("../common/device/tile.cuh:30:1: error: no ‘x’\nninja: build stopped: cannot go on.\n") ==
+        Lines{"common/device/tile.cuh:30: error: no ‘x’"});
+  CHECK(errors_in("/repo/04_x/exercise/1_y/mine.cuh:55:30:   required from here\n"
+                  "../common/device/tile.cuh:17:31: warning: is unused\n"
+                  "../common/device/tile.cuh:30:1: error: no ‘x’\n") ==
+        Lines{"common/device/tile.cuh:30: error: no ‘x’"});
+  CHECK(errors_in("c++: fatal error: no memory\n") == Lines{"c++: fatal error: no memory"});
+  CHECK(errors_in("first\n\nninja: cannot go on\n") == Lines{"first", "ninja: cannot go on"});
+  std::string many, errors;
+  for (int i = 0; i < 20; ++i) {
+    many += "line " + std::to_string(i) + "\n";
+    errors += "/repo/04_x/exercise/1_y/mine.cuh:" + std::to_string(i) + ":1: error: e\n";
+  }
+  CHECK(errors_in(many).size() == 8);
+  CHECK(errors_in(many).back() == "line 19");
+  CHECK(errors_in(errors).size() == 8);
+  CHECK(errors_in(errors).front() == "mine.cuh:0: error: e");
 }
 
 TEST_CASE("A check that hangs is stopped, and one line says so") {

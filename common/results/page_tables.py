@@ -27,7 +27,8 @@ for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py,
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
 phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
 for one of idea_pictures.py, `<!-- concept: ... -->` for one of concept_pictures.py, `<!-- climb: ... -->` for the picture of
-climb_picture.py, `<!-- lanes: ... -->` for that of lanes_picture.py, and `<!-- files: FOLDER -->` for the list of
+climb_picture.py, `<!-- lanes: ... -->` for that of lanes_picture.py, `<!-- exercises: NN -->` for the table of
+exercise_table.py, and `<!-- files: FOLDER -->` for the list of
 file_table.py. docs/climb.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
 device. Exit code 2: bad input, one line.
 """
@@ -43,6 +44,7 @@ from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from concept_pictures import concept_pictures, concept_text
+from exercise_table import exercise_table
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
@@ -237,6 +239,7 @@ FILLERS = {
     "sanitizers": lambda line, words: sanitizer_table(line, RESULTS / "sanitizers"),
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
+    "exercises": lambda line, words: exercise_table(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
@@ -321,7 +324,7 @@ def main():
             stale.append(path)
             if not arguments.check:
                 write_whole(path, new)
-    verdict = "not what the result files say; run common/results/page_tables.py" if arguments.check else "updated"
+    verdict = "not up to date; run common/results/page_tables.py" if arguments.check else "updated"
     for path in stale:
         print(f"{path}: {verdict}")
     return 1 if arguments.check and stale else 0

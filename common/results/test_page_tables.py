@@ -32,6 +32,13 @@ def run(lesson, tflops, clock=1000, size=64, **settings):
             "time_us_median": 10, "tflops": tflops, "sm_clock_mhz": clock, "verified": True}
 
 
+def page_tables_of(*arguments):
+    """The exit code of page_tables.py, and what it prints."""
+    output = io.StringIO()
+    with mock.patch.object(sys, "argv", ["page_tables.py", *map(str, arguments)]), contextlib.redirect_stdout(output):
+        return page_tables.main(), output.getvalue()
+
+
 class WithResults(unittest.TestCase):
     """A folder of results, and pages that are filled from it."""
 
@@ -60,6 +67,47 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class Exercises(WithResults):
+    """Exercises of a lesson in a source tree of its own."""
+
+    def setUp(self):
+        super().setUp()
+        root = mock.patch.object(page_tables, "ROOT", self.folder)
+        root.start()
+        self.addCleanup(root.stop)
+        self.describe("2_b", title="B", kind="find", trains="do b")
+        self.describe("1_a", title="A", kind="write", trains="do a")
+        self.page = self.folder / "04_x" / "README.md"
+        self.page.write_text("before\n<!-- exercises: 04 -->\n<!-- end -->\nafter\n", encoding="utf-8")
+
+    def describe(self, name, lesson="04_x", **fields):
+        folder = self.folder / lesson / "exercise" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "exercise.json").write_text(json.dumps(fields), encoding="utf-8")
+
+    def test_a_row_has_the_command_the_kind_and_a_link_to_the_starter(self):
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:6], [
+            "| exercise | kind | what to do | what you can do then |", "| --- | --- | --- | --- |",
+            "| `build/bin/ladder learn 04.1` | write | [A](exercise/1_a/starter.cuh) | do a |",
+            "| `build/bin/ladder learn 04.2` | find | [B](exercise/2_b/starter.cuh) | do b |"])
+
+    def test_a_page_is_out_of_date_when_a_description_changes_or_comes(self):
+        self.assertEqual(page_tables_of("--check"), (1, f"{self.page}: not up to date; run common/results/page_tables.py\n"))
+        for change in ({"name": "2_b", "title": "C"}, {"name": "3_c", "title": "B"}):
+            self.assertEqual(page_tables_of(), (0, f"{self.page}: updated\n"))
+            self.assertEqual(page_tables_of("--check"), (0, ""))
+            self.describe(**change, kind="find", trains="do b")
+            self.assertEqual(page_tables_of("--check")[0], 1)
+
+    def test_what_is_missing_is_named(self):
+        for words, complaint in (("", "needs the number"), ("05", "lesson 05 has no exercises")):
+            with self.assertRaisesRegex(BadInput, complaint):
+                self.filled(f"<!-- exercises: {words} -->\n<!-- end -->\n")
+        self.describe("2_b", title="B", kind="find")
+        with self.assertRaisesRegex(BadInput, "2_b/exercise.json: has no field 'trains'"):
+            page_tables.filled(self.page)
 
 
 class IdeaPictures(WithResults):
@@ -205,22 +253,17 @@ class RatioPlot(WithResults):
         page = self.folder / "page.md"
         page.write_text(self.REQUEST.format("r.json"), encoding="utf-8")
 
-        def page_tables_of(*arguments):
-            output = io.StringIO()
-            with mock.patch.object(sys, "argv", ["page_tables.py", *arguments, str(page)]), contextlib.redirect_stdout(output):
-                return page_tables.main(), output.getvalue()
-
-        self.assertEqual(page_tables_of()[0], 0)
+        self.assertEqual(page_tables_of(page)[0], 0)
         picture = self.figures / "p.svg"
         drawn = picture.read_text(encoding="utf-8")
-        self.assertEqual(page_tables_of("--check"), (0, ""))
+        self.assertEqual(page_tables_of("--check", page), (0, ""))
         picture.write_text(drawn.replace("1.00", "2.00"), encoding="utf-8")
-        code, said = page_tables_of("--check")
+        code, said = page_tables_of("--check", page)
         self.assertEqual(code, 1)
-        self.assertIn("p.svg: not what the result files say", said)
+        self.assertIn("p.svg: not up to date", said)
         picture.unlink()
-        self.assertEqual(page_tables_of("--check")[0], 1)
-        page_tables_of()
+        self.assertEqual(page_tables_of("--check", page)[0], 1)
+        page_tables_of(page)
         self.assertEqual(picture.read_text(encoding="utf-8"), drawn)
 
     def test_what_cannot_be_a_dot_is_refused_by_name(self):

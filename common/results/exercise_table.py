@@ -1,0 +1,37 @@
+"""The exercises of a lesson, as their descriptions say.
+
+    <!-- exercises: 04 -->
+    <!-- end -->
+
+The word is the lesson's number; the request belongs on the lesson's own page, from which the links go.
+"""
+import json
+
+from climb_table import BadInput
+from page_requests import left_aligned
+
+HEADER = ["exercise", "kind", "what to do", "what you can do then"]
+
+
+def row(folder):
+    """The cells of the exercise in this folder."""
+    path = folder / "exercise.json"
+    try:
+        exercise = json.loads(path.read_text(encoding="utf-8"))
+        kind, title, trains = (exercise[field] for field in ("kind", "title", "trains"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: {error!r}") from error
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path}: has no field {error}") from error
+    name = f"{folder.parents[1].name[:2]}.{folder.name.partition('_')[0]}"
+    return [f"`build/bin/ladder learn {name}`", kind, f"[{title}](exercise/{folder.name}/starter.cuh)", trains]
+
+
+def exercise_table(line, words, root):
+    """The lines that stand for `<!-- exercises: NN -->`."""
+    if len(words) != 1:
+        raise BadInput(f"{line}: needs the number of a lesson")
+    folders = sorted(path.parent for path in root.glob(f"{words[0]}_*/exercise/[0-9]*_*/exercise.json"))
+    if not folders:
+        raise BadInput(f"{line}: lesson {words[0]} has no exercises")
+    return left_aligned(HEADER, [row(folder) for folder in folders])
