@@ -26,7 +26,8 @@ schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those 
 for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
 sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
 phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
-for one of idea_pictures.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of
+for one of idea_pictures.py, `<!-- lesson_picture: ... -->` for one of lesson_pictures.py, `<!-- changed: MM NN -->` for the text of
+changed_lines.py, and `<!-- files: FOLDER -->` for the list of file_table.py. README.md holds the table of
 climb_table.py, made from the newest result file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
@@ -36,12 +37,14 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from ablation_table import ablation_table
+from changed_lines import changed_text
 from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
+from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from phase_table import phase_table
@@ -231,14 +234,17 @@ FILLERS = {
     "sanitizers": lambda line, words: sanitizer_table(line, RESULTS / "sanitizers"),
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
+    "changed": lambda line, words: changed_text(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
+    "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "picture": lambda line, words: idea_pictures(line, words, FIGURES),
+    "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 
