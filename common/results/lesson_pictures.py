@@ -264,7 +264,7 @@ def wgmma_descriptor(sources):
             shapes.append(text(x + bit * width / 2, 48, label, style="small"))
             last = first + width - 1
             shapes.append(text(x + bit * width / 2, 22, f"{last}–{first}", style="small"))
-    columns = (28, 170, 272, 404, 536)
+    columns = (28, 150, 252, 396, 536)
     for x, title in zip(columns, ("", "sw", "SBO / 16", "LBO / 16", "start / 16, for each step of 16 k")):
         shapes.append(text(x, 86, title, "start", "small"))
     for y, name in ((110, "a"), (134, "b")):
@@ -273,7 +273,7 @@ def wgmma_descriptor(sources):
                    for field, first, width in FIELDS if field] for step in steps]
         swizzle, sbo, lbo, _ = fields[0]
         ignored = " (ignored)" if name == "a" else ""
-        for x, words in zip(columns, (f"{name.upper()} at {START:#x}", f"{swizzle}", f"{stride} / 16 = {sbo}",
+        for x, words in zip(columns, (f"{name.upper()} at {START:#x}", f"{swizzle}: 128 B", f"{stride} / 16 = {sbo}",
                                       f"{leading} / 16 = {lbo}{ignored}" if name == "b" else f"{lbo}{ignored}",
                                       " ".join(f"{field[3]:#x}" for field in fields))):
             shapes.append(text(x, y, words, "start", "code"))
@@ -344,7 +344,7 @@ def ring_steps(sources, slots=3, steps=7):
 
 
 def short(tflops):
-    return f"{tflops:.{0 if tflops >= 100 else 1}f}"
+    return f"{tflops:.{0 if tflops >= 100 else 1 if tflops >= 1 else 2}f}"
 
 
 def measured(request_line, words, results_folder):
