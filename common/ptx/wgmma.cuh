@@ -17,6 +17,7 @@
 
 namespace ptx {
 
+// [groups]
 /// `wgmma.fence.sync.aligned`: orders what ordinary instructions wrote to the accumulator registers before
 /// the wgmma that follow. Needed before the first wgmma, and again whenever the registers were touched in
 /// between.
@@ -33,6 +34,7 @@ template <int kInFlight>
 __device__ __forceinline__ void wgmma_wait_group() {
   LADDER_WGMMA("wgmma.wait_group.sync.aligned %0;" ::"n"(kInFlight) : "memory");
 }
+// [groups]
 
 /// Tells the compiler that the registers change here, so that it moves no access across a wgmma_wait_group.
 /// No instruction.
@@ -42,6 +44,7 @@ __device__ __forceinline__ void keep_in_registers(float (&d)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+// [matrix_descriptor]
 /// A shared-memory matrix descriptor (PTX ISA, "wgmma: Matrix Descriptor Format") for tiles with the 128-byte
 /// swizzle: bits 0-13 start address / 16, bits 16-29 leading-dimension byte offset / 16, bits 32-45 stride
 /// byte offset / 16, bits 62-63 the swizzle (1 = 128 bytes).
@@ -51,6 +54,7 @@ __device__ __forceinline__ uint64_t matrix_descriptor(const void* start, uint32_
          static_cast<uint64_t>(leading_bytes >> 4) << 16 | static_cast<uint64_t>(stride_bytes >> 4) << 32 |
          uint64_t{1} << 62;
 }
+// [matrix_descriptor]
 
 // `wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16` (PTX ISA, "wgmma.mma_async"), a and b are descriptors
 // of shared memory, a with k contiguous; b with n contiguous if kBRowMajor, else with k contiguous. Without

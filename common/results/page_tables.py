@@ -20,17 +20,9 @@ says that nothing was recorded yet. The words after it:
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
-In the same way `<!-- timeline: ... -->` asks for the table of timeline_table.py, `<!-- profile: ... -->` for that of
-profile_table.py, `<!-- model: ... -->` for those of model_table.py, `<!-- schedules: ... -->` for that of
-schedule_table.py, `<!-- engines: ... -->` and `<!-- hidden: ... -->` for those of stream_tables.py, `<!-- snippet: FILE NAME -->`
-for the excerpt of code_excerpt.py, `<!-- lab: ... -->` for one of lab_table.py, `<!-- sanitizers: -->` for that of
-sanitizer_table.py, `<!-- ablation: NN ... -->` for that of ablation_table.py, `<!-- phases: ... -->` for that of
-phase_table.py, `<!-- ratios: ... -->` for the text of ratio_plot.py and its picture in docs/figures, `<!-- picture: ... -->`
-for one of idea_pictures.py, `<!-- concept: ... -->` for one of concept_pictures.py, `<!-- climb: ... -->` for the picture of
-climb_picture.py, `<!-- lanes: ... -->` for that of lanes_picture.py, `<!-- exercises: NN -->` for the table of
-exercise_table.py, and `<!-- files: FOLDER -->` for the list of
-file_table.py. docs/climb.md holds the table of climb_table.py, made from the newest result file, as `ladder` does on the CPU
-device. Exit code 2: bad input, one line.
+Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
+a picture, too (PICTURES), as a file in docs/figures. docs/climb.md holds the table of climb_table.py, made from the newest result
+file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -39,6 +31,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from ablation_table import ablation_table
+from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
@@ -50,6 +43,7 @@ from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import builds_on
+from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value
 from phase_table import phase_table
@@ -246,6 +240,8 @@ FILLERS = {
     "concept": lambda line, words: concept_text(line, words, RESULTS, builds_on(ROOT)),
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS, builds_on(ROOT)),
+    "changed": lambda line, words: changed_text(line, words, ROOT),
+    "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
@@ -254,6 +250,7 @@ PICTURES = {
     "concept": lambda line, words: concept_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
+    "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 

@@ -15,3 +15,7 @@ mkdir -p "$results/traces"
 for program in 03_double_buffer 04_warp_specialized 05_ws_double_buffer 06_clusters_dsmem; do
   "$programs/$program" --size 512 --no-verify --trace "$results/traces/$program-cpu_device.json" --trace-blocks 1
 done
+
+# Of lesson 03 also the one without a ring, to stand beside the other.
+"$programs/03_double_buffer" --size 512 --slots 1 --no-verify --trace "$results/traces/03_double_buffer-slots_1-cpu_device.json" \
+  --trace-blocks 1

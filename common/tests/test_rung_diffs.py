@@ -1,40 +1,22 @@
 #!/usr/bin/env python3
 """Holds the kernels of neighbouring rungs close to each other: `test_rung_diffs.py BUILD_FOLDER`.
 
-Counted are the lines of code that `git diff -w` adds and removes between a rung's gemm.cuh and that of a rung that it
-builds on, without comments and blank lines.
+Counted are the lines of code that common/results/changed_lines.py counts between a rung's gemm.cuh and that of a rung that it
+builds on.
 """
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "common/results"))
+from changed_lines import changed_lines  # noqa: E402
 from lattice import lessons_below  # noqa: E402
 
 # Of 05 that to 04 counts: it is 04 with a ring.
 MOST_LINES = {("02", "03"): 70, ("02", "04"): 130, ("04", "05"): 80, ("05", "06"): 110}
-
-
-def code(text):
-    """The lines that are more than a comment, without their comments."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    lines = [re.sub(r"\s*//.*", "", line).rstrip() for line in text.splitlines()]
-    return "".join(line + "\n" for line in lines if line)
-
-
-def changed_lines(old, new):
-    """Added and removed, of two texts."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [pathlib.Path(folder) / name for name in ("old", "new")]
-        for path, text in zip(paths, (old, new)):
-            path.write_text(code(text), encoding="utf-8")
-        counts = subprocess.run(["git", "diff", "--no-index", "-w", "--numstat", *paths], capture_output=True, text=True,
-                                timeout=60, check=False).stdout.split()
-    return sum(map(int, counts[:2]))
 
 
 class RungDiffs(unittest.TestCase):

@@ -1,0 +1,452 @@
+"""Pictures of lessons 01 to 03, drawn from the constants of their sources, and from recorded files.
+
+    <!-- lesson_picture: warp_to_sectors -->
+    <!-- lesson_picture: measured name=slots file=experiments/2026-11-22-h200-slots.json rows=slots limits=587,835,989,989,989 -->
+    <!-- lesson_picture: timelines name=turns_and_ring files=03_double_buffer-slots_1-cpu_device,03_double_buffer-cpu_device -->
+    <!-- end -->
+
+measured has a bar of TFLOP/s for each value of a setting, and with limits= a mark for what was predicted of each (or, between
+two commas, of none).
+timelines shows when block 0 had copies and products in flight, for timelines of the CPU device, below each other on one scale.
+The others need no words: what they show is read from the sources, whose expressions are evaluated here, so that
+a picture is what the code does. All are written to docs/figures, as SVG that follows the reader's light or dark theme.
+"""
+import json
+import re
+
+from climb_table import BadInput, read_page, read_results
+from idea_pictures import rectangle, svg, text
+from page_requests import meets, parse_words, value
+from phase_table import spans_of_block
+
+STYLE = """
+    text { font: 13px sans-serif; fill: #1f2328; }
+    .small { font-size: 12px; }
+    .code { font: 12px monospace; }
+    .line { stroke: #6e7781; stroke-dasharray: 4 3; }
+    .edge { fill: none; stroke: #6e7781; }
+    .one { fill: #ddebf7; stroke: #2f6fab; }
+    .other { fill: #fdf1d6; stroke: #a87c1f; }
+    .third { fill: #dcf2e1; stroke: #2a8c4a; }
+    .used { fill: #2f6fab; stroke: #2f6fab; }
+    .marked { fill: #f8d7d4; stroke: #c7352b; }
+    .limit { stroke: #c7352b; stroke-width: 2; }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3; }
+      .line { stroke: #9198a1; }
+      .edge { stroke: #9198a1; }
+      .one { fill: #173a5e; stroke: #6cb0f0; }
+      .other { fill: #4a3a12; stroke: #d9b25b; }
+      .third { fill: #153d22; stroke: #57c27c; }
+      .used { fill: #6cb0f0; stroke: #6cb0f0; }
+      .marked { fill: #5c2320; stroke: #ff7b72; }
+      .limit { stroke: #ff7b72; }
+    }"""
+
+
+def picture(height, title, shapes):
+    return svg(height, title, shapes, STYLE)
+
+
+def box(style, x, y, width, height):
+    """A rectangle with sharp corners."""
+    return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+
+
+def line(x1, y1, x2, y2, style="line"):
+    return f'<line class="{style}" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
+
+
+# --- What the sources say ---------------------------------------------------------------------------------------------
+
+
+class Sources:
+    """Constants and expressions of the lessons' sources."""
+
+    WGMMA, CORES, TILE = "common/ptx/wgmma.cuh", "common/device/cores.cuh", "common/device/swizzled_tile.cuh"
+
+    def __init__(self, root):
+        self.root = root
+
+    def found(self, path, pattern):
+        match = re.search(pattern, read_page(self.root / path), re.DOTALL)
+        if not match:
+            raise BadInput(f"{path}: has nothing like {pattern}, which a picture shows")
+        return match.groups() if len(match.groups()) > 1 else match[1]
+
+    def constant(self, path, name):
+        return int(self.found(path, rf"constexpr int {name} = (\d+);"))
+
+    def tile_shape(self, path):
+        return [int(size) for size in self.found(path, r"constexpr TileShape kTile\{(\d+), (\d+), (\d+)\};")]
+
+    def evaluated(self, expression, **values):
+        """A C++ expression of integers, which but for the division are written as in Python."""
+        panel_bytes = self.found(self.TILE, r"kPanelBytes = ([^;]*);")
+        expression = re.sub(r"SwizzledTile<(\w+), \w+>::kPanelBytes", lambda match: f"({panel_bytes.replace('kRows', match[1])})",
+                            expression)
+        expression = re.sub(r"static_cast<\w+>", "", re.sub(r"uint64_t\{(\d+)\}", r"\1", expression))
+        expression = expression.replace("shared_address(start)", "start").replace("/", "//")
+        return eval(" ".join(expression.split()), {"__builtins__": {}}, values)  # pylint: disable=eval-used
+
+    def place(self, row, chunk):
+        """Where the swizzled tile keeps a chunk, within its row."""
+        expression = self.found(self.TILE, r"return &panels\[column / 64\]\[row\]\[([^\]]*)\];")
+        elements = self.constant(self.TILE, "kChunk")
+        return self.evaluated(expression, row=row, column=chunk * elements, kChunk=elements) // elements
+
+    def descriptor(self, start, leading_bytes, stride_bytes):
+        expression = self.found(self.WGMMA, r"uint64_t matrix_descriptor\(.*?return (.*?);")
+        return self.evaluated(expression, start=start, leading_bytes=leading_bytes, stride_bytes=stride_bytes)
+
+    def operand(self, name):
+        """Of a or b in lesson 02: the leading and the stride offset in bytes, and the start of each step of 16 k in bytes."""
+        m, n, k = self.tile_shape("02_tiled/gemm.cuh")
+        sizes = {"kRows": m, "kN": n, "kK": k}
+        first = {"a": "a_rows", "b": "b_panel"}[name]
+        offsets = self.found(self.CORES, rf"{first} = ptx::matrix_descriptor\(&{name}\.panels[^,]*, ([^;]*?), (\w+)\);")
+        step = self.found(self.CORES, rf"{name}_k = {first} \+ ([^;]*);")
+        return *(self.evaluated(offset, **sizes) for offset in offsets), [16 * self.evaluated(step, k=at, **sizes)
+                                                                           for at in range(0, k, 16)]
+
+
+# --- Lesson 01 --------------------------------------------------------------------------------------------------------
+
+SECTOR, ELEMENT, WARP = 32, 2, 32  # bytes, bytes, threads
+
+
+def thread_per_element(sources):
+    fast, slow = (sources.constant("01_naive/gemm.cuh", name) for name in ("kBlockFast", "kBlockSlow"))
+    shapes = [text(104, 20, "C: one block for"), text(104, 37, f"{slow} × {fast} elements"),
+              text(374, 20, f"a block: {slow} warps"), text(374, 37, f"of {WARP} threads"),
+              text(642, 20, "a thread: a row of A"), text(642, 37, "times a column of B")]
+    for row in range(8):
+        for column in range(4):
+            style = "one" if (row, column) == (3, 2) else "edge"
+            shapes.append(box(style, 20 + 42 * column, 52 + 18 * row, 42, 18))
+    left, top, cell = 246, 52, 8
+    for row in range(slow):
+        for column in range(fast):
+            style = "used" if (row, column) == (4, 20) else "other" if row == 4 else "one"
+            shapes.append(box(style, left + cell * column, top + 18 * row, cell, 18))
+    shapes += [line(146, 106, left, top), line(146, 124, left, top + 18 * slow),
+               text(left + cell * fast / 2, 214, "a warp is a row: neighbouring threads", style="small"),
+               text(left + cell * fast / 2, 230, "have neighbouring columns", style="small")]
+    # A at the left, B above, C below B: the row and the column meet in the thread's element.
+    shapes += [box("edge", 540, 146, 84, 50), box("other", 540, 168, 84, 8), text(582, 212, "A", style="small"),
+               box("edge", 634, 52, 100, 84), box("other", 688, 52, 8, 84), text(748, 98, "B", style="small"),
+               box("edge", 634, 146, 100, 50), box("used", 688, 168, 8, 8), text(684, 212, "C", style="small")]
+    alt = (f"C is cut into blocks of {slow} rows and {fast} columns; each of the {slow} warps of a block has one row; each thread "
+           "multiplies a row of A by a column of B")
+    return alt, picture(240, "From the grid to a thread", shapes)
+
+
+def sectors_touched(pitch_in_bytes, fast_axis):
+    """{sector: [lanes]} of one element of each lane of a warp: lanes walk along the row, down the rows, or nowhere."""
+    step = {"along": ELEMENT, "down": pitch_in_bytes, "same": 0}[fast_axis]
+    touched = {}
+    for lane in range(WARP):
+        touched.setdefault(lane * step // SECTOR, []).append((lane, lane * step % SECTOR // ELEMENT))
+    return touched
+
+
+def lanes_title(lanes):
+    numbers = [lane for lane, _ in lanes]
+    return f"lane {numbers[0]}" if len(numbers) == 1 else f"lanes {numbers[0]}–{numbers[-1]}"
+
+
+def warp_to_sectors(_):
+    """Two panels: what a warp asks for in one step of k, along columns and along rows of C."""
+    cell, gap, pitch = 8, 14, 4096 * ELEMENT
+    wide = SECTOR // ELEMENT * cell
+    shapes, alts = [], []
+
+    def sectors(touched, top, per_row):
+        for i, lanes in enumerate(touched.values()):
+            x, y = 132 + (wide + gap) * (i % per_row), top + 38 * (i // per_row)
+            used = {place for _, place in lanes}
+            shapes.extend(box("used" if place in used else "edge", x + cell * place, y, cell, 14) for place in range(SECTOR // ELEMENT))
+            shapes.append(text(x + wide / 2, y + 27, lanes_title(lanes), style="small"))
+        return top + 38 * -(-len(touched) // per_row)
+
+    y = 20
+    for along, of_a, of_b in (("columns", "same", "along"), ("rows", "down", "same")):
+        a, b = sectors_touched(pitch, of_a), sectors_touched(pitch, of_b)
+        count = len(a) + len(b)
+        shapes.append(text(20, y, f"--along {along}: {count} sectors, {count * SECTOR} bytes, for {WARP} multiply-adds", "start"))
+        for name, touched in (("A", a), ("B", b)):
+            plural = "s" if len(touched) > 1 else ""
+            shapes.append(text(20, y + 26, f"{name}: {len(touched)} sector{plural}", "start", "small"))
+            y = sectors(touched, y + 14, 4)
+        alts.append(f"along {along} {len(a)} of A and {len(b)} of B")
+        y += 26
+    shapes.append(text(20, y - 8, f"A box is a sector: {SECTOR} bytes, {SECTOR // ELEMENT} elements. Filled: what a lane asked for.",
+                       "start", "small"))
+    return f"Sectors that a warp asks for in one step of k: {'; '.join(alts)}", picture(y + 4, "Which lane asks for which sector", shapes)
+
+
+# --- Lesson 02 --------------------------------------------------------------------------------------------------------
+
+
+def block_to_fragment(sources):
+    m, n, k = sources.tile_shape("02_tiled/gemm.cuh")
+    groups = m // 64
+    shapes = [text(95, 20, "A, B and C: a block"), text(95, 37, f"has {m} × {n} of C"), text(278, 20, f"its tile: {groups}"),
+              text(278, 37, "warpgroups"), text(452, 20, "a warpgroup: 4 warps"), text(452, 37, "of 16 rows"),
+              text(650, 20, "8 columns of a warp:"), text(650, 37, "lane t has 4 sums")]
+    # A below left, B above right, C below right; a strip of both, and in it the tiles of one step.
+    shapes += [box("edge", 20, 156, 64, 96), box("one", 20, 180, 64, 24), box("used", 44, 180, 12, 24), text(52, 268, "A", style="small"),
+               box("edge", 94, 52, 96, 94), box("one", 130, 52, 24, 94), box("used", 130, 87, 24, 12), text(202, 102, "B", style="small"),
+               box("edge", 94, 156, 96, 96), box("other", 130, 180, 24, 24), text(142, 268, "C", style="small"),
+               text(102, 290, f"filled: tiles of one step, k = {k}", style="small")]
+    tile = (236, 112, 84, 84)
+    for group in range(groups):
+        shapes.append(box("other" if group == 0 else "one", 236, 112 + 84 / groups * group, 84, 84 / groups))
+        shapes.append(text(278, 112 + 84 / groups * (group + .5) + 4, "64 rows", style="small"))
+    shapes += [line(154, 180, tile[0], tile[1]), line(154, 204, tile[0], tile[1] + tile[3])]
+    for warp in range(4):
+        shapes.append(box("other" if warp == 1 else "edge", 382, 92 + 32 * warp, 140, 32))
+        shapes.append(text(452, 112 + 32 * warp, f"warp {warp}", style="small"))
+    shapes += [line(320, 112, 382, 92), line(320, 154, 382, 220), box("used", 452 + 26, 124, 9, 32), line(487, 124, 568, 56),
+               line(487, 156, 568, 272)]
+    for row in range(16):
+        shapes.append(text(586, 63 + 14 * row, row, "end", "small"))
+        for pair in range(4):
+            lane = row % 8 * 4 + pair
+            shapes.append(box("one" if row < 8 else "third", 592 + 30 * pair, 52 + 14 * row, 30, 14))
+            shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
+    shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
+               text(716, 236, "d[3]", "start", "code"), text(652, 290, "number: the lane, of two columns", style="small")]
+    alt = (f"A block computes {m} × {n} elements of C, {groups} warpgroups 64 rows each, their four warps 16 rows each; of 8 columns "
+           "a lane has two neighbouring sums, and two more eight rows below")
+    return alt, picture(302, "From the grid to a thread's fragment", shapes)
+
+
+CHUNK_READ = 2  # the chunk of each row that the picture's ldmatrix reads
+
+
+def swizzled_tile(sources):
+    """Eight rows of eight chunks, plainly and swizzled; marked is what one ldmatrix reads of each row."""
+    shapes, turns = [], []
+    for left, title, place in ((62, "laid out plainly", lambda row, chunk: chunk), (442, "with the swizzle", sources.place)):
+        shapes.append(text(left + 144, 20, title))
+        read = [place(row, CHUNK_READ) for row in range(8)]
+        turns.append(max(read.count(one) for one in read))
+        for i in range(8):
+            shapes += [text(left + 18 + 36 * i, 42, 4 * i, style="small"),
+                       text(left - 8, 68 + 26 * i, f"row {i}", "end", "small")]
+        for row in range(8):
+            for chunk in range(8):
+                x = left + 36 * place(row, chunk)
+                shapes += [box("marked" if chunk == CHUNK_READ else "edge", x, 50 + 26 * row, 36, 26),
+                           text(x + 18, 68 + 26 * row, chunk, style="small")]
+        shapes.append(text(left + 144, 280, f"{len(set(read))} group{'s' if len(set(read)) > 1 else ''} of banks: "
+                                            f"{turns[-1]} turn{'s' if turns[-1] > 1 else ''}"))
+    shapes.append(text(380, 304, "Above: the first of four banks. In a box: which chunk of its row it is. "
+                                 f"One ldmatrix reads chunk {CHUNK_READ} of eight rows.", style="small"))
+    alt = (f"Chunk {CHUNK_READ} of eight rows: plainly all in the same four banks, {turns[0]} turns; with the swizzle in eight groups of "
+           f"banks, {turns[1]} turn")
+    return alt, picture(316, "A tile before and after the swizzle", shapes)
+
+
+START = 0x4400  # of the worked example
+FIELDS = (("swizzle", 62, 2), ("", 46, 16), ("SBO / 16", 32, 14), ("", 30, 2), ("LBO / 16", 16, 14), ("", 14, 2), ("start / 16", 0, 14))
+
+
+def wgmma_descriptor(sources):
+    """The fields, the values of A and of B, and below what the offsets lead to."""
+    shapes, bit = [], 11
+    for name, first, width in FIELDS:
+        x = 28 + bit * (64 - first - width)
+        shapes.append(box("one" if name else "edge", x, 30, bit * width, 26))
+        if name:
+            label = "sw" if width == 2 else name
+            shapes.append(text(x + bit * width / 2, 48, label, style="small"))
+            last = first + width - 1
+            shapes.append(text(x + bit * width / 2, 22, f"{last}–{first}", style="small"))
+    columns = (28, 150, 252, 396, 536)
+    for x, title in zip(columns, ("", "sw", "SBO / 16", "LBO / 16", "start / 16, for each step of 16 k")):
+        shapes.append(text(x, 86, title, "start", "small"))
+    for y, name in ((110, "a"), (134, "b")):
+        leading, stride, steps = sources.operand(name)
+        fields = [[sources.descriptor(START + step, leading, stride) >> first & (1 << width) - 1
+                   for field, first, width in FIELDS if field] for step in steps]
+        swizzle, sbo, lbo, _ = fields[0]
+        ignored = " (ignored)" if name == "a" else ""
+        for x, words in zip(columns, (f"{name.upper()} at {START:#x}", f"{swizzle}: 128 B", f"{stride} / 16 = {sbo}",
+                                      f"{leading} / 16 = {lbo}{ignored}" if name == "b" else f"{lbo}{ignored}",
+                                      " ".join(f"{field[3]:#x}" for field in fields))):
+            shapes.append(text(x, y, words, "start", "code"))
+    _, a_stride, a_steps = sources.operand("a")
+    b_leading, b_stride, b_steps = sources.operand("b")
+    rows, top = sources.tile_shape("02_tiled/gemm.cuh")[2], 196
+
+    def groups_of_rows(left, width):
+        shapes.extend(box("edge", left, top + 18 * group, width, 18) for group in range(8))
+
+    # A: 64 rows of a panel, eight to a group; a step of k is a quarter of every row.
+    shapes.append(text(150, 176, "A, 64 rows of a panel: k runs along a row"))
+    groups_of_rows(60, 176)
+    for i, step in enumerate(a_steps):
+        if i == 1:
+            shapes.append(box("marked", 60 + 44 * i, top, 44, 8 * 18))
+        shapes.append(text(82 + 44 * i, top - 5, f"+{step}", style="small"))
+    shapes += [text(248, top + 14, "8 rows of 128 bytes", "start", "small"), text(248, top + 32, f"SBO: {a_stride} bytes on", "start", "small"),
+               text(60, top + 164, f"A step of 16 k is {a_steps[1]} bytes of each row. It never leaves", "start", "small"),
+               text(60, top + 180, "the row of 128 bytes: an offset along k, LBO, has no use.", "start", "small")]
+    # B: panels of 64 columns side by side; k runs down the rows.
+    shapes.append(text(590, 176, "B, two panels of 64 columns: k runs down"))
+    for panel in range(2):
+        groups_of_rows(460 + 126 * panel, 118)
+        shapes.append(box("marked", 460 + 126 * panel, top + 36, 118, 36))
+    for i, step in enumerate(b_steps):
+        shapes.append(text(452, top + 14 + 36 * i, f"+{step}", "end", "small"))
+    shapes += [text(519, top + 14, "8 rows of k", style="small"), text(519, top + 32, f"SBO: {b_stride} on", style="small"),
+               text(645, top + 14, f"LBO: {b_leading} on", style="small"),
+               text(420, top + 164, f"A step of 16 k is two groups of rows: {b_steps[1]} bytes.", "start", "small"),
+               text(420, top + 180, f"LBO leads to the next 64 columns, {rows} rows on.", "start", "small")]
+    alt = (f"The fields of a descriptor. A: SBO {a_stride}, LBO ignored, steps of {a_steps[1]} bytes along a row. B: SBO {b_stride}, LBO "
+           f"{b_leading} to the next 64 columns, steps of {b_steps[1]} bytes down the rows")
+    return alt, picture(392, "The descriptor of wgmma, of a tile of A and of one of B", shapes)
+
+
+# --- Lesson 03 --------------------------------------------------------------------------------------------------------
+
+
+def ring_steps(sources, slots=3, steps=7):
+    ahead = sources.evaluated(sources.found("03_double_buffer/gemm.cuh", r"constexpr int kAhead = ([^;]*);"), kSlots=slots)
+    left, width, top = 130, 86, 50
+    bottom = top + 40 * slots
+
+    def x(step):
+        return left + width * step
+
+    shapes = []
+    for step in range(steps):
+        shapes += [line(x(step), 30, x(step), bottom + 6), text(x(step) + width / 2, 22, f"step {step}", style="small")]
+    for slot in range(slots):
+        shapes.append(text(20, top + 24 + 40 * slot, f"slot {slot}", "start"))
+    for tile in range(steps + ahead):
+        y = top + 4 + 40 * (tile % slots)
+        begin, end = max(tile - ahead, -.6), min(tile, steps)  # before step 0 lies what happens before the loop
+        shapes += [rectangle("other", x(begin) + 2, y, x(end) - x(begin) - 4, 32),
+                   text((x(begin) + x(end)) / 2, y + 21, f"copy {tile}", style="small")]
+        if tile < steps:
+            shapes += [rectangle("third", x(tile) + 2, y, width - 4, 32), text(x(tile) + width / 2, y + 21, f"multiply {tile}", style="small")]
+    shapes.append(text(20, bottom + 24, "Dashed: wait for the oldest batch, then the barrier. After it the slot read in the step before is "
+                                        "filled again.", "start", "small"))
+    alt = (f"{slots} slots, {ahead} copies on their way: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
+           "that was read in the step before")
+    return alt, picture(bottom + 36, f"A ring of {slots} slots", shapes)
+
+
+# --- Recorded files ---------------------------------------------------------------------------------------------------
+
+
+def short(tflops):
+    return f"{tflops:.{0 if tflops >= 100 else 1 if tflops >= 1 else 2}f}"
+
+
+def measured(request_line, words, results_folder):
+    """(name, alternative text, SVG)"""
+    values, only = parse_words(request_line, words, ("name", "file", "rows", "limits"))
+    if not {"name", "file", "rows"} <= set(values):
+        raise BadInput(f"{request_line}: needs name=, file= and rows=")
+    results = read_results(results_folder / values["file"])
+    runs = [run for run in results["runs"] if run["settings"].get(values["rows"]) and meets(run, only)]
+    limits = [float(limit) if limit else None for limit in values.get("limits", "," * (len(runs) - 1)).split(",")]
+    if not runs or len(limits) != len(runs):
+        raise BadInput(f"{request_line}: {len(limits)} limits for {len(runs)} runs")
+    most = max([run["tflops"] for run in runs] + [limit for limit in limits if limit])
+    left, right = 130, 660
+    shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {results['date']}.", "start", "small")]
+    for i, (run, limit) in enumerate(zip(runs, limits)):
+        y, end = 40 + 34 * i, left + (right - left) * run["tflops"] / most
+        shapes += [text(left - 10, y + 16, value(run, values["rows"]), "end"), box("one", left, y, end - left, 22)]
+        if limit:
+            mark = left + (right - left) * limit / most
+            shapes.append(line(mark, y - 4, mark, y + 26, "limit"))
+            end = mark if end < mark < end + 60 else end  # the number stands beside the bar, and not on the mark
+        most_of_it = f", predicted at most {limit:g}" if limit else ""
+        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}", "start"))
+    alt = "TFLOP/s by " + values["rows"] + ": " + ", ".join(f"{value(run, values['rows'])} {short(run['tflops'])}" for run in runs)
+    return values["name"], alt, picture(46 + 34 * len(runs), f"Measured by {values['rows']}", shapes)
+
+
+def merged(intervals):
+    """The union of intervals, in order."""
+    result = []
+    for begin, end in sorted(intervals):
+        if result and begin <= result[-1][1]:
+            result[-1][1] = max(result[-1][1], end)
+        else:
+            result.append([begin, end])
+    return result
+
+
+def cycles_in_flight(timeline, what):
+    """When block 0 had copies, or products, in flight."""
+    return merged([1000 * begin, 1000 * end] for lane, spans in spans_of_block(timeline).items()  # a cycle is shown as a ns
+                  if lane.endswith(f"{what} in flight") for _, begin, end in spans)
+
+
+def timelines(request_line, words, results_folder):
+    """(name, alternative text, SVG)"""
+    values = parse_words(request_line, words, ("name", "files"))[0]
+    if set(values) != {"name", "files"}:
+        raise BadInput(f"{request_line}: needs name= and files=")
+    recorded = [json.loads(read_page(results_folder / "traces" / f"{name}.json")) for name in values["files"].split(",")]
+    if any(timeline["metadata"]["unit"] != "cycles" for timeline in recorded):
+        raise BadInput(f"{request_line}: recording slows a GPU down, and a ring more than one slot; needs timelines of the CPU device")
+    lanes = [(timeline, [("other", "copies", cycles_in_flight(timeline, "copies")),
+                         ("third", "products", cycles_in_flight(timeline, "products"))]) for timeline in recorded]
+    longest = max(spans[-1][1] for _, both in lanes for _, _, spans in both)
+    shapes, alts, left, right, y = [], [], 100, 740, 20
+    for tick in range(0, int(longest) + 1, 2000):
+        x = left + (right - left) * tick / longest
+        shapes += [*(line(x, 28 + 92 * i, x, 90 + 92 * i) for i in range(len(lanes))),
+                   text(x, 14 + 92 * len(lanes), tick, style="small")]
+    for timeline, both in lanes:
+        slots = int(dict(word.split("=") for word in timeline["metadata"]["settings"].split())["slots"])
+        end = max(spans[-1][1] for _, _, spans in both)
+        name = f"{slots} slot{'s' if slots > 1 else ''}"
+        shapes.append(text(20, y, f"{name}: {len(both[1][2])} products in {end:.0f} cycles", "start"))
+        for i, (style, lane, spans) in enumerate(both):
+            shapes.append(text(left - 8, y + 27 + 28 * i, lane, "end", "small"))
+            shapes += [box(style, left + (right - left) * first / longest, y + 11 + 28 * i, (right - left) * (last - first) / longest, 22)
+                       for first, last in spans]
+        alts.append(f"with {name} {end:.0f} cycles")
+        y += 92
+    facts = recorded[0]["metadata"]
+    shapes.append(text(left, y + 14, f"cycles of the CPU device's virtual clock; a block at {facts['shape'].replace('x', '×')}; {facts['date']}",
+                       "start", "small"))
+    return (values["name"], f"When copies and products of a block are in flight: {', '.join(alts)}",
+            picture(y + 26, "One slot, and a ring", shapes))
+
+
+DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "block_to_fragment": block_to_fragment,
+         "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps}
+FROM_FILES = {"measured": measured, "timelines": timelines}
+
+
+def drawn(request_line, words, root):
+    """(name, alternative text, SVG)"""
+    name, *words = words or [""]
+    if name in FROM_FILES:
+        return FROM_FILES[name](request_line, words, root / "docs" / "results")
+    if name not in DRAWN:
+        raise BadInput(f"{request_line}: there is no picture '{name}'; there are {', '.join([*DRAWN, *FROM_FILES])}")
+    if words:
+        raise BadInput(f"{request_line}: '{words[0]}': this picture needs no words")
+    return name, *DRAWN[name](Sources(root))
+
+
+def lesson_picture_text(request_line, words, root):
+    name, alt, _ = drawn(request_line, words, root)
+    return [f"![{alt}](../docs/figures/{name}.svg)"]
+
+
+def lesson_pictures(request_line, words, root, figures_folder):
+    """{path: SVG}"""
+    name, _, image = drawn(request_line, words, root)
+    return {figures_folder / f"{name}.svg": image}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Tests of lesson_pictures.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
+import json
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import lesson_pictures
+from changed_lines import changed_lines, changed_text
+from climb_table import BadInput
+from lesson_pictures import Sources, cycles_in_flight, drawn, lesson_picture_text, merged, sectors_touched
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOTS = "measured name=x file=experiments/2026-11-22-h200-slots.json rows=slots".split()
+
+
+class FromSources(unittest.TestCase):
+    def test_the_descriptor_is_that_of_the_code(self):
+        sources = Sources(ROOT)
+        self.assertEqual(sources.operand("a"), (16, 1024, [0, 32, 64, 96]))
+        self.assertEqual(sources.operand("b"), (8192, 1024, [0, 2048, 4096, 6144]))
+        # Swizzle 1, SBO 64, LBO 512, start 0x440.
+        self.assertEqual(sources.descriptor(0x4400, 8192, 1024), 1 << 62 | 64 << 32 | 512 << 16 | 0x440)
+
+    def test_the_places_of_chunks_are_those_of_the_code(self):
+        sources = Sources(ROOT)
+        for row in range(16):
+            self.assertEqual([sources.place(row, chunk) for chunk in range(8)], [chunk ^ row % 8 for chunk in range(8)])
+
+    def test_a_picture_shows_what_the_code_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in (Sources.WGMMA, Sources.CORES, Sources.TILE, "02_tiled/gemm.cuh"):
+                copy = Path(folder) / path
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_text((ROOT / path).read_text(encoding="utf-8"), encoding="utf-8")
+            self.assertIn("0x440 0x442 0x444 0x446", drawn("", ["wgmma_descriptor"], Path(folder))[2])
+            cores = Path(folder) / Sources.CORES
+            text = cores.read_text(encoding="utf-8")
+            cores.write_text(text.replace("k % 64 * 2) / 16", "k % 64 * 4) / 16"), encoding="utf-8")
+            self.assertIn("0x440 0x444 0x448 0x44c", drawn("", ["wgmma_descriptor"], Path(folder))[2])
+            cores.write_text(text.replace("a_k = a_rows", "a_k = b_rows"), encoding="utf-8")
+            with self.assertRaisesRegex(BadInput, "cores.cuh: has nothing like a_k = a_rows"):
+                drawn("", ["wgmma_descriptor"], Path(folder))
+
+    def test_lanes_side_by_side_share_sectors_and_lanes_in_a_column_do_not(self):
+        self.assertEqual([len(sectors_touched(8192, axis)) for axis in ("same", "along", "down")], [1, 2, 32])
+        _, alt, image = drawn("", ["warp_to_sectors"], ROOT)
+        self.assertIn("along rows 32 of A and 1 of B", alt)
+        self.assertIn("33 sectors, 1056 bytes", image)
+
+    def test_the_ring_copies_into_the_slot_that_was_read_in_the_step_before(self):
+        image = drawn("", ["ring_steps"], ROOT)[2]
+        self.assertLess(image.index("copy 2"), image.index("copy 3"))
+        self.assertIn("multiply 6", image)
+
+    def test_the_lines_of_code_that_change_are_counted(self):
+        self.assertEqual(changed_lines("int a;  // one\nint b;\n", "int a;  // two\nint c;\n"), 2)
+        self.assertRegex(changed_text("", ["02", "03"], ROOT)[0], r"^\d+ lines of code change in .*`cmake .* diff_02_03` prints them")
+        for words in ([], ["02"], ["02", "99"]):
+            with self.assertRaisesRegex(BadInput, "needs the numbers of two lessons"):
+                changed_text("", words, ROOT)
+
+
+class FromFiles(unittest.TestCase):
+    def test_bars_say_what_was_measured_and_what_was_predicted(self):
+        _, alt, image = drawn("", [*SLOTS, "limits=587,,,,"], ROOT)
+        self.assertEqual(alt, "TFLOP/s by slots: 1 424, 2 538, 3 587, 4 411, 5 435")
+        self.assertIn("424, predicted at most 587<", image)
+        self.assertIn(">538<", image)
+        with self.assertRaisesRegex(BadInput, "2 limits for 5 runs"):
+            drawn("", [*SLOTS, "limits=1,2"], ROOT)
+        with self.assertRaisesRegex(BadInput, "needs name=, file= and rows="):
+            drawn("", ["measured", "name=x"], ROOT)
+
+    def test_spans_that_touch_are_one(self):
+        self.assertEqual(merged([(5, 6), (0, 2), (1, 3), (3, 4)]), [[0, 4], [5, 6]])
+
+    def test_timelines_show_that_one_slot_makes_copies_and_products_take_turns(self):
+        path = ROOT / "docs/results/traces/03_double_buffer-slots_1-cpu_device.json"
+        timeline = json.loads(path.read_text(encoding="utf-8"))
+        spans = sorted(cycles_in_flight(timeline, "copies") + cycles_in_flight(timeline, "products"))
+        self.assertTrue(all(before[1] <= after[0] for before, after in zip(spans, spans[1:])))
+        _, alt, image = drawn("", f"timelines name=x files={path.stem},03_double_buffer-cpu_device".split(), ROOT)
+        self.assertRegex(alt, r"with 1 slot \d+ cycles, with 3 slots \d+ cycles")
+        self.assertIn("1 slot: 8 products", image)
+
+    def test_a_timeline_of_a_gpu_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "recording slows a GPU down"):
+            drawn("", "timelines name=x files=03_double_buffer-slots_3".split(), ROOT)
+
+
+class Requests(unittest.TestCase):
+    def test_the_page_shows_the_picture_and_says_what_is_on_it(self):
+        self.assertRegex(lesson_picture_text("", ["swizzled_tile"], ROOT)[0],
+                         r"^!\[Chunk 2 of eight rows: plainly .* 8 turns; .* 1 turn\]\(\.\./docs/figures/swizzled_tile\.svg\)$")
+
+    def test_an_unknown_picture_and_words_that_it_does_not_take_are_refused(self):
+        with self.assertRaisesRegex(BadInput, "there is no picture 'x'; there are thread_per_element"):
+            drawn("", ["x"], ROOT)
+        with self.assertRaisesRegex(BadInput, "'y=1': this picture needs no words"):
+            drawn("", ["ring_steps", "y=1"], ROOT)
+
+    def test_both_themes_have_a_colour_for_every_class_that_is_not_a_font(self):
+        light, dark = lesson_pictures.STYLE.split("@media (prefers-color-scheme: dark)")
+        classes = set(re.findall(r"\.(\w+) {", light))
+        self.assertEqual(set(re.findall(r"\.(\w+) {", dark)), classes - {"small", "code"})
+        for name in lesson_pictures.DRAWN:
+            self.assertLessEqual(set(re.findall(r'class="(\w+)"', drawn("", [name], ROOT)[2])), classes)
+
+
+if __name__ == "__main__":
+    unittest.main()

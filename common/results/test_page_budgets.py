@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Holds the pages of the lessons, and the README, short enough to be read: words, tables of results, pictures, sections."""
+import re
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SECTIONS = ["Idea", "What changed", "Walk through", "Predict", "Measure", "Break it", "Exercises", "Deeper"]
+# Requests whose tables hold results; not those of words, of the lab and of exercises.
+RESULTS = ["ablation", "engines", "hidden", "model", "phases", "profile", "ratios", "schedules", "table", "timeline"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    words: int
+    tables: int = 1
+    rows: int = 8  # of one table
+    pictures: int = 2
+
+
+LESSON, README = Budget(words=1400), Budget(words=900, tables=0, rows=0, pictures=1)  # the README's picture is the climb
+
+def seen(text):
+    """What a reader sees of a page: no code in fences, comments, pictures and targets of links."""
+    text = re.sub(r"^(\s*)```.*?^\s*```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    return re.sub(r"\]\([^)\s]*\)", "]", text)
+
+
+def words(text):
+    return sum(bool(re.search(r"\w", word)) for word in seen(text).split())
+
+
+def result_tables(text):
+    """How many rows each table of results has."""
+    blocks = re.findall(rf"<!-- (?:{'|'.join(RESULTS)}): .*?-->\n(.*?)<!-- end -->", text, flags=re.DOTALL)
+    tables = [table for block in blocks for table in re.findall(r"(?:^\|.*\n)+", block, flags=re.MULTILINE)]
+    return [table.count("\n") - 2 for table in tables]  # without the header and the line below it
+
+
+def pictures(page, text):
+    """The committed pictures of a page that follow the reader's theme."""
+    paths = [page.parent / target for target in re.findall(r"!\[[^\]]*\]\(([^)]*\.svg)\)", text)]
+    return [path for path in paths if "prefers-color-scheme: dark" in path.read_text(encoding="utf-8")]
+
+
+def measured(page):
+    text = page.read_text(encoding="utf-8")
+    rows = result_tables(text)
+    return Budget(words(text), len(rows), max(rows, default=0), len(pictures(page, text)))
+
+
+def sections(text):
+    """The headings of a page, of which "What changed since 02" is "What changed"."""
+    titles = re.findall(r"^## (.*)$", seen(text), flags=re.MULTILINE)
+    return [next((section for section in SECTIONS if title.startswith(section)), title) for title in titles]
+
+
+class PageBudgets(unittest.TestCase):
+    def pages(self):
+        pages = [ROOT / "README.md", *sorted(ROOT.glob("0[1-7]_*/README.md"))]
+        self.assertEqual(len(pages), 8)
+        return {str(page.relative_to(ROOT)): page for page in pages}
+
+    def test_code_comments_pictures_and_targets_of_links_are_no_words_but_cells_are(self):
+        text = ("# A title\n\n<!-- table: x rows=y -->\n| one | 2.0 % |\n| --- | --: |\n<!-- end -->\n![not this](a/b.svg)\n"
+                "[a link](../to/some.md#where), `code`\n\n```cpp\nint not_this;\n```\n\n    indented = code\n")
+        self.assertEqual(words(text), len("A title one 2.0 a link, code indented code".split()))
+
+    def test_tables_of_results_are_counted_with_their_rows(self):
+        table = "| a |\n| --- |\n| 1 |\n| 2 |\n"
+        text = f"{table}\n<!-- profile: -->\n{table}\nNVIDIA.\n<!-- end -->\n<!-- lab: lesson 02 -->\n{table}<!-- end -->\n"
+        self.assertEqual(result_tables(text), [2])
+
+    def test_a_title_may_say_more_than_the_name_of_its_section(self):
+        self.assertEqual(sections("## Idea\n## What changed since 02\n### Not this\n```\n## Nor this\n```\n## Other\n"),
+                         ["Idea", "What changed", "Other"])
+
+    def test_pages_keep_their_budgets(self):
+        for name, page in self.pages().items():
+            with self.subTest(name):
+                budget, found = README if name == "README.md" else LESSON, measured(page)
+                self.assertLessEqual(found.words, budget.words, "words")
+                self.assertLessEqual(found.tables, budget.tables, "tables of results")
+                self.assertLessEqual(found.rows, budget.rows, "rows of one table")
+                self.assertGreaterEqual(found.pictures, budget.pictures, "pictures that a git host shows in both themes")
+
+    def test_pages_of_lessons_have_the_same_sections_in_the_same_order(self):
+        for name, page in self.pages().items():
+            if name == "README.md":
+                continue
+            with self.subTest(name):
+                wanted = [section for section in SECTIONS if not (section == "What changed" and name.startswith("01"))]
+                self.assertEqual(sections(page.read_text(encoding="utf-8")), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
