@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 04.2.
+/// The check of exercise 04.6.
 #include EXERCISE
 
 #include "common/exercise/reversed_tiles.hpp"

@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 04.2, beyond the lesson: a loader that has no TMA.
+/// Exercise 04.6, beyond the lesson: a loader that has no TMA.
 ///
 /// A warp loads tiles with cp.async, and two warps reverse them, as in exercise 03.1 but in roles of their
 /// own. TMA counts its bytes at the barrier by itself; cp.async does not, so the lanes of the loader must
@@ -36,6 +36,7 @@ __device__ inline void copy(SharedStorage& smem, const float* x, int tile, int s
 /// A warp fills the ring. A RingPosition is a slot and the parity of its barriers' phase: `empty` is waited
 /// for with the other parity, because on the first lap all slots are empty.
 __device__ inline void load_tiles(SharedStorage& smem, const float* x, int tiles) {
+  // Read docs/concepts/handshake_vocabulary.md and common/device/pipeline.cuh.
   // >>> yours
   ladder::RingPosition<kSlots> filling, landed;
   for (int tile = 0; tile < tiles + kAhead; ++tile) {
