@@ -50,9 +50,11 @@ __device__ inline void compute_tiles(SharedStorage& smem, int tiles) {
 
 /// One thread sends tile t to rows kTile * t .. of C, for each t.
 __device__ inline void store_tiles(SharedStorage& smem, const TensorMaps& maps, int tiles) {
+  ladder::Consumer<kStaging> pipe_cs(smem.pipe_cs);  // consumer_wait() says which tile is full;
+  // consumer_release() gives the oldest one back that has been waited for
   // Read docs/concepts/tma.md and common/ptx/tma.cuh.
   // >>> yours
-  (void)smem, (void)maps, (void)tiles;
+  (void)pipe_cs, (void)maps, (void)tiles;
   // <<<
 }
 

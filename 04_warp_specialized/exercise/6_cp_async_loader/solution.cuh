@@ -1,7 +1,7 @@
 /// @file
 /// Exercise 04.6, beyond the lesson: a loader that has no TMA.
 ///
-/// A warp loads tiles with cp.async, and two warps reverse them, as in exercise 03.1 but in roles of their
+/// A warp loads tiles with cp.async, and two warps reverse them, each in a role of its
 /// own. TMA counts its bytes at the barrier by itself; cp.async does not, so the lanes of the loader must
 /// wait for their own copies before they say that a slot is full. If they wait at once, only one tile is ever
 /// on its way: say it kAhead tiles later.
@@ -36,7 +36,7 @@ __device__ inline void copy(SharedStorage& smem, const float* x, int tile, int s
 /// A warp fills the ring. A RingPosition is a slot and the parity of its barriers' phase: `empty` is waited
 /// for with the other parity, because on the first lap all slots are empty.
 __device__ inline void load_tiles(SharedStorage& smem, const float* x, int tiles) {
-  // Read docs/concepts/handshake_vocabulary.md and common/device/pipeline.cuh.
+  // Read 03_double_buffer/README.md and common/device/pipeline.cuh.
   // >>> yours
   ladder::RingPosition<kSlots> filling, landed;
   for (int tile = 0; tile < tiles + kAhead; ++tile) {
@@ -45,7 +45,7 @@ __device__ inline void load_tiles(SharedStorage& smem, const float* x, int tiles
       copy(smem, x, tile, filling.slot);
       filling.advance();
     }
-    __pipeline_commit();  // behind the last tile an empty batch, so that the count below stays right
+    __pipeline_commit();  // after the last tile an empty batch, so that the count below stays right
     if (tile < kAhead) continue;
     __pipeline_wait_prior(kAhead);  // all batches but the last kAhead have landed
     ptx::mbarrier_arrive(&smem.pipe_lc.full[landed.slot]);
