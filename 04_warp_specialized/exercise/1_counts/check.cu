@@ -27,9 +27,11 @@ struct TensorMaps {
   CUtensorMap a, b;
 };
 
-/// What the block notes; the barriers of slot 2 are watched.
+/// What the block notes; arrivals and waits at `full` are those of slot 2.
 struct Counts {
-  int loader_arrivals, releases, reader_waits;
+  int loader_arrivals, reader_waits;
+  int releases[kSlots];
+  int first_waits;  ///< of the loader, that return before anybody has released the slot
   int bytes, boxes;
   int reader_parity, loader_parity;
 };
@@ -40,6 +42,7 @@ __device__ void load_tiles(SharedStorage& smem, const TensorMaps& maps, Counts& 
     const uint32_t parity = place.parity ^ 1;
     if (tile == 7) counts.loader_parity = parity;
     ptx::mbarrier_wait(&smem.pipe_lc.empty[place.slot], parity);
+    if (counts.releases[place.slot] == 0) ++counts.first_waits;
     ptx::Mbarrier* const full = &smem.pipe_lc.full[place.slot];
     counts.bytes = sizeof(smem.a[0]) + sizeof(smem.b[0]);
     ptx::mbarrier_arrive_expect_bytes(full, counts.bytes);
@@ -61,8 +64,8 @@ __device__ void read_tiles(SharedStorage& smem, Counts& counts) {
     if (place.slot == 2 && threadIdx.x == 0) ++counts.reader_waits;
     __syncwarp();
     if (ladder::lane_index() != 0) continue;
+    atomicAdd(&counts.releases[place.slot], 1);
     ptx::mbarrier_arrive(&smem.pipe_lc.empty[place.slot]);
-    if (place.slot == 2) atomicAdd(&counts.releases, 1);
   }
 }
 
@@ -125,9 +128,8 @@ void check() {
   constexpr int64_t kBarriers = 2 * kSlots * sizeof(ptx::Mbarrier);
   expect_count(
       "shared_bytes", p.shared_bytes, sizeof(SharedStorage),
-      {{kA, "that is A alone"},
-       {kB, "that is B alone"},
-       {(kA + kB) / kSlots, "that is one slot"},
+      {{kB, "that is B in all three slots"},
+       {(kA + kB) / kSlots, "that is one slot, or A in all three"},
        {(kA + kB) / 2, "these are the elements; bf16 has two bytes"},
        {kA + kB, "that is the tiles; the barriers of the pipeline lie beside them"},
        {kA + kB + kBarriers / 2, "each slot has two barriers"},
@@ -140,7 +142,7 @@ void check() {
                {{counts.boxes / kTiles, "copies count bytes, and arrive nowhere"},
                 {counts.boxes / kTiles + 1, "copies count bytes, and arrive nowhere"}},
                "how often does the loader arrive for one tile?");
-  expect_count("arrivals_empty", p.arrivals_empty, counts.releases / phases,
+  expect_count("arrivals_empty", p.arrivals_empty, counts.releases[2] / phases,
                {{kReaders * ladder::kWarp, "all lanes wait, but a wait is no arrival"},
                 {1, "that is one warp"},
                 {kReaders + 1, "the loader waits at this barrier, and a wait is no arrival"}},
@@ -160,6 +162,11 @@ void check() {
                {{kTiles, "that is the phases of all slots together"},
                 {phases + 1, "which of the slots get one tile less than the others?"}},
                "which tiles come to slot 2?");
+  expect_count("first_waits", p.first_waits, counts.first_waits,
+               {{1, "each slot has a barrier of its own"},
+                {kTiles, "that is all of its waits"},
+                {kTiles - counts.first_waits, "these are the waits that a release ends"}},
+               "on which lap has no slot been released yet?");
   expect_count("reader_parity", p.reader_parity, counts.reader_parity, {},
                "how often has the slot of tile 10 been filled before?");
   expect_count("loader_parity", p.loader_parity, counts.loader_parity,

@@ -1,10 +1,9 @@
 /// @file
 /// Exercise 04.6, beyond the lesson: a loader that has no TMA.
 ///
-/// A warp loads tiles with cp.async, and two warps reverse them, each in a role of its
-/// own. TMA counts its bytes at the barrier by itself; cp.async does not, so the lanes of the loader must
-/// wait for their own copies before they say that a slot is full. If they wait at once, only one tile is ever
-/// on its way: say it kAhead tiles later.
+/// A warp loads tiles with cp.async, and two warps reverse them. TMA counts its bytes at the barrier by
+/// itself; cp.async does not, so the lanes of the loader must wait for their own copies before they say that
+/// a slot is full. If they wait at once, only one tile is ever on its way: say it kAhead tiles later.
 #pragma once
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
