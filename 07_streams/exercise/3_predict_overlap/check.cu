@@ -159,7 +159,7 @@ class Clock {
   Sizes sizes_ = {};
 };
 
-/// A number that somebody writes who has forgotten something.
+/// The number that comes out where a term is forgotten.
 struct Forgotten {
   double number;
   std::string words;
@@ -212,7 +212,7 @@ void check() {
                   "by the time from one kernel to the next",
                   exercise::kSlots, exercise::kSlots - slots)
             : fmt::format(
-                  "kSlots is {}, with which it takes {:.4g} units: a batch has its slot from the begin of "
+                  "kSlots is {}, with which it takes {:.4g} units: a batch has its slot from the start of "
                   "its upload to the end of its download, the kernel between them included",
                   exercise::kSlots, clock.units({.slots = exercise::kSlots})));
   }

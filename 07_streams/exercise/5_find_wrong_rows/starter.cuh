@@ -66,7 +66,7 @@ inline void run(const Batches& batches, std::array<Lane, kLanes>& lanes) {
     *lane.line = batches.lines[batch];
     CUDA_CHECK(cudaMemcpyAsync(lane.data.data(), batches.x + first, kBytes, cudaMemcpyHostToDevice,
                                lane.stream.get()));
-    // The stream's order: behind this upload, and behind the last batch of this lane.
+    // The stream's order: after this upload, and after the last batch of this lane.
     ladder::launch(scale_and_add,
                    {.name = "scale_and_add",
                     .grid = dim3(kElements / kThreads),

@@ -75,7 +75,7 @@ inline void enqueue(Pipeline& pipeline, int batch, const float* x, float* y) {
   const cudaStream_t makers = pipeline.makers.get(), users = pipeline.users.get();
   const cudaEvent_t made = pipeline.made[batch % kInFlight].get(),
                     freed = pipeline.freed[batch % kInFlight].get();
-  // Behind the free of the batch that had the memory before: so the pool may give it out again.
+  // After the free of the batch that had the memory before: so the pool may give it out again.
   if (batch >= kInFlight) CUDA_CHECK(cudaStreamWaitEvent(makers, freed, 0));
   void* memory = nullptr;
   CUDA_CHECK(cudaMallocFromPoolAsync(&memory, kWorkspaceBytes, pipeline.pool.get(), makers));

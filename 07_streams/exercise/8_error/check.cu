@@ -12,25 +12,20 @@
 
 namespace {
 
-/// What the exercise's cudaStreamQuery answers.
+/// What the exercise is told when it asks whether a stream, or an event, is done.
 enum class Answers { truly, always_busy, an_error_first };
 Answers answers = Answers::truly;
+std::chrono::steady_clock::time_point began;  // when run() was called
 constexpr std::chrono::seconds kTooLong{2};
 
-[[maybe_unused]] cudaError_t ask(cudaStream_t stream) {
-  static std::chrono::steady_clock::time_point first_asked;
-  static bool has_asked = false;
+template <class Query>
+cudaError_t ask(const Query& query) {
+  if (answers == Answers::truly) return query();
   if (answers == Answers::an_error_first) {
     answers = Answers::truly;
     return cudaErrorIllegalAddress;
   }
-  if (answers == Answers::truly) {
-    has_asked = false;
-    return (cudaStreamQuery)(stream);
-  }
-  if (!has_asked) first_asked = std::chrono::steady_clock::now();
-  has_asked = true;
-  if (std::chrono::steady_clock::now() - first_asked > kTooLong)
+  if (std::chrono::steady_clock::now() - began > kTooLong)
     throw ladder::exercise::NotYet(
         "a device that hangs hangs the program: run() still asks for its streams after 2 s, and patience is "
         "20 ms");
@@ -39,10 +34,14 @@ constexpr std::chrono::seconds kTooLong{2};
 
 }  // namespace
 
-#undef cudaStreamQuery  // asking is no wait
-#define cudaStreamQuery(stream) ask(stream)
+// To ask is no wait. In parentheses a name is not the macro.
+#undef cudaStreamQuery
+#undef cudaEventQuery
+#define cudaStreamQuery(stream) ask([&] { return (cudaStreamQuery)(stream); })
+#define cudaEventQuery(event) ask([&] { return (cudaEventQuery)(event); })
 #include EXERCISE
 #undef cudaStreamQuery
+#undef cudaEventQuery
 
 namespace {
 
@@ -85,6 +84,7 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
     cpu_device::fail_call("cudaMemcpyAsync", 3 * fault.copy_fails + 2, cudaErrorNotSupported);
 #endif
   answers = fault.answers;
+  began = std::chrono::steady_clock::now();
   try {
     exercise::run(pipeline, fill);
   } catch (const NotYet&) {
@@ -98,8 +98,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
   }
   answers = Answers::truly;
   for (const ladder::Stream& stream : pipeline.streams)
-    outcome.busy_streams += (cudaStreamQuery)(stream.get()) == cudaErrorNotReady;
-  CUDA_CHECK((cudaDeviceSynchronize)());  // in parentheses it is not the macro
+    outcome.busy_streams += cudaStreamQuery(stream.get()) == cudaErrorNotReady;
+  CUDA_CHECK((cudaDeviceSynchronize)());  // not one of the exercise's waits
   return outcome;
 }
 

@@ -106,7 +106,7 @@ inline void run(Pipeline& pipeline, const Fill& fill) {
     thrown = std::current_exception();
   }
 
-  // Also behind an error: what has been queued, the first steps of the failed batch included, uses the
+  // Also after an error: what has been queued, the first steps of the failed batch included, uses the
   // memory.
   const auto deadline = std::chrono::steady_clock::now() + pipeline.patience;
   cudaError_t at_the_end = cudaSuccess;
