@@ -49,6 +49,7 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
 
 /// Every reader says that it has read the slot: to the loaders of both blocks, and not before it has.
 __device__ inline void release(SharedStorage& smem, int slot) {
+  // Read docs/concepts/clusters_and_dsmem.md and common/ptx/cluster.cuh.
   // >>> yours
   ptx::mbarrier_arrive(&smem.pipe_lc.empty[slot]);
   // <<<

@@ -38,7 +38,8 @@ void multiply(int K, int splits) {
   const ladder::DeviceBuffer<float> a_device(a), b_device(b);
   ladder::exercise::Output<float> c("C", kRows * kCols, kCols),
       partials("the partial products", splits * kRows * kCols, kCols);
-  ladder::DeviceBuffer<unsigned> arrivals(kRows * kCols / exercise::kThreads);
+  const std::vector<unsigned> zeros(kRows * kCols / exercise::kThreads);
+  ladder::DeviceBuffer<unsigned> arrivals(zeros);
   exercise::launch_split_k(
       {a_device.data(), b_device.data(), c.data(), partials.data(), arrivals.data(), kRows, kCols, K},
       splits);
@@ -48,6 +49,11 @@ void multiply(int K, int splits) {
   } catch (const NotYet&) {
     throw NotYet("C is right but for the last bits: what does the order of the additions depend on?");
   }
+  std::vector<unsigned> counts(zeros.size());
+  CUDA_CHECK(cudaMemcpy(counts.data(), arrivals.data(), counts.size() * sizeof(unsigned), cudaMemcpyDefault));
+  expect(counts == zeros,
+         "C is right, but the count of arrivals is not 0 again: which block of the next launch would be the "
+         "last?");
 }
 
 void check() {

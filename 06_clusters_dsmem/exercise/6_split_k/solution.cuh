@@ -4,12 +4,15 @@
 /// A small C has few tiles, and most SMs would have nothing to do. So several blocks split the sum over k of
 /// one tile between them. They meet in global memory: each stores its partial product there and counts itself
 /// as arrived, and the one that arrives last adds all of them up. No block waits for another, which may not
-/// even have begun. Write what a block does with its split. C must be the same bit for bit in every run, so
-/// partial products are added in the order of the splits, whoever was last.
+/// even have begun.
+///
+/// Write what a block does with its split, with one scheme only: thread 0 counts for its block by
+/// `atomicAdd`, which orders nothing, and `__threadfence()` gives the order, on both sides. A fence of a
+/// thread covers what that thread did before it, and what it knew of by a barrier before it. C must be the
+/// same bit for bit in every run, so partial products are added in the order of the splits, whoever was last.
+/// And counters are 0 again when the kernel has ended, for the next launch.
 #pragma once
 #include <cuda_runtime.h>
-
-#include <cuda/atomic>
 
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
@@ -23,7 +26,7 @@ struct Problem {
   const float *a, *b;
   float* c;
   float* partials;     ///< [splits, M, N], not initialised
-  unsigned* arrivals;  ///< for each tile of C: 0 before the kernel
+  unsigned* arrivals;  ///< for each tile of C: 0 before the kernel, and after it
   int M, N, K;
 };
 
@@ -44,13 +47,16 @@ __device__ inline float partial_product(const Problem& p, int row, int col, int 
 __device__ inline void add_split(SharedStorage& smem, const Problem& p, int tile, int row, int col, int split,
                                  int splits) {
   const int length = (p.K + splits - 1) / splits;
+  // Read 06_clusters_dsmem/deeper/stream_k.md and 06_clusters_dsmem/stream_k.cuh.
   // >>> yours
   const int begin = min(split * length, p.K), end = min(begin + length, p.K);
   p.partials[(split * p.M + row) * p.N + col] = partial_product(p, row, col, begin, end);
   __syncthreads();  // all threads have stored: one may speak for them
   if (threadIdx.x == 0) {
-    const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrivals(p.arrivals[tile]);
-    smem.is_last = arrivals.fetch_add(1, cuda::memory_order_acq_rel) == unsigned(splits - 1);
+    __threadfence();  // release: the stores that the barrier told this thread of come before the count
+    smem.is_last = atomicAdd(&p.arrivals[tile], 1u) == unsigned(splits - 1);
+    __threadfence();  // acquire: the count comes before what is read after the next barrier
+    if (smem.is_last) p.arrivals[tile] = 0;
   }
   __syncthreads();
   if (!smem.is_last) return;
@@ -68,7 +74,6 @@ __global__ void __launch_bounds__(kThreads) split_k(const Problem p) {
 
 inline void launch_split_k(const Problem& p, int splits) {
   const dim3 grid(p.N / kTile, p.M / kTile, splits);
-  CUDA_CHECK(cudaMemset(p.arrivals, 0, grid.x * grid.y * sizeof(unsigned)));
   ladder::launch(
       split_k,
       {.name = "split_k", .grid = grid, .block = dim3(kThreads), .shared_bytes = sizeof(SharedStorage)}, p);
