@@ -1,7 +1,8 @@
 /// @file
-/// The check of exercise 06.4: one tile, and many through the same inbox, by every schedule.
+/// The check of exercise 06.6: one tile, and many through the same inbox, by every schedule.
 #include EXERCISE
 
+#include "06_clusters_dsmem/exercise/reports.hpp"
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -41,28 +42,17 @@ void add_up(int tiles) {
   y.expect_equal(expected);
 }
 
-/// Calls add_up(), and says `sentence` instead of the report if threads wait for ever.
-void add_up_without_deadlock(int tiles, const std::string& sentence) {
-  try {
-    add_up(tiles);
-  } catch (const NotYet&) {
-    throw;
-  } catch (const std::exception& report) {
-    const std::string what = report.what();
-    if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
-    throw NotYet(sentence);
-  }
-}
-
 void check() {
-  add_up_without_deadlock(
-      1,
-      "with one tile somebody waits for ever: how many bytes, and from how many blocks, does "
-      "the leader's `full` count, and is an `empty` inbox waited for as if it were full?");
-  add_up_without_deadlock(
-      2,
-      "with a second tile somebody waits for ever: does a sender wait before it sends again, who "
-      "arrives at its `empty`, how often, and which parity has a phase?");
+  lesson06::unless_deadlocked(
+      "with one tile somebody waits for ever: how many bytes, and from how many blocks, does the leader's "
+      "`full` "
+      "count, and is an `empty` inbox waited for as if it were full?",
+      [] { add_up(1); });
+  lesson06::unless_deadlocked(
+      "with a second tile somebody waits for ever: does a sender wait before it sends again, who arrives at "
+      "its "
+      "`empty`, how often, and which parity has a phase?",
+      [] { add_up(2); });
   for (const int tiles : {1, 2, 5}) ladder::exercise::on_every_schedule([&] { add_up(tiles); });
 
   constexpr int kTiles = 4;

@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 06.4: partial sums go to one block, by stores that count themselves.
+/// Exercise 06.6: partial sums go to one block, by stores that count themselves.
 ///
 /// The blocks of a cluster have split K. Every thread has four sums of each tile, and block 0, the leader,
 /// must have the sum over all blocks. It has an inbox: a place for every thread of every other block. The

@@ -1,9 +1,10 @@
 /// @file
-/// The check of exercise 06.3: fewer tiles than slots, laps of the ring, every schedule; each tile read once.
+/// The check of exercise 06.4: fewer tiles than slots, laps of the ring, every schedule; each tile read once.
 #include EXERCISE
 
 #include <cmath>
 
+#include "06_clusters_dsmem/exercise/reports.hpp"
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -57,27 +58,17 @@ void combine(int tiles) {
   }
 }
 
-/// Calls combine(), and says `sentence` instead of the report if all threads wait for ever.
-void combine_without_deadlock(int tiles, const std::string& sentence) {
-  try {
-    combine(tiles);
-  } catch (const NotYet&) {
-    throw;
-  } catch (const std::exception& report) {
-    const std::string what = report.what();
-    if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
-    throw NotYet(sentence);
-  }
-}
-
 void check() {
-  combine_without_deadlock(exercise::kSlots,
-                           "the readers wait for ever for their first tiles: a block must receive "
-                           "exactly the bytes that it expects, those that others send included");
-  combine_without_deadlock(
-      exercise::kSlots + 1,
-      "with more tiles than slots the loaders wait for ever: how many blocks does a block "
-      "send to, and how many readers of each arrive at its `empty`?");
+  lesson06::unless_deadlocked(
+      "the readers wait for ever for their first tiles: a block must receive exactly the bytes that it "
+      "expects, "
+      "those that others send included",
+      [] { combine(exercise::kSlots); });
+  lesson06::unless_deadlocked(
+      "with more tiles than slots the loaders wait for ever: how many blocks does a block send to, and how "
+      "many "
+      "readers of each arrive at its `empty`?",
+      [] { combine(exercise::kSlots + 1); });
   for (const int tiles : {1, 3, 5}) ladder::exercise::on_every_schedule([&] { combine(tiles); });
 
   constexpr int kTiles = 4;

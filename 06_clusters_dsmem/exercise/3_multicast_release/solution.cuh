@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 06.2: who must hear that a slot has been read?
+/// Exercise 06.3: who must hear that a slot has been read?
 ///
 /// Two blocks of a cluster need the same tiles. Each loads half of a tile and multicasts it to both, so a
 /// loader fills slots in both blocks and may fill them again only when both have read them. The starter tells
@@ -51,7 +51,8 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
 __device__ inline void release(SharedStorage& smem, int slot) {
   // Read docs/concepts/clusters_and_dsmem.md and common/ptx/cluster.cuh.
   // >>> yours
-  ptx::mbarrier_arrive(&smem.pipe_lc.empty[slot]);
+  for (uint32_t rank = 0; rank < kBlocks; ++rank)
+    ptx::mbarrier_arrive_remote_release(&smem.pipe_lc.empty[slot], rank);
   // <<<
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 06.6: ragged and empty splits, blocks in any order; and splits that share the work.
+/// The check of exercise 06.7: ragged and empty splits, blocks in any order; and splits that share the work.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 06.6, beyond the lesson: blocks that share a tile of C, without a cluster.
+/// Exercise 06.7, beyond the lesson: blocks that share a tile of C, without a cluster.
 ///
 /// A small C has few tiles, and most SMs would have nothing to do. So several blocks split the sum over k of
 /// one tile between them. They meet in global memory: each stores its partial product there and counts itself

@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 06.3: who sends what to whom in a cluster of two by two blocks?
+/// Exercise 06.4: who sends what to whom in a cluster of two by two blocks?
 ///
 /// Lesson 06 shares B between blocks of one column. Here four blocks are a square of tiles of C: blocks of
 /// one row need the same tiles of A, blocks of one column the same tiles of B.
