@@ -7,10 +7,10 @@
 /// even have begun.
 ///
 /// Write what a block does with its split, with one scheme only: thread 0 counts for its block by
-/// `atomicAdd`, which orders nothing, and `__threadfence()` gives the order, on both sides. A fence of a
-/// thread covers what that thread did before it, and what it knew of by a barrier before it. C must be the
-/// same bit for bit in every run, so partial products are added in the order of the splits, whoever was last.
-/// And counters are 0 again when the kernel has ended, for the next launch.
+/// `atomicAdd`, which orders nothing, and `__threadfence()`s give the order, on both sides. A fence covers
+/// what its thread did before it, and what its thread knew of by a barrier before it. C must be the same bit
+/// for bit in every run, so partial products are added in the order of the splits, whoever was last. And
+/// counters are 0 again when the kernel has ended, for the next launch.
 #pragma once
 #include <cuda_runtime.h>
 
