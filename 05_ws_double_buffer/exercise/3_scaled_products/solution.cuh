@@ -3,8 +3,7 @@
 ///
 /// Formats with few bits come with scales: here every step along k has a scale for each row, and
 /// c += scale[step][row] * (a_step · b_step)[row][column]. The scales come through the ring with their tiles.
-/// The kernel gives the right result on most machines and days. The CPU device says why that is luck. Mend
-/// it.
+/// The kernel usually gives the right result. The CPU device says why that is luck. Mend it.
 #pragma once
 #include <cuda_bf16.h>
 
