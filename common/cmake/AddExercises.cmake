@@ -41,7 +41,13 @@ function(ladder_add_exercises lesson)
     endif()
 
     string(JSON words GET "${json}" starter)
-    ladder_add_check_test(${id} "${folder}" starter "${folder}/starter.cuh" --starter "${words}")
+    string(JSON kind ERROR_VARIABLE no_kind GET "${json}" kind)
+    if(kind STREQUAL "find")  # a whole kernel with a mistake: a report of the device says so, not a sentence
+      set(how --wrong)
+    else()
+      set(how --starter)
+    endif()
+    ladder_add_check_test(${id} "${folder}" starter "${folder}/starter.cuh" ${how} "${words}")
 
     if(NOT LADDER_TEST_ALL)
       continue()
