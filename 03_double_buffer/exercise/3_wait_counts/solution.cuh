@@ -52,8 +52,7 @@ __device__ inline void stream(SharedStorage& smem, const float* keys, const floa
   for (int tile = 0; tile < tiles; ++tile) {
     const int slot = tile % kSlots;
     const int left = tiles - 1 - tile, later = left < kSlots - 1 ? left : kSlots - 1;
-    __pipeline_wait_prior(2 * later +
-                          1);  // its values and both batches of each later tile may be on their way
+    __pipeline_wait_prior(2 * later + 1);  // all but its values, and two batches of each later tile
     const float score = score_of(smem.keys[slot]);
     __pipeline_wait_prior(2 * later);
     weigh(out, tile, score, smem.values[slot]);
