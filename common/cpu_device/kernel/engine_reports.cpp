@@ -280,7 +280,13 @@ class DeadlockReport {
   /// A thread that begins to wait for a phase two phases too late takes the one in progress for it.
   void write_missed_phases(const Mbarrier& barrier, const Thread& thread) {
     const uint64_t seen = barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
-    if (seen >= barrier.phase || (barrier.phase - seen) % 2) return;
+    if (seen >= barrier.phase) return;
+    if ((barrier.phase - seen) % 2) {
+      text_ += print(": it has not waited for phase %llu, of parity %u, which has ended",
+                     static_cast<unsigned long long>(barrier.phase - 1),
+                     static_cast<unsigned>((barrier.phase - 1) % 2));
+      return;
+    }
     text_ += print(": it came too late, and has not seen phases %llu to %llu end",
                    static_cast<unsigned long long>(seen), static_cast<unsigned long long>(barrier.phase - 1));
   }

@@ -478,9 +478,14 @@ void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset,
 
 void RaceChecker::check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block,
                              std::size_t offset, bool write) {
-  if (cell.write_mask & mask) check_last_write(who, cell, mask, block, offset, write);
+  // Who overwrites what was written and is being read has forgotten the readers: that says more than two
+  // writes.
+  const bool has_reads = write && cell.reads.lanes;
+  const bool others_read = has_reads && cell.readers & ~bit_of_reader(thread_of(cell.writer));
+  if (others_read) check_reads(who, cell, mask, block, offset);
+  if (cell.write_mask & mask && !reported_) check_last_write(who, cell, mask, block, offset, write);
+  if (has_reads && !others_read && !reported_) check_reads(who, cell, mask, block, offset);
   if (write) {
-    if (cell.reads.lanes) check_reads(who, cell, mask, block, offset);
     record_write(who, cell, mask);
   } else {
     record_read(who, cell, mask);
@@ -542,8 +547,13 @@ unsigned RaceChecker::thread_of(unsigned agent) const {
 
 /// `who` reads without being ordered after the last write.
 RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& cell) const {
-  const Thread& writer = threads_[thread_of(cell.writer)];
+  const unsigned writer_thread = thread_of(cell.writer);
+  const Thread& writer = threads_[writer_thread];
   const bool reads_later = who.agent >= thread_count_;
+  // The writer was told of the operation, and that is done only when it is to be waited for no more.
+  if (reads_later && agent_epochs_[who.agent - thread_count_] == who.epoch && who.thread != writer_thread &&
+      knows(writer_thread, who.thread, issue_epoch_of_agent_[who.agent - thread_count_]))
+    return Why::overwritten;
   // What its own warpgroup, or thread, has written since it issued the operation.
   if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
       is_issuer(who.agent, cell.writer))
