@@ -76,7 +76,7 @@ void Cluster::record_failure(const Thread* thread, const std::string& rule, Loca
     failure_ += "\n  in " + describe(*thread);
     if (where.line) failure_ += " at " + to_string(where);
   }
-  failure_ += "\n  schedule " + options_.schedule.name();
+  failure_ += "\n  schedule " + options_.schedule.explained();
 }
 
 void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {

@@ -443,13 +443,31 @@ void RaceChecker::leave(unsigned block) {
 
 void RaceChecker::access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes,
                          bool write) {
-  if (!op.started()) return;
+  if (op.started()) check(accessor(op), block, offset, bytes, write);
+}
+
+void RaceChecker::check_early_read(const AsyncOperation& op, unsigned block, std::size_t offset,
+                                   std::size_t bytes) {
+  only_early_reads_ = true;
+  access(op, block, offset, bytes, /*write=*/false);
+  only_early_reads_ = false;
+}
+
+RaceChecker::Accessor RaceChecker::accessor(const AsyncOperation& op) const {
   const unsigned self = op.issuers_ == 1 ? op.known_.last_issuer : kNobody;
   const unsigned queue = op.agent_ - thread_count_;
-  check({clocks_->counts(op.known_.clock), clocks_->counts(op.visible_.clock), self, op.known_.own_count,
-         op.visible_.own_count, op.agent_, op.epoch_, op.proxy_, op.site_,
-         static_cast<uint16_t>(kAsyncGroup | queue), 1u, issuer_of_agent_[queue]},
-        block, offset, bytes, write);
+  return {clocks_->counts(op.known_.clock),
+          clocks_->counts(op.visible_.clock),
+          self,
+          op.known_.own_count,
+          op.visible_.own_count,
+          op.agent_,
+          op.epoch_,
+          op.proxy_,
+          op.site_,
+          static_cast<uint16_t>(kAsyncGroup | queue),
+          1u,
+          issuer_of_agent_[queue]};
 }
 
 void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes,
@@ -774,6 +792,7 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
 }
 
 void RaceChecker::report(const Conflict& conflict) {
+  if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
   std::string text = fmt::format(
       "race in shared memory of block {} at byte {}: {}\n  first {} at {}\n  then  {} at {}", conflict.block,

@@ -134,6 +134,8 @@ class RaceChecker {
   /// `thread` relies on what was written there, but its own access will be that of an operation.
   void rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, const char* what,
                Site site);
+  /// The operation reads there, at an unknown moment: reports nothing but a write that it did not wait for.
+  void check_early_read(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes);
   /// All threads of the block have ended: whoever reached into its shared memory from another block must be
   /// ordered before that.
   void leave(unsigned block);
@@ -189,6 +191,7 @@ class RaceChecker {
 
   void name_site(Site site, const char* what);
   Accessor accessor(unsigned thread, Site site) const;
+  Accessor accessor(const AsyncOperation& op) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
   bool is_of_block(unsigned agent, unsigned block) const;
   void check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block, std::size_t offset,
@@ -218,7 +221,7 @@ class RaceChecker {
 
   Report report_;
   Describe describe_, explain_early_;
-  bool reported_ = false;
+  bool reported_ = false, only_early_reads_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
   unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
