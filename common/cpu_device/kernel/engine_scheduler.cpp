@@ -27,10 +27,12 @@ void check_nothing_left_in_flight(Thread& thread) {
                         thread.open_copies->copies.front().where);
   }
   if (thread.last_copy_group > thread.waited_copy_groups) {
-    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for", {});
+    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for",
+                        thread.last_copy_at);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
-    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
+    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for",
+                        thread.last_wgmma_at);
   }
   check_stores_at_exit(thread);
   check_register_changes(thread);

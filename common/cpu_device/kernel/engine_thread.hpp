@@ -41,6 +41,7 @@ struct Thread {
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
+  Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product
 
   /// The last one is open; those in front that were waited for are gone.
   std::deque<TmaStoreGroup> store_groups;
