@@ -31,7 +31,10 @@ void check_nothing_left_in_flight(Thread& thread) {
                         thread.last_copy_at);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
-    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for",
+    thread.cluster.fail(thread,
+                        thread.wgmma_committed < thread.wgmma_issued
+                            ? "the thread exits with wgmma operations that were never committed"
+                            : "the thread exits with wgmma operations that it never waited for",
                         thread.last_wgmma_at);
   }
   check_stores_at_exit(thread);
@@ -189,7 +192,8 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.copies_since_convergence = 0;
   thread.store_groups.clear();
   thread.forgotten_store_groups = thread.read_store_groups_known = 0;
-  thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
+  thread.wgmma_issued = thread.wgmma_committed = thread.wgmma_committed_groups = thread.wgmma_fences =
+      thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
   thread.mbarrier_waits = 0;

@@ -56,7 +56,7 @@ struct Thread {
   Seen last_seen;
   uint64_t mbarrier_waits = 0;  ///< that have ended
 
-  uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
+  uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
   RegistersAtFence registers_at_fence;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation

@@ -411,6 +411,7 @@ void wgmma_commit_group(Location where) {
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);
   const uint64_t number = thread.wgmma_committed_groups++;
+  thread.wgmma_committed = thread.wgmma_issued;
   if (number == warpgroup.groups.size()) warpgroup.groups.emplace_back().end = thread.wgmma_issued;
   WgmmaGroup& group = warpgroup.groups[number];
   if (group.end != thread.wgmma_issued) {
