@@ -113,12 +113,20 @@ class Code:
         return bool(re.match(r"(__global__|__device__|inline|template|static|void|int|constexpr)\b", self.lines[at])) and \
             not self.lines[at].endswith(("{", ";"))
 
+    def first_sentence(self, at):
+        """Of the comment that begins there, if one does."""
+        words = []
+        while self.lines[at].startswith("// "):
+            words.append(self.lines[at].removeprefix("// "))
+            at += 1
+        return re.split(r"(?<=[.:]) ", " ".join(words))[0].rstrip(":")
+
     def html(self, open_files):
         starts = [i for i, line in enumerate(self.lines) if FILE.match(line)]
         result = [f'<div class="lesson-code">{self.rows(0, starts[0])}']
         for begin, end in zip(starts, starts[1:] + [len(self.lines)]):
             name = FILE.match(self.lines[begin])[1]
-            words = self.lines[begin + 1].removeprefix("// ") if self.lines[begin + 1].startswith("// ") else ""
+            words = self.first_sentence(begin + 1)
             opened = ' open="open"' if name in open_files else ""
             result.append(f'<details class="file"{opened}><summary><b>{name}</b> <span>{html.escape(words)}</span></summary>'
                           f'{self.rows(begin, end)}</details>')

@@ -97,8 +97,13 @@
   }
 
   byId("bench-preset").addEventListener("change", choose);
-  for (const input of document.querySelectorAll(".bench input:not(#bench-tiles), #bench-roles"))
-    input.addEventListener("input", () => { byId("bench-preset").value = "own"; byId("bench-source").textContent = ""; show(); });
+  function own() {
+    byId("bench-preset").value = "own";
+    byId("bench-source").textContent = "";
+    show();
+  }
+  byId("bench-roles").addEventListener("change", own);
+  for (const input of document.querySelectorAll(".bench input:not(#bench-tiles)")) input.addEventListener("input", own);
   byId("bench-tiles").addEventListener("input", show);
   const begin = new URLSearchParams(location.search).get("begin");
   if (presets[begin]) byId("bench-preset").value = begin;
