@@ -1,4 +1,4 @@
-"""A lesson in one file, as a page: folded by file and by function, and every PTX instruction leads to the page that explains it."""
+"""A lesson in one file, as a page: folded by file and function, and every PTX instruction leads to the page that explains it."""
 import html
 import re
 import sys
@@ -35,7 +35,7 @@ EXPLAINED_ON = {
     "clock_cycles": None, "clock_cycles_low": None,
 }
 DEFINITION = re.compile(r"^__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
-INSTRUCTION = re.compile(r"((?:^[ ]*///.*\n)+)(?:template <.*\n)?__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
+INSTRUCTION = re.compile(r"((?:^///.*\n)+)(?:template <.*\n)?" + DEFINITION.pattern.removeprefix("^"), re.MULTILINE)
 FILE = re.compile(r"^// ---- (\S+)$")
 
 
@@ -93,7 +93,7 @@ class Code:
         result, at = [], begin
         while at < end:
             text = self.lines[at]
-            opens = text.endswith("{") and not text.startswith((" ", "namespace", "//", "}")) or text.startswith("    ") and self.ends_signature(at)
+            opens = text.endswith("{") and not text.startswith((" ", "namespace", "//", "}")) or self.ends_signature(at)
             close = next((i for i in range(at + 1, end) if self.lines[i].startswith("}")), None) if opens else None
             if close is None or close == at + 1:
                 result.append(self.row(at))
@@ -106,7 +106,7 @@ class Code:
 
     def ends_signature(self, at):
         """Whether this indented line is the last of a signature that began at the margin."""
-        if not self.lines[at].endswith(") {"):
+        if not (self.lines[at].startswith("    ") and self.lines[at].endswith(") {")):
             return False
         while at > 0 and self.lines[at].startswith("    "):
             at -= 1
@@ -150,15 +150,18 @@ def page(lesson, link):
     body = code.html({f"{lesson}/gemm.cuh"})
     named, kernel = instructions(text), code.lines.index(f"// ---- {lesson}/gemm.cuh") + 1
     rows = "".join(
-        f"<tr><td>{name_link(name, link)}</td><td>{html.escape(named.get(name, ''))}</td>"
-        f'<td>{", ".join(f"""<a href="#L{line}">{line}</a>""" for line in lines)}</td></tr>'
+        f"<tr><td>{name_link(name, link)}</td><td>{html.escape(named.get(name, ''))}</td><td>{line_links(lines)}</td></tr>"
         for name, lines in sorted(code.calls.items(), key=lambda call: call[1]) if EXPLAINED_ON[name])
-    table = (f'<details class="list"><summary>The instructions of this file, and where it calls them</summary><div class="scrolls"><table class="markdownTable">'
-             f"<thead><tr><th>function</th><th>instruction</th><th>lines</th></tr></thead><tbody>{rows}</tbody></table></div></details>" if rows else "")
+    table = f"""
+<details class="list"><summary>The instructions of this file, and where it calls them</summary>
+<div class="scrolls"><table class="markdownTable">
+<thead><tr><th>function</th><th>instruction</th><th>lines</th></tr></thead><tbody>{rows}</tbody>
+</table></div></details>""" if rows else ""
     fragment = f"""
 <div class="tool">
 {table}
-<div class="controls needs-script"><button type="button" data-fold="open">unfold all</button><button type="button" data-fold="closed">fold all</button>
+<div class="controls needs-script">
+<button type="button" data-fold="open">unfold all</button><button type="button" data-fold="closed">fold all</button>
 <a href="#L{kernel}">to the kernel</a></div>
 {body}
 </div>
@@ -166,11 +169,15 @@ def page(lesson, link):
 """
     leads = " Names of instructions lead to the page that explains them." if rows else ""
     return (f"# {number} in one file {{#code_{number}}}\n\n"
-            f'The kernel of <a href="lesson_{number}.html">lesson {number}</a> and all that it is made of, each part before those that '
-            f"use it, with a short program that verifies and times it. A line with a triangle folds what belongs to it.{leads} To take it home: "
-            f"`cmake --build build --target single_file_{number}`.\n\n"
+            f'The kernel of <a href="lesson_{number}.html">lesson {number}</a> and all that it is made of, each part before those '
+            "that use it, with a short program that verifies and times it. A line with a triangle folds what belongs to it."
+            f"{leads} To take it home: `cmake --build build --target single_file_{number}`.\n\n"
             f"@htmlinclude[block] code_{number}.fragment.html\n", fragment)
 
 
 def name_link(name, link):
     return f'<a class="instruction" href="{link(ROOT / EXPLAINED_ON[name])}"><code>{name}</code></a>'
+
+
+def line_links(lines):
+    return ", ".join(f'<a href="#L{line}">{line}</a>' for line in lines)

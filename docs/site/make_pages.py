@@ -7,7 +7,8 @@
 Pages are written to be read on a git host. For Doxygen each gets a name, its headings get anchors, links to other pages,
 to sources and to code in backticks lead to where Doxygen puts them, `<!-- snippet: FILE NAME -->` becomes \\snippet, and
 `<!-- figure: NAME -->` the picture that make_figures.py has drawn. Other files that are linked are copied to the site.
-inputs.doxy, which Doxyfile includes, lists the result. Exit code 2: bad input, one line.
+Pages with scripts (live_pages.py, mistake_page.py, code_page.py) are made here, too, and linked from the pages that
+they belong to. inputs.doxy, which Doxyfile includes, lists the result. Exit code 2: bad input, one line.
 """
 import argparse
 import html
@@ -335,8 +336,8 @@ def sections(site):
     made = [Section("lessons", "The lessons", "One idea each, on the same problem. Read them in this order.", names(lessons))]
     if concepts:
         made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
-    made.append(Section("live", "Try it", "Pages that answer: change the times of a pipeline, look into a recorded timeline, choose a "
-                        "mistake, unfold a lesson's code.", site.live.labels()))
+    made.append(Section("live", "Try it", "Change the times of a pipeline, look into a recorded timeline, choose a mistake, unfold a "
+                        "lesson's code.", site.live.labels()))
     made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
     taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index"}
     others = [label for label in site.labels.values() if label not in taken]

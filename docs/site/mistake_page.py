@@ -31,7 +31,7 @@ def diff_rows(patch):
             yield f'<tr class="skipped"><td colspan="2">{html.escape(line)}</td></tr>'
         else:
             kind = {"+": "added", "-": "removed"}.get(line[:1], "same")
-            yield f'<tr class="{kind}"><td class="mark">{html.escape(line[:1])}</td><td class="text">{coloured(line[1:])}</td></tr>'
+            yield f'<tr class="{kind}"><td class="mark">{line[:1]}</td><td class="text">{coloured(line[1:])}</td></tr>'
 
 
 def words_of(finding):
@@ -40,7 +40,7 @@ def words_of(finding):
 
 
 def device_findings(results, row, outcomes, wanted):
-    """What each detector of a device said: a fold for each message, that of the wanted detector open; the silent ones in a line."""
+    """What each detector of a device said: a fold for each message, that of `wanted` open; the silent ones in a line."""
     told, silent = [], {}
     for name, finding in row["findings"].items():
         outcome, words = outcomes[name], words_of(finding)
@@ -50,7 +50,8 @@ def device_findings(results, row, outcomes, wanted):
         opened = ' open="open"' if name == wanted else ""
         told.append(f'<details class="{outcome}"{opened}><summary><b>{html.escape(name)}</b>: {OUTCOMES[outcome]}</summary>'
                     f'<pre class="message">{html.escape(words)}</pre></details>')
-    lines = [f'<p class="silent"><b>{html.escape(", ".join(names))}</b>: {OUTCOMES[outcome]}</p>' for outcome, names in silent.items()]
+    lines = [f'<p class="silent"><b>{html.escape(", ".join(names))}</b>: {OUTCOMES[outcome]}</p>'
+             for outcome, names in silent.items()]
     return f"<h4>{html.escape(results['device'])}</h4>" + "".join(told + lines)
 
 
@@ -72,8 +73,9 @@ def section(mistake, halves, link):
         here = outcomes[mistake.lesson, mistake.name]
         found.append(device_findings(results, row, here, opened_detector(row, here, mistake.notice)))
     run = " ".join([f"build-cpu/bin/{mistake.program}", *mistake.run])
-    return (f'<section class="mistake" id="{anchor(mistake.lesson, mistake.name)}" data-lesson="{mistake.lesson}" data-title="{title}">'
-            f"<h3>{mistake.number} {title}</h3><p>{html.escape(mistake.mistake)} <span class=\"facts\">Kind: {mistake.kind}.</span></p>"
+    return (f'<section class="mistake" id="{anchor(mistake.lesson, mistake.name)}" data-lesson="{mistake.lesson}" '
+            f'data-title="{title}"><h3>{mistake.number} {title}</h3>'
+            f'<p>{html.escape(mistake.mistake)} <span class="facts">Kind: {mistake.kind}.</span></p>'
             f'<div class="diff"><table>{"".join(diff_rows(patch))}</table></div>'
             f'<p class="facts"><code>{html.escape(run)}</code>, <a href="{link(patch)}">the patch</a></p>'
             f'{"".join(found)}</section>\n')
@@ -86,24 +88,26 @@ def page(link):
     for half in lab_table.HALVES:
         results = lab_table.newest(ROOT / "docs/results/lab", half)
         if results:
-            halves.append((results, {lab_table.key(row): row for row in results["mistakes"]}, lab_table.outcomes_of(results)))
+            rows = {lab_table.key(row): row for row in results["mistakes"]}
+            halves.append((results, rows, lab_table.outcomes_of(results)))
     lessons = "".join(f"<option>{lesson}</option>" for lesson in dict.fromkeys(mistake.lesson for mistake in planted))
     fragment = f"""
 <div class="tool">
 <div class="controls needs-script">
 <label for="mistakes-lesson">Lesson</label><select id="mistakes-lesson">{lessons}</select>
 <label for="mistakes-choice">Mistake</label><select id="mistakes-choice"></select>
-<button type="button" id="mistakes-before">before</button><button type="button" id="mistakes-next">next</button>
+<button type="button" id="mistakes-before">previous</button><button type="button" id="mistakes-next">next</button>
 </div>
 {"".join(section(mistake, halves, link) for mistake in planted)}
 </div>
 <script src="tools/mistakes.js" defer="defer"></script>
 """
-    recorded = "; ".join(f"{results['device']}, {results['date']}, commit <code>{results['commit'][:12]}</code>" for results, _, _ in halves)
+    recorded = "; ".join(f"{results['device']}, {results['date']}, commit <code>{results['commit'][:12]}</code>"
+                         for results, _, _ in halves)
     text = ("# The lab: choose a mistake {#mistakes}\n\n"
             f"{len(planted)} mistakes are planted in the lessons. For each: what it changes, which detector notices it on which device, "
-            "and what the detector says, word for word. Read the diff first, and guess. <a href=\"lab.html\">The handshake lab</a> explains "
-            "the detectors and counts.\n\n"
+            "and what the detector says, word for word. Read the diff first, and guess. <a href=\"lab.html\">The handshake "
+            "lab</a> explains the detectors and counts.\n\n"
             "@htmlinclude[block] mistakes.fragment.html\n\n"
             f"Recorded: {recorded}. Where a recording has only the beginning of a message, the message ends there.\n")
     return text, fragment

@@ -24,8 +24,13 @@ import live_pages
 import mistake_page
 
 WIDE, NARROW = (1600, 1000), (400, 800)
-ELSEWHERE = "return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(arguments[0]) && !n.startsWith('data:'))"
-BOXES = """return [...document.querySelectorAll(arguments[0] + ' rect')].map(box => box.getBoundingClientRect()).map(box => [box.left, box.right])"""
+ELSEWHERE = """
+return performance.getEntriesByType('resource').map(entry => entry.name)
+  .filter(name => !name.startsWith(arguments[0]) && !name.startsWith('data:'))"""
+BOXES = """
+return [...document.querySelectorAll(arguments[0] + ' rect')].map(box => box.getBoundingClientRect())
+  .map(box => [box.left, box.right])"""
+ROWS = "return [...document.querySelectorAll('.row')].filter(row => row.checkVisibility()).length"
 
 
 class LivePages(SiteInBrowser):
@@ -82,8 +87,8 @@ class LivePages(SiteInBrowser):
     def test_pages_can_be_read_without_scripts(self):
         self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         try:
-            for page, selector, least in (("bench.html", "td", 30), ("timelines.html", "td", 30), ("mistakes.html", "section.mistake", 100),
-                                          ("code_05.html", ".row", 50)):
+            for page, selector, least in (("bench.html", "td", 30), ("timelines.html", "td", 30),
+                                          ("mistakes.html", "section.mistake", 100), ("code_05.html", ".row", 50)):
                 self.open(page)
                 self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, selector)), least, page)
                 self.assertTrue(self.browser.find_element(By.CSS_SELECTOR, selector).is_displayed(), page)
@@ -151,7 +156,8 @@ class LivePages(SiteInBrowser):
         chosen = [self.element(f"{panel}-select").get_attribute("value") for panel in ("upper", "lower")]
         self.assertEqual(chosen, ["04_warp_specialized", "05_ws_double_buffer"])
         self.assertEqual(len(self.boxes("#lower-chart")), len(recorded[chosen[1]]["spans"]))
-        self.assertAlmostEqual(self.extent("lower") / self.extent("upper"), recorded[chosen[1]]["end"] / recorded[chosen[0]]["end"], delta=0.01)
+        upper, lower = (recorded[name]["end"] for name in chosen)
+        self.assertAlmostEqual(self.extent("lower") / self.extent("upper"), lower / upper, delta=0.01)
         self.assertIn("same scale", self.text("timelines-scale"))
         self.assertIn("loader · waited", self.text("lower-chart"))
 
@@ -172,7 +178,8 @@ class LivePages(SiteInBrowser):
         charts.send_keys(Keys.ARROW_RIGHT)
         self.wait("it to move", lambda: self.boxes("#upper-chart") != nearer)
         later = self.boxes("#upper-chart")
-        ActionChains(self.browser).move_to_element(self.element("upper-chart")).click_and_hold().move_by_offset(60, 0).release().perform()
+        on_chart = ActionChains(self.browser).move_to_element(self.element("upper-chart"))
+        on_chart.click_and_hold().move_by_offset(60, 0).release().perform()
         self.wait("it to be dragged", lambda: self.boxes("#upper-chart") != later)
         charts.send_keys("0")
         self.wait("it to be whole", lambda: self.boxes("#upper-chart") == all_boxes)
@@ -241,11 +248,11 @@ class LivePages(SiteInBrowser):
         for lesson in code_page.names():
             self.open(f"code_{lesson[:2]}.html")
             shown = self.browser.execute_script("return [...document.querySelectorAll('.row code')].map(line => line.textContent)")
-            self.assertEqual([line.rstrip() for line in shown], [line.rstrip() for line in code_page.single_file(lesson).splitlines()])
+            self.assertEqual([line.rstrip() for line in shown], code_page.single_file(lesson).splitlines())
 
     def test_code_folds_and_opens(self):
         self.open("code_05.html")
-        shown = lambda: len(self.browser.execute_script("return [...document.querySelectorAll('.row')].filter(row => row.checkVisibility())"))
+        shown = lambda: self.browser.execute_script(ROWS)
         at_first = shown()
         self.browser.find_element(By.CSS_SELECTOR, "button[data-fold=open]").click()
         everything = shown()
@@ -262,8 +269,10 @@ class LivePages(SiteInBrowser):
         self.wait("the line to be unfolded", lambda: self.element(wait_line).is_displayed())
 
     def test_instructions_lead_to_their_concept(self):
-        for page, call, title in (("code_05.html", "ptx::tma_load", "tensor memory accelerator"), ("code_05.html", "ptx::mbarrier_wait", "Mbarriers"),
-                                  ("code_06.html", "ptx::cluster_sync", "Clusters"), ("code_02.html", "ptx::wgmma_wait_group", "fragments")):
+        for page, call, title in (("code_05.html", "ptx::tma_load", "tensor memory accelerator"),
+                                  ("code_05.html", "ptx::mbarrier_wait", "Mbarriers"),
+                                  ("code_06.html", "ptx::cluster_sync", "Clusters"),
+                                  ("code_02.html", "ptx::wgmma_wait_group", "fragments")):
             self.open(page)
             self.browser.find_element(By.CSS_SELECTOR, "button[data-fold=open]").click()
             next(link for link in self.visible("a.instruction") if link.text == call).click()

@@ -48,7 +48,8 @@
     byId("bench-command").textContent = costModel.command(p, tiles);
     if (terms === null) {
       byId("bench-closed").textContent = "not known";
-      byId("bench-per-tile").textContent = "No closed form is known for three roles whose copies overlap or whose slots are released late.";
+      byId("bench-per-tile").textContent =
+        "No closed form is known for three roles whose copies overlap or whose slots are released late.";
       return;
     }
     byId("bench-closed").textContent = `${timeText(form, form)} ${unit}`;

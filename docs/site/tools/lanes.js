@@ -58,7 +58,8 @@ function lanesChart(box, said) {
       .on("pointerenter", function () { said(d3.select(this).datum().words); })
       .on("pointerleave", () => said(""));
     const fits = span => span.label && right(span) - left(span) > 7 * span.label.length + 4;
-    groups.selectAll("text.in-span").data(lane => shown(lane).filter(fits)).join("text").attr("class", span => `in-span ${span.role}`)
+    groups.selectAll("text.in-span").data(lane => shown(lane).filter(fits)).join("text")
+      .attr("class", span => `in-span ${span.role}`)
       .attr("x", span => (left(span) + right(span)) / 2).attr("y", span => y(span) + rowHeight / 2 + 3)
       .attr("text-anchor", "middle").text(span => span.label);
 

@@ -17,8 +17,8 @@
     timeline.drawn ??= timeline.lanes.map((lane, index) => ({
       ...lane, spans: timeline.spans.filter(span => span[0] === index).map(([, name, category, begin, length]) => ({
         begin, end: begin + length, role: category, label: timeline.names[name].replace(/^wait /, ""),
-        words: `${lane.name}: ${timeline.names[name]}, ${begin.toFixed(2)} to ${(begin + length).toFixed(2)} ${timeline.unit}, ` +
-               `which is ${length.toFixed(2)}` })) }));
+        words: `${lane.name}: ${timeline.names[name]}, ${begin.toFixed(2)} to ${(begin + length).toFixed(2)} ${timeline.unit} ` +
+               `(${length.toFixed(2)} long)` })) }));
     return timeline.drawn;
   }
 
