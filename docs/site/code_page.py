@@ -119,7 +119,7 @@ class Code:
         while self.lines[at].startswith("// "):
             words.append(self.lines[at].removeprefix("// "))
             at += 1
-        return re.split(r"(?<=[.:]) ", " ".join(words))[0].rstrip(":")
+        return re.split(r"(?<=\.) ", " ".join(words))[0]
 
     def html(self, open_files):
         starts = [i for i, line in enumerate(self.lines) if FILE.match(line)]
