@@ -141,6 +141,14 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   return text;
 }
 
+std::string explain_last_wait(const Thread& thread) {
+  const Thread::Seen& seen = thread.last_seen;
+  if (!seen.barrier) return "";
+  const std::string text = "\n  the reader waited last for " + name_of(*seen.barrier);
+  if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
+  return text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
+}
+
 std::string explain_two_phases(const Mbarrier& barrier) {
   return print("\n  phase %llu ended with the arrivals of",
                static_cast<unsigned long long>(barrier.phase - 2)) +

@@ -68,7 +68,8 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   ready_.resize((threads_.size() + 63) / 64);
   race_checker_ = std::make_unique<RaceChecker>(
       [this](const std::string& race) { record_failure(current_thread, race, {}); },
-      [this](unsigned thread) { return describe(*threads_[thread]); });
+      [this](unsigned thread) { return describe(*threads_[thread]); },
+      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); });
 }
 
 Cluster::~Cluster() {
