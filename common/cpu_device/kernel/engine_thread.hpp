@@ -73,8 +73,8 @@ struct Thread {
 
   const void* looks_at = nullptr;  ///< by atomic operations that change nothing
   unsigned looks = 0;              ///< in a row
-  uint64_t slots[4] = {};  ///< operands and results of warp collectives
-  Fiber fiber;             ///< last: its function sees a complete thread
+  uint64_t slots[4] = {};          ///< operands and results of warp collectives
+  Fiber fiber;                     ///< last: its function sees a complete thread
 };
 
 /// A warp-wide operation that some lanes have reached.
