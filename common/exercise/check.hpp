@@ -3,16 +3,15 @@
 /// what is not right yet.
 #pragma once
 #include <fmt/core.h>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/cuda/device_buffer.hpp"
+#include "common/exercise/wrong_values.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/problem/bf16.hpp"
 
@@ -65,7 +64,8 @@ class Output {
 
   T* data() { return memory_.data(); }
 
-  /// @throws NotYet unless every element differs by at most `tolerance` from what it must be
+  /// @throws NotYet unless every element differs by at most `tolerance` from what it must be. Says which is
+  /// the first wrong one, and what the wrong ones have in common
   void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {
     std::vector<T> got(size_ + kBehind);
     CUDA_CHECK(cudaMemcpy(got.data(), memory_.data(), got.size() * sizeof(T), cudaMemcpyDefault));
@@ -76,19 +76,14 @@ class Output {
       expect(!is_written(got[i]), fmt::format("memory behind {} was overwritten, {} elements after its end: "
                                               "which threads must write nothing?",
                                               name_, i - size_));
-    for (size_t i = 0; i < size_; ++i) expect(is_written(got[i]), place(i) + " was never written");
+    Comparison comparison{name_, columns_, tolerance, {}, {}};
     for (size_t i = 0; i < size_; ++i) {
-      const float value = to_float(got[i]), right = to_float(expected[i]);
-      if (std::abs(value - right) <= tolerance) continue;  // never true for NaN
-      std::ostringstream sentence;
-      sentence << place(i) << " is ";
-      if (std::isnan(value))
-        sentence << "NaN, as memory is that nobody has written yet";
-      else
-        sentence << value;
-      sentence << ", must be " << right;
-      throw NotYet(sentence.str());
+      if (!is_written(got[i])) throw NotYet(comparison.place(i) + " was never written");
+      comparison.got.push_back(to_float(got[i]));
+      comparison.expected.push_back(to_float(expected[i]));
     }
+    const std::string wrong = describe_wrong_values(comparison);
+    expect(wrong.empty(), wrong);
   }
 
  private:
@@ -103,10 +98,6 @@ class Output {
   static bool is_written(const T& value) {
     static const T never = untouched(1).front();
     return std::memcmp(&value, &never, sizeof(T)) != 0;
-  }
-  std::string place(size_t i) const {
-    if (columns_ == 0) return fmt::format("element {} of {}", i, name_);
-    return fmt::format("row {}, column {} of {}", i / columns_, i % columns_, name_);
   }
 
   std::string name_;

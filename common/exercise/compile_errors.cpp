@@ -72,7 +72,8 @@ class Reader {
     if (line.find_first_not_of(" \t") != std::string::npos) all_.push_back(shortened(line));
     if (const size_t end = line.find(":   required from"); end != std::string::npos) {
       const std::optional<Place> place = place_of(line.substr(0, end));
-      if (place && is_mine(*place)) required_from_ = place->line;
+      // The first is the innermost: a kernel's line, and not the launch of the kernel.
+      if (place && is_mine(*place) && required_from_.empty()) required_from_ = place->line;
     } else if (line.find(": note: ") != std::string::npos || line.find(": warning: ") != std::string::npos) {
       required_from_.clear();
     }

@@ -1,13 +1,17 @@
 /// @file
-/// What a learner is told of the schedule in which a check failed.
+/// What a learner is told: of the schedule in which a check failed, and of wrong values.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <numeric>
+
 #include "common/exercise/check.hpp"
 #include "common/host/device/device.hpp"
 
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches, Catch::Matchers::StartsWith;
+using ladder::exercise::Comparison, ladder::exercise::describe_wrong_values;
 using ladder::exercise::expect, ladder::exercise::NotYet, ladder::exercise::on_every_schedule;
 
 TEST_CASE("What fails in every schedule is no matter of the schedule") {
@@ -19,4 +23,88 @@ TEST_CASE("A schedule is named if it fails where another was right") {
   int calls = 0;
   CHECK_THROWS_MATCHES(on_every_schedule([&] { expect(++calls < 2, "wrong"); }), NotYet,
                        MessageMatches(StartsWith("wrong (schedule ")));
+}
+
+namespace {
+
+/// A matrix with `columns` columns, or a vector, of values that differ; all right so far.
+Comparison right_result(size_t size, size_t columns) {
+  Comparison result{columns ? "C" : "y", columns, 0, std::vector<float>(size), {}};
+  std::iota(result.got.begin(), result.got.end(), 1.0f);
+  result.expected = result.got;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Of a right result nothing is said, and of one wrong element that it is the only one") {
+  Comparison c = right_result(32 * 64, 64);
+  CHECK(describe_wrong_values(c) == "");
+  c.got[64 + 2] = 7;
+  CHECK(describe_wrong_values(c) == "row 1, column 2 of C is 7, must be 67; the other 2047 are right");
+  c.tolerance = 60;
+  CHECK(describe_wrong_values(c) == "");
+}
+
+TEST_CASE("Wrong elements are named by what they have in common: their rows, columns or tile") {
+  const auto with = [](auto is_wrong) {
+    Comparison c = right_result(64 * 64, 64);
+    for (size_t i = 0; i < c.got.size(); ++i)
+      if (is_wrong(i / 64, i % 64)) c.got[i] = -1.5f;
+    const std::string text = describe_wrong_values(c);
+    return text.substr(text.find("; ") + 2);
+  };
+  CHECK(with([](size_t, size_t) { return true; }) == "all 4096 elements are wrong");
+  CHECK(with([](size_t r, size_t) { return r == 5; }) == "64 of 4096 elements are wrong, all in row 5");
+  CHECK(with([](size_t, size_t c) { return c == 5; }) == "64 of 4096 elements are wrong, all in column 5");
+  CHECK(with([](size_t r, size_t c) { return r >= 16 && r < 32 && c >= 48; }) ==
+        "256 of 4096 elements are wrong, all in rows 16 to 31, columns 48 to 63");
+  CHECK(with([](size_t r, size_t) { return r % 16 >= 8; }) ==
+        "2048 of 4096 elements are wrong, all in rows 8 to 15 of every 16");
+  CHECK(with([](size_t, size_t c) { return c % 2 == 1; }) ==
+        "2048 of 4096 elements are wrong, all in column 1 of every 2");
+  CHECK(with([](size_t r, size_t c) { return (r * 7 + c * 3) % 11 == 0; }) ==
+        "372 of 4096 elements are wrong");
+}
+
+TEST_CASE("Memory that was never written is called so, and counted") {
+  Comparison c = right_result(128, 0);
+  for (size_t i = 64; i < 128; ++i) c.got[i] = NAN;
+  CHECK(describe_wrong_values(c) ==
+        "element 64 of y is NaN, as memory is that nobody has written yet, must be 65; "
+        "64 of 128 elements are wrong, all in elements 64 to 127");
+}
+
+TEST_CASE("Values of another row, column or part are named by that") {
+  Comparison rows = right_result(32 * 64, 64);
+  for (size_t c = 8; c < 16; ++c) rows.got[3 * 64 + c] = rows.expected[17 * 64 + c];
+  CHECK_THAT(describe_wrong_values(rows),
+             EndsWith("all in row 3, columns 8 to 15; row 3 holds what row 17 must hold"));
+  Comparison columns = right_result(32 * 64, 64);
+  for (size_t r = 0; r < 32; ++r) columns.got[r * 64 + 5] = columns.expected[r * 64 + 4];
+  CHECK_THAT(describe_wrong_values(columns),
+             EndsWith("all in column 5; column 5 holds what column 4 must hold"));
+  Comparison square = right_result(16 * 16, 16);
+  for (size_t i = 0; i < 256; ++i) square.got[i] = square.expected[i % 16 * 16 + i / 16];
+  CHECK_THAT(describe_wrong_values(square), EndsWith("240 of 256 elements are wrong; C is transposed"));
+  Comparison part = right_result(256, 0);
+  std::copy_n(part.expected.begin(), 64, part.got.begin() + 128);
+  CHECK_THAT(describe_wrong_values(part),
+             EndsWith("elements 128 to 191 hold what elements 0 to 63 must hold"));
+}
+
+TEST_CASE("A multiple of the right values, and a constant too much, are named") {
+  const auto with = [](auto change) {
+    Comparison c = right_result(64, 8);
+    for (float& value : c.got) value = change(value);
+    const std::string text = describe_wrong_values(c);
+    return text.substr(text.rfind("; ") + 2);
+  };
+  CHECK(with([](float v) { return 2 * v; }) == "each of them is twice what it must be");
+  CHECK(with([](float v) { return v / 2; }) == "each of them is half what it must be");
+  CHECK(with([](float v) { return 3 * v; }) == "each of them is 3 times what it must be");
+  CHECK(with([](float v) { return -v; }) == "each of them has the wrong sign");
+  CHECK(with([](float) { return 0.0f; }) == "each of them is 0");
+  CHECK(with([](float v) { return v + 1.5f; }) == "each of them is 1.5 too large");
+  CHECK(with([](float v) { return v * v + 0.5f; }) == "all 64 elements are wrong");
 }

@@ -454,6 +454,11 @@ TEST_CASE("An error in a template is one of the learner's line that instantiates
                   "../common/device/tile.cuh:17:31: error: static assertion failed\n"
                   "../common/device/tile.cuh:30:1: error: not because of the learner\n") ==
         Lines{"mine.cuh:55: error: static assertion failed (in common/device/tile.cuh:17)"});
+  CHECK(errors_in("../common/device/tile.cuh: In instantiation of ‘struct Tile<3>’:\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh:55:30:   required from ‘void kernel() [with int n = 3]’\n"
+                  "/repo/04_x/exercise/1_y/mine.cuh:80:9:   required from here\n"
+                  "../common/device/tile.cuh:17:31: error: static assertion failed\n") ==
+        Lines{"mine.cuh:55: error: static assertion failed (in common/device/tile.cuh:17)"});
   CHECK(errors_in("/repo/common/device/tile.cuh(17): error: static assertion failed\n"
                   "    static_assert(kRows % 8 == 0);\n"
                   "          detected during:\n"

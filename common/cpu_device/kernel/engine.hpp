@@ -81,6 +81,9 @@ void wait_for_grid_before(Location where);
 /// of a narrower scope than the device orders nothing.
 void atomic_begins(const void* object, bool releases, Location where, bool is_of_device = true);
 void atomic_ended(const void* object, bool acquires, Location where, bool is_of_device = true);
+/// After an atomic operation, or another look at what others may change: whoever looks at the same place
+/// again and again while nothing changes lets others run.
+void atomic_looked(const void* object, bool changed, const char* what, Location where);
 /// `__threadfence`, and fences of the scope of the device that are no more than acquire and release.
 void thread_fence(Location where, bool is_sequentially_consistent = true);
 
@@ -88,6 +91,8 @@ void thread_fence(Location where, bool is_sequentially_consistent = true);
 
 /// `__syncthreads`.
 void block_barrier(Location where);
+/// `__syncthreads_count`: for how many threads of the block `predicate` holds.
+unsigned block_vote(bool predicate, Location where);
 /// `cluster.sync`: all threads of the cluster that have not exited.
 void cluster_barrier(Location where);
 /// `bar.sync id, threads` / `bar.arrive`: a named barrier of some warps of the block.
@@ -107,6 +112,9 @@ uint64_t shuffle(Shuffle, uint32_t mask, uint64_t value, int argument, int width
 uint32_t ballot(uint32_t mask, bool predicate, Location where);
 /// `__match_any_sync`.
 uint32_t match_any(uint32_t mask, uint64_t value, Location where);
+enum class Reduction { add, min, max, min_signed, max_signed, bit_and, bit_or, bit_xor };
+/// `__reduce_*_sync`.
+uint32_t reduce(Reduction, uint32_t mask, uint32_t value, Location where);
 /// The lanes of this warp that have not exited.
 uint32_t active_mask();
 /// A step of a loop that waits for others: lets them run.

@@ -36,6 +36,17 @@ void atomic_ended(const void* object, bool acquires, Location where, bool is_of_
   });
 }
 
+void atomic_looked(const void* object, bool changed, const char* what, Location where) {
+  constexpr unsigned kPatience = 64;
+  Thread& thread = this_thread(where);
+  if (changed) thread.cluster.count_progress();
+  if (changed || object != thread.looks_at) thread.looks = 0;
+  thread.looks_at = object;
+  if (++thread.looks <= kPatience) return;
+  thread.looks = 0;
+  poll(what, where);
+}
+
 void thread_fence(Location where, bool is_sequentially_consistent) {
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
     order.fence(races, thread, where, is_sequentially_consistent);

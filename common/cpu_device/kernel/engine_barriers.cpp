@@ -3,6 +3,7 @@
 #include "common/cpu_device/kernel/engine_barriers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
@@ -85,6 +86,13 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
 
 void block_barrier(Location where) { named_barrier_sync(0, 0, where); }
 
+unsigned block_vote(bool predicate, Location where) {
+  NamedBarrier& barrier = this_thread(where).block->barriers[0];
+  barrier.votes += predicate;
+  named_barrier_sync(0, 0, where);
+  return barrier.last_votes;
+}
+
 void named_barrier_sync(unsigned id, unsigned threads, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
@@ -128,6 +136,7 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
   }
   if (barrier.arrived == block.ids.threads) cluster.converged(block);
   barrier.arrived = 0;
+  barrier.last_votes = std::exchange(barrier.votes, 0);
   barrier.arrivals.clear();
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
   barrier.waiting.clear();

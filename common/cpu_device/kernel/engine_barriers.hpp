@@ -19,8 +19,10 @@ constexpr unsigned kNamedBarriers = 16;
 struct NamedBarrier {
   unsigned expected = 0;  ///< 0: all threads of the block that have not exited
   unsigned arrived = 0;
-  Location where;   ///< of the first arrival
-  CallChain calls;  ///< to it, where all threads of the block must come by the same
+  Location where;           ///< of the first arrival
+  CallChain calls;          ///< to it, where all threads of the block must come by the same
+  unsigned votes = 0;       ///< of __syncthreads_count, so far
+  unsigned last_votes = 0;  ///< in the phase before: nobody ends the next one before all have read it
   std::vector<Thread*> arrivals;
   std::vector<Thread*> waiting;
   // Of a barrier of some warps: what those who arrive make known.

@@ -72,8 +72,10 @@ struct Thread {
   uint64_t aligned_steps = 0;        ///< .aligned instructions that it has executed
   const void* body_frame = nullptr;  ///< on its stack: frames above it are not the kernel's
 
-  uint64_t slots[4] = {};  ///< operands and results of warp collectives
-  Fiber fiber;             ///< last: its function sees a complete thread
+  const void* looks_at = nullptr;  ///< by atomic operations that change nothing
+  unsigned looks = 0;              ///< in a row
+  uint64_t slots[4] = {};          ///< operands and results of warp collectives
+  Fiber fiber;                     ///< last: its function sees a complete thread
 };
 
 /// A warp-wide operation that some lanes have reached.

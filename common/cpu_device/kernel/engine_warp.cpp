@@ -2,6 +2,8 @@
 /// __syncwarp, shuffles and votes.
 #include "common/cpu_device/kernel/engine_warp.hpp"
 
+#include <algorithm>
+
 #include "common/cpu_device/kernel/engine_reports.hpp"
 
 namespace cpu_device {
@@ -29,6 +31,28 @@ int source_lane(Shuffle kind, int lane, int argument, int width) {
       break;
   }
   return source >= first && source < first + width ? source : lane;
+}
+
+uint32_t combine(Reduction kind, uint32_t a, uint32_t b) {
+  switch (kind) {
+    case Reduction::add:
+      return a + b;
+    case Reduction::min:
+      return std::min(a, b);
+    case Reduction::max:
+      return std::max(a, b);
+    case Reduction::min_signed:
+      return static_cast<int32_t>(a) < static_cast<int32_t>(b) ? a : b;
+    case Reduction::max_signed:
+      return static_cast<int32_t>(a) < static_cast<int32_t>(b) ? b : a;
+    case Reduction::bit_and:
+      return a & b;
+    case Reduction::bit_or:
+      return a | b;
+    case Reduction::bit_xor:
+      break;
+  }
+  return a ^ b;
 }
 
 }  // namespace
@@ -100,6 +124,23 @@ uint32_t match_any(uint32_t mask, uint64_t value, Location where) {
       });
       lane.slots[2] = equal;
     });
+  });
+  return static_cast<uint32_t>(thread.slots[2]);
+}
+
+uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
+  constexpr const char* kNames[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+                                    "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
+                                    "__reduce_or_sync",  "__reduce_xor_sync"};
+  Thread& thread = this_thread(where);
+  thread.slots[0] = value;
+  const char* const name = kNames[static_cast<int>(kind)];
+  execute_together(thread, mask, Meeting::masked, name, where, [&](Warp& warp, uint32_t lanes) {
+    uint32_t result = value;
+    for_each_lane(warp, lanes, [&](Thread& lane) {
+      if (&lane != &thread) result = combine(kind, result, static_cast<uint32_t>(lane.slots[0]));
+    });
+    for_each_lane(warp, lanes, [&](Thread& lane) { lane.slots[2] = result; });
   });
   return static_cast<uint32_t>(thread.slots[2]);
 }

@@ -9,6 +9,8 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
+/// Empty, and not the attribute: headers of the C++ library write `__attribute__((__noinline__))`.
+#define __noinline__
 #define __launch_bounds__(...) \
   __attribute__((aligned(      \
       ::cpu_device::LaunchBounds<::cpu_device::hash_of_path(__FILE__), __LINE__, __VA_ARGS__>::kAlignment)))

@@ -1,7 +1,6 @@
 /// @file
-/// Part of the shadow of <cuda_runtime.h>: the intrinsics that kernels call.
+/// Part of the shadow of <cuda_runtime.h>: barriers, shuffles, votes, fences.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -9,6 +8,15 @@
 #include "common/cpu_device/kernel/engine.hpp"
 
 inline void __syncthreads(CPU_DEVICE_WHERE) { cpu_device::block_barrier(where); }
+inline int __syncthreads_count(int predicate, CPU_DEVICE_WHERE) {
+  return static_cast<int>(cpu_device::block_vote(predicate != 0, where));
+}
+inline int __syncthreads_or(int predicate, CPU_DEVICE_WHERE) {
+  return cpu_device::block_vote(predicate != 0, where) != 0;
+}
+inline int __syncthreads_and(int predicate, CPU_DEVICE_WHERE) {
+  return cpu_device::block_vote(predicate == 0, where) == 0;
+}
 inline void __syncwarp(unsigned mask = 0xffffffff, CPU_DEVICE_WHERE) {
   cpu_device::warp_barrier(mask, where);
 }
@@ -60,49 +68,47 @@ template <class T>
 unsigned __match_any_sync(unsigned mask, T value, CPU_DEVICE_WHERE) {
   return cpu_device::match_any(mask, static_cast<uint64_t>(value), where);
 }
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* all_equal, CPU_DEVICE_WHERE) {
+  const unsigned equal = __match_any_sync(mask, value, where), lanes = __ballot_sync(mask, 1, where);
+  *all_equal = __ballot_sync(mask, equal == lanes, where) == lanes;
+  return *all_equal ? lanes : 0;
+}
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::add, mask, value, where);
+}
+inline int __reduce_add_sync(unsigned mask, int value, CPU_DEVICE_WHERE) {
+  return static_cast<int>(__reduce_add_sync(mask, static_cast<unsigned>(value), where));
+}
+inline unsigned __reduce_min_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::min, mask, value, where);
+}
+inline int __reduce_min_sync(unsigned mask, int value, CPU_DEVICE_WHERE) {
+  return static_cast<int>(
+      cpu_device::reduce(cpu_device::Reduction::min_signed, mask, static_cast<unsigned>(value), where));
+}
+inline unsigned __reduce_max_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::max, mask, value, where);
+}
+inline int __reduce_max_sync(unsigned mask, int value, CPU_DEVICE_WHERE) {
+  return static_cast<int>(
+      cpu_device::reduce(cpu_device::Reduction::max_signed, mask, static_cast<unsigned>(value), where));
+}
+inline unsigned __reduce_and_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::bit_and, mask, value, where);
+}
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::bit_or, mask, value, where);
+}
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
+  return cpu_device::reduce(cpu_device::Reduction::bit_xor, mask, value, where);
+}
 inline unsigned __activemask() { return cpu_device::active_mask(); }
-
-inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
-inline int __ffs(int bits) { return __builtin_ffs(bits); }
-inline int __clz(int bits) { return bits ? __builtin_clz(static_cast<unsigned>(bits)) : 32; }
 
 /// Memory is always coherent here. What a fence orders is noted where Options::check_grid asks for it.
 inline void __threadfence(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
+inline void __threadfence_system(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
 inline void __threadfence_block() {}
-/// Relaxed, at the scope of the device. @return what was there before
-template <class T>
-T atomicAdd(T* address, T value, CPU_DEVICE_WHERE) {
-  cpu_device::atomic_begins(address, /*releases=*/false, where);
-  const T before = std::atomic_ref<T>(*address).fetch_add(value);
-  cpu_device::atomic_ended(address, /*acquires=*/false, where);
-  return before;
-}
 inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosleep", where); }
 
-/// One access, also of 16 bytes: other loads of a struct compilers split where only its parts are used.
-template <class T>
-T __ldg(const T* pointer, CPU_DEVICE_WHERE) {
-  cpu_device::note_read_only_load(pointer, sizeof(T), where);
-  if constexpr (sizeof(T) == 16) {
-    __extension__ using Whole = unsigned __int128;
-    const Whole whole = *reinterpret_cast<const volatile Whole*>(pointer);
-    return *reinterpret_cast<const T*>(&whole);
-  } else {
-    return *pointer;
-  }
-}
 [[noreturn]] inline void __trap(CPU_DEVICE_WHERE) { cpu_device::trap(where); }
-
-inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline int __float_as_int(float value) {
-  int bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-inline float __int_as_float(int bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-inline unsigned __float_as_uint(float value) { return static_cast<unsigned>(__float_as_int(value)); }
-inline float __uint_as_float(unsigned bits) { return __int_as_float(static_cast<int>(bits)); }

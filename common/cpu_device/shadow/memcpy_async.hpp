@@ -36,7 +36,7 @@ struct alignas(kBytes) CopyChunk {
 template <size_t kAlignment, class Group>
 cuda::async_contract_fulfillment copy_chunks(const Group& group, unsigned char* to, const unsigned char* from,
                                              size_t size, Location where) {
-  constexpr size_t kChunk = std::min<size_t>(kAlignment, 16);
+  constexpr size_t kChunk = ::std::min<size_t>(kAlignment, 16);
   const size_t first = static_cast<size_t>(group.thread_rank()) * kChunk;
   const size_t step = static_cast<size_t>(group.size()) * kChunk;
   if constexpr (kChunk >= 4) {
@@ -56,13 +56,13 @@ template <class Group, class T, class Size>
 cuda::async_contract_fulfillment copy_as_group(const Group& group, T* to, const T* from, Size size,
                                                Location where) {
   size_t constexpr type_alignment = [] {
-    if constexpr (std::is_void_v<T>) {
+    if constexpr (::std::is_void_v<T>) {
       return size_t{1};
     } else {
       return alignof(T);
     }
   }();
-  return copy_chunks<std::max(type_alignment, kAlignmentOf<Size>)>(
+  return copy_chunks<::std::max(type_alignment, kAlignmentOf<Size>)>(
       group, reinterpret_cast<unsigned char*>(to), reinterpret_cast<const unsigned char*>(from), size, where);
 }
 

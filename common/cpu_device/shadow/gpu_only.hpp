@@ -1,0 +1,69 @@
+/// @file
+/// Part of the shadow of <cuda_runtime.h>: names of CUDA that the CPU device does not have. Whoever uses one
+/// reads that in the compiler's error, instead of that there is no such name.
+#pragma once
+#include "common/cpu_device/declarations/host_types.hpp"
+
+#define CPU_DEVICE_GPU_ONLY __attribute__((unavailable("it exists on a GPU, not on the CPU device")))
+
+#define __shared__                                                                                \
+  __attribute__((                                                                                 \
+      unavailable("__shared__ variables exist on a GPU, not on the CPU device: keep a struct in " \
+                  "ladder::shared_storage<>()")))
+#define __managed__ \
+  __attribute__((unavailable("__managed__ variables exist on a GPU, not on the CPU device")))
+
+// Kernels.
+int __dp4a(...) CPU_DEVICE_GPU_ONLY;
+int __dp2a_lo(...) CPU_DEVICE_GPU_ONLY;
+int __dp2a_hi(...) CPU_DEVICE_GPU_ONLY;
+int __vadd2(...) CPU_DEVICE_GPU_ONLY;
+int __vadd4(...) CPU_DEVICE_GPU_ONLY;
+int __vmaxs2(...) CPU_DEVICE_GPU_ONLY;
+float normcdff(...) CPU_DEVICE_GPU_ONLY;
+float rnorm3df(...) CPU_DEVICE_GPU_ONLY;
+void __brkpt(...) CPU_DEVICE_GPU_ONLY;
+
+// The host.
+using cudaTextureObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
+struct CPU_DEVICE_GPU_ONLY cudaDeviceProp {};
+struct CPU_DEVICE_GPU_ONLY cudaFuncAttributes {};
+struct CPU_DEVICE_GPU_ONLY cudaLaunchConfig_t {};
+struct CPU_DEVICE_GPU_ONLY cudaLaunchAttribute {};
+cudaError_t cudaGetDeviceProperties(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaFuncGetAttributes(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaOccupancyMaxActiveClusters(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaLaunchKernel(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaLaunchKernelEx(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaLaunchKernelExC(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaLaunchCooperativeKernel(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMallocManaged(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMallocPitch(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemPrefetchAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemAdvise(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpy2DAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpy3D(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpy3DAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpyPeer(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemset2D(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemset2DAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpyToSymbol(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpyToSymbolAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpyFromSymbol(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGetSymbolAddress(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaHostGetDevicePointer(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaDeviceReset(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaDeviceSetLimit(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaDeviceDisablePeerAccess(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaStreamAddCallback(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaStreamAttachMemAsync(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaStreamSetAttribute(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphCreate(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphAddKernelNode(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphAddMemcpyNode(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphAddHostNode(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphExecUpdate(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphUpload(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaProfilerStart(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaProfilerStop(...) CPU_DEVICE_GPU_ONLY;
