@@ -172,8 +172,8 @@ void check(const Gemm& p, const Settings& settings) {
   open_plans(shape_of(p), settings);
 }
 
-/// What is over soon gains from beginning before the launch before it has ended. Longer kernels run at the
-/// power limit, where the pause between two launches is no loss: the GPU cools.
+/// A short kernel gains by beginning before the previous launch has ended. Longer kernels run at the power
+/// limit, where the pause between two launches costs nothing: the GPU cools.
 bool begins_early(const Estimate& estimate, const Settings& settings) {
   constexpr double kSoonUs = 50;
   if (settings.at("begins") != "auto") return settings.at("begins") == "early";
