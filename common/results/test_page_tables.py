@@ -865,9 +865,10 @@ class Models(WithResults):
                                   {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
                                    "epilogue_ns": 1945.0, "commit": "abc"}],
                  "parameters": {"clock_mhz": 1980.0, "clock_recorded": False, "load_cycles": 1895.0,
+                                "load_03_cycles": 1675.0, "turn_03_cycles": 582.0,
                                 "epilogue_04_cycles": 2642.0, "epilogue_05_cycles": 3851.0,
                                 "epilogue_06_cycles": 4914.0},
-                 "climb": [], "slots": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
+                 "climb": [], "slots": [], "bounds": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
         (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
 
     def test_a_kernel_has_a_row_and_a_size_has_columns(self):
@@ -882,12 +883,20 @@ class Models(WithResults):
                           slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
         self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
+    def test_what_has_no_ring_has_a_row_for_each_run(self):
+        self.record_model(bounds=[{**self.prediction(64, 0, -38.2), "lesson": "01_x", "settings": {"along": "rows"}, "n": 32,
+                                   "bound": "load units"}])
+        self.assertIn("| [01_x](../01_x/), along rows | 64×32×64 | load units | 90 | 100 | −38 % |",
+                      self.filled("<!-- model: bounds -->\n<!-- end -->"))
+        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+
     def test_a_load_that_is_hidden_is_said_to_be(self):
         self.record_model()
         text = self.filled("<!-- model: calibration -->\n<!-- end -->")
         self.assertIn("| [04_x](results/traces/04_x.json) | 1 | 957 | 867 | 914 | 1334 |", text)
         self.assertIn("| 4 | hidden | 657 |", text)
         self.assertIn("At 1980 MHz (the highest of the climb", text)
+        self.assertIn("with five: a load is 1675 cycles, a turn of all warps 582.", text)
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()
