@@ -1,5 +1,6 @@
 # The marked lines of an exercise's file: those between a line `// >>> yours` and a line `// <<<`.
-# Also a program, which fails unless the starter and the solution of every exercise are the same outside of them:
+# Also a program, which fails unless the starter and the solution of every exercise are the same outside of them, and
+# the comment before them ends with `Read <page> and <header>.`, as exercise.json has them:
 #   cmake -D ROOT=<source tree> -P ExerciseMarks.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
@@ -26,6 +27,19 @@ function(ladder_split_at_marks file before after)
   set(${after} "${text_after}" PARENT_SCOPE)
 endfunction()
 
+# Fails unless <text>, which ends with a line `// >>> yours`, says before it what to read.
+function(ladder_expect_reading folder text)
+  file(READ "${folder}/exercise.json" json)
+  string(JSON page GET "${json}" page)
+  string(JSON header GET "${json}" header)
+  string(REGEX REPLACE "[ \n]*//" "" words "${text}")
+  string(REGEX REPLACE "[ \n]+" " " words "${words}")
+  string(FIND "${words}" " Read ${page} and ${header}. >>> yours" place)
+  if(place EQUAL -1)
+    message(SEND_ERROR "${folder}/starter.cuh: before '// >>> yours' must be '// Read ${page} and ${header}.'")
+  endif()
+endfunction()
+
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   file(GLOB descriptions "${ROOT}/[0-9][0-9]_*/exercise/*/exercise.json")
   if(NOT descriptions)
@@ -40,5 +54,6 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
     if(NOT starter_before STREQUAL solution_before OR NOT starter_after STREQUAL solution_after)
       message(SEND_ERROR "${folder}: starter.cuh and solution.cuh differ outside of the marked lines")
     endif()
+    ladder_expect_reading("${folder}" "${starter_before}")
   endforeach()
 endif()

@@ -396,26 +396,37 @@ TEST_CASE("The exercises of the repository are described, and have hints") {
   }
 }
 
-TEST_CASE("A starter and its solution must have marks, and differ only between them") {
+TEST_CASE("A starter has marks, says before them what to read, and is its solution outside of them") {
   FakeWorkshop fake;
   const auto complaint = [&](const std::string& starter, const std::string& solution) {
-    for (const char* folder : {"01_first/exercise/1_idea", "01_first/exercise/2_beyond",
-                               "02_second/exercise/1_hang", "02_second/exercise/2_limit"}) {
-      fake.write(folder + std::string("/starter.cuh"), "a\n// >>> yours\n0\n// <<<\nz\n");
-      fake.write(folder + std::string("/solution.cuh"), "a\n// >>> yours\n1\n2\n// <<<\nz\n");
+    const std::string other =
+        "a\n  // Read docs/page.md and common/header.cuh.\n  // >>> yours\n1\n2\n  // <<<\nz\n";
+    for (const std::string folder :
+         {"01_first/exercise/1_idea", "01_first/exercise/2_beyond", "02_second/exercise/2_limit"}) {
+      fake.write(folder + "/starter.cuh", other);
+      fake.write(folder + "/solution.cuh", other);
     }
     fake.write("02_second/exercise/1_hang/starter.cuh", starter);
     fake.write("02_second/exercise/1_hang/solution.cuh", solution);
     return complaint_of_marks(fake.tree);
   };
-  const std::string right = "a\n// >>> yours\n0\n// <<<\nz\n";
+  const std::string read = "a;\n// Which [one]?\n// Read docs/page.md\n// and common/header.cuh.\n";
+  const std::string right = read + "// >>> yours\n0\n// <<<\nz\n";
   CHECK(complaint(right, right).empty());
-  CHECK_THAT(complaint(right, "b\n// >>> yours\n0\n// <<<\nz\n"),
-             ContainsSubstring("1_hang: starter.cuh and"));
-  CHECK_THAT(complaint(right, "a\n// >>> yours\n0\n// <<<\ny\n"),
-             ContainsSubstring("1_hang: starter.cuh and"));
-  CHECK_THAT(complaint("a\n0\n// <<<\nz\n", right), ContainsSubstring("must have one line '// >>> yours'"));
+  CHECK(complaint(right, read + "// >>> yours\n1;\n2;\n// <<<\nz\n").empty());
+  const auto differ = ContainsSubstring("1_hang: starter.cuh and solution.cuh differ outside");
+  CHECK_THAT(complaint(right, "b" + right), differ);
+  CHECK_THAT(complaint(right, right + "y\n"), differ);
+  CHECK_THAT(complaint(read + "0\n// <<<\nz\n", right),
+             ContainsSubstring("must have one line '// >>> yours'"));
   CHECK_THAT(complaint(right, right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
+  for (const std::string before : {"// Read docs/page.md and another.cuh.\n", "", read.c_str()}) {
+    const std::string file = before + (before == read ? "int x;\n" : "") + "// >>> yours\n// <<<\n";
+    CHECK_THAT(
+        complaint(file, file),
+        ContainsSubstring("1_hang/starter.cuh: before '// >>> yours' must be '// Read docs/page.md and "
+                          "common/header.cuh.'"));
+  }
   CHECK_THAT(complaint_of_marks(ladder::testing::TemporaryDirectory()),
              ContainsSubstring("has no exercises"));
 }

@@ -8,7 +8,7 @@ For each lesson the newest docs/results/experiments/*-ablate_NN.json; with most=
 this order.
 """
 from climb_table import BadInput, read_results, shape, shape_title
-from page_requests import markdown
+from page_requests import markdown, without_empty_columns
 
 
 def ablation_table(line, words, folder):
@@ -39,4 +39,4 @@ def ablation_table(line, words, folder):
         verified = "" if all(run["verified"] for run in runs) else ", not all results verified"
         origins.setdefault(f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}", []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
-    return markdown(["without", "µs", "TFLOP/s", "time", "SM clock, MHz"], rows) + ([""] + places if places else [])
+    return markdown(*without_empty_columns(["without", "µs", "TFLOP/s", "time", "SM clock, MHz"], rows)) + ([""] + places if places else [])

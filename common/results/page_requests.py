@@ -30,6 +30,12 @@ def meets(run, only):
     return all(value(run, key) in wanted for key, wanted in only.items())
 
 
+def without_empty_columns(header, rows):
+    """Header and rows without the columns in which no row has anything."""
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    return [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
 def left_aligned(header, rows):
     """Lines of a table of words."""
     return [f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows]]

@@ -45,7 +45,7 @@ from lanes_picture import lanes_pictures, lanes_text
 from lattice import builds_on
 from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
-from page_requests import markdown, meets, parse_words, value
+from page_requests import markdown, meets, parse_words, value, without_empty_columns
 from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
@@ -115,7 +115,7 @@ def details(runs, all_runs, key):
             name = title(run, key, all_runs) + (f", {shape_title(size)}" if len(sizes) > 1 else "")
             row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, library), clock(run)]
             rows.append((row + gains(run, here[0]))[:len(header)])
-    return markdown(header, rows)
+    return markdown(*without_empty_columns(header, rows))
 
 
 def ways(runs):
@@ -310,10 +310,12 @@ def main():
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a page is out of date")
     parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="only these (default: every page)")
     arguments = parser.parse_args()
-    stale = []
+    stale, drawn = [], {}
     for page in arguments.pages or pages():
         files = [(page, *filled(page))]
         for path, picture in pictures(page).items():
+            if drawn.setdefault(path, picture) != picture:
+                raise BadInput(f"{page}: {path.name} is another picture on an earlier page; give it another name")
             files.append((path, picture, path.read_text(encoding="utf-8") if path.exists() else None))
         for path, new, old in files:
             if new == old:

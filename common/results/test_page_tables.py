@@ -488,6 +488,23 @@ class PageTables(WithResults):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder, below)
 
+    def test_two_pages_may_not_draw_two_pictures_of_one_name(self):
+        for page, blocks in (("a.md", 2), ("b.md", 4)):
+            (self.folder / page).write_text(f"<!-- concept: multicast blocks={blocks} rows=64 -->\n<!-- end -->\n", encoding="utf-8")
+        with mock.patch.object(sys, "argv", ["page_tables.py", *(str(self.folder / page) for page in ("a.md", "b.md"))]), \
+                mock.patch.object(page_tables, "FIGURES", self.folder), contextlib.redirect_stdout(io.StringIO()):
+            with self.assertRaisesRegex(BadInput, "b.md: multicast.svg is another picture on an earlier page"):
+                page_tables.main()
+
+    def test_clocks_that_were_read_a_round_late_are_not_shown(self):
+        for date, shown in (("2026-11-21", False), ("2026-11-22", True)):
+            self.record("r.json", run("01_x", 100, slots="1"), run("01_x", 200, clock=800, slots="2"))
+            path = self.folder / "r.json"
+            path.write_text(path.read_text(encoding="utf-8").replace('"today"', f'"{date}"'), encoding="utf-8")
+            text = self.filled("<!-- table: r.json rows=slots -->\n<!-- end -->")
+            self.assertEqual("SM clock" in text, shown)
+            self.assertEqual("per clock" in text, shown)
+
     def test_concepts_are_drawn_and_bad_requests_named(self):
         self.record("s.json", *self.climb())
         below = lattice.builds_on(page_tables.ROOT)

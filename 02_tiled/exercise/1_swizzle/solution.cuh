@@ -1,50 +1,71 @@
 /// @file
-/// Exercise 02.1: where in its row does a chunk of a tile lie?
+/// Exercise 02.1: a layout of one's own.
 ///
-/// A tile of 64 x 64 bf16 has rows of 128 bytes: eight chunks of 16 bytes, all 32 banks once. Threads write
-/// it row by row and read it column by column, as ldmatrix does. If chunk c lies at place c in each row,
-/// eight threads that read one column meet in the same four banks. Choose the places so that they do not; and
-/// as TMA and wgmma choose them, which cannot be told otherwise.
+/// A tile of 32 x 32 floats passes through shared memory. Threads write it row by row. They read it twice:
+/// column by column, and in fragments of 8 rows and 4 columns, as tensor cores take tf32. In each of the
+/// three a warp touches 32 elements at one time, and they should lie in 32 different banks. TMA and wgmma do
+/// not touch this tile, so nobody prescribes its layout: choose one.
 #pragma once
-#include <cuda_bf16.h>
-
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 
 namespace exercise {
 
-constexpr int kRows = 64, kChunks = 8;
+constexpr int kSize = 32;  ///< rows, columns, and lanes of a warp
 
-/// Where in `row` chunk `chunk` lies, counted in chunks: 0 to 7.
-__device__ inline int place_of(int row, int chunk) {
+/// Where the element (row, column) lies in the tile: 0 to 1023, for each element another place.
+__device__ inline int place_of(int row, int column) {
+  // Read docs/concepts/swizzle.md and common/device/swizzled_tile.cuh.
   // >>> yours
-  return chunk ^ (row % 8);
+  // Eight rows one below the other move a column by steps of four; rows eight apart, within such a step.
+  return row * kSize + (column ^ (row % 8 * 4 + row / 8));
   // <<<
 }
 
-struct SharedStorage {
-  uint4 rows[kRows][kChunks];
+/// What 32 lanes touch at one time. Each of them is numbered 0 to 31, and so are its lanes.
+enum class Pattern {
+  row,       ///< row i
+  column,    ///< column i
+  fragment,  ///< rows i / 8 * 8 to ... + 7, columns i % 8 * 4 to ... + 3; lane / 4 is the row
 };
 
-/// Chunk c of row r of `from` becomes chunk r of row c of `to`; both are row-major. A thread for each row.
-__global__ void transpose_chunks(const uint4* from, uint4* to) {
+struct Place {
+  int row, column;
+};
+
+__device__ inline Place element_of(Pattern pattern, int i, int lane) {
+  if (pattern == Pattern::row) return {i, lane};
+  if (pattern == Pattern::column) return {lane, i};
+  return {i / 8 * 8 + lane / 4, i % 8 * 4 + lane % 4};
+}
+
+struct SharedStorage {
+  float tile[kSize * kSize];
+};
+
+/// Brings the tile from `from` to shared memory by one pattern, and from there to `to` by another. Both are
+/// row-major. A block is one warp.
+__global__ void __launch_bounds__(kSize)
+    through_shared(const float* from, float* to, const Pattern writes, const Pattern reads) {
   auto& smem = ladder::shared_storage<SharedStorage>();
-  for (int i = threadIdx.x; i < kRows * kChunks; i += blockDim.x) {
-    const int row = i / kChunks, chunk = i % kChunks;  // eight threads write one row
-    smem.rows[row][place_of(row, chunk)] = from[i];
+  const int lane = threadIdx.x;
+  for (int i = 0; i < kSize; ++i) {
+    const Place place = element_of(writes, i, lane);
+    smem.tile[place_of(place.row, place.column)] = from[place.row * kSize + place.column];
+    __syncwarp();
   }
-  __syncthreads();
-  for (int i = threadIdx.x; i < kRows * kChunks; i += blockDim.x) {
-    const int row = i % kRows, chunk = i / kRows;  // eight threads read eight rows
-    to[i] = smem.rows[row][place_of(row, chunk)];
+  for (int i = 0; i < kSize; ++i) {
+    const Place place = element_of(reads, i, lane);
+    to[place.row * kSize + place.column] = smem.tile[place_of(place.row, place.column)];
+    __syncwarp();
   }
 }
 
-inline void launch_transpose(const uint4* from, uint4* to) {
+inline void launch_through_shared(const float* from, float* to, Pattern writes, Pattern reads) {
   ladder::launch(
-      transpose_chunks,
-      {.name = "swizzle", .grid = dim3(1), .block = dim3(kRows), .shared_bytes = sizeof(SharedStorage)}, from,
-      to);
+      through_shared,
+      {.name = "own_layout", .grid = dim3(1), .block = dim3(kSize), .shared_bytes = sizeof(SharedStorage)},
+      from, to, writes, reads);
 }
 
 }  // namespace exercise

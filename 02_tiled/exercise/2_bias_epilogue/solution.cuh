@@ -18,10 +18,28 @@ constexpr ladder::TileShape kTile{64, 64, 64};
 using Core = ladder::MmaSyncCore<kTile.n>;
 constexpr int kSums = 32;  ///< that each of the 128 threads holds: Core::d
 
-/// Stores d + bias, rounded once to bf16, at (first_row, first_column) of p.c. What lies outside of C is left
-/// out. The head of common/device/cores.cuh says which element d[i] of a thread is; p.bias has p.n elements.
-__device__ inline void store_with_bias(const float (&d)[kSums], const ladder::Gemm& p, int first_row,
-                                       int first_column) {
+/// C [m, n], row-major.
+struct Output {
+  __nv_bfloat16* c;
+  int m, n;
+};
+
+/// One element for each column of C. There is none behind the last column, and nothing may be read there.
+class Bias {
+ public:
+  __device__ explicit Bias(const __nv_bfloat16* elements) : elements_(elements) {}
+
+  __device__ float of(int column) const { return __bfloat162float(__ldg(&elements_[column])); }
+
+ private:
+  const __nv_bfloat16* elements_;
+};
+
+/// Stores d + bias, rounded once to bf16, at (first_row, first_column) of C. What lies outside of C is left
+/// out. The head of common/device/cores.cuh says which element d[i] of a thread is.
+__device__ inline void store_with_bias(const float (&d)[kSums], const Output& out, const Bias& bias,
+                                       int first_row, int first_column) {
+  // Read docs/concepts/tensor_core_fragments.md and common/device/cores.cuh.
   // >>> yours
   const int lane = ladder::lane_index();
   const int top = first_row + 16 * ladder::warp_in_warpgroup() + lane / 4;
@@ -29,8 +47,7 @@ __device__ inline void store_with_bias(const float (&d)[kSums], const ladder::Ge
 #pragma unroll
   for (int i = 0; i < kSums; ++i) {
     const int row = top + i / 2 % 2 * 8, column = left + i / 4 * 8 + i % 2;
-    if (row < p.m && column < p.n)
-      p.c[row * p.n + column] = __float2bfloat16(d[i] + __bfloat162float(p.bias[column]));
+    if (row < out.m && column < out.n) out.c[row * out.n + column] = __float2bfloat16(d[i] + bias.of(column));
   }
   // <<<
 }
@@ -54,7 +71,7 @@ __global__ void gemm(const ladder::Gemm p) {
   Core core;
   core.start(smem.a, 0, smem.b, true);
   core.finish<0>();
-  store_with_bias(core.d, p, first_row, first_column);
+  store_with_bias(core.d, {p.c, p.m, p.n}, Bias(p.bias), first_row, first_column);
 }
 
 inline void launch_gemm(const ladder::Gemm& p) {

@@ -39,6 +39,7 @@ struct SharedStorage {
 /// A __nv_fp8x4_e4m3 is four values, `__x` their 32 bits; static_cast<float4> widens them. __ldg() of a uint4
 /// loads 16 bytes at once; without it compilers of the CPU device may load the parts that you use one by one.
 __device__ inline void load_a(SharedStorage& smem, const Problem& p, int first_row, int first_k) {
+  // Read 02_tiled/README.md and common/device/tile_share.cuh.
   // >>> yours
   (void)smem, (void)p, (void)first_row, (void)first_k;
   // <<<

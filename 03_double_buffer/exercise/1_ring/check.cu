@@ -1,12 +1,31 @@
 /// @file
-/// The check of exercise 03.1.
+/// The check of exercise 03.1: the tiles, the handshake, and four of them on their way.
 #include EXERCISE
+
+#include <fmt/core.h>
 
 #include "common/exercise/reversed_tiles.hpp"
 
-int main(int argc, char** argv) {
-  const auto check = [] {
-    ladder::exercise::check_reversed_tiles<exercise::kTile>(exercise::launch_reverse);
-  };
-  return ladder::exercise::run_check(argc, argv, check);
+namespace {
+
+using exercise::kSlots, exercise::kTile;
+
+void check() {
+  ladder::exercise::check_reversed_tiles<kTile>(exercise::launch_reverse);
+  constexpr int kTiles = 4 * kSlots, kLatency = 700;  // cycles of the CPU device's clock that a copy takes
+  const auto counters =
+      ladder::exercise::counted([] { ladder::exercise::reverse<kTile>(exercise::launch_reverse, kTiles); });
+  if (!counters) return;
+  // With all slots on their way, each lap takes a latency and the computing of a tile; with a slot less, as
+  // many laps more.
+  ladder::exercise::expect(
+      counters->cycles < 1.0 * kTiles * kLatency / (kSlots - 1),
+      fmt::format(
+          "y is right, but {} tiles take {} cycles, as with {} slots: does the copy of tile t + {} start "
+          "as soon as tile t is released?",
+          kTiles, static_cast<int>(counters->cycles), kSlots - 1, kSlots));
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }

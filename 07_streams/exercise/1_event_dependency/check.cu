@@ -1,9 +1,9 @@
 /// @file
-/// The check of exercise 07.1: more and fewer batches than slots, by every schedule; and steps that overlap.
-#include EXERCISE
+/// The check of exercise 07.1: more and fewer batches than slots, by every schedule; a host that only queues;
+/// and steps that overlap.
+#include "07_streams/exercise/host_waits.hpp"
 
-#include "07_streams/pinned_ring.hpp"
-#include "common/exercise/check.hpp"
+#include EXERCISE
 
 namespace {
 
@@ -21,10 +21,29 @@ void run(int count) {
   y.expect_equal(expected);
 }
 
+/// @throws NotYet if the host waits while it queues
+void expect_no_wait_of_the_host() {
+  constexpr int kCount = 3 * exercise::kSlots + 1;
+  Pinned x(size_t(kCount) * exercise::kElements), y(x.size());
+  std::fill_n(x.data(), x.size(), 0.0f);
+  exercise::Pipeline pipeline;
+  const std::vector<std::string> waits = lesson07::host_waits_of([&] {
+    exercise::enqueue({x.data(), y.data(), kCount}, pipeline);
+  });
+  CUDA_CHECK(cudaDeviceSynchronize());
+  if (waits.empty()) return;
+  throw ladder::exercise::NotYet(fmt::format(
+      "y is right, but the host waits {} times while it queues {} batches, first in {}: which call "
+      "lets a stream wait for an event, and the host go on?",
+      waits.size(), kCount, waits.front()));
+}
+
 void check() {
   constexpr int kSlots = exercise::kSlots;
   for (const int count : {1, kSlots, kSlots + 1, 3 * kSlots + 1})
     ladder::exercise::on_every_schedule([&] { run(count); });
+
+  expect_no_wait_of_the_host();
 
   constexpr int kBatches = 12;
   const auto one = ladder::exercise::counted_in_streams([] { run(1); });

@@ -70,6 +70,7 @@ inline void download(const Batches& batches, int batch, const Slot& slot, const 
 /// Queues the three steps of every batch, each in its stream of the pipeline.
 inline void enqueue(const Batches& batches, Pipeline& pipeline) {
   auto& [uploads, kernels, downloads, slots] = pipeline;
+  // Read docs/concepts/streams_and_copy_engines.md and common/cuda/cuda_handles.hpp.
   // >>> yours
   for (int batch = 0; batch < batches.count; ++batch) {
     Slot& slot = slots[batch % kSlots];

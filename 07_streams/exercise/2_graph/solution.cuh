@@ -56,6 +56,7 @@ inline void enqueue_batch(Round& round, int batch, int stream_number) {
 /// them, all batches must have been through the device.
 inline void run(Round& round, int count, const std::function<void()>& prepare,
                 const std::function<void()>& collect) {
+  // Read docs/concepts/streams_and_copy_engines.md and common/cuda/cuda_handles.hpp.
   // >>> yours
   const cudaStream_t first = round.streams[0].get();
   CUDA_CHECK(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));

@@ -389,11 +389,14 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
                  "wgmma", cluster.site(where));
   }
+  VirtualClock* const clock = cluster.clock();
+  if (clock) operation.issued_at = std::max(operation.issued_at, clock->issue_wgmma(thread.number));
   if (++operation.issued_by < kWarpgroupThreads) return;
 
   warpgroup.last_race_operation = operation.race_operation;
-  if (VirtualClock* clock = cluster.clock()) {
-    warpgroup.last_done_at = clock->wgmma(first_thread(block, warpgroup), 2.0 * kTileM * kTileK * columns);
+  if (clock) {
+    warpgroup.last_done_at =
+        clock->wgmma(first_thread(block, warpgroup), operation.issued_at, 2.0 * kTileM * kTileK * columns);
   }
   if (cluster.lands_now()) execute_until(cluster, block, warpgroup, number + 1);
   cluster.leave_if_failed();

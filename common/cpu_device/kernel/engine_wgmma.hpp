@@ -54,6 +54,7 @@ struct WgmmaOperation {
   Location where;
   Accumulator* accumulators[kWarpgroupThreads] = {};
   AsyncOperation race_operation;
+  double issued_at = 0;  ///< virtual time of the last of those threads
 };
 
 /// A group of operations, closed by a commit of all 128 threads.

@@ -199,17 +199,17 @@ void VirtualClock::mma_sync(unsigned thread, double flops) {
   add(track_of(thread).math, begin, end);
 }
 
-double VirtualClock::wgmma(unsigned first_thread, double flops) {
-  double begin = 0;
-  for (unsigned i = first_thread; i < first_thread + kWarpgroupThreads; ++i) {
-    use_loads(i);
-    begin = std::max(begin, threads_[i].now);
-  }
-  double end = begin;
+double VirtualClock::issue_wgmma(unsigned thread) {
+  use_loads(thread);
+  return threads_[thread].now;
+}
+
+double VirtualClock::wgmma(unsigned first_thread, double issued, double flops) {
+  double end = issued;
   for (Resource& tensor : sm_of(first_thread).tensor) {  // a quarter for each, all four at once
-    end = std::max(end, tensor.reserve(begin, flops / model_.tensor_flops_per_cycle));
+    end = std::max(end, tensor.reserve(issued, flops / model_.tensor_flops_per_cycle));
   }
-  add(track_of(first_thread).math, begin, end);
+  add(track_of(first_thread).math, issued, end);
   return end;
 }
 

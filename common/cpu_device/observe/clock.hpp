@@ -101,8 +101,11 @@ class VirtualClock {
 
   /// The warp of `thread` executes mma.sync: its sub-core's tensor core is busy; the warp waits for it.
   void mma_sync(unsigned thread, double flops);
-  /// The warpgroup that starts at `first_thread` has issued a wgmma. @return when it is done.
-  double wgmma(unsigned first_thread, double flops);
+  /// The thread issues a wgmma with the rest of its warpgroup. @return when
+  double issue_wgmma(unsigned thread);
+  /// The warpgroup that starts at `first_thread` has issued a wgmma, the last of its threads at `issued`;
+  /// others may have gone on since. @return when it is done.
+  double wgmma(unsigned first_thread, double issued, double flops);
   /// The thread executes fused multiply-adds on the CUDA cores.
   void fma(unsigned thread, double flops);
   /// The thread itself loads from shared memory or stores to it. Reached from the hooks. Its own arithmetic

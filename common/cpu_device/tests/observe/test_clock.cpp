@@ -24,7 +24,7 @@ constexpr double kTileFlops = 2.0 * 128 * 128 * 64;
 /// Two warpgroups multiply a tile with wgmma and wait for it.
 void multiply(VirtualClock& clock) {
   for (unsigned first = 0; first < kThreads; first += 128) {
-    const double done = clock.wgmma(first, kTileFlops / 2);
+    const double done = clock.wgmma(first, clock.now(first), kTileFlops / 2);
     for (unsigned t = first; t < first + 128; ++t) clock.wait_until(t, done, "wgmma");
   }
 }

@@ -1,0 +1,123 @@
+/// @file
+/// The check of exercise 01.3: each number against the addresses of all lanes, and those against the CPU
+/// device's counters.
+#include EXERCISE
+
+#include <fmt/core.h>
+#include <set>
+
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using namespace exercise;
+using ladder::exercise::expect;
+
+constexpr int kWarps = kM / kRows * (kN / kColumns);
+constexpr int kLanes = kRows * kColumns;
+
+/// The sectors of 32 bytes that all warps request, in one step or in all. @param byte_of(row, column, k) of C
+/// and of a step
+template <class ByteOf>
+int sectors(int steps, ByteOf byte_of) {
+  int count = 0;
+  for (int first_row = 0; first_row < kM; first_row += kRows)
+    for (int first_column = 0; first_column < kN; first_column += kColumns)
+      for (int k = 0; k < steps; ++k) {
+        std::set<int> touched;
+        for (int lane = 0; lane < kLanes; ++lane)
+          touched.insert(byte_of(first_row + lane / kColumns, first_column + lane % kColumns, k) / 32);
+        count += static_cast<int>(touched.size());
+      }
+  return count;
+}
+
+constexpr int kBytes = sizeof(__nv_bfloat16);
+int of_a(int row, int, int k) { return kBytes * (row * kK + k); }
+int of_c(int row, int column, int) { return kBytes * (row * kN + column); }
+template <int kRowPitch>
+int of_b(int, int column, int k) {
+  return kBytes * (k * kRowPitch + column);
+}
+
+/// A number that is not right, and what was forgotten if it is that.
+struct Slip {
+  int number;
+  const char* what;
+};
+
+/// @throws NotYet unless `number` is right
+void judge(const char* name, int number, int right, const std::vector<Slip>& slips) {
+  if (number == right) return;
+  expect(number != 0, std::string(name) + " is 0: write your prediction in the marked lines");
+  std::string sentence = fmt::format("{} is {}, {} too {}", name, number, std::abs(number - right),
+                                     number < right ? "few" : "many");
+  for (const Slip& slip : slips)
+    if (slip.number == number) {
+      sentence += fmt::format(": {}", slip.what);
+      break;
+    }
+  throw ladder::exercise::NotYet(sentence);
+}
+
+/// @throws NotYet unless the CPU device counts as many
+void count(int pitch, int read, int written) {
+  const std::vector<__nv_bfloat16> a(kM * kK), b(kK * pitch);
+  const ladder::DeviceBuffer<__nv_bfloat16> a_device(a), b_device(b);
+  ladder::DeviceBuffer<__nv_bfloat16> c(kM * kN);
+  const auto counters =
+      ladder::exercise::counted([&] { launch_gemm(a_device.data(), b_device.data(), c.data(), pitch); });
+  if (!counters) return;
+  const int counted_read = static_cast<int>(counters->global_read_sectors),
+            counted_written = static_cast<int>(counters->global_write_sectors);
+  expect(
+      counted_read == read && counted_written == written,
+      fmt::format("the kernel is not what it was: with a pitch of {} the CPU device counts {} sectors read "
+                  "and {} written, not {} and {}",
+                  pitch, counted_read, counted_written, read, written));
+}
+
+void check() {
+  const int a = sectors(kK, of_a), b = sectors(kK, of_b<kPitch>), wide_b = sectors(kK, of_b<kWidePitch>),
+            c = sectors(1, of_c);
+  count(kPitch, a + b, c);
+  count(kWidePitch, a + wide_b, c);
+
+  const char* const one_step = "that is one step of all warps; there are as many steps as A has columns";
+  const char* const one_warp = "that is one warp; how many cover C?";
+  const char* const each_lane = "you counted a request for each lane; lanes in one sector share it";
+  const char* const cached =
+      "you counted every byte once; here a warp that needs a sector again requests it "
+      "again";
+  judge("kSectorsOfA", kSectorsOfA, a,
+        {{a / kRows, "you counted one sector for a warp's load, but its lanes lie in four rows of C"},
+         {a / kK, one_step},
+         {a / kWarps, one_warp},
+         {kWarps * kK * kLanes, each_lane},
+         {kM * kK * kBytes / 32, cached}});
+  judge("kSectorsOfB", kSectorsOfB, b,
+        {{kWarps * kK * 2, "that is a warp with 32 columns; this one has 8, of 2 bytes each"},
+         {kWarps * kK * kRows,
+          "you counted B once for each row of the warp; lanes below each other read the "
+          "same element"},
+         {b / kK, one_step},
+         {b / kWarps, one_warp},
+         {kWarps * kK * kLanes, each_lane},
+         {kK * kN * kBytes / 32, cached}});
+  judge("kSectorsOfWideB", kSectorsOfWideB, wide_b,
+        {{b, "a row is 104 bytes now, so that rows begin anywhere in a sector: whose 16 bytes straddle two?"},
+         {2 * b, "not every row's 16 bytes straddle two sectors: where do rows 0 to 3 begin?"},
+         {wide_b / kK, one_step},
+         {wide_b / kWarps, one_warp}});
+  judge("kSectorsOfC", kSectorsOfC, c,
+        {{c * kK, "you counted C in every step; the sum is stored once"},
+         {kWarps, "you counted one sector for a warp, but its lanes lie in four rows of C"},
+         {kWarps * 2, "that is a warp with one row and 32 columns; this one has four rows"},
+         {c / kWarps, one_warp},
+         {kWarps * kLanes, each_lane},
+         {kM * kN * kBytes / 32, "two warps share each sector of C, and each of them writes its half"}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }

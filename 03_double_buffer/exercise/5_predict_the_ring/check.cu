@@ -1,0 +1,124 @@
+/// @file
+/// The check of exercise 03.5: each number against the CPU device's clock; on a GPU, against the closed form.
+#include EXERCISE
+
+#include <fmt/core.h>
+#include <array>
+
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using namespace exercise;
+using ladder::exercise::expect;
+
+constexpr double kLatency = 700, kBytesPerCycle = 42, kCyclesPerLoad = 5, kBarrier = 20;
+constexpr int kFewest = 2, kMost = 8;  ///< slots
+
+/// What each further tile takes.
+using CyclesOfSlots = std::array<double, kMost + 1>;
+
+template <int kDepth>
+double cycles(int tiles) {
+  const std::vector<float> x(tiles * kTileBytes / sizeof(float));
+  const ladder::DeviceBuffer<float> x_device(x);
+  ladder::DeviceBuffer<float> y(tiles * kThreads);
+  const auto counters = ladder::exercise::counted(
+      [&] { launch_work<kDepth>(reinterpret_cast<const float4*>(x_device.data()), y.data(), tiles); });
+  return counters ? counters->cycles : 0;
+}
+
+/// The closed form: computing, or kDepth - 1 loads on their way together, and a barrier until the next.
+CyclesOfSlots computed() {
+  const double load = kLatency + kTileBytes / kBytesPerCycle, compute = kCyclesPerLoad * kLoads + kBarrier;
+  CyclesOfSlots each{};
+  for (int slots = kFewest; slots <= kMost; ++slots)
+    each[slots] = std::max(compute, (load + kBarrier) / (slots - 1));
+  return each;
+}
+
+/// What the CPU device's clock says; else as computed.
+template <int kDepth = kMost>
+CyclesOfSlots measured() {
+  if constexpr (kDepth < kFewest) {
+    return computed();
+  } else {
+    CyclesOfSlots each = measured<kDepth - 1>();
+    constexpr int kFew = 20, kMany = 60;
+    const double further = cycles<kDepth>(kMany) - cycles<kDepth>(kFew);
+    if (further > 0) {
+      const double one = further / (kMany - kFew);
+      expect(
+          std::abs(one - each[kDepth]) < 0.05 * one,
+          fmt::format("the clock is not what it was: with {} slots each further tile takes {:.0f} cycles, by "
+                      "the closed form {:.0f}",
+                      kDepth, one, each[kDepth]));
+      each[kDepth] = one;
+    }
+    return each;
+  }
+}
+
+/// A number that is not right, and what was forgotten if it is about that.
+struct Slip {
+  double number;
+  const char* what;
+};
+
+/// @throws NotYet unless `number` is right
+void judge(const char* name, int number, double right, double tolerance, const std::vector<Slip>& slips) {
+  if (std::abs(number - right) <= tolerance * right) return;
+  expect(number != 0, std::string(name) + " is 0: write your prediction in the marked lines");
+  std::string sentence = fmt::format("{} is {}, {:.0f} too {}", name, number, std::abs(number - right),
+                                     number < right ? "few" : "many");
+  for (const Slip& slip : slips)
+    if (std::abs(number - slip.number) <= 0.01 * slip.number) {
+      sentence += fmt::format(": {}", slip.what);
+      break;
+    }
+  throw ladder::exercise::NotYet(sentence);
+}
+
+void check() {
+  const CyclesOfSlots each = measured();
+  const double load = each[kFewest] - kBarrier;  // one load on its way: each tile waits for all of it
+  const double compute = each[kMost];
+  int slots = kFewest;
+  while (!(each[slots] < 1.02 * compute)) ++slots;
+
+  judge("kLoadCycles", kLoadCycles, load, 0.05,
+        {{kLatency, "you forgot the time of the bytes, which come one after the other"},
+         {kTileBytes / kBytesPerCycle, "you forgot the latency"}});
+  judge(
+      "kComputeCycles", kComputeCycles, compute, 0.05,
+      {{kCyclesPerLoad * kLoads, "you forgot the barrier"},
+       {kCyclesPerLoad * kLoads * kThreads, "you counted threads one after the other; they work together"}});
+  if (kSlots != slots) {
+    expect(kSlots != 0, "kSlots is 0: write your prediction in the marked lines");
+    expect(kSlots >= kFewest && kSlots <= kMost,
+           fmt::format("kSlots is {}: try {} to {}", kSlots, kFewest, kMost));
+    expect(
+        kSlots > slots,
+        fmt::format("with {} slots each tile takes {:.0f} cycles, with more {:.0f}{}", kSlots, each[kSlots],
+                    compute,
+                    kSlots == slots - 1 ? ": you forgot the slot that is being read, into which nothing is "
+                                          "copied before the next barrier"
+                                        : ": how many loads must be on their way at a time?"));
+    throw ladder::exercise::NotYet(fmt::format(
+        "with {} slots each tile takes {:.0f} cycles, but fewer are enough", kSlots, each[kSlots]));
+  }
+  judge("kBytesOnTheirWay", kBytesOnTheirWay, (slots - 1) * kTileBytes, 0,
+        {{1.0 * slots * kTileBytes, "you counted the slot that is being read as on its way"},
+         {kLatency * kBytesPerCycle,
+          "so many bytes memory could send in one latency, if the ring asked for them"},
+         {1.0 * kTileBytes, "that is one tile; how many are asked for before the first has landed?"}});
+  judge("kCyclesOneLess", kCyclesOneLess, each[slots - 1], 0.05,
+        {{(load + compute) / (slots - 1),
+          "that is as if a slot were filled again as soon as its tile is done, not after the next barrier"},
+         {load / (slots - 1), "that is with all slots; with one less there is a load less on its way"},
+         {compute, "with one slot less a copy is waited for in every step"}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }

@@ -1,0 +1,38 @@
+/// @file
+/// The check of exercise 04.7: where the starter is right and where it is not, by every schedule; and no more
+/// tiles loaded than there are.
+#include EXERCISE
+
+#include "04_warp_specialized/exercise/reported.hpp"
+#include "common/exercise/check.hpp"
+
+namespace {
+
+/// @throws NotYet unless y is right
+void add_rows(int strips, int tiles) {
+  const int rows = strips * exercise::kTile, columns = tiles * exercise::kTile;
+  const auto a = ladder::exercise::small_integers<float>(rows * columns, 1);
+  std::vector<float> expected(rows);
+  for (int i = 0; i < rows * columns; ++i) expected[i / columns] += a[i];
+  const ladder::DeviceBuffer<__nv_bfloat16> a_device(std::vector<__nv_bfloat16>(a.begin(), a.end()));
+  ladder::exercise::Output<float> y("y", rows);
+  exercise::launch_add_rows(a_device.data(), y.data(), strips, tiles);
+  y.expect_equal(expected);
+}
+
+void check() {
+  for (const auto& [strips, tiles] : {std::pair{1, 3}, {3, 4}, {2, 3}, {4, 1}, {5, 2}})
+    ladder::exercise::with_report(fmt::format("strips = {}, tiles = {}", strips, tiles), [&] {
+      ladder::exercise::on_every_schedule([&] { add_rows(strips, tiles); });
+    });
+  constexpr int kStrips = 4, kTiles = 3;
+  const auto counters = ladder::exercise::counted([] { add_rows(kStrips, kTiles); });
+  if (!counters) return;
+  ladder::exercise::expect(counters->async_copies == kStrips * kTiles,
+                           fmt::format("y is right, but {} tiles were loaded, and a has {}",
+                                       counters->async_copies, kStrips * kTiles));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }

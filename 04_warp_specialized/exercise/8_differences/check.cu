@@ -1,0 +1,40 @@
+/// @file
+/// The check of exercise 04.8: fewer tiles than slots, and laps of the ring, by every schedule; and loads
+/// that overlap.
+#include EXERCISE
+
+#include "04_warp_specialized/exercise/reported.hpp"
+#include "common/exercise/check.hpp"
+
+namespace {
+
+/// @throws NotYet unless y is right
+void subtract(int tiles) {
+  constexpr int kColumns = exercise::kColumns;
+  const auto x = ladder::exercise::small_integers<float>(tiles * exercise::kRows * kColumns, 1);
+  std::vector<float> expected = x;
+  for (size_t i = kColumns; i < x.size(); ++i) expected[i] = x[i] - x[i - kColumns];
+  const ladder::DeviceBuffer<__nv_bfloat16> x_device(std::vector<__nv_bfloat16>(x.begin(), x.end()));
+  ladder::exercise::Output<float> y("y", expected.size(), kColumns);
+  exercise::launch_subtract(x_device.data(), y.data(), tiles);
+  y.expect_equal(expected);
+}
+
+void check() {
+  for (const int tiles : {1, 3, 4, 11})
+    ladder::exercise::with_report(fmt::format("tiles = {}", tiles),
+                                  [&] { ladder::exercise::on_every_schedule([&] { subtract(tiles); }); });
+  constexpr int kTiles = 16, kLatency = 700;  // cycles of the CPU device's clock that a load takes
+  const auto counters = ladder::exercise::counted([] { subtract(kTiles); });
+  if (!counters) return;
+  ladder::exercise::expect(
+      counters->cycles < kTiles * kLatency * 3 / 4,
+      fmt::format(
+          "y is right, but {} tiles take {} cycles, and a load alone {}: how many slots can the loader "
+          "fill while a tile is read?",
+          kTiles, static_cast<int>(counters->cycles), kLatency));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }

@@ -1,0 +1,58 @@
+/// @file
+/// The check of exercise 05.1: laps of the ring by every schedule, and as many cycles as a product in flight
+/// allows.
+#include EXERCISE
+
+#include <fmt/core.h>
+
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using exercise::kColumns, exercise::kDepth, exercise::kRows;
+using Matrix = std::vector<__nv_bfloat16>;
+
+/// @throws NotYet unless out is right
+void pool(int tiles) {
+  const Matrix x = ladder::exercise::small_integers<__nv_bfloat16>(tiles * kRows * kDepth, 1);
+  const Matrix w = ladder::exercise::small_integers<__nv_bfloat16>(kDepth * kColumns, 2);
+  const auto bias = ladder::exercise::small_integers<float>(kColumns, 3);
+  constexpr int kWarps = ladder::kWarpsOfWarpgroup, kRowsOfWarp = kRows / kWarps;
+  std::vector<float> expected(kWarps * kColumns);
+  std::vector<float> w_float;
+  for (const auto value : w) w_float.push_back(ladder::to_float(value));
+  for (int row = 0; row < tiles * kRows; ++row) {
+    std::vector<float> products = bias;
+    for (int k = 0; k < kDepth; ++k) {
+      const float x_value = ladder::to_float(x[row * kDepth + k]);
+      for (int column = 0; column < kColumns; ++column)
+        products[column] += x_value * w_float[k * kColumns + column];
+    }
+    float* const sums = &expected[row % kRows / kRowsOfWarp * kColumns];
+    for (int column = 0; column < kColumns; ++column) sums[column] += std::max(products[column], 0.0f);
+  }
+  const ladder::DeviceBuffer<__nv_bfloat16> x_device(x), w_device(w);
+  const ladder::DeviceBuffer<float> bias_device(bias);
+  ladder::exercise::Output<float> out("out", expected.size(), kColumns);
+  exercise::launch_pooled(x_device.data(), w_device.data(), bias_device.data(), out.data(), tiles);
+  out.expect_equal(expected);
+}
+
+void check() {
+  for (const int tiles : {2, 8, 18}) ladder::exercise::on_every_schedule([&] { pool(tiles); });
+  constexpr int kTiles = 16, kProduct = 256;  // cycles of the CPU device's clock
+  constexpr int kEnough =
+      kTiles * kProduct + 2500;  // w and the first tile must come before, the last sums after
+  const auto counters = ladder::exercise::counted([] { pool(kTiles); });
+  if (!counters) return;
+  ladder::exercise::expect(
+      counters->cycles <= kEnough,
+      fmt::format(
+          "out is right, but {} tiles take {} cycles, where {} are enough: what do the tensor cores do while "
+          "sums are added up?",
+          kTiles, static_cast<int>(counters->cycles), kEnough));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }

@@ -1,0 +1,64 @@
+/// @file
+/// The check of exercise 05.2: tiles that end anywhere in the ring, by every schedule; and no copy too many.
+#include EXERCISE
+
+#include <fmt/core.h>
+
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using exercise::kTile, exercise::Work;
+using ladder::exercise::NotYet;
+using Matrix = std::vector<__nv_bfloat16>;
+
+/// @throws NotYet unless c is right
+void multiply(const Work& work, int blocks) {
+  const int k = work.k_steps * kTile, rows = work.tiles * kTile;
+  const Matrix a = ladder::exercise::small_integers<__nv_bfloat16>(rows * k, 1);
+  const Matrix b = ladder::exercise::small_integers<__nv_bfloat16>(k * kTile, 2);
+  Matrix expected;
+  for (int row = 0; row < rows; ++row) {
+    float sums[kTile] = {};
+    for (int i = 0; i < k; ++i) {
+      const float a_value = ladder::to_float(a[row * k + i]);
+      for (int column = 0; column < kTile; ++column)
+        sums[column] += a_value * ladder::to_float(b[i * kTile + column]);
+    }
+    for (const float sum : sums) expected.push_back(ladder::to_bf16(sum));
+  }
+  const ladder::DeviceBuffer<__nv_bfloat16> a_device(a), b_device(b);
+  ladder::exercise::Output<__nv_bfloat16> c("c", expected.size(), kTile);
+  exercise::launch_multiply(a_device.data(), b_device.data(), c.data(), work, blocks);
+  c.expect_equal(expected);
+}
+
+/// The same; a report of the device names the depth.
+void multiply_named(const Work& work, int blocks) {
+  try {
+    multiply(work, blocks);
+  } catch (const NotYet&) {
+    throw;
+  } catch (const std::exception& report) {
+    throw std::runtime_error(fmt::format("with {} steps a tile and {} tiles for {} block(s): {}",
+                                         work.k_steps, work.tiles, blocks, report.what()));
+  }
+}
+
+void check() {
+  multiply_named({.tiles = 2, .k_steps = 6}, 1);
+  for (const int k_steps : {3, 4, 1, 2, 5})
+    ladder::exercise::on_every_schedule([&] { multiply_named({.tiles = 5, .k_steps = k_steps}, 2); });
+  constexpr Work kCounted{.tiles = 4, .k_steps = 7};
+  constexpr uint64_t kEnough = 2 * kCounted.tiles * kCounted.k_steps;
+  const auto counters = ladder::exercise::counted([&] { multiply(kCounted, 2); });
+  if (!counters) return;
+  ladder::exercise::expect(
+      counters->async_copies <= kEnough,
+      fmt::format("c is right, but {} tiles are copied, where {} are enough: what is in the others?",
+                  counters->async_copies, kEnough));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }

@@ -1,0 +1,150 @@
+/// @file
+/// The check of exercise 06.8: runs what is predicted, and says which term is missing where a number is
+/// wrong.
+#include EXERCISE
+
+#include "06_clusters_dsmem/exercise/8_bytes/moves.cuh"
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using exercise::ClusterShape, exercise::kM, exercise::kN, exercise::kK;
+
+constexpr int kOddColumns = 1000;
+constexpr int64_t kSectorBytes = 32, kLineBytes = 128;
+
+/// Bytes that a launch reads, and that blocks receive from others of their cluster.
+struct Moved {
+  int64_t read, received;
+};
+
+/// What a launch of clusters of this shape moves, as the CPU device counts it. A GPU does not count: there it
+/// is what a block asks for, times the blocks.
+template <class Shape>
+Moved moved(int m, int n, int k, int columns_of_b) {
+  const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(m * k)),
+      b(std::vector<__nv_bfloat16>(k * columns_of_b));
+  const auto counters = ladder::exercise::counted(
+      [&] { exercise::launch_move<Shape>(a.data(), b.data(), m, n, k, columns_of_b); });
+  if (counters)
+    return {static_cast<int64_t>(counters->global_read_sectors) * kSectorBytes,
+            static_cast<int64_t>(counters->cluster_bytes)};
+  using Shared = exercise::SharedStorage<Shape>;
+  const int64_t steps = int64_t{m / exercise::kTileM} * (n / exercise::kTileN) * (k / exercise::kTileK);
+  const int64_t bytes_a = sizeof(Shared::a), bytes_b = sizeof(Shared::b);
+  // Where rows begin between sectors, every other one touches a sector more.
+  const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? exercise::kTileK : 0;
+  const int64_t read = bytes_a / Shape::kAcross + bytes_b / Shape::kDown + more_sectors * kSectorBytes;
+  const int64_t sums = int64_t{m} * n * (Shape::kSplits - 1) * static_cast<int64_t>(sizeof(float));
+  return {steps * read, steps * (bytes_a + bytes_b - read + more_sectors * kSectorBytes) + sums};
+}
+
+/// A number that somebody may have come to, and what is wrong with it.
+struct Slip {
+  int64_t value;
+  std::string words;
+};
+
+struct Prediction {
+  std::string name;
+  int64_t predicted, right;
+  std::vector<Slip> slips;
+
+  std::string verdict() const {
+    if (predicted == right) return name + " is right";
+    if (predicted == 0) return name + " is not filled in";
+    std::string words =
+        fmt::format("{} is {:.3g} times what was counted", name, double(predicted) / double(right));
+    for (const Slip& slip : slips)
+      if (predicted == slip.value) return words + ": " + slip.words;
+    return words;
+  }
+};
+
+/// Rows of 128 bytes that lie in two lines, of the first `rows` rows of a matrix and `panels` boxes side by
+/// side.
+int64_t straddling_rows(int rows, int panels) {
+  int64_t count = 0;
+  for (int row = 0; row < rows; ++row)
+    for (int panel = 0; panel < panels; ++panel)
+      count += (int64_t{row} * kOddColumns * 2 + panel * kLineBytes) % kLineBytes != 0;
+  return count;
+}
+
+/// What the counters of a run say, beside what was predicted.
+std::vector<Prediction> predictions() {
+  const auto alone = moved<ClusterShape<1, 1, 1>>(kM, kN, kK, kN),
+             pairs = moved<ClusterShape<2, 1, 1>>(kM, kN, kK, kN),
+             squares = moved<ClusterShape<2, 2, 1>>(kM, kN, kK, kN),
+             split = moved<ClusterShape<1, 1, 4>>(kM, kN, kK, kN),
+             odd = moved<ClusterShape<1, 1, 1>>(64, 128, 64, kOddColumns);
+  const int64_t read = alone.read, half = read / 2, sent = split.received;
+  const int64_t of_b = 2 * (read - pairs.read), of_a = read - of_b;
+  const int64_t sectors_of_a = 64 * 64 * 2 / kSectorBytes;
+  return {{"kAlone",
+           exercise::kAlone,
+           read,
+           {{(kM * kK + kK * kN) * 2,
+             "each matrix was counted once; but every tile of C reads its rows of A and its columns of B"},
+            {half, "an element of bf16 has two bytes"},
+            {of_a, "B is missing"},
+            {of_b, "A is missing"},
+            {read + kM * kN * 2, "C is not read"},
+            {kM * kK * 2 + of_b, "A was counted once, not for each column of tiles"},
+            {of_a + kK * kN * 2, "B was counted once, not for each row of tiles"}}},
+          {"kPairs",
+           exercise::kPairs,
+           pairs.read,
+           {{read, "two blocks need the same tile of B, and it is read once for both"},
+            {half, "A was halved, too: blocks one below the other need different rows of A"},
+            {of_a / 2 + of_b, "A was halved, but it is B that blocks one below the other share"}}},
+          {"kSquares",
+           exercise::kSquares,
+           squares.read,
+           {{pairs.read, "two blocks side by side need the same tile of A"},
+            {read / 4, "only two of the four blocks need the same tile of A, and two the same tile of B"}}},
+          {"kFromNeighbours",
+           exercise::kFromNeighbours,
+           pairs.received,
+           {{of_b, "a block loads half of its tile of B itself"},
+            {of_b / 4, "both blocks of a cluster receive a half"}}},
+          {"kPartialSums",
+           exercise::kPartialSums,
+           sent,
+           {{sent / 3 * 4, "a block sends nothing to itself"},
+            {sent / 4, "each of the four blocks owns a quarter, and receives"},
+            {sent / 3, "three other blocks have sums for each element"},
+            {sent / 2, "partial sums are fp32"},
+            {sent * 4, "a block sends each of the others only the columns that the other one owns"}}},
+          {"kStraddling",
+           exercise::kStraddling,
+           straddling_rows(64, 2),
+           {{128, "rows begin 2000 bytes apart: which multiples of 2000 are multiples of 128?"},
+            {straddling_rows(64, 1), "a tile of 128 columns is two boxes"},
+            {straddling_rows(64, 2) + 64 / 8,
+             "a row of the second box begins 128 bytes after that of the first"}}},
+          {"kSectors",
+           exercise::kSectors,
+           odd.read / kSectorBytes - sectors_of_a,
+           {{2 * 64 * 4, "four sectors are enough only for rows that begin where a sector does"},
+            {2 * 64 * 5, "every other row begins where a sector does: 2000 is a multiple of 16"},
+            {2 * (8 * 4 + 56 * 5), "a row that straddles two lines may still begin where a sector does"}}}};
+}
+
+void check() {
+  const std::vector<Prediction> all = predictions();
+  std::string verdicts;
+  size_t right = 0, open = 0;
+  for (const Prediction& one : all) {
+    right += one.predicted == one.right;
+    open += one.predicted == 0;
+    verdicts += "\n  " + one.verdict();
+  }
+  ladder::exercise::expect(open < all.size(), "nothing is predicted yet: fill in the numbers");
+  ladder::exercise::expect(right == all.size(),
+                           fmt::format("{} of {} numbers are right{}", right, all.size(), verdicts));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }

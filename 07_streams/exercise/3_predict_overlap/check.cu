@@ -1,0 +1,245 @@
+/// @file
+/// The check of exercise 07.3: the schedules on the clock of the CPU device's streams, whose copies are made
+/// as long as the exercise says, in units of a kernel. On a GPU, which has no such clock, by arithmetic.
+#include EXERCISE
+
+#include <algorithm>
+#include <map>
+
+#include "07_streams/pinned_ring.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/launch.cuh"
+#include "common/exercise/check.hpp"
+
+namespace {
+
+using exercise::kBatches;
+using exercise::kDownload;
+using exercise::kKernel;
+using exercise::kUpload;
+
+constexpr int kElements = 4096, kThreads = 64, kMostSlots = 5;
+
+__global__ void __launch_bounds__(kThreads) scale_and_add(float* data) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  data[i] = 2 * data[i] + 1;
+}
+
+enum class Step { upload, kernel, download };
+struct Queued {
+  Step step;
+  int batch;
+};
+
+struct Schedule {
+  int slots;
+  bool one_stream = false, one_copy_engine = false, uploads_ahead = false;
+};
+
+/// What the host queues, in this order.
+std::vector<Queued> steps_of(const Schedule& schedule) {
+  std::vector<Queued> steps;
+  if (schedule.uploads_ahead) steps.push_back({Step::upload, 0});
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const int upload = batch + schedule.uploads_ahead;
+    if (upload < kBatches) steps.push_back({Step::upload, upload});
+    steps.push_back({Step::kernel, batch});
+    steps.push_back({Step::download, batch});
+  }
+  return steps;
+}
+
+/// The stream of a step, and so the engine: what is in one stream runs in turn.
+int stream_of(const Schedule& schedule, Step step) {
+  if (schedule.one_stream) return 0;
+  if (schedule.one_copy_engine) return step == Step::kernel ? 1 : 0;
+  return static_cast<int>(step);
+}
+
+/// The step, and the batch, that must have ended before; a batch below 0: none.
+Queued before(const Schedule& schedule, const Queued& queued) {
+  if (queued.step == Step::upload) return {Step::download, queued.batch - schedule.slots};
+  return {queued.step == Step::kernel ? Step::upload : Step::kernel, queued.batch};
+}
+
+/// How many bytes a copy must have to take as long as the exercise says.
+struct Sizes {
+  size_t upload, download;
+};
+
+/// A schedule on the device.
+void play(const Schedule& schedule, const Sizes& sizes) {
+  const size_t most = std::max({sizes.upload, sizes.download, kElements * sizeof(float)});
+  lesson07::PinnedBuffer<char> x(most), y(most);
+  std::vector<ladder::DeviceBuffer<float>> slots;
+  for (int slot = 0; slot < schedule.slots; ++slot) slots.emplace_back(most / sizeof(float) + 1);
+  const ladder::Stream streams[] = {ladder::make_stream(), ladder::make_stream(), ladder::make_stream()};
+  std::map<std::pair<Step, int>, ladder::Event> ended;
+  for (const Queued& queued : steps_of(schedule)) {
+    const cudaStream_t stream = streams[stream_of(schedule, queued.step)].get();
+    const Queued first = before(schedule, queued);
+    if (first.batch >= 0)
+      CUDA_CHECK(cudaStreamWaitEvent(stream, ended.at({first.step, first.batch}).get(), 0));
+    float* const data = slots[queued.batch % schedule.slots].data();
+    if (queued.step == Step::upload)
+      CUDA_CHECK(cudaMemcpyAsync(data, x.data(), sizes.upload, cudaMemcpyHostToDevice, stream));
+    else if (queued.step == Step::download)
+      CUDA_CHECK(cudaMemcpyAsync(y.data(), data, sizes.download, cudaMemcpyDeviceToHost, stream));
+    else
+      ladder::launch(scale_and_add,
+                     {.name = "scale_and_add",
+                      .grid = dim3(kElements / kThreads),
+                      .block = dim3(kThreads),
+                      .stream = stream},
+                     data);
+    const auto [event, _] = ended.emplace(std::pair(queued.step, queued.batch), ladder::make_order_event());
+    CUDA_CHECK(cudaEventRecord(event->second.get(), stream));
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+/// The same by arithmetic.
+double computed(const Schedule& schedule) {
+  const double takes[] = {kUpload, kKernel, kDownload};
+  double free[3] = {}, last = 0;
+  std::map<std::pair<Step, int>, double> ended;
+  for (const Queued& queued : steps_of(schedule)) {
+    double& engine = free[stream_of(schedule, queued.step)];
+    const Queued first = before(schedule, queued);
+    const double ready = first.batch < 0 ? 0 : ended.at({first.step, first.batch});
+    engine = std::max(engine, ready) + takes[static_cast<int>(queued.step)];
+    ended[{queued.step, queued.batch}] = engine;
+    last = std::max(last, engine);
+  }
+  return last;
+}
+
+double virtual_us(const std::function<void()>& body) {
+  return ladder::exercise::counted_in_streams(body)->us;
+}
+
+/// What a schedule takes, in the exercise's units.
+class Clock {
+ public:
+  Clock() {
+    if (!ladder::exercise::counted_in_streams([] {})) return;
+    ladder::DeviceBuffer<float> data(kElements);
+    ladder::fill_on_device(data.data(), 0, kElements * sizeof(float));
+    const ladder::Stream stream = ladder::make_stream();
+    const double kernel = virtual_us([&] {
+      ladder::launch(scale_and_add,
+                     {.name = "scale_and_add",
+                      .grid = dim3(kElements / kThreads),
+                      .block = dim3(kThreads),
+                      .stream = stream.get()},
+                     data.data());
+      CUDA_CHECK(cudaDeviceSynchronize());
+    });
+    unit_us_ = kernel / kKernel;
+    constexpr size_t kProbe = kElements * sizeof(float);
+    lesson07::PinnedBuffer<char> host(kProbe);
+    const auto copy_us = [&](cudaMemcpyKind kind, void* to, const void* from) {
+      return virtual_us([&] {
+        CUDA_CHECK(cudaMemcpyAsync(to, from, kProbe, kind, stream.get()));
+        CUDA_CHECK(cudaDeviceSynchronize());
+      });
+    };
+    const double up = copy_us(cudaMemcpyHostToDevice, data.data(), host.data());
+    const double down = copy_us(cudaMemcpyDeviceToHost, host.data(), data.data());
+    sizes_ = {size_t(kUpload * unit_us_ / up * kProbe), size_t(kDownload * unit_us_ / down * kProbe)};
+  }
+
+  double units(const Schedule& schedule) const {
+    if (!unit_us_) return computed(schedule);
+    return virtual_us([&] { play(schedule, sizes_); }) / unit_us_;
+  }
+
+ private:
+  double unit_us_ = 0;  // 0 on the GPU
+  Sizes sizes_ = {};
+};
+
+/// The number that comes out where a term is forgotten.
+struct Forgotten {
+  double number;
+  std::string words;
+};
+
+/// @throws NotYet unless the number is what the schedule takes
+void judge(const std::string& name, double number, double right, const std::vector<Forgotten>& forgotten,
+           const std::string& otherwise) {
+  const auto is = [&](double other) { return std::abs(number - other) < 0.2; };
+  if (is(right)) return;
+  if (number == 0) throw ladder::exercise::NotYet(name + " is still 0: write what you expect");
+  std::string words = otherwise;
+  for (const Forgotten& one : forgotten)
+    if (is(one.number)) words = one.words;
+  throw ladder::exercise::NotYet(fmt::format("{} is {:.4g}, and what runs takes {:.0f} % {}: {}", name,
+                                             number, 100 * std::abs(right - number) / number,
+                                             right > number ? "more" : "less", words));
+}
+
+void check() {
+  constexpr double kCopies = kBatches * (kUpload + kDownload), kBound = kBatches * kKernel;
+  const Clock clock;
+  const double enough = clock.units({.slots = kMostSlots});
+
+  const double in_turn = clock.units({.slots = kMostSlots, .one_stream = true});
+  judge("kOneStream", exercise::kOneStream, in_turn,
+        {{kBound, "in one stream nothing overlaps: you counted the kernels, not the copies"},
+         {enough, "in one stream nothing overlaps: every step waits for the one before"}},
+        "add up the three steps of all batches");
+
+  judge("kTwoCopyEngines", exercise::kTwoCopyEngines, enough,
+        {{kBound,
+          "you counted the busiest engine; it idles while the first batch is uploaded and the last one "
+          "downloaded"},
+         {kBound + kUpload, "you forgot the last download, during which no kernel is left to run"},
+         {kBound + kDownload, "you forgot the first upload, during which no kernel can run"},
+         {in_turn, "with three streams the engines work on different batches at once"}},
+        "which engine is the busiest, and when is it idle?");
+
+  int slots = 1;
+  while (clock.units({.slots = slots}) > enough + 0.2) ++slots;
+  if (exercise::kSlots != slots) {
+    ladder::exercise::expect(exercise::kSlots != 0, "kSlots is still 0: write what you expect");
+    ladder::exercise::expect(exercise::kSlots > 0 && exercise::kSlots < kMostSlots * 4,
+                             fmt::format("kSlots is {}: a few slots are enough", exercise::kSlots));
+    throw ladder::exercise::NotYet(
+        exercise::kSlots > slots
+            ? fmt::format(
+                  "kSlots is {}, and {} fewer are enough: divide the time for which a batch has its slot "
+                  "by the time from one kernel to the next",
+                  exercise::kSlots, exercise::kSlots - slots)
+            : fmt::format(
+                  "kSlots is {}, with which it takes {:.4g} units: a batch has its slot from the start of "
+                  "its upload to the end of its download, the kernel between them included",
+                  exercise::kSlots, clock.units({.slots = exercise::kSlots})));
+  }
+
+  judge("kOneSlotFewer", exercise::kOneSlotFewer, clock.units({.slots = slots - 1}),
+        {{enough, "with a slot fewer the upload waits for a download, and the next kernel for that upload"},
+         {in_turn, "two batches are still under way at one time"}},
+        "draw the first four batches: when does each upload find its slot free?");
+
+  judge("kOneCopyEngine", exercise::kOneCopyEngine,
+        clock.units({.slots = kMostSlots, .one_copy_engine = true}),
+        {{kCopies,
+          "you counted the copies, as if the engine were never idle; what does it do while kernel 0 runs, "
+          "with download 0 queued before upload 1?"},
+         {enough, "that is the time with an engine for each direction"}},
+        "what is the copy engine's next task while kernel 0 runs?");
+
+  judge("kUploadsAhead", exercise::kUploadsAhead,
+        clock.units({.slots = kMostSlots, .one_copy_engine = true, .uploads_ahead = true}),
+        {{kCopies,
+          "you counted the copies, but the engine idles twice: before the first download, and before the "
+          "last one"},
+         {in_turn, "now an upload is queued before the download that waits for a kernel"},
+         {enough, "the copies share one engine, which now is the busiest"}},
+        "which engine is the busiest now, and when is it idle?");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }

@@ -1,0 +1,79 @@
+/// @file
+/// Exercise 07.6: a pool whose memory goes back.
+///
+/// Every batch needs a workspace on the device for a moment: a kernel in the stream `makers` writes it, a
+/// kernel in the stream `users` reads it. It comes from a pool, and is allocated and freed in the order of
+/// streams. Many batches are a round; between rounds somebody waits for the device.
+///
+///   - Two workspaces at most are reserved at any time, however many batches are queued.
+///   - The pool keeps them from round to round: to ask the device for memory again costs more than a batch.
+///   - After the last round it has given all of it back to the device. Nobody destroys it.
+///   - While batches are queued, the host waits for nothing.
+///
+/// A pool gives memory out again only to an allocation that comes after its free: in the same stream, or by
+/// an event. (On a GPU it may also find that a free has happened by then; the CPU device does not rely on
+/// luck.)
+#pragma once
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/launch.cuh"
+
+namespace exercise {
+
+constexpr int kElements = 4096, kThreads = 64, kInFlight = 2;
+constexpr size_t kWorkspaceBytes = size_t(2) << 20;  // of which these kernels use a part
+
+using Pool = std::unique_ptr<CUmemPoolHandle_st, ladder::CudaDeleter<cudaMemPoolDestroy>>;
+
+/// A pool of the current device, as CUDA makes it.
+inline Pool make_pool() {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  CUDA_CHECK(cudaGetDevice(&properties.location.id));
+  cudaMemPool_t pool = nullptr;
+  CUDA_CHECK(cudaMemPoolCreate(&pool, &properties));
+  return Pool(pool);
+}
+
+/// Batch b has the events number b % kInFlight.
+struct Pipeline {
+  Pool pool = make_pool();
+  ladder::Stream makers = ladder::make_stream(), users = ladder::make_stream();
+  std::array<ladder::Event, kInFlight> made{ladder::make_order_event(), ladder::make_order_event()};
+  std::array<ladder::Event, kInFlight> freed{ladder::make_order_event(), ladder::make_order_event()};
+};
+
+__global__ void __launch_bounds__(kThreads) make(float* workspace, const float* x) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  workspace[i] = 2 * x[i];
+}
+__global__ void __launch_bounds__(kThreads) use(const float* workspace, float* y) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  y[i] = workspace[i] + 1;
+}
+
+inline ladder::LaunchConfig in_stream(const char* name, const ladder::Stream& stream) {
+  return {.name = name, .grid = dim3(kElements / kThreads), .block = dim3(kThreads), .stream = stream.get()};
+}
+
+// Read docs/concepts/streams_and_copy_engines.md and common/cuda/cuda_handles.hpp.
+// >>> yours
+/// Called once, before the first batch.
+inline void prepare(Pipeline& pipeline) { (void)pipeline; }
+
+/// Queues a batch, y = 2 * x + 1. Batches are counted from 0, and on from round to round.
+inline void enqueue(Pipeline& pipeline, int batch, const float* x, float* y) {
+  (void)pipeline, (void)batch, (void)x, (void)y;
+}
+
+/// Called once, after the last batch has been queued. When it returns, the pool has no memory.
+inline void finish(Pipeline& pipeline) { (void)pipeline; }
+// <<<
+
+}  // namespace exercise

@@ -1,0 +1,187 @@
+/// @file
+/// The check of exercise 07.8: batches that fail in several ways, by every schedule; what is in flight when
+/// run() is left; and devices that fail or hang at the end.
+#include "07_streams/exercise/host_waits.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#ifdef LADDER_CPU_DEVICE
+#include "common/cpu_device/cpu_device.hpp"
+#endif
+
+namespace {
+
+/// What the exercise is told when it asks whether a stream, or an event, is done.
+enum class Answers { truly, always_busy, an_error_first };
+Answers answers = Answers::truly;
+std::chrono::steady_clock::time_point began;  // when run() was called
+constexpr std::chrono::seconds kTooLong{2};
+
+template <class Query>
+cudaError_t ask(const Query& query) {
+  if (answers == Answers::truly) return query();
+  if (answers == Answers::an_error_first) {
+    answers = Answers::truly;
+    return cudaErrorIllegalAddress;
+  }
+  if (std::chrono::steady_clock::now() - began > kTooLong)
+    throw ladder::exercise::NotYet(
+        "a device that hangs hangs the program: run() still asks for its streams after 2 s, and patience is "
+        "20 ms");
+  return cudaErrorNotReady;
+}
+
+}  // namespace
+
+// To ask is no wait. In parentheses a name is not the macro.
+#undef cudaStreamQuery
+#undef cudaEventQuery
+#define cudaStreamQuery(stream) ask([&] { return (cudaStreamQuery)(stream); })
+#define cudaEventQuery(event) ask([&] { return (cudaEventQuery)(event); })
+#include EXERCISE
+#undef cudaStreamQuery
+#undef cudaEventQuery
+
+namespace {
+
+using exercise::kBatches;
+using exercise::kElements;
+using ladder::exercise::expect;
+using ladder::exercise::NotYet;
+
+struct FillFailed : std::runtime_error {
+  explicit FillFailed(int batch)
+      : std::runtime_error("the fill of batch " + std::to_string(batch) + " failed") {}
+};
+
+/// What goes wrong.
+struct Fault {
+  std::string name;
+  int fill_fails = -1;        ///< the batch whose fill throws
+  std::vector<int> bad = {};  ///< batches with a bad element
+  int copy_fails = -1;        ///< the batch whose second copy CUDA refuses; on the CPU device
+  Answers answers = Answers::truly;
+  std::string thrown = {};  ///< must be in the words of what run() throws; empty: it must not throw
+};
+
+struct Outcome {
+  std::string thrown;
+  size_t busy_streams = 0;
+  std::vector<int> filled;
+};
+
+Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::vector<float>& values) {
+  Outcome outcome;
+  const auto fill = [&](int batch, float* x) {
+    outcome.filled.push_back(batch);
+    if (batch == fault.fill_fails) throw FillFailed(batch);
+    std::copy_n(&values[size_t(batch) * kElements], kElements, x);
+    if (std::count(fault.bad.begin(), fault.bad.end(), batch)) x[kElements / 2] = exercise::kBad;
+  };
+#ifdef LADDER_CPU_DEVICE
+  if (fault.copy_fails >= 0)
+    cpu_device::fail_call("cudaMemcpyAsync", 3 * fault.copy_fails + 2, cudaErrorNotSupported);
+#endif
+  answers = fault.answers;
+  began = std::chrono::steady_clock::now();
+  try {
+    exercise::run(pipeline, fill);
+  } catch (const NotYet&) {
+    throw;
+#ifdef LADDER_CPU_DEVICE
+  } catch (const cpu_device::Failure&) {
+    throw;
+#endif
+  } catch (const std::exception& error) {
+    outcome.thrown = error.what();
+  }
+  answers = Answers::truly;
+  for (const ladder::Stream& stream : pipeline.streams)
+    outcome.busy_streams += cudaStreamQuery(stream.get()) == cudaErrorNotReady;
+  CUDA_CHECK((cudaDeviceSynchronize)());  // not one of the exercise's waits
+  return outcome;
+}
+
+/// @throws NotYet unless run() does what it must
+void run(const Fault& fault) {
+  const auto values = ladder::exercise::small_integers<float>(size_t(kBatches) * kElements, 1);
+  exercise::Pipeline pipeline;
+  if (fault.answers == Answers::always_busy) pipeline.patience = std::chrono::milliseconds(20);
+  for (exercise::Slot& slot : pipeline.slots) std::fill_n(slot.y.get(), kElements, -1e9f);
+  const Outcome outcome = outcome_of(pipeline, fault, values);
+
+  expect(!outcome.filled.empty(), "no batch was begun: fill in the marked lines");
+  const auto said = [&] { return outcome.thrown.empty() ? "nothing" : "'" + outcome.thrown + "'"; };
+  if (fault.answers == Answers::always_busy) {
+    expect(outcome.thrown == exercise::StillBusy().what(),
+           fmt::format("the device hangs, and run() throws {} instead of StillBusy", said()));
+    return;
+  }
+  const int failed = std::max(fault.fill_fails, fault.copy_fails);
+  expect(failed < 0 || outcome.filled.back() <= failed,
+         fmt::format("batch {} was begun though batch {} had failed", outcome.filled.back(), failed));
+  const bool truly = fault.answers == Answers::truly;
+  expect(!truly || outcome.busy_streams == 0,
+         fmt::format(
+             "{}: run() is left while {} of its streams still have work, which uses memory that the caller "
+             "frees now",
+             fault.name, outcome.busy_streams));
+  expect(
+      fault.thrown.empty() ? outcome.thrown.empty() : outcome.thrown.find(fault.thrown) != std::string::npos,
+      fmt::format("{}: run() throws {}, must throw {}", fault.name, said(),
+                  fault.thrown.empty() ? "nothing" : "'" + fault.thrown + "', which came first"));
+  if (!truly) return;
+  // What was queued before the failure has run to its end.
+  for (int batch = 0; batch < (failed < 0 ? kBatches : failed); ++batch)
+    for (int i = 0; i < kElements; ++i) {
+      if (std::count(fault.bad.begin(), fault.bad.end(), batch)) break;
+      const float got = pipeline.slots[batch].y.get()[i],
+                  right = 2 * values[size_t(batch) * kElements + i] + 1;
+      expect(got == right,
+             fmt::format("{}: element {} of batch {} is {}, must be {}", fault.name, i, batch, got, right));
+    }
+}
+
+void check() {
+  std::vector<Fault> faults = {
+      {.name = "nothing fails"},
+      {.name = "the fill of batch 4 fails", .fill_fails = 4, .thrown = FillFailed(4).what()},
+      {.name = "the fill of batch 0 fails", .fill_fails = 0, .thrown = FillFailed(0).what()},
+      {.name = "batches 6 and 3 are bad", .bad = {6, 3}, .thrown = exercise::BadBatch(3).what()},
+      {.name = "batch 2 is bad and the fill of batch 5 fails",
+       .fill_fails = 5,
+       .bad = {2},
+       .thrown = exercise::BadBatch(2).what()},
+      {.name = "the fill of batch 4 fails, then the device",
+       .fill_fails = 4,
+       .answers = Answers::an_error_first,
+       .thrown = FillFailed(4).what()},
+      {.name = "the device fails at the end",
+       .answers = Answers::an_error_first,
+       .thrown = cudaGetErrorString(cudaErrorIllegalAddress)},
+      {.name = "the device hangs", .answers = Answers::always_busy},
+      {.name = "the fill of batch 4 fails, and the device hangs",
+       .fill_fails = 4,
+       .answers = Answers::always_busy},
+  };
+  if (ladder::exercise::counted_in_streams([] {}))
+    faults.push_back({.name = "a copy of batch 3 is refused",
+                      .copy_fails = 3,
+                      .thrown = cudaGetErrorString(cudaErrorNotSupported)});
+
+  const std::vector<std::string> waits = lesson07::host_waits_of([&] {
+    for (const Fault& fault : faults)
+      if (fault.answers == Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
+  });
+  expect(waits.empty(),
+         fmt::format(
+             "{} has no limit: a kernel that hangs would hang the program; ask instead, until a deadline",
+             waits.empty() ? "" : waits.front()));
+  for (const Fault& fault : faults)
+    if (fault.answers != Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }
