@@ -12,8 +12,8 @@
 namespace ladder::model {
 
 /// Steps of the lessons' kernels, in any one unit: copies are asynchronous, one may start wherever a slot is
-/// free. In 03 a block refills a slot behind the barrier of the next step, in 05 and 06 compute releases it
-/// behind the start of the next step; both have waited for the next tile by then.
+/// free. In 03 a block refills a slot after the barrier of the next step, in 05 and 06 compute releases it
+/// after the start of the next step; both have waited for the next tile by then.
 Pipeline ring_of(int slots, double load, double compute);
 
 /// What the model must know of a kernel; everything follows from its source.

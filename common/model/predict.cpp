@@ -42,7 +42,7 @@ std::vector<int> slots_of(const Options& options) {
   return result;
 }
 
-/// A number without zeros behind the point that say nothing.
+/// A number without trailing zeros.
 std::string number(double value) {
   std::ostringstream text;
   text << value;
@@ -173,7 +173,7 @@ int run(int argc, char** argv) {
                  "Time from the start of a copy to that of the next (default: that of a load)")
       ->type_name("TIME");
   app.add_flag("--late-release", options.late_release,
-               "A slot is released when the next tile has landed; from two slots on");
+               "A slot is released only when the next tile has landed (two slots or more)");
   app.add_option("--tiles", options.tiles, "How many tiles (default: 64)")->type_name("N");
   app.add_option("--slots", options.slots, "Slots of the rings (default: 1,2,3)")->type_name("N[,N]");
   CLI::Option* const timeline =
