@@ -34,6 +34,10 @@ struct Schedule {
 
   /// "round-robin/late", "lowest-first/eager", ..., "random:17" (order and landing random, seed 17).
   std::string name() const;
+  /// "round-robin/late (threads take turns; copies land as late as they may)": for reports of kernels.
+  std::string explained() const;
+  /// The same for reports of streams: "round-robin/late (queued work runs as late as it may)".
+  std::string explained_for_streams() const;
   /// The inverse of name(). @throws std::invalid_argument that lists the allowed words.
   static Schedule parse(const std::string& text);
   static Schedule random(uint64_t seed) { return {Order::random, Landing::random, seed}; }

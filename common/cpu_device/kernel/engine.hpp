@@ -77,11 +77,12 @@ void wait_for_grid_before(Location where);
 
 // --- atomic operations ------------------------------------------------------------------------------------
 
-/// Around an operation of the scope of the device, which the caller makes: what it orders between blocks.
-void atomic_begins(const void* object, bool releases, Location where);
-void atomic_ended(const void* object, bool acquires, Location where);
-/// `__threadfence`.
-void thread_fence(Location where);
+/// Around an atomic operation, which the caller makes: what it orders between blocks. A load only ends. One
+/// of a narrower scope than the device orders nothing.
+void atomic_begins(const void* object, bool releases, Location where, bool is_of_device = true);
+void atomic_ended(const void* object, bool acquires, Location where, bool is_of_device = true);
+/// `__threadfence`, and fences of the scope of the device that are no more than acquire and release.
+void thread_fence(Location where, bool is_sequentially_consistent = true);
 
 // --- block and warp -------------------------------------------------------------------------------------
 

@@ -115,7 +115,10 @@ void copy_commit(Location where) {
   Thread& thread = this_thread(where);
   std::unique_ptr<CopyGroup> group = close_group(thread, where);
   group->number = ++thread.committed_copy_groups;
-  if (!group->copies.empty()) thread.last_copy_group = group->number;
+  if (!group->copies.empty()) {
+    thread.last_copy_group = group->number;
+    thread.last_copy_at = group->where;
+  }
   thread.cluster.submit(std::move(group));
   thread.cluster.leave_if_failed();
 }

@@ -8,35 +8,38 @@
 namespace cpu_device {
 namespace {
 
-/// Calls `body(grid order, races, number of the thread)` where somebody checks; the hooks see nothing of it.
+GridOrder::Who who(const Thread& thread) { return {thread.number, thread.ids.rank, thread.ids.block->index}; }
+
+/// Calls `body(grid order, races, who runs)` where somebody checks; the hooks see nothing of it.
 template <class Body>
 void ask_grid_order(Location where, const Body& body) {
   Thread& thread = this_thread(where);
   GridOrder* const order = thread.cluster.grid_order();
   if (!order) return;
   const ObservedThread* const running = std::exchange(observers().running, nullptr);
-  body(*order, *thread.cluster.races(), thread.number);
+  body(*order, *thread.cluster.races(), who(thread));
   observers().running = running;
 }
 
 }  // namespace
 
-void atomic_begins(const void* object, bool releases, Location where) {
+void atomic_begins(const void* object, bool releases, Location where, bool is_of_device) {
   if (GlobalAccesses* accesses = this_thread(where).cluster.global_accesses()) accesses->has_atomics = true;
-  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, unsigned thread) {
-    order.before_atomic(races, thread, object, releases);
+  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
+    order.before_atomic(races, thread, {object, where, is_of_device}, releases);
   });
 }
 
-void atomic_ended(const void* object, bool acquires, Location where) {
-  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, unsigned thread) {
-    order.after_atomic(races, thread, object, acquires);
+void atomic_ended(const void* object, bool acquires, Location where, bool is_of_device) {
+  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
+    order.after_atomic(races, thread, {object, where, is_of_device}, acquires);
   });
 }
 
-void thread_fence(Location where) {
-  ask_grid_order(where,
-                 [](GridOrder& order, RaceChecker& races, unsigned thread) { order.fence(races, thread); });
+void thread_fence(Location where, bool is_sequentially_consistent) {
+  ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
+    order.fence(races, thread, where, is_sequentially_consistent);
+  });
 }
 
 namespace {
@@ -45,9 +48,8 @@ void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool
                          const GridOrder::Place& place) {
   Cluster& cluster = thread.cluster;
   if (!cluster.grid_order() || cluster.failed() || bytes == 0) return;
-  const std::string race =
-      cluster.grid_order()->access(*cluster.races(), thread.number, thread.ids,
-                                   static_cast<const std::byte*>(address), bytes, write, place);
+  const std::string race = cluster.grid_order()->access(
+      *cluster.races(), who(thread), static_cast<const std::byte*>(address), bytes, write, place);
   if (!race.empty()) cluster.record_failure(&thread, race, {});
 }
 

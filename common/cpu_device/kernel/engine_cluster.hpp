@@ -70,6 +70,7 @@ class Cluster {
   // --- for the operations: asynchronous operations
 
   void submit(std::unique_ptr<PendingOperation>);
+  const std::deque<std::unique_ptr<PendingOperation>>& in_flight() const { return pending_; }
   /// Lands what a cluster.sync waits for.
   void land_before_cluster_sync();
   bool lands_now();  ///< asked where an operation could take effect at once

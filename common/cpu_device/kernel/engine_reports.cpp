@@ -76,7 +76,7 @@ void Cluster::record_failure(const Thread* thread, const std::string& rule, Loca
     failure_ += "\n  in " + describe(*thread);
     if (where.line) failure_ += " at " + to_string(where);
   }
-  failure_ += "\n  schedule " + options_.schedule.name();
+  failure_ += "\n  schedule " + options_.schedule.explained();
 }
 
 void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {
@@ -139,6 +139,14 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   if (seen.barrier->phase == seen.phase + 1)
     text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);
   return text;
+}
+
+std::string explain_last_wait(const Thread& thread) {
+  const Thread::Seen& seen = thread.last_seen;
+  if (!seen.barrier) return "";
+  const std::string text = "\n  the reader waited last for " + name_of(*seen.barrier);
+  if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
+  return text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
 }
 
 std::string explain_two_phases(const Mbarrier& barrier) {
@@ -273,7 +281,13 @@ class DeadlockReport {
   /// A thread that begins to wait for a phase two phases too late takes the one in progress for it.
   void write_missed_phases(const Mbarrier& barrier, const Thread& thread) {
     const uint64_t seen = barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
-    if (seen >= barrier.phase || (barrier.phase - seen) % 2) return;
+    if (seen >= barrier.phase) return;
+    if ((barrier.phase - seen) % 2) {
+      text_ += print(": it has not waited for phase %llu, of parity %u, which has ended",
+                     static_cast<unsigned long long>(barrier.phase - 1),
+                     static_cast<unsigned>((barrier.phase - 1) % 2));
+      return;
+    }
     text_ += print(": it came too late, and has not seen phases %llu to %llu end",
                    static_cast<unsigned long long>(seen), static_cast<unsigned long long>(barrier.phase - 1));
   }

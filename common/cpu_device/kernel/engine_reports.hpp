@@ -26,6 +26,8 @@ std::string name_of(const Mbarrier&);
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
+/// A line that says which mbarrier the thread waited for last; empty if for none.
+std::string explain_last_wait(const Thread&);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// The report for a cluster in which nobody can go on.

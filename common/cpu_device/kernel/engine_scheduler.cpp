@@ -27,10 +27,15 @@ void check_nothing_left_in_flight(Thread& thread) {
                         thread.open_copies->copies.front().where);
   }
   if (thread.last_copy_group > thread.waited_copy_groups) {
-    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for", {});
+    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for",
+                        thread.last_copy_at);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
-    thread.cluster.fail(thread, "the thread exits with wgmma operations that it never waited for", {});
+    thread.cluster.fail(thread,
+                        thread.wgmma_committed < thread.wgmma_issued
+                            ? "the thread exits with wgmma operations that were never committed"
+                            : "the thread exits with wgmma operations that it never waited for",
+                        thread.last_wgmma_at);
   }
   check_stores_at_exit(thread);
   check_register_changes(thread);
@@ -68,7 +73,8 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   ready_.resize((threads_.size() + 63) / 64);
   race_checker_ = std::make_unique<RaceChecker>(
       [this](const std::string& race) { record_failure(current_thread, race, {}); },
-      [this](unsigned thread) { return describe(*threads_[thread]); });
+      [this](unsigned thread) { return describe(*threads_[thread]); },
+      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); });
 }
 
 Cluster::~Cluster() {
@@ -186,7 +192,8 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.copies_since_convergence = 0;
   thread.store_groups.clear();
   thread.forgotten_store_groups = thread.read_store_groups_known = 0;
-  thread.wgmma_issued = thread.wgmma_committed_groups = thread.wgmma_fences = thread.wgmma_waited_for = 0;
+  thread.wgmma_issued = thread.wgmma_committed = thread.wgmma_committed_groups = thread.wgmma_fences =
+      thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
   thread.mbarrier_waits = 0;

@@ -41,6 +41,7 @@ struct Thread {
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
+  Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product
 
   /// The last one is open; those in front that were waited for are gone.
   std::deque<TmaStoreGroup> store_groups;
@@ -55,7 +56,7 @@ struct Thread {
   Seen last_seen;
   uint64_t mbarrier_waits = 0;  ///< that have ended
 
-  uint64_t wgmma_issued = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
+  uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
   RegistersAtFence registers_at_fence;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation

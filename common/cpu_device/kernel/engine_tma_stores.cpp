@@ -138,15 +138,34 @@ void tma_store_wait(unsigned in_flight, bool only_read, Location where) {
   thread.synchronised = true;
 }
 
+namespace {
+
+/// A store that began too early is named before what its thread has left out since.
+void check_early_stores(Thread& thread) {
+  RaceChecker* const races = thread.cluster.races();
+  if (!races) return;
+  for (const auto& operation : thread.cluster.in_flight()) {
+    const auto* store = dynamic_cast<const TmaStoreRead*>(operation.get());
+    if (store && store->issuer == &thread)
+      races->check_early_read(store->race_operation, thread.block->ids.rank_in_cluster,
+                              store->box.shared_offset, store->box.shared_bytes());
+  }
+  thread.cluster.leave_if_failed();
+}
+
+}  // namespace
+
 void check_stores_at_exit(Thread& thread) {
   if (thread.store_groups.empty()) return;
   if (!thread.store_groups.back().race_operations.empty() || thread.store_groups.back().where.line) {
+    check_early_stores(thread);
     thread.cluster.fail(thread, "the thread exits with TMA stores that were never committed",
                         thread.store_groups.back().where);
   }
   for (uint64_t number = thread.read_store_groups_known; number < committed_groups(thread); ++number) {
     const TmaStoreGroup& group = group_of(thread, number);
     if (!group.where.line) continue;  // an empty group
+    check_early_stores(thread);
     thread.cluster.fail(thread,
                         "the thread exits with TMA stores that it never waited for: they may still read "
                         "shared memory when the block is gone",

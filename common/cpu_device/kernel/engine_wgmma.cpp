@@ -354,6 +354,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   if (!accumulator.in_flight) take(thread, accumulator, accumulate, where);
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
+  thread.last_wgmma_at = where;
 
   Warpgroup& warpgroup = warpgroup_of(thread);
   const uint64_t number = thread.wgmma_issued++;
@@ -413,6 +414,7 @@ void wgmma_commit_group(Location where) {
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);
   const uint64_t number = thread.wgmma_committed_groups++;
+  thread.wgmma_committed = thread.wgmma_issued;
   if (number == warpgroup.groups.size()) warpgroup.groups.emplace_back().end = thread.wgmma_issued;
   WgmmaGroup& group = warpgroup.groups[number];
   if (group.end != thread.wgmma_issued) {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <utility>
 
 #include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -11,63 +12,134 @@
 namespace cpu_device {
 namespace {
 
+/// Operations that reports may speak of.
+constexpr size_t kRemembered = 1024;
+
 template <class Knowledge>
-void append(Knowledge& to, const Knowledge& from) {
-  to.insert(to.end(), from.begin(), from.end());
+void join(Knowledge& to, const Knowledge& from) {
+  for (const auto& [cluster, epochs] : from) {
+    auto& known = to[cluster];
+    known.resize(std::max(known.size(), epochs.size()));
+    for (size_t i = 0; i < epochs.size(); ++i) known[i] = std::max(known[i], epochs[i]);
+  }
 }
 
+/// Who has the old knowledge keeps it.
+template <class Knowledge>
+void join_shared(std::shared_ptr<const Knowledge>& to, const Knowledge& from) {
+  Knowledge joined = to ? *to : Knowledge{};
+  join(joined, from);
+  to = std::make_shared<const Knowledge>(std::move(joined));
+}
+
+bool covers(const std::vector<uint32_t>& epochs, unsigned thread, uint32_t epoch) {
+  return thread < epochs.size() && epochs[thread] >= epoch;
+}
+
+std::string place(Location where) { return fmt::format("{}:{}", short_path(where.file), where.line); }
+
+std::string name(const Uint3& block) { return fmt::format("block ({},{},{})", block.x, block.y, block.z); }
+
 }  // namespace
+
+// --- the order -----------------------------------------------------------------------------------------
 
 GridOrder::Knowledge GridOrder::known_to(RaceChecker& races, unsigned thread) {
   Knowledge known{{cluster_, races.release_epochs(thread)}};
   for (const Acquired& acquired : acquired_)
-    if (races.knows(thread, acquired.thread, acquired.epoch)) append(known, acquired.what);
+    if (races.knows(thread, acquired.thread, acquired.epoch)) join(known, *acquired.what);
   return known;
 }
 
-void GridOrder::fence(RaceChecker& races, unsigned thread) {
-  fenced_[thread] = known_to(races, thread);
-  if (const auto seen = pending_.find(thread); seen != pending_.end()) {
-    acquired_.push_back({thread, races.epoch(thread), seen->second});
-    pending_.erase(seen);
+void GridOrder::acquire(unsigned thread, uint32_t epoch, const SharedKnowledge& what) {
+  const bool is_known = std::any_of(acquired_.begin(), acquired_.end(), [&](const Acquired& acquired) {
+    return acquired.thread == thread && acquired.what == what;
+  });
+  if (what && !is_known) acquired_.push_back({thread, epoch, what});
+}
+
+const GridOrder::Fence* GridOrder::last_fence(unsigned thread) const {
+  const auto last = std::find_if(fences_.rbegin(), fences_.rend(),
+                                 [&](const Fence& fence) { return fence.thread == thread; });
+  return last == fences_.rend() ? nullptr : &*last;
+}
+
+void GridOrder::fence(RaceChecker& races, const Who& who, Location where, bool is_sequentially_consistent) {
+  const uint32_t epoch = races.epoch(who.thread);
+  for (const Pending& pending : pending_) {
+    if (pending.thread == who.thread) acquire(who.thread, epoch, pending.message.released);
+    if (is_sequentially_consistent && races.knows(who.thread, pending.thread, pending.epoch))
+      acquire(who.thread, epoch, pending.message.fenced);
   }
+  Knowledge known = known_to(races, who.thread);
+  // Of two fences with nothing in between that others could know, the second does for both.
+  if (!fences_.empty() && fences_.back().thread == who.thread && fences_.back().epoch + 1 == epoch &&
+      fences_.back().is_sequentially_consistent == is_sequentially_consistent)
+    fences_.pop_back();
+  fences_.push_back({who.thread, epoch, where, is_sequentially_consistent, std::move(known)});
 }
 
-void GridOrder::before_atomic(RaceChecker& races, unsigned thread, const void* object, bool releases) {
+void GridOrder::before_atomic(RaceChecker& races, const Who& who, const Atomic& atomic, bool releases) {
+  const Fence* const own_fence = last_fence(who.thread);
+  Operation& operation = remember(races, who, atomic);
+  operation.changes = true;
+  if (own_fence) operation.fence = own_fence->where;
+  const Knowledge known = known_to(races, who.thread);
+  operation.known = known.at(cluster_);
+  if (!atomic.is_of_device) return;
+  Message& message = messages_[atomic.object];
   if (releases)
-    append(released_[object], known_to(races, thread));
-  else if (const auto fenced = fenced_.find(thread); fenced != fenced_.end())
-    append(released_[object], fenced->second);
+    join_shared(message.released, known);
+  else if (own_fence)
+    join_shared(message.released, own_fence->known);
+  for (const Fence& fence : fences_) {
+    if (fence.is_sequentially_consistent && races.knows(who.thread, fence.thread, fence.epoch))
+      join_shared(message.fenced, fence.known);
+  }
+  operation.released = of_this_cluster(message.released);
+  operation.fenced = of_this_cluster(message.fenced);
 }
 
-void GridOrder::after_atomic(RaceChecker& races, unsigned thread, const void* object, bool acquires) {
-  const auto released = released_.find(object);
-  if (released == released_.end()) return;
-  if (acquires)
-    acquired_.push_back({thread, races.epoch(thread), released->second});
-  else
-    append(pending_[thread], released->second);
+void GridOrder::after_atomic(RaceChecker& races, const Who& who, const Atomic& atomic, bool acquires) {
+  const bool has_begun = !operations_.empty() && operations_.back().cluster == cluster_ &&
+                         operations_.back().who.thread == who.thread &&
+                         operations_.back().atomic.object == atomic.object && operations_.back().changes &&
+                         !operations_.back().looks;
+  const uint32_t epoch = races.epoch(who.thread);
+  Operation& operation = has_begun ? operations_.back() : remember(races, who, atomic);
+  operation.looks = true;
+  operation.acquires = atomic.is_of_device && acquires;
+  operation.epoch = epoch;
+  const auto found = messages_.find(atomic.object);
+  if (found == messages_.end() || !atomic.is_of_device) return;
+  Message message = found->second;
+  if (acquires) acquire(who.thread, epoch, std::exchange(message.released, nullptr));
+  const bool is_known = std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+    return pending.thread == who.thread && pending.message.released == message.released &&
+           pending.message.fenced == message.fenced;
+  });
+  if (!is_known) pending_.push_back({who.thread, epoch, std::move(message)});
 }
 
 bool GridOrder::is_ordered(const RaceChecker& races, unsigned thread, const Write& write) const {
   return std::any_of(acquired_.begin(), acquired_.end(), [&](const Acquired& acquired) {
     if (!races.knows(thread, acquired.thread, acquired.epoch)) return false;
-    return std::any_of(acquired.what.begin(), acquired.what.end(), [&](const Released& released) {
-      return released.cluster == write.cluster && released.epochs[write.thread] >= write.epoch;
-    });
+    const auto known = acquired.what->find(write.cluster);
+    return known != acquired.what->end() && covers(known->second, write.who.thread, write.epoch);
   });
 }
 
-std::string GridOrder::access(const RaceChecker& races, unsigned thread, const ThreadIds& ids,
-                              const std::byte* address, size_t bytes, bool write, const Place& place) {
+std::string GridOrder::access(const RaceChecker& races, const Who& who, const std::byte* address,
+                              size_t bytes, bool write, const Place& place) {
   if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
-  const Write now{cluster_, thread, races.epoch(thread), place, ids.block->index, ids.rank};
+  const Write now{cluster_, who, races.epoch(who.thread), place};
   for (const std::byte* byte = address; byte < address + bytes; ++byte) {
     const auto last = writes_.find(byte);
-    if (last != writes_.end() && last->second.cluster != cluster_ && !is_ordered(races, thread, last->second))
-      return "race in global memory: blocks hand over, and what one has stored was not released before an "
-             "atomic operation, or not acquired after it\n  first store by " +
-             describe(last->second) + "\n  then  " + (write ? "store by " : "load by ") + describe(now);
+    if (last != writes_.end() && last->second.cluster != cluster_ &&
+        !is_ordered(races, who.thread, last->second))
+      return "race in global memory: blocks hand over, and " + explain(races, last->second, now) +
+             "\n  first store by " + describe(last->second) + "\n  then  " +
+             (write ? "store by " : "load by ") + describe(now);
     if (write) writes_[byte] = now;
   }
   if (write) {
@@ -77,13 +149,135 @@ std::string GridOrder::access(const RaceChecker& races, unsigned thread, const T
   return "";
 }
 
+// --- reports -------------------------------------------------------------------------------------------
+
+/// What one of the two sides lacks.
+struct GridOrder::Explanation {
+  int steps = 0;     ///< of the side that are there
+  std::string text;  ///< empty if all are
+};
+
+GridOrder::Operation& GridOrder::remember(const RaceChecker& races, const Who& who, const Atomic& atomic) {
+  if (operations_.size() == kRemembered) operations_.pop_front();
+  Operation& operation = operations_.emplace_back();
+  operation.cluster = cluster_;
+  operation.who = who;
+  operation.epoch = races.epoch(who.thread);
+  operation.atomic = atomic;
+  return operation;
+}
+
+std::vector<uint32_t> GridOrder::of_this_cluster(const SharedKnowledge& knowledge) const {
+  if (!knowledge) return {};
+  const auto known = knowledge->find(cluster_);
+  return known == knowledge->end() ? std::vector<uint32_t>{} : known->second;
+}
+
+/// The side that stores: the store, then what lets `operation` tell of it.
+GridOrder::Explanation GridOrder::explain_first(const Write& first, const Operation& operation) const {
+  const auto is_in = [&](const std::vector<uint32_t>& epochs) {
+    return covers(epochs, first.who.thread, first.epoch);
+  };
+  const std::string thread = fmt::format("thread {}", operation.who.rank), at = place(operation.atomic.where);
+  if (!is_in(operation.known)) {
+    if (first.who.thread == operation.who.thread)
+      return {0, fmt::format("{} stores after its atomic operation at {}", thread, at)};
+    return {0, fmt::format("{} does the atomic operation at {} before it has met thread {}, which stores: a "
+                           "__syncthreads() belongs between the two",
+                           thread, at, first.who.rank)};
+  }
+  if (is_in(operation.released)) return {2, ""};
+  if (!operation.atomic.is_of_device)
+    return {1, fmt::format("the atomic operation of {} at {} has the scope of its block, and tells others "
+                           "nothing: cuda::thread_scope_device does",
+                           thread, at)};
+  if (operation.fence.line)
+    return {1, fmt::format("{} does the atomic operation at {}: its own __threadfence() must follow the "
+                           "__syncthreads(), and the one at {} does not",
+                           thread, at, place(operation.fence))};
+  if (is_in(operation.fenced))
+    return {1, fmt::format("{} does the atomic operation at {}: it needs a __threadfence() of its own, after "
+                           "the __syncthreads()",
+                           thread, at)};
+  return {1, fmt::format("{} does the atomic operation at {}, which releases nothing: it needs a "
+                         "__threadfence() before it, after the __syncthreads() if there is one, or "
+                         "memory_order_release",
+                         thread, at)};
+}
+
+/// The side that comes second: what makes `operation` acquire, then the access.
+GridOrder::Explanation GridOrder::explain_second(const RaceChecker& races, const Write& second,
+                                                 const Operation& operation) const {
+  const Who &looks = operation.who, &comes = second.who;
+  const std::string thread = fmt::format("thread {}", looks.rank), at = place(operation.atomic.where);
+  if (!races.knows(comes.thread, looks.thread, operation.epoch))
+    return {0, fmt::format("thread {} comes before it has met {}, which does the atomic operation at {}: a "
+                           "__syncthreads() belongs between the two",
+                           comes.rank, thread, at)};
+  if (operation.acquires) return {2, ""};
+  if (!operation.atomic.is_of_device)
+    return {1, fmt::format("the atomic operation of {} at {} has the scope of its block, and learns nothing "
+                           "of others: with cuda::thread_scope_device it does",
+                           thread, at)};
+  const Fence* late = nullptr;
+  for (const Fence& fence : fences_) {
+    if (fence.thread != looks.thread || fence.epoch < operation.epoch) continue;
+    if (races.knows(comes.thread, fence.thread, fence.epoch)) return {2, ""};
+    late = &fence;
+  }
+  if (late)
+    return {1, fmt::format("{} does the atomic operation at {}: its own __threadfence() must come before the "
+                           "__syncthreads(), and the one at {} does not",
+                           thread, at, place(late->where))};
+  const bool has_fenced_itself = std::any_of(fences_.begin(), fences_.end(), [&](const Fence& fence) {
+    return fence.thread == comes.thread && covers(fence.known.at(cluster_), looks.thread, operation.epoch);
+  });
+  if (has_fenced_itself)
+    return {1,
+            fmt::format("{} does the atomic operation at {}: it needs a __threadfence() of its own, before "
+                        "the __syncthreads()",
+                        thread, at)};
+  return {1, fmt::format("{} does the atomic operation at {}, which acquires nothing: it needs a "
+                         "__threadfence() after it, or memory_order_acquire",
+                         thread, at)};
+}
+
+/// Of all operations that could have handed over, those that come closest.
+std::string GridOrder::explain(const RaceChecker& races, const Write& first, const Write& second) const {
+  Explanation release, acquire;
+  bool is_found = false;
+  for (auto looks = operations_.begin(); looks != operations_.end(); ++looks) {
+    if (looks->cluster != cluster_ || !looks->looks) continue;
+    const Explanation there = explain_second(races, second, *looks);
+    for (auto changes = operations_.begin(); changes != looks; ++changes) {
+      if (changes->cluster != first.cluster || !changes->changes ||
+          changes->atomic.object != looks->atomic.object)
+        continue;
+      Explanation here = explain_first(first, *changes);
+      if (is_found && here.steps + there.steps < release.steps + acquire.steps) continue;
+      release = std::move(here);
+      acquire = there;
+      is_found = true;
+    }
+  }
+  const std::string storing = name(first.who.block), coming = name(second.who.block);
+  if (!is_found)
+    return fmt::format("no atomic operation that {} has looked at tells it that {} has stored", coming,
+                       storing);
+  std::string text = acquire.text.empty()   ? "the first does not release what it has stored"
+                     : release.text.empty() ? "the second does not acquire what the first has released"
+                                            : "neither does the first release, nor the second acquire";
+  if (!release.text.empty()) text += fmt::format("\n  first, {}: {}", storing, release.text);
+  if (!acquire.text.empty()) text += fmt::format("\n  second, {}: {}", coming, acquire.text);
+  return text;
+}
+
 std::string GridOrder::describe(const Write& access) {
-  const Uint3& block = access.block;
   const auto& [return_address, call] = access.place;
-  return fmt::format("block ({},{},{}) warp {} lane {} at {}", block.x, block.y, block.z,
-                     access.rank / kWarpLanes, access.rank % kWarpLanes,
-                     return_address ? describe_call_site(reinterpret_cast<uintptr_t>(return_address))
-                                    : fmt::format("{}:{}", short_path(call.file), call.line));
+  return fmt::format(
+      "{} warp {} lane {} at {}", name(access.who.block), access.who.rank / kWarpLanes,
+      access.who.rank % kWarpLanes,
+      return_address ? describe_call_site(reinterpret_cast<uintptr_t>(return_address)) : place(call));
 }
 
 }  // namespace cpu_device

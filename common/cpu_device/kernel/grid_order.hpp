@@ -6,10 +6,20 @@
 /// a write comes after the reads of other clusters is not checked.) Plain loads and stores count, and copies
 /// that the hardware makes, as if they ended where they are issued. Clusters run one at a time, so nothing
 /// here needs a lock.
+///
+/// The rules are those of the PTX memory model:
+/// - An atomic operation that releases, or one that follows a fence of the same thread, releases what the
+///   thread knew when it released or fenced; it is acquired by an atomic operation that acquires, or by a
+///   fence of the thread that made the operation.
+/// - `__threadfence` is fence.sc, which does more: a fence that is ordered before one operation orders all
+///   that it covers before a fence that is ordered after the other, whatever threads execute the fences.
+///   (In Fence-SC order the second could not come before the first: the one operation has seen the other.)
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,55 +39,98 @@ class GridOrder {
     const void* return_address = nullptr;
     Location call;
   };
+  /// A thread of the cluster that runs.
+  struct Who {
+    unsigned thread = 0;  ///< its number in the cluster
+    unsigned rank = 0;    ///< in its block
+    Uint3 block;
+  };
 
   /// The clusters after this call are others than those before.
   void begin_cluster() {
     ++cluster_;
-    fenced_.clear();
+    fences_.clear();
     pending_.clear();
     acquired_.clear();
   }
 
-  /// `__threadfence`: atomic operations of the thread release what it knows now, and what those before have
-  /// seen is acquired.
-  void fence(RaceChecker&, unsigned thread);
-  /// Around an atomic operation at the scope of the device.
-  void before_atomic(RaceChecker&, unsigned thread, const void* object, bool releases);
-  void after_atomic(RaceChecker&, unsigned thread, const void* object, bool acquires);
+  /// A fence of the scope of the device.
+  void fence(RaceChecker&, const Who&, Location where, bool is_sequentially_consistent);
+  /// An atomic operation. One of a narrower scope than the device orders nothing here.
+  struct Atomic {
+    const void* object = nullptr;
+    Location where;
+    bool is_of_device = true;
+  };
+  void before_atomic(RaceChecker&, const Who&, const Atomic&, bool releases);
+  void after_atomic(RaceChecker&, const Who&, const Atomic&, bool acquires);
 
   /// @return what is wrong with a load or store of global memory; empty if nothing.
-  std::string access(const RaceChecker&, unsigned thread, const ThreadIds& ids, const std::byte* address,
-                     size_t bytes, bool write, const Place& place);
+  std::string access(const RaceChecker&, const Who&, const std::byte* address, size_t bytes, bool write,
+                     const Place& place);
 
  private:
-  /// What somebody of a cluster knew of its threads.
-  struct Released {
-    uint64_t cluster = 0;
-    std::vector<uint32_t> epochs;
+  /// How far the threads of each cluster are known.
+  using Knowledge = std::map<uint64_t, std::vector<uint32_t>>;
+  using SharedKnowledge = std::shared_ptr<const Knowledge>;
+  /// What the atomic operations on an object so far tell those who look at it.
+  struct Message {
+    SharedKnowledge released;  ///< by them, or by fences that their threads executed before
+    SharedKnowledge fenced;    ///< by fences of any thread that are ordered before them
   };
-  using Knowledge = std::vector<Released>;
+  struct Fence {
+    unsigned thread = 0;
+    uint32_t epoch = 0;
+    Location where;
+    bool is_sequentially_consistent = true;
+    Knowledge known;
+  };
+  /// A thread has looked at an object.
+  struct Pending {
+    unsigned thread = 0;
+    uint32_t epoch = 0;
+    Message message;
+  };
   struct Acquired {
     unsigned thread = 0;
     uint32_t epoch = 0;
-    Knowledge what;
+    SharedKnowledge what;
   };
   struct Write {
     uint64_t cluster = 0;
-    unsigned thread = 0;
+    Who who;
     uint32_t epoch = 0;
     Place place;
-    Uint3 block;
-    unsigned rank = 0;  ///< in the block
   };
+  /// An atomic operation, kept to explain what it did not order.
+  struct Operation {
+    uint64_t cluster = 0;
+    Who who;
+    uint32_t epoch = 0;
+    Atomic atomic;
+    bool changes = false, looks = false, acquires = false;
+    Location fence;                                 ///< the thread's last one before; line 0: none
+    std::vector<uint32_t> known, released, fenced;  ///< of its own cluster, where it changes the object
+  };
+  struct Explanation;
 
   Knowledge known_to(RaceChecker&, unsigned thread);
-  static std::string describe(const Write&);
+  void acquire(unsigned thread, uint32_t epoch, const SharedKnowledge& what);
+  const Fence* last_fence(unsigned thread) const;
+  Operation& remember(const RaceChecker&, const Who&, const Atomic&);
+  std::vector<uint32_t> of_this_cluster(const SharedKnowledge&) const;
   bool is_ordered(const RaceChecker&, unsigned thread, const Write&) const;
+  std::string explain(const RaceChecker&, const Write& first, const Write& second) const;
+  Explanation explain_first(const Write& first, const Operation&) const;
+  Explanation explain_second(const RaceChecker&, const Write& second, const Operation&) const;
+  static std::string describe(const Write&);
 
   uint64_t cluster_ = 0;
-  std::map<unsigned, Knowledge> fenced_, pending_;  ///< by thread of the cluster that runs
-  std::vector<Acquired> acquired_;                  ///< by its threads
-  std::map<const void*, Knowledge> released_;       ///< by atomic object
+  std::vector<Fence> fences_;                ///< of the cluster that runs
+  std::vector<Pending> pending_;             ///< by its threads
+  std::vector<Acquired> acquired_;           ///< by its threads
+  std::map<const void*, Message> messages_;  ///< by atomic object
+  std::deque<Operation> operations_;         ///< the last ones
   std::unordered_map<const std::byte*, Write> writes_;
   const std::byte* first_written_ = nullptr;  ///< all writes are between these: most loads are elsewhere
   const std::byte* written_end_ = nullptr;

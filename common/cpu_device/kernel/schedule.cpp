@@ -10,17 +10,30 @@ namespace {
 struct OrderName {
   Order order;
   const char* name;
+  const char* meaning;
 };
-constexpr OrderName kOrders[] = {{Order::round_robin, "round-robin"},
-                                 {Order::lowest_first, "lowest-first"},
-                                 {Order::highest_first, "highest-first"},
-                                 {Order::random, "random"}};
+constexpr OrderName kOrders[] = {
+    {Order::round_robin, "round-robin", "threads take turns"},
+    {Order::lowest_first, "lowest-first", "the lowest warp that can run goes first"},
+    {Order::highest_first, "highest-first", "the highest warp that can run goes first"},
+    {Order::random, "random", "threads run in an order drawn from the seed"}};
 struct LandingName {
   Landing landing;
   const char* name;
+  const char* meaning;
 };
-constexpr LandingName kLandings[] = {
-    {Landing::late, "late"}, {Landing::eager, "eager"}, {Landing::random, "random"}};
+constexpr LandingName kLandings[] = {{Landing::late, "late", "as late as"},
+                                     {Landing::eager, "eager", "as early as"},
+                                     {Landing::random, "random", "at moments drawn from the seed, when"}};
+
+/// "copies land as late as they may".
+std::string meaning(Landing landing, const char* what, const char* pronoun) {
+  std::string text;
+  for (const LandingName& entry : kLandings) {
+    if (entry.landing == landing) text += std::string(what) + " " + entry.meaning + " " + pronoun + " may";
+  }
+  return text;
+}
 
 [[noreturn]] void refuse(const std::string& text) {
   throw std::invalid_argument("schedule '" + text +
@@ -51,6 +64,18 @@ std::string Schedule::name() const {
   }
   if (order == Order::random || landing == Landing::random) text += ":" + std::to_string(seed);
   return text;
+}
+
+std::string Schedule::explained() const {
+  std::string text = name() + " (";
+  for (const OrderName& entry : kOrders) {
+    if (entry.order == order) text += entry.meaning;
+  }
+  return text + "; " + meaning(landing, "copies land", "they") + ")";
+}
+
+std::string Schedule::explained_for_streams() const {
+  return name() + " (" + meaning(landing, "queued work runs", "it") + ")";
 }
 
 Schedule Schedule::parse(const std::string& text) {

@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <utility>
 
 #include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -52,6 +53,7 @@ uint8_t mask_of(std::size_t cell, std::size_t begin, std::size_t end) {
 struct RaceChecker::Thread {
   VectorClock known, visible;
   uint32_t epoch = 1, visible_epoch = 0;
+  uint32_t last_issue = 0;  ///< its epoch when it issued its last operation
 };
 
 /// Who makes an access, and what it has synchronised with.
@@ -66,6 +68,8 @@ struct RaceChecker::Accessor {
   Site site;
   uint16_t read_group;
   uint32_t read_lane;  ///< one bit
+  unsigned thread;     ///< that reads or writes, or the first to issue the operation
+  bool only_relies = false;
 
   bool knows(unsigned component, uint32_t count) const {
     return known[component] >= count || (component == self && own_known >= count);
@@ -83,6 +87,10 @@ struct RaceChecker::Reads {
   uint16_t group;
   uint8_t mask;
   uint32_t next;  ///< index in more_reads_; 0: none
+  /// The first read of what the last write left, by the same reader: a warp's first lane speaks for it. Epoch
+  /// 0: this is the first.
+  uint32_t earlier_epoch;
+  uint16_t earlier_agent;
 
   unsigned agent(unsigned lane, unsigned thread_count) const {
     return group & kAsyncGroup ? thread_count + (group & ~kAsyncGroup) : group * kGroupLanes + lane;
@@ -97,6 +105,10 @@ struct RaceChecker::Cell {
   uint16_t writer;
   uint8_t write_mask;
   Proxy write_proxy;
+  uint16_t writer_before;
+  uint32_t write_epoch_before;  ///< of the write before the last; 0: there was none
+  Site write_site_before;
+  uint64_t readers, readers_before;  ///< of what the last write left, and the one before: see bit_of_reader
   Reads reads;
 };
 
@@ -111,11 +123,23 @@ struct RaceChecker::Shadow {
   }
 };
 
+/// How two accesses went wrong, as far as that can be known: a reader that is too early wants what the write
+/// brings, a writer that is too early destroys what somebody still reads.
+enum class RaceChecker::Why : uint8_t {
+  early_read,        ///< a read, and then the write that it should have waited for
+  early_read_later,  ///< the write, and then the read that did not wait for it
+  overwritten,       ///< a write that did not wait for a read
+  unordered,         ///< a write and a read; either may be too early
+  unordered_async,   ///< likewise, of an asynchronous read
+  two_writes,
+  no_proxy_fence
+};
+
 /// Two accesses that are not ordered.
 struct RaceChecker::Conflict {
   unsigned block;
   std::size_t offset;
-  const char* why;
+  Why why;
   unsigned first_agent;
   uint32_t first_epoch;
   bool first_writes;
@@ -124,10 +148,11 @@ struct RaceChecker::Conflict {
   uint32_t second_epoch;
   bool second_writes;
   Site second_site;
+  bool second_only_relies = false;
 };
 
-RaceChecker::RaceChecker(Report report, Describe describe)
-    : report_(std::move(report)), describe_(std::move(describe)) {
+RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early)
+    : report_(std::move(report)), describe_(std::move(describe)), explain_early_(std::move(explain_early)) {
   if (describe_) return;
   describe_ = [this](unsigned thread) {
     const unsigned rank = thread % threads_per_block_;
@@ -155,6 +180,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
   agent_epochs_.assign(components - thread_count_, 0);
   issuer_of_agent_.assign(components - thread_count_, kNobody);
+  issue_epoch_of_agent_.assign(components - thread_count_, 0);
   note_of_agent_.assign(components - thread_count_, {});
 
   const std::size_t chunks = (shared_bytes + kChunkBytes - 1) / kChunkBytes;
@@ -268,13 +294,17 @@ void RaceChecker::fence_proxy_async(unsigned thread) {
 
 // --- asynchronous operations ---------------------------------------------------------------------------
 
+unsigned RaceChecker::agent_of_warpgroup(unsigned thread) const {
+  return thread_count_ + thread / threads_per_block_ * warpgroups_per_block_ +
+         thread % threads_per_block_ / kWarpgroupThreads;
+}
+
 unsigned RaceChecker::agent_of_queue(unsigned thread, Queue queue) {
   switch (queue) {
     case Queue::thread:
       return first_thread_queue_ + thread;
     case Queue::warpgroup:
-      return thread_count_ + thread / threads_per_block_ * warpgroups_per_block_ +
-             thread % threads_per_block_ / kWarpgroupThreads;
+      return agent_of_warpgroup(thread);
     default:
       return first_pool_agent_ + next_pool_agent_++ % pool_agents_;
   }
@@ -314,9 +344,11 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
     op.site_ = site;
     name_site(site, what);
     issuer_of_agent_[op.agent_ - thread_count_] = thread;
+    issue_epoch_of_agent_[op.agent_ - thread_count_] = threads_[thread].epoch;
     note_of_agent_[op.agent_ - thread_count_].clear();
   }
   Thread& t = threads_[thread];
+  t.last_issue = t.epoch;
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
@@ -354,14 +386,16 @@ RaceChecker::Accessor RaceChecker::accessor(unsigned thread, Site site) const {
           Proxy::generic,
           site,
           static_cast<uint16_t>(thread / kGroupLanes),
-          1u << thread % kGroupLanes};
+          1u << thread % kGroupLanes,
+          thread};
 }
 
 void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes,
                           const char* what, Site site) {
   if (reported_) return;
   name_site(site, what);
-  const Accessor who = accessor(thread, site);
+  Accessor who = accessor(thread, site);
+  who.only_relies = true;
   const std::size_t end = std::min(offset + bytes, shared_bytes_);
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < end && !reported_; ++i) {
     const uint8_t mask = mask_of(i, offset, end);
@@ -371,8 +405,7 @@ void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, s
 }
 
 bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
-  const unsigned thread = agent < thread_count_ ? agent : issuer_of_agent_[agent - thread_count_];
-  return thread / threads_per_block_ == block;
+  return thread_of(agent) / threads_per_block_ == block;
 }
 
 void RaceChecker::leave(unsigned block) {
@@ -410,12 +443,31 @@ void RaceChecker::leave(unsigned block) {
 
 void RaceChecker::access(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes,
                          bool write) {
-  if (!op.started()) return;
+  if (op.started()) check(accessor(op), block, offset, bytes, write);
+}
+
+void RaceChecker::check_early_read(const AsyncOperation& op, unsigned block, std::size_t offset,
+                                   std::size_t bytes) {
+  only_early_reads_ = true;
+  access(op, block, offset, bytes, /*write=*/false);
+  only_early_reads_ = false;
+}
+
+RaceChecker::Accessor RaceChecker::accessor(const AsyncOperation& op) const {
   const unsigned self = op.issuers_ == 1 ? op.known_.last_issuer : kNobody;
-  check({clocks_->counts(op.known_.clock), clocks_->counts(op.visible_.clock), self, op.known_.own_count,
-         op.visible_.own_count, op.agent_, op.epoch_, op.proxy_, op.site_,
-         static_cast<uint16_t>(kAsyncGroup | (op.agent_ - thread_count_)), 1u},
-        block, offset, bytes, write);
+  const unsigned queue = op.agent_ - thread_count_;
+  return {clocks_->counts(op.known_.clock),
+          clocks_->counts(op.visible_.clock),
+          self,
+          op.known_.own_count,
+          op.visible_.own_count,
+          op.agent_,
+          op.epoch_,
+          op.proxy_,
+          op.site_,
+          static_cast<uint16_t>(kAsyncGroup | queue),
+          1u,
+          issuer_of_agent_[queue]};
 }
 
 void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes,
@@ -444,9 +496,14 @@ void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset,
 
 void RaceChecker::check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block,
                              std::size_t offset, bool write) {
-  if (cell.write_mask & mask) check_last_write(who, cell, mask, block, offset, write);
+  // Who overwrites what was written and is being read has forgotten the readers: that says more than two
+  // writes.
+  const bool has_reads = write && cell.reads.lanes;
+  const bool others_read = has_reads && cell.readers & ~bit_of_reader(thread_of(cell.writer));
+  if (others_read) check_reads(who, cell, mask, block, offset);
+  if (cell.write_mask & mask && !reported_) check_last_write(who, cell, mask, block, offset, write);
+  if (has_reads && !others_read && !reported_) check_reads(who, cell, mask, block, offset);
   if (write) {
-    if (cell.reads.lanes) check_reads(who, cell, mask, block, offset);
     record_write(who, cell, mask);
   } else {
     record_read(who, cell, mask);
@@ -485,21 +542,54 @@ uint32_t RaceChecker::unused_reads() {
 void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                                    std::size_t offset, bool write) {
   if (cell.writer == who.agent && cell.write_epoch == who.epoch) return;
-  const char* why = nullptr;
+  Why why;
   if (!who.knows(cell.writer, cell.write_epoch)) {
-    why = write ? "two writes that no barrier or wait orders"
-          : who.proxy == Proxy::async
-              ? "a write, and an asynchronous read that may happen at any time until it "
-                "is waited for: no barrier or wait orders the two"
-              : "a write and a read that no barrier or wait orders";
+    why = write ? Why::two_writes : why_read_after(who, cell);
   } else if (who.proxy == Proxy::async && cell.write_proxy == Proxy::generic &&
              !who.sees(cell.writer, cell.write_epoch)) {
-    why = "the async proxy may not see an ordinary write: no fence.proxy.async is ordered between the two";
+    why = Why::no_proxy_fence;
+  } else {
+    return;
   }
-  if (!why) return;
   const std::size_t first_byte = cell.write_mask & mask & 1 ? 0 : 1;
   report({block, offset + first_byte, why, cell.writer, cell.write_epoch, true, cell.write_site, who.agent,
-          who.epoch, write, who.site});
+          who.epoch, write, who.site, who.only_relies});
+}
+
+/// Readers share bits with others now and then.
+uint64_t RaceChecker::bit_of_reader(unsigned thread) { return uint64_t{1} << thread / kWarpLanes % 64; }
+
+unsigned RaceChecker::thread_of(unsigned agent) const {
+  return agent < thread_count_ ? agent : issuer_of_agent_[agent - thread_count_];
+}
+
+/// `who` reads without being ordered after the last write.
+RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& cell) const {
+  const unsigned writer_thread = thread_of(cell.writer);
+  const Thread& writer = threads_[writer_thread];
+  const bool reads_later = who.agent >= thread_count_;
+  // The writer was told of the operation, and that is done only when it is to be waited for no more.
+  if (reads_later && agent_epochs_[who.agent - thread_count_] == who.epoch && who.thread != writer_thread &&
+      knows(writer_thread, who.thread, issue_epoch_of_agent_[who.agent - thread_count_]))
+    return Why::overwritten;
+  // What its own warpgroup, or thread, has written since it issued the operation.
+  if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
+      is_issuer(who.agent, cell.writer))
+    return Why::overwritten;
+  // The reader comes after the issue of the copy that writes, so what it wants is the copy.
+  if (cell.writer >= thread_count_) {
+    const unsigned issuer = thread_of(cell.writer);
+    const unsigned queue = cell.writer - thread_count_;
+    const bool is_last = agent_epochs_[queue] == cell.write_epoch;
+    if (who.thread == issuer || (is_last && who.knows(issuer, issue_epoch_of_agent_[queue])))
+      return Why::early_read_later;
+  }
+  if (!cell.write_epoch_before || cell.readers_before & bit_of_reader(who.thread) ||
+      !who.knows(cell.writer_before, cell.write_epoch_before))
+    return Why::early_read_later;
+  // It has not read what was there before, which the same line had written.
+  if (cell.write_site_before == cell.write_site) return Why::overwritten;
+  return reads_later ? Why::unordered_async : Why::unordered;
 }
 
 void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
@@ -510,11 +600,8 @@ void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mas
         const unsigned agent = reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
         if (who.knows(agent, reads->epoch) || (agent == who.agent && reads->epoch == who.epoch)) continue;
         const std::size_t first_byte = reads->mask & mask & 1 ? 0 : 1;
-        // Nobody can have wanted to read what was there before the first write.
-        report({block, offset + first_byte,
-                cell.write_epoch ? "overwritten while it may still be read: no barrier or wait orders the two"
-                                 : "read before it was written: no barrier or wait orders the two",
-                agent, reads->epoch, false, reads->site, who.agent, who.epoch, true, who.site});
+        report({block, offset + first_byte, why_write_after(who, cell, *reads, agent), agent, reads->epoch,
+                false, reads->site, who.agent, who.epoch, true, who.site});
         return;
       }
     }
@@ -522,9 +609,33 @@ void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mas
   }
 }
 
+/// `who` writes without being ordered after a read by `reader`.
+RaceChecker::Why RaceChecker::why_write_after(const Accessor& who, const Cell& cell, const Reads& reads,
+                                              unsigned reader) const {
+  // Nobody can have wanted to read what was there before the first write.
+  if (!cell.write_epoch) return Why::early_read;
+  // A thread that reads where a copy of its own is to land.
+  if (who.agent >= thread_count_ && reader == who.self && reads.epoch > who.own_known) return Why::early_read;
+  // The writer did wait for the reader to read what was there; but the reader read it again.
+  if (reads.earlier_epoch && who.knows(reads.earlier_agent, reads.earlier_epoch)) return Why::early_read;
+  return Why::overwritten;
+}
+
+/// Is `thread` one of those that issue the operations of the agent?
+bool RaceChecker::is_issuer(unsigned agent, unsigned thread) const {
+  if (agent >= first_pool_agent_) return thread_of(agent) == thread;
+  return agent_of_warpgroup(thread) == agent;
+}
+
 void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
   const bool same_write = cell.writer == who.agent && cell.write_epoch == who.epoch;
   cell.write_mask = same_write ? cell.write_mask | mask : mask;
+  if (!same_write) {
+    cell.writer_before = cell.writer;
+    cell.write_epoch_before = cell.write_epoch;
+    cell.write_site_before = cell.write_site;
+    cell.readers_before = std::exchange(cell.readers, 0);
+  }
   cell.writer = static_cast<uint16_t>(who.agent);
   cell.write_epoch = who.epoch;
   cell.write_site = who.site;
@@ -540,6 +651,9 @@ void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
     }
     if (!reads->next) break;
   }
+  Reads fresh{who.epoch, who.site, who.read_lane, who.read_group, mask, 0, 0, 0};
+  if (cell.readers & bit_of_reader(who.thread)) find_earlier_read(who, cell, fresh);
+  cell.readers |= bit_of_reader(who.thread);
   // A read that this one is ordered after need not be remembered: who is ordered after this one is ordered
   // after that one, too.
   if (cell.reads.lanes) {
@@ -552,7 +666,6 @@ void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
       return true;
     });
   }
-  const Reads fresh{who.epoch, who.site, who.read_lane, who.read_group, mask, 0};
   if (!cell.reads.lanes) {
     cell.reads = fresh;
     return;
@@ -561,6 +674,28 @@ void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
   more_reads_[index] = fresh;
   more_reads_[index].next = cell.reads.next;
   cell.reads.next = index;
+}
+
+void RaceChecker::find_earlier_read(const Accessor& who, const Cell& cell, Reads& fresh) const {
+  for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(reads->lanes));
+    const bool is_same = reads->group == who.read_group
+                             ? (reads->lanes & who.read_lane) != 0
+                             : (reads->group & who.read_group & kAsyncGroup) != 0 &&
+                                   thread_of(reads->agent(lane, thread_count_)) == who.thread;
+    if (is_same && reads->earlier_epoch) {
+      fresh.earlier_epoch = reads->earlier_epoch;
+      fresh.earlier_agent = reads->earlier_agent;
+      return;
+    }
+    if (is_same) {
+      fresh.earlier_epoch = reads->epoch;
+      fresh.earlier_agent = static_cast<uint16_t>(
+          reads->group == who.read_group ? who.agent : reads->agent(lane, thread_count_));
+      return;
+    }
+    if (!reads->next) return;
+  }
 }
 
 template <class Condition>
@@ -630,16 +765,48 @@ std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool wri
              : text;
 }
 
+std::string RaceChecker::describe(const Conflict& conflict) const {
+  const auto is_copy = [&](unsigned agent) { return agent >= thread_count_; };
+  switch (conflict.why) {
+    case Why::early_read:
+      return is_copy(conflict.second_agent) ? "read before the copy landed: no barrier or wait orders the two"
+                                            : "read before it was written: no barrier or wait orders the two";
+    case Why::early_read_later:
+      return is_copy(conflict.first_agent)
+                 ? "may be read before the copy lands: no barrier or wait orders the two"
+                 : "may be read before it is written: no barrier or wait orders the two";
+    case Why::overwritten:
+      return "overwritten while it may still be read: no barrier or wait orders the two";
+    case Why::unordered:
+      return "a write and a read that no barrier or wait orders";
+    case Why::unordered_async:
+      return "a write, and an asynchronous read that may happen at any time until it is waited for: no "
+             "barrier "
+             "or wait orders the two";
+    case Why::two_writes:
+      return "two writes that no barrier or wait orders";
+    case Why::no_proxy_fence:
+      return "the async proxy may not see an ordinary write: no fence.proxy.async is ordered between the two";
+  }
+  return "";
+}
+
 void RaceChecker::report(const Conflict& conflict) {
+  if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
-  report_(fmt::format(
+  std::string text = fmt::format(
       "race in shared memory of block {} at byte {}: {}\n  first {} at {}\n  then  {} at {}", conflict.block,
-      conflict.offset, conflict.why,
+      conflict.offset, describe(conflict),
       describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site),
       describe_site(conflict.first_site),
       describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
                      conflict.second_site),
-      describe_site(conflict.second_site)));
+      describe_site(conflict.second_site));
+  if (explain_early_ && conflict.why == Why::early_read)
+    text += explain_early_(thread_of(conflict.first_agent));
+  if (explain_early_ && conflict.why == Why::early_read_later && !conflict.second_only_relies)
+    text += explain_early_(thread_of(conflict.second_agent));
+  report_(text);
 }
 
 }  // namespace cpu_device

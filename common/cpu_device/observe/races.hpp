@@ -77,7 +77,8 @@ class RaceChecker {
   using Describe = std::function<std::string(unsigned thread)>;
 
   /// A null `describe` stands for "block b warp w lane l".
-  explicit RaceChecker(Report report, Describe describe = nullptr);
+  /// `explain_early` adds to a report what a thread that reads too early did wait for: a line, or nothing.
+  explicit RaceChecker(Report report, Describe describe = nullptr, Describe explain_early = nullptr);
   ~RaceChecker();
   RaceChecker(const RaceChecker&) = delete;
   RaceChecker& operator=(const RaceChecker&) = delete;
@@ -133,6 +134,8 @@ class RaceChecker {
   /// `thread` relies on what was written there, but its own access will be that of an operation.
   void rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, const char* what,
                Site site);
+  /// The operation reads there, at an unknown moment: reports nothing but a write that it did not wait for.
+  void check_early_read(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes);
   /// All threads of the block have ended: whoever reached into its shared memory from another block must be
   /// ordered before that.
   void leave(unsigned block);
@@ -160,6 +163,7 @@ class RaceChecker {
   struct Cell;
   struct Reads;
   struct Shadow;
+  enum class Why : uint8_t;
 
   /// What a thread has learned: all of `with`, and `count` of one component. Threads that share a clock and
   /// learn the same go on sharing one, and comparing their clocks is comparing pointers.
@@ -182,10 +186,12 @@ class RaceChecker {
   void learn(VectorClock& clock, const VectorClock& with, unsigned component, uint32_t count);
   void meet(AsyncOperation::Common& common, bool first, const VectorClock& clock, unsigned self,
             uint32_t own_count);
+  unsigned agent_of_warpgroup(unsigned thread) const;
   unsigned agent_of_queue(unsigned thread, Queue queue);
 
   void name_site(Site site, const char* what);
   Accessor accessor(unsigned thread, Site site) const;
+  Accessor accessor(const AsyncOperation& op) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
   bool is_of_block(unsigned agent, unsigned block) const;
   void check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block, std::size_t offset,
@@ -196,19 +202,26 @@ class RaceChecker {
   void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                         std::size_t offset, bool write);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
+  static uint64_t bit_of_reader(unsigned thread);
+  unsigned thread_of(unsigned agent) const;
+  bool is_issuer(unsigned agent, unsigned thread) const;
+  Why why_read_after(const Accessor& who, const Cell& cell) const;
+  Why why_write_after(const Accessor& who, const Cell& cell, const Reads& reads, unsigned reader) const;
   void record_write(const Accessor& who, Cell& cell, uint8_t mask);
   void record_read(const Accessor& who, Cell& cell, uint8_t mask);
+  void find_earlier_read(const Accessor& who, const Cell& cell, Reads& fresh) const;
   template <class Condition>
   void drop_reads(Cell& cell, Condition is_dropped);
 
   struct Conflict;
   void report(const Conflict&);
+  std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
   std::string describe_site(Site site) const;
 
   Report report_;
-  Describe describe_;
-  bool reported_ = false;
+  Describe describe_, explain_early_;
+  bool reported_ = false, only_early_reads_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
   unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;
@@ -219,6 +232,7 @@ class RaceChecker {
   std::vector<Thread> threads_;
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
+  std::vector<uint32_t> issue_epoch_of_agent_;  ///< of the issuer, when it issued the last operation
   std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;

@@ -18,7 +18,9 @@ StreamEngine& streams() {
   return engine;
 }
 
-void fail(const std::string& rule) { throw Failure(rule + "; schedule " + options().schedule.name()); }
+void fail(const std::string& rule) {
+  throw Failure(rule + "; schedule " + options().schedule.explained_for_streams());
+}
 
 bool StreamEngine::is_checking() const {
   if (!options().check_streams) return false;

@@ -125,6 +125,7 @@ TEST_CASE("groups that were never waited for are named when the thread exits") {
       __pipeline_commit();
     });
     REQUIRE_THAT(text, ContainsSubstring("exits with cp.async groups that it never waited for"));
+    REQUIRE_THAT(text, ContainsSubstring(" at test_async_copies.cu:"));
   }
 }
 

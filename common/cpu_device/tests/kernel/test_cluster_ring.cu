@@ -248,7 +248,7 @@ TEST_CASE("a slot that is released to its own block only is a deadlock that name
 TEST_CASE("blocks that do not meet after the initialisation of their barriers are found") {
   check_race(with(Mistake::no_sync_after_initialisation),
              {"a cluster_sync must come between its initialisation and its use by other blocks",
-              "a write and a read that no barrier or wait orders\n  first mbarrier.init"});
+              "may be read before it is written: no barrier or wait orders the two\n  first mbarrier.init"});
 }
 TEST_CASE("a block that leaves before its neighbour's last release is found") {
   check_race(with(Mistake::no_sync_at_the_end),

@@ -82,6 +82,21 @@ TEST_CASE("every schedule has a name that parses back to it") {
   CHECK(Schedule{Order::lowest_first, Landing::random, 3}.name() == "lowest-first/random:3");
 }
 
+TEST_CASE("reports explain the schedule that they name") {
+  CHECK(Schedule::parse("round-robin/late").explained() ==
+        "round-robin/late (threads take turns; copies land as late as they may)");
+  CHECK(Schedule::parse("highest-first/eager").explained() ==
+        "highest-first/eager (the highest warp that can run goes first; copies land as early as they may)");
+  CHECK(Schedule::random(17).explained() ==
+        "random:17 (threads run in an order drawn from the seed; copies land at moments drawn from the seed, "
+        "when "
+        "they may)");
+  CHECK(Schedule::parse("round-robin/eager").explained_for_streams() ==
+        "round-robin/eager (queued work runs as early as it may)");
+  CHECK_THAT(failure({}, Schedule::parse("lowest-first/late"), [] { __trap(); }),
+             ContainsSubstring("\n  schedule lowest-first/late (the lowest warp"));
+}
+
 TEST_CASE("a word that is no schedule is refused with the words that are") {
   for (const char* text : {"", "late", "round-robin", "round-robin/soon", "random:", "random:x", "random:-1",
                            "lowest-first/late:", "random:99999999999999999999999"}) {

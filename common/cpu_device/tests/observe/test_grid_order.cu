@@ -129,6 +129,159 @@ TEST_CASE("a thread that arrives for others without having met them is named") {
   check_named(arrive_acq_rel, /*waits_for_block=*/false);
 }
 
+// --- who fences, and when ---------------------------------------------------------------------------------
+
+namespace {
+
+/// Blocks hand over as split K does: all threads store, one counts, and all threads of the block that comes
+/// last read. Each of these is executed by the threads that come to it; null for nothing.
+struct Steps {
+  std::function<void()> all_before_sync = nullptr, one_before = nullptr, one_after = nullptr,
+                        all_after_sync = nullptr;
+  Arrive arrive = [](unsigned& arrivals) { return atomicAdd(&arrivals, 1u); };
+  bool first_sync = true, thread_0_stores = true;
+};
+
+void hand_over_to_all(Memory& memory, std::vector<int>& is_last, std::vector<int>& sums, const Steps& steps) {
+  const auto call = [](const std::function<void()>& step) {
+    if (step) step();
+  };
+  if (threadIdx.x != 0 || steps.thread_0_stores) memory.stored[blockIdx.x * kThreads + threadIdx.x] = 1;
+  call(steps.all_before_sync);
+  if (steps.first_sync) __syncthreads();
+  if (threadIdx.x == 0) {
+    call(steps.one_before);
+    is_last[blockIdx.x] = steps.arrive(memory.arrivals) == kBlocks - 1;
+    call(steps.one_after);
+  }
+  __syncthreads();
+  if (!is_last[blockIdx.x]) return;
+  call(steps.all_after_sync);
+  for (const int& one : memory.stored) sums[threadIdx.x] += one;
+}
+
+/// What is said of it on a schedule.
+std::string blame(const Schedule& schedule, const Steps& steps) {
+  Memory memory;
+  std::vector<int> is_last(kBlocks), sums(kThreads);
+  return blame(schedule, true, [&] { hand_over_to_all(memory, is_last, sums, steps); });
+}
+
+void check_right(const Steps& steps) {
+  for (const Schedule& schedule : all_schedules()) {
+    INFO("schedule " << schedule.name());
+    CHECK(blame(schedule, steps) == "");
+  }
+}
+
+/// All of these words are said on each schedule.
+void check_says(const Steps& steps, const std::vector<std::string>& words) {
+  for (const Schedule& schedule : fixed_schedules()) {
+    INFO("schedule " << schedule.name());
+    const std::string text = blame(schedule, steps);
+    for (const std::string& word : words) CHECK_THAT(text, ContainsSubstring(word));
+  }
+}
+
+void fence() { __threadfence(); }
+void weaker_fence() { thread_fence(Location::current(), /*is_sequentially_consistent=*/false); }
+
+Arrive arrive_with(cuda::memory_order order) {
+  return [order](unsigned& arrivals) { return DeviceCounter(arrivals).fetch_add(1, order); };
+}
+
+constexpr const char *kFirst = "does not release what it has stored\n  first, block",
+                     *kSecond = "the second does not acquire what the first has released\n  second, block",
+                     *kNeither = "neither does the first release, nor the second acquire\n  first, block";
+
+}  // namespace
+
+TEST_CASE("thread 0 fences between the barrier and its atomic, and again after the atomic") {
+  check_right({.one_before = fence, .one_after = fence});
+}
+
+TEST_CASE("all threads fence before the barrier: enough, if the readers fence as well") {
+  check_right({.all_before_sync = fence, .one_after = fence});
+  check_right({.all_before_sync = fence, .all_after_sync = fence});
+}
+
+TEST_CASE("all threads fence before the barrier: not enough for an atomic that acquires") {
+  check_says({.all_before_sync = fence, .arrive = arrive_with(cuda::memory_order_acquire)},
+             {kFirst, "thread 0 does the atomic operation at observe/test_grid_order.cu:",
+              "its own __threadfence() must follow the __syncthreads(), and the one at observe/"});
+}
+
+TEST_CASE("all threads fence before the barrier: not enough with fences that only acquire and release") {
+  check_says({.all_before_sync = weaker_fence, .one_after = fence},
+             {kFirst, "must follow the __syncthreads()"});
+  check_says({.all_before_sync = fence, .one_after = weaker_fence},
+             {kFirst, "must follow the __syncthreads()"});
+  check_right({.one_before = weaker_fence, .one_after = weaker_fence});
+}
+
+TEST_CASE("all other threads fence, but thread 0 does not") {
+  const auto others = [] {
+    if (threadIdx.x != 0) __threadfence();
+  };
+  check_says({.all_before_sync = others,
+              .arrive = arrive_with(cuda::memory_order_acquire),
+              .thread_0_stores = false},
+             {kFirst, "it needs a __threadfence() of its own, after the __syncthreads()"});
+}
+
+TEST_CASE("all threads fence after the barrier: enough only if the others released with fences") {
+  check_right({.one_before = fence, .all_after_sync = fence});
+  const auto others = [] {
+    if (threadIdx.x != 0) __threadfence();
+  };
+  check_says({.all_after_sync = fence, .arrive = arrive_with(cuda::memory_order_release)},
+             {kSecond, "thread 0 does the atomic operation at", "own", "before the __syncthreads()"});
+  check_says({.all_after_sync = others, .arrive = arrive_with(cuda::memory_order_release)},
+             {kSecond, "it needs a __threadfence() of its own, before the __syncthreads()"});
+}
+
+TEST_CASE("atomics with an order need no fence") {
+  check_right({.arrive = arrive_with(cuda::memory_order_acq_rel)});
+  check_right({.arrive = arrive_with(cuda::memory_order_seq_cst)});
+  check_right({.one_after = fence, .arrive = arrive_with(cuda::memory_order_release)});
+  check_right({.one_before = fence, .arrive = arrive_with(cuda::memory_order_acquire)});
+}
+
+TEST_CASE("the side that lacks its fence is named, or both are") {
+  check_says({}, {kNeither, "which releases nothing: it needs a __threadfence() before it",
+                  "\n  second, block", "which acquires nothing: it needs a __threadfence() after it"});
+  check_says({.one_after = fence}, {kFirst, "which releases nothing"});
+  check_says({.one_before = fence}, {kSecond, "which acquires nothing"});
+  check_says({.arrive =
+                  [](unsigned& arrivals) {
+                    return BlockCounter(arrivals).fetch_add(1, cuda::memory_order_acq_rel);
+                  }},
+             {kNeither, "has the scope of its block, and tells others nothing", "learns nothing of others"});
+}
+
+TEST_CASE("the thread that counts too early is named, with the one that it has not met") {
+  check_says({.arrive = arrive_with(cuda::memory_order_acq_rel), .first_sync = false},
+             {kFirst, "thread 0 does the atomic operation at", "before it has met thread ",
+              "a __syncthreads() belongs between the two"});
+}
+
+TEST_CASE("a thread that reads before it has met the one that acquired is named") {
+  Memory memory;
+  CHECK_THAT(blame({}, true,
+                   [&] {
+                     memory.stored[blockIdx.x * kThreads + threadIdx.x] = 1;
+                     __syncthreads();
+                     if (threadIdx.x == 0) arrive_acq_rel(memory.arrivals);
+                     if (threadIdx.x == 32 && memory.arrivals == kBlocks) memory.sum = memory.stored[0];
+                   }),
+             ContainsSubstring("second, block (4,0,0): thread 32 comes before it has met thread 0"));
+}
+
+TEST_CASE("where no atomic operation leads from block to block, that is said") {
+  check_says({.arrive = [](unsigned& arrivals) { return arrivals++; }},
+             {"no atomic operation that block", "tells it that block"});
+}
+
 TEST_CASE("what a block has acquired it releases with its own") {
   for (const Schedule& schedule : fixed_schedules()) {
     INFO("schedule " << schedule.name());

@@ -8,14 +8,18 @@
 #include <string>
 #include <vector>
 
+#include <cuda.h>
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/races.hpp"
 #include "common/cpu_device/tests/pinned_vector.hpp"
 #include "common/cuda/launch.cuh"
+#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/tma.cuh"
 #include "common/ptx/wgmma.cuh"
 
 using Catch::Matchers::ContainsSubstring;
@@ -118,6 +122,124 @@ TEST_CASE("reading what nobody has written is called too early, reading what is 
     REQUIRE(scene.reports.size() == 1);
     CHECK_THAT(scene.reports[0], ContainsSubstring(was_written ? ": overwritten while it may still be read: "
                                                                : ": read before it was written: "));
+  }
+}
+
+TEST_CASE("reading again what was read and given back is called too early, whoever comes first") {
+  Scene read_first, write_first;
+  for (Scene* scene : {&read_first, &write_first}) {
+    scene->write(0, 64);
+    scene->block_barrier();
+    scene->read(3, 64);
+    scene->block_barrier();  // thread 0 may write again
+  }
+  read_first.read(3, 64);
+  read_first.write(0, 64);
+  REQUIRE(read_first.reports.size() == 1);
+  CHECK_THAT(read_first.reports[0], ContainsSubstring(": read before it was written: no barrier or wait"));
+  write_first.write(0, 64);
+  write_first.read(3, 64);
+  REQUIRE(write_first.reports.size() == 1);
+  CHECK_THAT(write_first.reports[0], ContainsSubstring(": may be read before it is written: no barrier"));
+}
+
+TEST_CASE("writing again what a reader has not read yet is called overwriting, whoever comes first") {
+  for (const bool write_first : {false, true}) {
+    Scene scene;
+    scene.write(0, 64);
+    scene.block_barrier();
+    scene.read(3, 64);  // one of two readers
+    scene.block_barrier();
+    if (write_first) scene.write(0, 64);
+    scene.read(99, 64);
+    if (!write_first) scene.write(0, 64);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0], ContainsSubstring("overwritten while it may still be read"));
+  }
+}
+
+TEST_CASE("where nothing says who was too early, neither is blamed") {
+  Scene scene;
+  scene.races.access(0, 0, 64, 2, true, "store", scene.races.site("kernel.cuh", 5));  // cleared, or wanted?
+  scene.block_barrier();
+  scene.write(0, 64);
+  scene.read(3, 64);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": a write and a read that no barrier or wait orders"));
+}
+
+TEST_CASE("a copy of whose issue the reader knows is what it wants, also where something was before") {
+  for (const auto queue : {Queue::none, Queue::thread}) {
+    Scene scene;
+    scene.write(0, 64);  // cleared
+    scene.block_barrier();
+    AsyncOperation copy;
+    scene.races.issue(copy, 7, queue, Proxy::generic, "copy", scene.races.site("kernel.cuh", 30));
+    scene.block_barrier();
+    scene.races.access(copy, 0, 64, 16, true);
+    scene.read(3, 64);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0], ContainsSubstring(": may be read before the copy lands: no barrier"));
+  }
+}
+
+TEST_CASE("a thread that reads where its own copy is to land reads too early, on any lap") {
+  Scene scene;
+  scene.write(3, 64);
+  AsyncOperation copy;
+  scene.races.issue(copy, 3, Queue::thread, Proxy::generic, "cp.async", scene.races.site("kernel.cuh", 30));
+  scene.read(3, 64);
+  scene.races.access(copy, 0, 64, 16, true);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": read before the copy landed: no barrier or wait orders"));
+}
+
+TEST_CASE("a slot on its second lap: read before the copy landed, or overwritten by the copy") {
+  for (const bool is_released : {true, false}) {
+    Scene scene;
+    const AsyncOperation first = scene.tma(0);
+    SyncObject full, empty;
+    scene.races.access(first, 0, 0, 64, true);
+    scene.races.complete(first, full);
+    scene.races.acquire(40, full);
+    scene.read(40, 0);
+    if (is_released) {
+      scene.races.release(40, empty);
+      scene.races.acquire(0, empty);
+    }
+    const AsyncOperation second = scene.tma(0);
+    if (is_released) scene.read(40, 0);  // does not wait for the second
+    scene.races.access(second, 0, 0, 64, true);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0],
+               ContainsSubstring(is_released ? ": read before the copy landed: "
+                                             : ": overwritten while it may still be read: "));
+  }
+}
+
+TEST_CASE("wgmma that reads too early, and operands that are overwritten while it reads") {
+  for (const bool is_overwritten : {true, false}) {
+    Scene scene;
+    scene.write(200, 0, 16);
+    scene.races.fence_proxy_async(200);
+    scene.block_barrier();
+    AsyncOperation first = scene.wgmma();
+    if (is_overwritten) {
+      scene.write(200, 0, 16);
+      scene.races.access(first, 0, 0, 16, false);
+    } else {
+      scene.races.access(first, 0, 0, 16, false);
+      for (unsigned t = 128; t < 256; ++t) scene.races.acquire(t, first);
+      scene.block_barrier();
+      scene.write(200, 0, 16);
+      scene.races.fence_proxy_async(200);  // and no barrier
+      const AsyncOperation second = scene.wgmma();
+      scene.races.access(second, 0, 0, 16, false);
+    }
+    REQUIRE(scene.reports.size() == 1);
+    CHECK_THAT(scene.reports[0],
+               ContainsSubstring(is_overwritten ? ": overwritten while it may still be read: "
+                                                : ": may be read before it is written: "));
   }
 }
 
@@ -630,6 +752,7 @@ TEST_CASE("a missing __syncthreads is reported with the lines of both sides on e
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, exchange<Between::nothing>, out.data(), 1);
     CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0"));
+    CHECK_THAT(report, ContainsSubstring("read before it "));
     CHECK_THAT(report, ContainsSubstring("store by"));
     CHECK_THAT(report, ContainsSubstring("load by"));
     CHECK_THAT(report, ContainsSubstring(place_of("the store") + " in exchange"));
@@ -656,6 +779,7 @@ TEST_CASE("a slot overwritten while it is still read is reported, and its right 
   for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, turns<false>, out.data());
+    CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
     CHECK_THAT(report, ContainsSubstring(place_of("overwrites")));
     CHECK_THAT(report, ContainsSubstring(place_of("still reads")));
     CHECK(failure_of(schedule, turns<true>, out.data()) == "");
@@ -690,8 +814,107 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
     const std::string report = failure_of(schedule, 128, sizeof(WgmmaOperands),
                                           multiply_zeros<Fence::before_barrier, false>, out.data());
     CHECK_THAT(report, ContainsSubstring("wgmma (a read) issued by the warpgroup of"));
+    CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
     CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
   }
+}
+
+namespace {
+
+struct StoredTiles {
+  alignas(128) uint16_t tile[64];
+  ladder::Pipeline<1> pipe;
+};
+
+enum class Storer {
+  right,
+  takes_the_other_parity,
+  gives_back_too_early,
+  never_commits,
+  neither_waits_nor_commits
+};
+
+/// Warp 0 fills a tile again and again, and thread 32 has TMA store it.
+template <Storer kStorer>
+__global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StoredTiles>();
+  if (threadIdx.x == 0) {
+    smem.pipe.init(32, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+  for (uint32_t round = 0; round < 4; ++round) {
+    const uint32_t parity = round % 2;
+    if (threadIdx.x < 32) {
+      ptx::mbarrier_wait(&smem.pipe.empty[0], parity ^ 1);
+      smem.tile[2 * threadIdx.x] = smem.tile[2 * threadIdx.x + 1] = static_cast<uint16_t>(round);
+      ptx::fence_proxy_async();
+      ptx::mbarrier_arrive(&smem.pipe.full[0]);
+    } else if (threadIdx.x == 32) {
+      if (kStorer != Storer::neither_waits_nor_commits)
+        ptx::mbarrier_wait(&smem.pipe.full[0],
+                           kStorer == Storer::takes_the_other_parity ? parity ^ 1 : parity);
+      ptx::tma_store(&map, &smem.tile, 0, 0);
+      if (kStorer != Storer::never_commits && kStorer != Storer::neither_waits_nor_commits)
+        ptx::tma_store_commit();
+      if (kStorer != Storer::gives_back_too_early) ptx::tma_store_wait_read<0>();
+      ptx::mbarrier_arrive(&smem.pipe.empty[0]);
+    }
+  }
+  if (threadIdx.x == 32) ptx::tma_store_wait<0>();
+}
+
+CUtensorMap map_of_row(__nv_bfloat16* row) {
+  const cuuint64_t extents[] = {64, 1}, strides[] = {64 * sizeof *row};
+  const cuuint32_t box[] = {64, 1}, steps[] = {1, 1};
+  CUtensorMap map;
+  REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, row, extents, strides, box, steps,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                 CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  return map;
+}
+
+}  // namespace
+
+TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on every schedule") {
+  PinnedVector<__nv_bfloat16> out(64);
+  const CUtensorMap map = map_of_row(out.data());
+  const auto run = [&](const cpu_device::Schedule& schedule, auto kernel) {
+    return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map);
+  };
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(run(schedule, store_tiles<Storer::right>) == "");
+    const std::string parity = run(schedule, store_tiles<Storer::takes_the_other_parity>);
+    // Where the storer comes late enough, it waits for ever.
+    CHECK_THAT(parity,
+               (ContainsSubstring("read before it") &&
+                ContainsSubstring("the reader waited last for pipe.full[0] with parity 1, which passes")) ||
+                   ContainsSubstring("for pipe.full[0], phase of parity 1: it has not waited for phase 0, of "
+                                     "parity 0, which has ended"));
+    named += parity.find("read before it") != std::string::npos;
+    CHECK_THAT(run(schedule, store_tiles<Storer::gives_back_too_early>),
+               ContainsSubstring("overwritten while it may still be read"));
+  }
+  CHECK(named >= 2);
+}
+
+TEST_CASE(
+    "a store that begins too early is named before its missing commit, which is named alone elsewhere") {
+  PinnedVector<__nv_bfloat16> out(64);
+  const CUtensorMap map = map_of_row(out.data());
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) { return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map); };
+    CHECK_THAT(run(store_tiles<Storer::neither_waits_nor_commits>), ContainsSubstring("read before it "));
+    const std::string text = run(store_tiles<Storer::never_commits>);
+    named += text.find("TMA stores that were never committed") != std::string::npos;
+    CHECK(text.find("read before it ") == std::string::npos);
+  }
+  CHECK(named >= 3);
 }
 
 TEST_CASE("without the option nothing is checked") {
