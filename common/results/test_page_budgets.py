@@ -106,7 +106,7 @@ class PageBudgets(unittest.TestCase):
                     continue
                 mistakes = re.search(r"^## Three mistakes that people make\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
                 self.assertIsNotNone(mistakes)
-                self.assertEqual(len(re.findall(r"^(?:- )?\*\*", mistakes[1], flags=re.MULTILINE)), 3)
+                self.assertEqual(len(re.findall(r"^(?:- |\d\. )?\*\*", mistakes[1], flags=re.MULTILINE)), 3)
                 self.assertEqual(re.findall(r"^## (.*)$", text, flags=re.MULTILINE)[-1], "Three mistakes that people make")
 
     def test_pages_of_concepts_that_can_be_drawn_begin_with_a_picture(self):
