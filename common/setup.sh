@@ -21,7 +21,7 @@ fail() {
 
 case "$*" in
 '') needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2 python) ;;
-docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib browser) ;;
+docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib d3 browser) ;;
 *) fail "'$*': is not understood; the one argument that there is is 'docs'" ;;
 esac
 readonly needs
@@ -93,6 +93,7 @@ has_python_module() {
   return 1
 }
 has_matplotlib() { has_python_module matplotlib; }
+has_d3() { [[ -e /usr/share/nodejs/d3/dist/d3.min.js ]]; }
 # Chromium, driven by Python, opens the site in its tests. Ubuntu has it as a snap only, so there is no test there.
 has_browser() {
   { command -v chromedriver >/dev/null && has_python_module selenium; } || [[ $(. /etc/os-release && echo "$ID") != debian ]]
@@ -106,7 +107,7 @@ readonly -A package_for=(
   [compiler]=g++ [cmake]=cmake [ninja]=ninja-build [addr2line]=binutils
   [boost_context]=libboost-context-dev [cli11]=libcli11-dev [json]=nlohmann-json3-dev [fmt]=libfmt-dev
   [python]=python3
-  [doxygen]=doxygen [matplotlib]=python3-matplotlib [browser]='chromium chromium-driver python3-selenium'
+  [doxygen]=doxygen [matplotlib]=python3-matplotlib [d3]=node-d3 [browser]='chromium chromium-driver python3-selenium'
 )
 missing=()
 for need in "${needs[@]}"; do

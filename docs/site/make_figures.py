@@ -3,8 +3,8 @@
 
     make_figures.py [--swizzle JSON] FOLDER
 
-FOLDER/figures.json lists them: alternative text, caption, and the files that each was drawn from. --swizzle is what
-print_swizzle prints. Exit code 2: bad input, one line.
+FOLDER/figures.json lists them: alternative text, caption, and the files that each was drawn from; FOLDER/colours.css has their
+colours for pages that draw with scripts. --swizzle is what print_swizzle prints. Exit code 2: bad input, one line.
 """
 import argparse
 import itertools
@@ -63,6 +63,11 @@ class Figures:
 
     def write(self):
         (self.folder / "figures.json").write_text(json.dumps(self.facts, indent=1), encoding="utf-8")
+        selectors = {"light": "html", "dark": "html.dark-mode"}
+        rules = [f"{selectors[theme]} {{ " + " ".join(f"--draw-{name}: {colour};" for name, colour in colours.items()
+                                                      if isinstance(colour, str)) + " }"
+                 for theme, colours in THEMES.items()]
+        (self.folder / "colours.css").write_text("\n".join(["/* Made by make_figures.py. */", *rules, ""]), encoding="utf-8")
 
 
 def read_json(path):

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 SCRIPTS = """<link rel="icon" href="data:,"/>
+<noscript><style>.needs-script { display: none !important; }</style></noscript>
 <script type="text/javascript" src="$relpath^doxygen-awesome-darkmode-toggle.js"></script>
 <script type="text/javascript" src="$relpath^doxygen-awesome-fragment-copy-button.js"></script>
 <script type="text/javascript">

@@ -7,7 +7,8 @@
 Pages are written to be read on a git host. For Doxygen each gets a name, its headings get anchors, links to other pages,
 to sources and to code in backticks lead to where Doxygen puts them, `<!-- snippet: FILE NAME -->` becomes \\snippet, and
 `<!-- figure: NAME -->` the picture that make_figures.py has drawn. Other files that are linked are copied to the site.
-inputs.doxy, which Doxyfile includes, lists the result. Exit code 2: bad input, one line.
+Pages with scripts (live_pages.py, mistake_page.py, code_page.py) are made here, too, and linked from the pages that
+they belong to. inputs.doxy, which Doxyfile includes, lists the result. Exit code 2: bad input, one line.
 """
 import argparse
 import html
@@ -17,7 +18,10 @@ import shutil
 import sys
 from pathlib import Path
 
+import code_page
 import diff_page
+import live_pages
+import mistake_page
 import site_files
 from site_files import ROOT, relative
 
@@ -84,6 +88,7 @@ class Site:
         self.labels = {page: label_of(page) for page in self.pages}
         if len(set(self.labels.values())) != len(self.labels):
             raise BadInput("two pages have the same name: " + ", ".join(sorted(self.labels.values())))
+        self.live = LivePages(self)
 
     def link(self, page, target):
         """Where a link of a page leads in the site."""
@@ -93,8 +98,14 @@ class Site:
         file = (page.parent / path).resolve() if path else page
         if not file.exists() or not file.is_relative_to(ROOT):
             raise BadInput(f"{relative(page)}: the link '{target}' leads to nothing")
+        return self.place(file, anchor)
+
+    def place(self, file, anchor=""):
+        """Where the site shows a file or folder of the repository."""
         if file.is_dir() and (file / "README.md") in self.labels:
             file = file / "README.md"
+        if file in self.live.mistakes:
+            return f"mistakes.html#{self.live.mistakes[file]}"
         if file in self.labels:
             label = self.labels[file]
             return f"{label}.html" + (f"#{label}_{anchor}" if anchor else "")
@@ -151,6 +162,42 @@ class Site:
                 f"<figcaption>{facts['caption']} Drawn from {sources}.</figcaption></figure>", "@endhtmlonly", ""]
 
 
+class LivePages:
+    """The pages that are made from recorded data and sources for a reader with scripts, and the links to them."""
+
+    def __init__(self, site):
+        self.site = site
+        self.mistakes = {ROOT / planted.lesson / "broken" / f"{planted.name}.patch": mistake_page.anchor(planted.lesson, planted.name)
+                         for planted in mistake_page.mistakes.read_mistakes()}
+        self.with_mistakes = {name[:2]: name for name in reversed(self.mistakes.values())}
+        self.with_code = [lesson[:2] for lesson in code_page.names()]
+
+    def labels(self):
+        return ["bench", "timelines", "mistakes", *[f"code_{number}" for number in self.with_code]]
+
+    def write(self, output):
+        """@returns the pages; their scripts and data go to the site."""
+        code_page.check_table(code_page.wrappers_of_ptx())
+        tools = self.site.html_folder / "tools"
+        tools.mkdir(exist_ok=True)
+        for script in sorted((Path(__file__).parent / "tools").glob("*.js")):
+            shutil.copyfile(script, tools / script.name)
+        text, fragment, data = live_pages.timelines_page(self.site.place)
+        (tools / "timelines_data.js").write_text(data, encoding="utf-8")
+        made = {"timelines": (text, fragment), "bench": live_pages.bench_page(self.site.place),
+                "mistakes": mistake_page.page(self.site.copied)}
+        made |= {f"code_{lesson[:2]}": code_page.page(lesson, self.site.place) for lesson in code_page.names()}
+        for label, (_, fragment) in made.items():
+            (output / f"{label}.fragment.html").write_text(fragment, encoding="utf-8")
+        return [write_page(output, label, made[label][0]) for label in self.labels()]
+
+    def links(self, label):
+        """The line below a page's title that leads to its live pages. A git host does not have them, so pages do not link there."""
+        found = live_pages.links(label, self.with_code, self.with_mistakes)
+        words = " · ".join(f'<a href="{address}">{name}</a>' for name, address in found)
+        return ["", "@htmlonly[block]", f'<p class="on-the-site">On this site: {words}</p>', "@endhtmlonly", ""] if found else []
+
+
 def code_span(code):
     """Code in backticks, as Doxygen takes it: a single quote would end a span of one backtick."""
     marks = "``" if "'" in code else "`"
@@ -195,7 +242,7 @@ def converted(site, page, children):
         elif heading and not title_seen:
             title_seen = True
             # The main page has its title from Doxyfile.
-            result += [f"# {plain(heading[2])} {{#{'mainpage' if label == 'index' else label}}}"]
+            result += [f"# {plain(heading[2])} {{#{'mainpage' if label == 'index' else label}}}"] + site.live.links(label)
         elif heading:
             if number and heading[2].startswith("Predict"):
                 result += made_of(site, page)
@@ -289,6 +336,8 @@ def sections(site):
     made = [Section("lessons", "The lessons", "One idea each, on the same problem. Read them in this order.", names(lessons))]
     if concepts:
         made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
+    made.append(Section("live", "Try it", "Change the times of a pipeline, look into a recorded timeline, choose a mistake, unfold a "
+                        "lesson's code.", site.live.labels()))
     made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
     taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index"}
     others = [label for label in site.labels.values() if label not in taken]
@@ -350,6 +399,7 @@ def write_site(site, output):
         name = f"diff_{old[:2]}_{new[:2]}"
         (output / f"{name}.fragment.html").write_text(diff_page.fragment(old, new, site.reference), encoding="utf-8")
         written.append(write_page(output, name, diff_page.page(old, new)))
+    written += site.live.write(output)
     for folder in linked_folders(site):
         written.append(write_folder(site, output, folder))
     return written + [write_sources(site, output), write_namespaces(output)]
@@ -438,6 +488,6 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except BadInput as error:
+    except (BadInput, code_page.WrongTable, live_pages.WrongTable) as error:
         print(f"make_pages.py: error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -6,49 +6,18 @@
 Every page, on a wide screen and a phone, light and dark: nothing on the console, pictures have a size, nothing makes the
 page wider than a phone. Search, diffs and links to code lead where they say.
 """
-import argparse
 import contextlib
-import http.server
 import re
-import shutil
-import sys
-import tempfile
-import threading
-import unittest
-from functools import partial
-from pathlib import Path
 
-from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
-from selenium.webdriver.chrome.service import Service
+import site_in_browser
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
+from site_in_browser import SiteInBrowser
 
 WIDE, PHONE = (1440, 900), (390, 844)
-SECONDS = 20  # for anything that is waited for
 
 # Doxygen's pages of files, types and members.
 REFERENCE = re.compile(r"_8(cuh|hpp|cu|cpp)(_source)?\.html$|-members\.html$|^(struct|class|union|dir_|functions|namespacemembers)")
-
-# What is wrong with the page as it is shown now; an empty list if nothing is.
-FAULTS = """
-const faults = [], dark = arguments[0] === 'dark', width = arguments[1];
-if (document.documentElement.classList.contains('dark-mode') !== dark) faults.push('is not ' + arguments[0]);
-const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).map(Number);
-if ((red + green + blue > 384) === dark) faults.push('has the other theme\\'s background');
-const content = document.querySelector('#doc-content') || document.body;
-for (const box of [document.documentElement, document.body, content])
-  if (box.scrollWidth > box.clientWidth + 1 && box.scrollWidth > width)
-    faults.push(`<${box.localName} id="${box.id}"> is ${box.scrollWidth} pixels wide`);
-for (const image of document.images) {
-  const name = image.getAttribute('src');
-  if (!image.complete || image.naturalWidth === 0) faults.push(name + ': is not loaded');
-  if (!/\\bon-(light|dark)\\b/.test(image.className)) continue;
-  const shown = image.getBoundingClientRect().width > 50 && image.getBoundingClientRect().height > 50;
-  if (shown !== image.classList.contains(dark ? 'on-dark' : 'on-light')) faults.push(name + ': ' + (shown ? 'is' : 'is not') + ' shown');
-}
-return faults;
-"""
 
 # The rows of a diff: what it says of each numbered line, by the address that the number leads to.
 DIFF_LINES = """
@@ -65,58 +34,7 @@ return anchor === null ? null : anchor.closest('.line').textContent;
 """
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-
-class InBrowser(unittest.TestCase):
-    html = driver_path = None
-
-    @classmethod
-    def setUpClass(cls):
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=cls.html))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        cls.addClassCleanup(server.server_close)
-        cls.addClassCleanup(server.shutdown)
-        cls.site = f"http://127.0.0.1:{server.server_port}/"
-        profile = tempfile.mkdtemp()
-        cls.addClassCleanup(shutil.rmtree, profile, ignore_errors=True)
-        options = webdriver.ChromeOptions()
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage",
-                         "--no-first-run", "--disable-background-networking", "--disable-component-update",
-                         "--disable-sync", f"--user-data-dir={profile}"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(cls.driver_path), options=options)
-        cls.addClassCleanup(cls.browser.quit)
-        cls.browser.set_page_load_timeout(SECONDS)
-        cls.pages = sorted(path.name for path in Path(cls.html).glob("*.html"))
-
-    def show(self, theme, size):
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
-                                     {"features": [{"name": "prefers-color-scheme", "value": theme}]})
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False})
-
-    def open(self, page):
-        self.browser.get(self.site + page)
-
-    def wait(self, what, condition):
-        return WebDriverWait(self.browser, SECONDS, 0.1).until(lambda _: condition(), what)
-
-    def faults(self, page, theme, size):
-        """Of the page that is open. A theme follows the system's a moment later, so does the layout of the navigation."""
-        found = []
-
-        def none_left():
-            found[:] = self.browser.execute_script(FAULTS, theme, size[0])
-            return not found
-
-        with contextlib.suppress(TimeoutException):
-            WebDriverWait(self.browser, 2, 0.05).until(lambda _: none_left())
-        return [f"{page}, {theme}, {size[0]} pixels: {fault}" for fault in found]
-
+class InBrowser(SiteInBrowser):
     def test_every_page_is_shown_well(self):
         """Written pages in all four ways; of the reference, which Doxygen makes all alike, one page in 32 likewise."""
         self.assertGreater(len(self.pages), 100)
@@ -168,9 +86,6 @@ class InBrowser(unittest.TestCase):
             member = self.browser.find_element(By.CSS_SELECTOR, f"a#{anchor} ~ h2.memtitle")
             self.assertIn("producer_acquire", member.text)
 
-    def visible(self, selector):
-        return [element for element in self.browser.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
-
     def named(self, selector, name):
         """Visible elements whose text begins like that. One that goes while it is looked at is none."""
         with contextlib.suppress(StaleElementReferenceException):
@@ -210,14 +125,5 @@ class InBrowser(unittest.TestCase):
             self.assertIn(name, place.text, address)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("html", help="the folder of the site")
-    parser.add_argument("--driver", default="/usr/bin/chromedriver", help="chromedriver")
-    arguments, rest = parser.parse_known_args()
-    InBrowser.html, InBrowser.driver_path = arguments.html, arguments.driver
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    site_in_browser.main(__doc__)

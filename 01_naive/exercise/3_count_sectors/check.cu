@@ -7,11 +7,12 @@
 #include <set>
 
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 
 namespace {
 
 using namespace exercise;
-using ladder::exercise::expect;
+using ladder::exercise::expect, ladder::exercise::expect_predicted;
 
 constexpr int kWarps = kM / kRows * (kN / kColumns);
 constexpr int kLanes = kRows * kColumns;
@@ -38,26 +39,6 @@ int of_c(int row, int column, int) { return kBytes * (row * kN + column); }
 template <int kRowPitch>
 int of_b(int, int column, int k) {
   return kBytes * (k * kRowPitch + column);
-}
-
-/// A number that is not right, and what was forgotten if it is that.
-struct Slip {
-  int number;
-  const char* what;
-};
-
-/// @throws NotYet unless `number` is right
-void judge(const char* name, int number, int right, const std::vector<Slip>& slips) {
-  if (number == right) return;
-  expect(number != 0, std::string(name) + " is 0: write your prediction in the marked lines");
-  std::string sentence = fmt::format("{} is {}, {} too {}", name, number, std::abs(number - right),
-                                     number < right ? "few" : "many");
-  for (const Slip& slip : slips)
-    if (slip.number == number) {
-      sentence += fmt::format(": {}", slip.what);
-      break;
-    }
-  throw ladder::exercise::NotYet(sentence);
 }
 
 /// @throws NotYet unless the CPU device counts as many
@@ -89,33 +70,36 @@ void check() {
   const char* const cached =
       "you counted every byte once; here a warp that needs a sector again requests it "
       "again";
-  judge("kSectorsOfA", kSectorsOfA, a,
-        {{a / kRows, "you counted one sector for a warp's load, but its lanes lie in four rows of C"},
-         {a / kK, one_step},
-         {a / kWarps, one_warp},
-         {kWarps * kK * kLanes, each_lane},
-         {kM * kK * kBytes / 32, cached}});
-  judge("kSectorsOfB", kSectorsOfB, b,
-        {{kWarps * kK * 2, "that is a warp with 32 columns; this one has 8, of 2 bytes each"},
-         {kWarps * kK * kRows,
-          "you counted B once for each row of the warp; lanes below each other read the "
-          "same element"},
-         {b / kK, one_step},
-         {b / kWarps, one_warp},
-         {kWarps * kK * kLanes, each_lane},
-         {kK * kN * kBytes / 32, cached}});
-  judge("kSectorsOfWideB", kSectorsOfWideB, wide_b,
-        {{b, "a row is 104 bytes now, so that rows begin anywhere in a sector: whose 16 bytes straddle two?"},
-         {2 * b, "not every row's 16 bytes straddle two sectors: where do rows 0 to 3 begin?"},
-         {wide_b / kK, one_step},
-         {wide_b / kWarps, one_warp}});
-  judge("kSectorsOfC", kSectorsOfC, c,
-        {{c * kK, "you counted C in every step; the sum is stored once"},
-         {kWarps, "you counted one sector for a warp, but its lanes lie in four rows of C"},
-         {kWarps * 2, "that is a warp with one row and 32 columns; this one has four rows"},
-         {c / kWarps, one_warp},
-         {kWarps * kLanes, each_lane},
-         {kM * kN * kBytes / 32, "two warps share each sector of C, and each of them writes its half"}});
+  expect_predicted(
+      "kSectorsOfA", kSectorsOfA, a,
+      {{a / kRows, "you counted one sector for a warp's load, but its lanes lie in four rows of C"},
+       {a / kK, one_step},
+       {a / kWarps, one_warp},
+       {kWarps * kK * kLanes, each_lane},
+       {kM * kK * kBytes / 32, cached}});
+  expect_predicted("kSectorsOfB", kSectorsOfB, b,
+                   {{kWarps * kK * 2, "that is a warp with 32 columns; this one has 8, of 2 bytes each"},
+                    {kWarps * kK * kRows,
+                     "you counted B once for each row of the warp; lanes below each other read the "
+                     "same element"},
+                    {b / kK, one_step},
+                    {b / kWarps, one_warp},
+                    {kWarps * kK * kLanes, each_lane},
+                    {kK * kN * kBytes / 32, cached}});
+  expect_predicted(
+      "kSectorsOfWideB", kSectorsOfWideB, wide_b,
+      {{b, "a row is 104 bytes now, so that rows begin anywhere in a sector: whose 16 bytes straddle two?"},
+       {2 * b, "not every row's 16 bytes straddle two sectors: where do rows 0 to 3 begin?"},
+       {wide_b / kK, one_step},
+       {wide_b / kWarps, one_warp}});
+  expect_predicted(
+      "kSectorsOfC", kSectorsOfC, c,
+      {{c * kK, "you counted C in every step; the sum is stored once"},
+       {kWarps, "you counted one sector for a warp, but its lanes lie in four rows of C"},
+       {kWarps * 2, "that is a warp with one row and 32 columns; this one has four rows"},
+       {c / kWarps, one_warp},
+       {kWarps * kLanes, each_lane},
+       {kM * kN * kBytes / 32, "two warps share each sector of C, and each of them writes its half"}});
 }
 
 }  // namespace

@@ -6,11 +6,12 @@
 #include <array>
 
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 
 namespace {
 
 using namespace exercise;
-using ladder::exercise::expect;
+using ladder::exercise::expect, ladder::exercise::expect_predicted;
 
 constexpr double kLatency = 700, kBytesPerCycle = 42, kCyclesPerLoad = 5, kBarrier = 20;
 constexpr int kFewest = 2, kMost = 8;  ///< slots
@@ -59,26 +60,6 @@ CyclesOfSlots measured() {
   }
 }
 
-/// A number that is not right, and what was forgotten if it is about that.
-struct Slip {
-  double number;
-  const char* what;
-};
-
-/// @throws NotYet unless `number` is right
-void judge(const char* name, int number, double right, double tolerance, const std::vector<Slip>& slips) {
-  if (std::abs(number - right) <= tolerance * right) return;
-  expect(number != 0, std::string(name) + " is 0: write your prediction in the marked lines");
-  std::string sentence = fmt::format("{} is {}, {:.0f} too {}", name, number, std::abs(number - right),
-                                     number < right ? "few" : "many");
-  for (const Slip& slip : slips)
-    if (std::abs(number - slip.number) <= 0.01 * slip.number) {
-      sentence += fmt::format(": {}", slip.what);
-      break;
-    }
-  throw ladder::exercise::NotYet(sentence);
-}
-
 void check() {
   const CyclesOfSlots each = measured();
   const double load = each[kFewest] - kBarrier;  // one load on its way: each tile waits for all of it
@@ -86,37 +67,36 @@ void check() {
   int slots = kFewest;
   while (!(each[slots] < 1.02 * compute)) ++slots;
 
-  judge("kLoadCycles", kLoadCycles, load, 0.05,
-        {{kLatency, "you forgot the time of the bytes, which come one after the other"},
-         {kTileBytes / kBytesPerCycle, "you forgot the latency"}});
-  judge(
-      "kComputeCycles", kComputeCycles, compute, 0.05,
+  constexpr double kTolerance = 0.05;
+  expect_predicted("kLoadCycles", kLoadCycles, load,
+                   {{kLatency, "you forgot the time of the bytes, which come one after the other"},
+                    {kTileBytes / kBytesPerCycle, "you forgot the latency"}},
+                   kTolerance);
+  expect_predicted(
+      "kComputeCycles", kComputeCycles, compute,
       {{kCyclesPerLoad * kLoads, "you forgot the barrier"},
-       {kCyclesPerLoad * kLoads * kThreads, "you counted threads one after the other; they work together"}});
-  if (kSlots != slots) {
-    expect(kSlots != 0, "kSlots is 0: write your prediction in the marked lines");
-    expect(kSlots >= kFewest && kSlots <= kMost,
-           fmt::format("kSlots is {}: try {} to {}", kSlots, kFewest, kMost));
-    expect(
-        kSlots > slots,
-        fmt::format("with {} slots each tile takes {:.0f} cycles, with more {:.0f}{}", kSlots, each[kSlots],
-                    compute,
-                    kSlots == slots - 1 ? ": you forgot the slot that is being read, into which nothing is "
-                                          "copied before the next barrier"
-                                        : ": how many loads must be on their way at a time?"));
-    throw ladder::exercise::NotYet(fmt::format(
-        "with {} slots each tile takes {:.0f} cycles, but fewer are enough", kSlots, each[kSlots]));
-  }
-  judge("kBytesOnTheirWay", kBytesOnTheirWay, (slots - 1) * kTileBytes, 0,
-        {{1.0 * slots * kTileBytes, "you counted the slot that is being read as on its way"},
-         {kLatency * kBytesPerCycle,
-          "so many bytes memory could send in one latency, if the ring asked for them"},
-         {1.0 * kTileBytes, "that is one tile; how many are asked for before the first has landed?"}});
-  judge("kCyclesOneLess", kCyclesOneLess, each[slots - 1], 0.05,
-        {{(load + compute) / (slots - 1),
-          "that is as if a slot were filled again as soon as its tile is done, not after the next barrier"},
-         {load / (slots - 1), "that is with all slots; with one less there is a load less on its way"},
-         {compute, "with one slot less a copy is waited for in every step"}});
+       {kCyclesPerLoad * kLoads * kThreads, "you counted threads one after the other; they work together"}},
+      kTolerance);
+  const std::string so_many_take =
+      fmt::format("so many take {:.0f} cycles a tile, more {:.0f}", each[slots - 1], compute);
+  expect_predicted(
+      "kSlots", kSlots, slots,
+      {{slots - 1, so_many_take + "; you forgot the slot that is being read, into which nothing is "
+                                  "copied before the next barrier"},
+       {slots + 1, "fewer are enough"},
+       {"how many loads must be on their way at a time?"}});
+  expect_predicted("kBytesOnTheirWay", kBytesOnTheirWay, (slots - 1) * kTileBytes,
+                   {{slots * kTileBytes, "you counted the slot that is being read as on its way"},
+                    {kLatency * kBytesPerCycle,
+                     "so many bytes memory could send in one latency, if the ring asked for them"},
+                    {kTileBytes, "that is one tile; how many are asked for before the first has landed?"}});
+  expect_predicted(
+      "kCyclesOneLess", kCyclesOneLess, each[slots - 1],
+      {{(load + compute) / (slots - 1),
+        "that is as if a slot were filled again as soon as its tile is done, not after the next barrier"},
+       {load / (slots - 1), "that is with all slots; with one less there is a load less on its way"},
+       {compute, "with one slot less a copy is waited for in every step"}},
+      kTolerance);
 }
 
 }  // namespace

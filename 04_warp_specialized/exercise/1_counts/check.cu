@@ -8,11 +8,14 @@
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
 
 namespace {
+
+using ladder::exercise::expect_predicted;
 
 constexpr int kTiles = 11, kSlots = 3, kReaders = 3, kBox = 64;
 constexpr int kThreads = (kReaders + 1) * ladder::kWarp;
@@ -99,34 +102,12 @@ Counts count() {
   return result;
 }
 
-/// A value that shows which term was forgotten, or counted too often.
-struct Clue {
-  int64_t value;
-  std::string says;
-};
-
-std::string how_far_off(int64_t predicted, int64_t counted) {
-  if (predicted == 0) return "is not 0";  // nobody has thought about it yet, so the rest is not given away
-  const int64_t off = predicted - counted;
-  return fmt::format("= {} is {} too {}", predicted, std::abs(off), off < 0 ? "small" : "large");
-}
-
-/// @throws NotYet unless the prediction is right
-void expect_count(const std::string& name, int64_t predicted, int64_t counted, const std::vector<Clue>& clues,
-                  const std::string& question) {
-  if (predicted == counted) return;
-  std::string says = question;
-  for (const Clue& clue : clues)
-    if (predicted == clue.value) says = clue.says;
-  throw ladder::exercise::NotYet(fmt::format("{} {}: {}", name, how_far_off(predicted, counted), says));
-}
-
 void check() {
   const Counts counts = count();
   const auto& p = exercise::kPrediction;
   constexpr int64_t kA = sizeof(SharedStorage::a), kB = sizeof(SharedStorage::b);
   constexpr int64_t kBarriers = 2 * kSlots * sizeof(ptx::Mbarrier);
-  expect_count(
+  expect_predicted(
       "shared_bytes", p.shared_bytes, sizeof(SharedStorage),
       {{kB, "that is B in all three slots"},
        {(kA + kB) / kSlots, "that is one slot, or A in all three"},
@@ -135,45 +116,47 @@ void check() {
        {kA + kB + kBarriers / 2, "each slot has two barriers"},
        {kA + kB + kBarriers,
         "the sum is right, but a struct's size is a multiple of its alignment: which has a tile that "
-        "is swizzled?"}},
-      "add up the tiles of all slots and the barriers");
+        "is swizzled?"},
+       {"add up the tiles of all slots and the barriers"}});
   const int phases = counts.reader_waits;
-  expect_count("arrivals_full", p.arrivals_full, counts.loader_arrivals / phases,
-               {{counts.boxes / kTiles, "copies count bytes, and arrive nowhere"},
-                {counts.boxes / kTiles + 1, "copies count bytes, and arrive nowhere"}},
-               "how often does the loader arrive for one tile?");
-  expect_count("arrivals_empty", p.arrivals_empty, counts.releases[2] / phases,
-               {{kReaders * ladder::kWarp, "all lanes wait, but a wait is no arrival"},
-                {1, "that is one warp"},
-                {kReaders + 1, "the loader waits at this barrier, and a wait is no arrival"}},
-               "how many threads give a slot back?");
-  expect_count(
+  expect_predicted("arrivals_full", p.arrivals_full, counts.loader_arrivals / phases,
+                   {{counts.boxes / kTiles, "copies count bytes, and arrive nowhere"},
+                    {counts.boxes / kTiles + 1, "copies count bytes, and arrive nowhere"},
+                    {"how often does the loader arrive for one tile?"}});
+  expect_predicted("arrivals_empty", p.arrivals_empty, counts.releases[2] / phases,
+                   {{kReaders * ladder::kWarp, "all lanes wait, but a wait is no arrival"},
+                    {1, "that is one warp"},
+                    {kReaders + 1, "the loader waits at this barrier, and a wait is no arrival"},
+                    {"how many threads give a slot back?"}});
+  expect_predicted(
       "bytes_full", p.bytes_full, counts.bytes,
       {{kA / kSlots, "you counted A, not B"},
        {kB / kSlots, "you counted B, not A"},
        {counts.bytes / 2,
         "these are the elements, or the half that lies inside the matrix; TMA counts bytes, of whole "
-        "boxes"}},
-      "how many bytes has a slot?");
-  expect_count("boxes", p.boxes, counts.boxes,
-               {{kTiles, "that is one for a tile"}, {2 * kTiles, "a tile of B is wider than a box"}},
-               "how many boxes has a slot, and how many tiles are there?");
-  expect_count("phases_of_slot_2", p.phases_of_slot_2, phases,
-               {{kTiles, "that is the phases of all slots together"},
-                {phases + 1, "which of the slots get one tile less than the others?"}},
-               "which tiles come to slot 2?");
-  expect_count("first_waits", p.first_waits, counts.first_waits,
-               {{1, "each slot has a barrier of its own"},
-                {kTiles, "that is all of its waits"},
-                {kTiles - counts.first_waits, "these are the waits that a release ends"}},
-               "on which lap has no slot been released yet?");
-  expect_count("reader_parity", p.reader_parity, counts.reader_parity, {},
-               "how often has the slot of tile 10 been filled before?");
-  expect_count("loader_parity", p.loader_parity, counts.loader_parity,
-               {{0,
-                 "that is the parity of the phase in which tile 7 fills its slot; the loader waits for the "
-                 "release of the tile before in this slot"}},
-               "for the release of which tile does the loader wait?");
+        "boxes"},
+       {"how many bytes has a slot?"}});
+  expect_predicted("boxes", p.boxes, counts.boxes,
+                   {{kTiles, "that is one for a tile"},
+                    {2 * kTiles, "a tile of B is wider than a box"},
+                    {"how many boxes has a slot, and how many tiles are there?"}});
+  expect_predicted("phases_of_slot_2", p.phases_of_slot_2, phases,
+                   {{kTiles, "that is the phases of all slots together"},
+                    {phases + 1, "which of the slots get one tile less than the others?"},
+                    {"which tiles come to slot 2?"}});
+  expect_predicted("first_waits", p.first_waits, counts.first_waits,
+                   {{1, "each slot has a barrier of its own"},
+                    {kTiles, "that is all of its waits"},
+                    {kTiles - counts.first_waits, "these are the waits that a release ends"},
+                    {"on which lap has no slot been released yet?"}});
+  expect_predicted("reader_parity", p.reader_parity, counts.reader_parity,
+                   {{0, "how often has the slot of tile 10 been filled before?"}});
+  expect_predicted(
+      "loader_parity", p.loader_parity, counts.loader_parity,
+      {{0,
+        "that is the parity of the phase in which tile 7 fills its slot; the loader waits for the "
+        "release of the tile before in this slot"},
+       {"for the release of which tile does the loader wait?"}});
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 /// that overlap.
 #include EXERCISE
 
-#include "04_warp_specialized/exercise/reported.hpp"
 #include "common/exercise/check.hpp"
+#include "common/exercise/evidence.hpp"
 
 namespace {
 
@@ -22,8 +22,8 @@ void subtract(int tiles) {
 
 void check() {
   for (const int tiles : {1, 3, 4, 11})
-    ladder::exercise::with_report(fmt::format("tiles = {}", tiles),
-                                  [&] { ladder::exercise::on_every_schedule([&] { subtract(tiles); }); });
+    ladder::exercise::in_case(fmt::format("tiles = {}", tiles),
+                              [&] { ladder::exercise::on_every_schedule([&] { subtract(tiles); }); });
   constexpr int kTiles = 16, kLatency = 700;  // cycles of the CPU device's clock that a load takes
   const auto counters = ladder::exercise::counted([] { subtract(kTiles); });
   if (!counters) return;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "common/exercise/check.hpp"
+#include "common/exercise/evidence.hpp"
 
 namespace {
 
@@ -33,16 +34,11 @@ void multiply(const Work& work, int blocks) {
   c.expect_equal(expected);
 }
 
-/// The same; a report of the device names the depth.
+/// The same; what is wrong begins with the depth.
 void multiply_named(const Work& work, int blocks) {
-  try {
-    multiply(work, blocks);
-  } catch (const NotYet&) {
-    throw;
-  } catch (const std::exception& report) {
-    throw std::runtime_error(fmt::format("with {} steps a tile and {} tiles for {} block(s): {}",
-                                         work.k_steps, work.tiles, blocks, report.what()));
-  }
+  ladder::exercise::in_case(
+      fmt::format("with {} steps a tile and {} tiles for {} block(s)", work.k_steps, work.tiles, blocks),
+      [&] { multiply(work, blocks); });
 }
 
 void check() {

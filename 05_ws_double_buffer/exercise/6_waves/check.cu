@@ -2,38 +2,20 @@
 /// The check of exercise 05.6: runs the blocks, and compares what they count with what was predicted.
 #include EXERCISE
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "common/cuda/error.hpp"
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 
 namespace {
 
 using namespace exercise;
-using ladder::exercise::expect;
+using ladder::exercise::expect_predicted;
 
 constexpr int kRows = kM / kTile.m, kColumns = kN / kTile.n, kTiles = kRows * kColumns, kSteps = kK / kTile.k;
 constexpr int kElementsOfStep = kTile.m * kTile.k + kTile.k * kTile.n;
-
-/// A wrong number, and which thought leads to it.
-struct Slip {
-  int number;
-  const char* thought;
-};
-
-/// @throws NotYet unless `said` is `counted`, with the thought that leads to it if it is known
-void compare(const char* name, int said, int counted, const std::vector<Slip>& slips) {
-  expect(said != 0, fmt::format("{} is 0: fill in the marked lines", name));
-  if (said == counted) return;
-  std::string sentence = fmt::format("{}: you say {}, {} times what was counted", name, said,
-                                     std::round(100.0 * said / counted) / 100);
-  for (const Slip& slip : slips)
-    if (slip.number == said) sentence += fmt::format(": {}", slip.thought);
-  throw ladder::exercise::NotYet(sentence);
-}
 
 struct Counted {
   std::vector<float> tiles, copies, bytes;  ///< of each block
@@ -66,38 +48,40 @@ constexpr int most_slots() {
 void check() {
   const Counted counted = run<2>();
   const int waves = static_cast<int>(counted.tiles.front());
-  compare("kWaves", kWaves, waves,
-          {{kTiles / kMultiprocessors, "what remains after the full waves is a wave, too"},
-           {kTiles, "these are the tiles of all blocks"}});
-  compare("kTilesOfLast", kTilesOfLast, static_cast<int>(counted.tiles.back()),
-          {{waves, "the last wave has no tile for it"}});
-  const int total = sum(counted.tiles), used = 100 * total / (waves * kMultiprocessors);
-  if (kUsed != used + 1)  // either way of rounding is right
-    compare("kUsed", kUsed, used,
-            {{100 * (total % kMultiprocessors) / kMultiprocessors, "that is the last wave alone"},
-             {100, "some multiprocessors wait for the last wave"}});
+  expect_predicted("kWaves", kWaves, waves,
+                   {{kTiles / kMultiprocessors, "what remains after the full waves is a wave, too"},
+                    {kTiles, "these are the tiles of all blocks"}});
+  expect_predicted("kTilesOfLast", kTilesOfLast, static_cast<int>(counted.tiles.back()),
+                   {{waves, "the last wave has no tile for it"}});
+  const int total = sum(counted.tiles);
+  constexpr double kEitherWayOfRounding = 0.01;
+  expect_predicted("kUsed", kUsed, 100.0 * total / (waves * kMultiprocessors),
+                   {{100.0 * (total % kMultiprocessors) / kMultiprocessors, "that is the last wave alone"},
+                    {100, "some multiprocessors wait for the last wave"}},
+                   kEitherWayOfRounding);
 
   constexpr int kSlotBytes = kElementsOfStep * 2, kOfC = kTile.m * kTile.n * 2;
-  compare("kMostSlots", kMostSlots, most_slots(),
-          {{kSharedBytes / kSlotBytes, "beside the tile of C there is less room"},
-           {(kSharedBytes - 2 * kOfC) / kSlotBytes, "c is staged in bf16, not in fp32"}});
+  expect_predicted("kMostSlots", kMostSlots, most_slots(),
+                   {{kSharedBytes / kSlotBytes, "beside the tile of C there is less room"},
+                    {(kSharedBytes - 2 * kOfC) / kSlotBytes, "c is staged in bf16, not in fp32"}});
   run<most_slots()>();  // does fit
 
   constexpr int kStepsOfAll = kTiles * kSteps;
-  compare("kCopies", kCopies, sum(counted.copies),
-          {{2 * kStepsOfAll, "a box has at most 64 columns, the swizzled row of a panel"},
-           {kStepsOfAll, "a step has copies of A and of B"},
-           {4 * kSteps, "these are the copies of one tile"},
-           {4 * kTiles, "a tile has several steps"}});
-  compare("kBytesFromL2", kBytesFromL2, sum(counted.bytes),
-          {{2 * (kM * kK + kK * kN), "you counted each matrix once, but each tile brings its strips again"},
-           {kStepsOfAll * kElementsOfStep, "you counted elements, and bf16 has two bytes"},
-           {2 * (kM * kK * kColumns + kK * kN), "you counted B once, and A once for each column of tiles"},
-           {2 * (kM * kK + kK * kN * kRows), "you counted A once, and B once for each row of tiles"},
-           {2 * kStepsOfAll * kTile.m * kTile.k, "you forgot B"},
-           {2 * kStepsOfAll * kTile.k * kTile.n, "you forgot A"},
-           {2 * kTiles * kElementsOfStep, "a tile has several steps"},
-           {2 * kSteps * kElementsOfStep, "these are the bytes of one tile"}});
+  expect_predicted("kCopies", kCopies, sum(counted.copies),
+                   {{2 * kStepsOfAll, "a box has at most 64 columns, the swizzled row of a panel"},
+                    {kStepsOfAll, "a step has copies of A and of B"},
+                    {4 * kSteps, "these are the copies of one tile"},
+                    {4 * kTiles, "a tile has several steps"}});
+  expect_predicted(
+      "kBytesFromL2", kBytesFromL2, sum(counted.bytes),
+      {{2 * (kM * kK + kK * kN), "you counted each matrix once, but each tile brings its strips again"},
+       {kStepsOfAll * kElementsOfStep, "you counted elements, and bf16 has two bytes"},
+       {2 * (kM * kK * kColumns + kK * kN), "you counted B once, and A once for each column of tiles"},
+       {2 * (kM * kK + kK * kN * kRows), "you counted A once, and B once for each row of tiles"},
+       {2 * kStepsOfAll * kTile.m * kTile.k, "you forgot B"},
+       {2 * kStepsOfAll * kTile.k * kTile.n, "you forgot A"},
+       {2 * kTiles * kElementsOfStep, "a tile has several steps"},
+       {2 * kSteps * kElementsOfStep, "these are the bytes of one tile"}});
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 /// The check of exercise 06.3: fewer tiles than slots, and laps of the ring, by every schedule.
 #include EXERCISE
 
-#include "06_clusters_dsmem/exercise/reports.hpp"
 #include "common/exercise/check.hpp"
+#include "common/exercise/evidence.hpp"
 
 namespace {
 
@@ -22,7 +22,7 @@ void multiply(int tiles) {
 
 void check() {
   multiply(exercise::kSlots);
-  lesson06::unless_deadlocked(
+  ladder::exercise::unless_deadlocked(
       "with more tiles than slots the loaders wait for ever: how many readers arrive at the barrier "
       "pipe_lc.empty[0] of each block?",
       [] { multiply(exercise::kSlots + 1); });

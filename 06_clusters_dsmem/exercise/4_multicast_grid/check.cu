@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "06_clusters_dsmem/exercise/reports.hpp"
 #include "common/exercise/check.hpp"
+#include "common/exercise/evidence.hpp"
 
 namespace {
 
@@ -59,12 +59,12 @@ void combine(int tiles) {
 }
 
 void check() {
-  lesson06::unless_deadlocked(
+  ladder::exercise::unless_deadlocked(
       "the readers wait for ever for their first tiles: a block must receive exactly the bytes that it "
       "expects, "
       "those that others send included",
       [] { combine(exercise::kSlots); });
-  lesson06::unless_deadlocked(
+  ladder::exercise::unless_deadlocked(
       "with more tiles than slots the loaders wait for ever: how many blocks does a block send to, and how "
       "many "
       "readers of each arrive at its `empty`?",

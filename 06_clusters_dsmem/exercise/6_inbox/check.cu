@@ -2,8 +2,8 @@
 /// The check of exercise 06.6: one tile, and many through the same inbox, by every schedule.
 #include EXERCISE
 
-#include "06_clusters_dsmem/exercise/reports.hpp"
 #include "common/exercise/check.hpp"
+#include "common/exercise/evidence.hpp"
 
 namespace {
 
@@ -43,12 +43,12 @@ void add_up(int tiles) {
 }
 
 void check() {
-  lesson06::unless_deadlocked(
+  ladder::exercise::unless_deadlocked(
       "with one tile somebody waits for ever: how many bytes, and from how many blocks, does the leader's "
       "`full` "
       "count, and is an `empty` inbox waited for as if it were full?",
       [] { add_up(1); });
-  lesson06::unless_deadlocked(
+  ladder::exercise::unless_deadlocked(
       "with a second tile somebody waits for ever: does a sender wait before it sends again, who arrives at "
       "its "
       "`empty`, how often, and which parity has a phase?",

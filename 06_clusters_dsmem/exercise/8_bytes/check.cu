@@ -5,10 +5,12 @@
 
 #include "06_clusters_dsmem/exercise/8_bytes/moves.cuh"
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 
 namespace {
 
 using exercise::ClusterShape, exercise::kM, exercise::kN, exercise::kK;
+using ladder::exercise::expect_predicted;
 
 constexpr int kOddColumns = 1000;
 constexpr int64_t kSectorBytes = 32, kLineBytes = 128;
@@ -39,28 +41,6 @@ Moved moved(int m, int n, int k, int columns_of_b) {
   return {steps * read, steps * (bytes_a + bytes_b - read + more_sectors * kSectorBytes) + sums};
 }
 
-/// A number that somebody may have come to, and what is wrong with it.
-struct Slip {
-  int64_t value;
-  std::string words;
-};
-
-struct Prediction {
-  std::string name;
-  int64_t predicted, right;
-  std::vector<Slip> slips;
-
-  std::string verdict() const {
-    if (predicted == right) return name + " is right";
-    if (predicted == 0) return name + " is not filled in";
-    std::string words =
-        fmt::format("{} is {:.3g} times what was counted", name, double(predicted) / double(right));
-    for (const Slip& slip : slips)
-      if (predicted == slip.value) return words + ": " + slip.words;
-    return words;
-  }
-};
-
 /// Rows of 128 bytes that lie in two lines, of the first `rows` rows of a matrix and `panels` boxes side by
 /// side.
 int64_t straddling_rows(int rows, int panels) {
@@ -71,8 +51,7 @@ int64_t straddling_rows(int rows, int panels) {
   return count;
 }
 
-/// What the counters of a run say, beside what was predicted.
-std::vector<Prediction> predictions() {
+void check() {
   const auto alone = moved<ClusterShape<1, 1, 1>>(kM, kN, kK, kN),
              pairs = moved<ClusterShape<2, 1, 1>>(kM, kN, kK, kN),
              squares = moved<ClusterShape<2, 2, 1>>(kM, kN, kK, kN),
@@ -81,68 +60,44 @@ std::vector<Prediction> predictions() {
   const int64_t read = alone.read, half = read / 2, sent = split.received;
   const int64_t of_b = 2 * (read - pairs.read), of_a = read - of_b;
   const int64_t sectors_of_a = 64 * 64 * 2 / kSectorBytes;
-  return {{"kAlone",
-           exercise::kAlone,
-           read,
-           {{(kM * kK + kK * kN) * 2,
-             "each matrix was counted once; but every tile of C reads its rows of A and its columns of B"},
-            {half, "an element of bf16 has two bytes"},
-            {of_a, "B is missing"},
-            {of_b, "A is missing"},
-            {read + kM * kN * 2, "C is not read"},
-            {kM * kK * 2 + of_b, "A was counted once, not for each column of tiles"},
-            {of_a + kK * kN * 2, "B was counted once, not for each row of tiles"}}},
-          {"kPairs",
-           exercise::kPairs,
-           pairs.read,
-           {{read, "two blocks need the same tile of B, and it is read once for both"},
-            {half, "A was halved, too: blocks one below the other need different rows of A"},
-            {of_a / 2 + of_b, "A was halved, but it is B that blocks one below the other share"}}},
-          {"kSquares",
-           exercise::kSquares,
-           squares.read,
-           {{pairs.read, "two blocks side by side need the same tile of A"},
-            {read / 4, "only two of the four blocks need the same tile of A, and two the same tile of B"}}},
-          {"kFromNeighbours",
-           exercise::kFromNeighbours,
-           pairs.received,
-           {{of_b, "a block loads half of its tile of B itself"},
-            {of_b / 4, "both blocks of a cluster receive a half"}}},
-          {"kPartialSums",
-           exercise::kPartialSums,
-           sent,
-           {{sent / 3 * 4, "a block sends nothing to itself"},
-            {sent / 4, "each of the four blocks owns a quarter, and receives"},
-            {sent / 3, "three other blocks have sums for each element"},
-            {sent / 2, "partial sums are fp32"},
-            {sent * 4, "a block sends each of the others only the columns that the other one owns"}}},
-          {"kStraddling",
-           exercise::kStraddling,
-           straddling_rows(64, 2),
-           {{128, "rows begin 2000 bytes apart: which multiples of 2000 are multiples of 128?"},
-            {straddling_rows(64, 1), "a tile of 128 columns is two boxes"},
-            {straddling_rows(64, 2) + 64 / 8,
-             "a row of the second box begins 128 bytes after that of the first"}}},
-          {"kSectors",
-           exercise::kSectors,
-           odd.read / kSectorBytes - sectors_of_a,
-           {{2 * 64 * 4, "four sectors are enough only for rows that begin where a sector does"},
-            {2 * 64 * 5, "every other row begins where a sector does: 2000 is a multiple of 16"},
-            {2 * (8 * 4 + 56 * 5), "a row that straddles two lines may still begin where a sector does"}}}};
-}
 
-void check() {
-  const std::vector<Prediction> all = predictions();
-  std::string verdicts;
-  size_t right = 0, open = 0;
-  for (const Prediction& one : all) {
-    right += one.predicted == one.right;
-    open += one.predicted == 0;
-    verdicts += "\n  " + one.verdict();
-  }
-  ladder::exercise::expect(open < all.size(), "nothing is predicted yet: fill in the numbers");
-  ladder::exercise::expect(right == all.size(),
-                           fmt::format("{} of {} numbers are right{}", right, all.size(), verdicts));
+  expect_predicted(
+      "kAlone", exercise::kAlone, read,
+      {{(kM * kK + kK * kN) * 2,
+        "each matrix was counted once; but every tile of C reads its rows of A and its columns of B"},
+       {half, "an element of bf16 has two bytes"},
+       {of_a, "B is missing"},
+       {of_b, "A is missing"},
+       {read + kM * kN * 2, "C is not read"},
+       {kM * kK * 2 + of_b, "A was counted once, not for each column of tiles"},
+       {of_a + kK * kN * 2, "B was counted once, not for each row of tiles"}});
+  expect_predicted("kPairs", exercise::kPairs, pairs.read,
+                   {{read, "two blocks need the same tile of B, and it is read once for both"},
+                    {half, "A was halved, too: blocks one below the other need different rows of A"},
+                    {of_a / 2 + of_b, "A was halved, but it is B that blocks one below the other share"}});
+  expect_predicted(
+      "kSquares", exercise::kSquares, squares.read,
+      {{pairs.read, "two blocks side by side need the same tile of A"},
+       {read / 4, "only two of the four blocks need the same tile of A, and two the same tile of B"}});
+  expect_predicted("kFromNeighbours", exercise::kFromNeighbours, pairs.received,
+                   {{of_b, "a block loads half of its tile of B itself"},
+                    {of_b / 4, "both blocks of a cluster receive a half"}});
+  expect_predicted("kPartialSums", exercise::kPartialSums, sent,
+                   {{sent / 3 * 4, "a block sends nothing to itself"},
+                    {sent / 4, "each of the four blocks owns a quarter, and receives"},
+                    {sent / 3, "three other blocks have sums for each element"},
+                    {sent / 2, "partial sums are fp32"},
+                    {sent * 4, "a block sends each of the others only the columns that the other one owns"}});
+  expect_predicted("kStraddling", exercise::kStraddling, straddling_rows(64, 2),
+                   {{128, "rows begin 2000 bytes apart: which multiples of 2000 are multiples of 128?"},
+                    {straddling_rows(64, 1), "a tile of 128 columns is two boxes"},
+                    {straddling_rows(64, 2) + 64 / 8,
+                     "a row of the second box begins 128 bytes after that of the first"}});
+  expect_predicted(
+      "kSectors", exercise::kSectors, odd.read / kSectorBytes - sectors_of_a,
+      {{2 * 64 * 4, "four sectors are enough only for rows that begin where a sector does"},
+       {2 * 64 * 5, "every other row begins where a sector does: 2000 is a multiple of 16"},
+       {2 * (8 * 4 + 56 * 5), "a row that straddles two lines may still begin where a sector does"}});
 }
 
 }  // namespace

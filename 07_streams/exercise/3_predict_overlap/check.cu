@@ -10,6 +10,7 @@
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
 
 namespace {
 
@@ -17,8 +18,10 @@ using exercise::kBatches;
 using exercise::kDownload;
 using exercise::kKernel;
 using exercise::kUpload;
+using ladder::exercise::expect_predicted;
 
 constexpr int kElements = 4096, kThreads = 64, kMostSlots = 5;
+constexpr double kTolerance = 0.005;  // of a time: launching takes a little, too
 
 __global__ void __launch_bounds__(kThreads) scale_and_add(float* data) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -159,85 +162,66 @@ class Clock {
   Sizes sizes_ = {};
 };
 
-/// The number that comes out where a term is forgotten.
-struct Forgotten {
-  double number;
-  std::string words;
-};
-
-/// @throws NotYet unless the number is what the schedule takes
-void judge(const std::string& name, double number, double right, const std::vector<Forgotten>& forgotten,
-           const std::string& otherwise) {
-  const auto is = [&](double other) { return std::abs(number - other) < 0.2; };
-  if (is(right)) return;
-  if (number == 0) throw ladder::exercise::NotYet(name + " is still 0: write what you expect");
-  std::string words = otherwise;
-  for (const Forgotten& one : forgotten)
-    if (is(one.number)) words = one.words;
-  throw ladder::exercise::NotYet(fmt::format("{} is {:.4g}, and what runs takes {:.0f} % {}: {}", name,
-                                             number, 100 * std::abs(right - number) / number,
-                                             right > number ? "more" : "less", words));
-}
-
 void check() {
   constexpr double kCopies = kBatches * (kUpload + kDownload), kBound = kBatches * kKernel;
   const Clock clock;
   const double enough = clock.units({.slots = kMostSlots});
 
   const double in_turn = clock.units({.slots = kMostSlots, .one_stream = true});
-  judge("kOneStream", exercise::kOneStream, in_turn,
-        {{kBound, "in one stream nothing overlaps: you counted the kernels, not the copies"},
-         {enough, "in one stream nothing overlaps: every step waits for the one before"}},
-        "add up the three steps of all batches");
+  expect_predicted("kOneStream", exercise::kOneStream, in_turn,
+                   {{kBound, "in one stream nothing overlaps: you counted the kernels, not the copies"},
+                    {enough, "in one stream nothing overlaps: every step waits for the one before"},
+                    {"add up the three steps of all batches"}},
+                   kTolerance);
 
-  judge("kTwoCopyEngines", exercise::kTwoCopyEngines, enough,
-        {{kBound,
-          "you counted the busiest engine; it idles while the first batch is uploaded and the last one "
-          "downloaded"},
-         {kBound + kUpload, "you forgot the last download, during which no kernel is left to run"},
-         {kBound + kDownload, "you forgot the first upload, during which no kernel can run"},
-         {in_turn, "with three streams the engines work on different batches at once"}},
-        "which engine is the busiest, and when is it idle?");
+  expect_predicted(
+      "kTwoCopyEngines", exercise::kTwoCopyEngines, enough,
+      {{kBound,
+        "you counted the busiest engine; it idles while the first batch is uploaded and the last one "
+        "downloaded"},
+       {kBound + kUpload, "you forgot the last download, during which no kernel is left to run"},
+       {kBound + kDownload, "you forgot the first upload, during which no kernel can run"},
+       {in_turn, "with three streams the engines work on different batches at once"},
+       {"which engine is the busiest, and when is it idle?"}},
+      kTolerance);
 
   int slots = 1;
   while (clock.units({.slots = slots}) > enough + 0.2) ++slots;
-  if (exercise::kSlots != slots) {
-    ladder::exercise::expect(exercise::kSlots != 0, "kSlots is still 0: write what you expect");
-    ladder::exercise::expect(exercise::kSlots > 0 && exercise::kSlots < kMostSlots * 4,
-                             fmt::format("kSlots is {}: a few slots are enough", exercise::kSlots));
-    throw ladder::exercise::NotYet(
-        exercise::kSlots > slots
-            ? fmt::format(
-                  "kSlots is {}, and {} fewer are enough: divide the time for which a batch has its slot "
-                  "by the time from one kernel to the next",
-                  exercise::kSlots, exercise::kSlots - slots)
-            : fmt::format(
-                  "kSlots is {}, with which it takes {:.4g} units: a batch has its slot from the start of "
-                  "its upload to the end of its download, the kernel between them included",
-                  exercise::kSlots, clock.units({.slots = exercise::kSlots})));
-  }
+  const double one_slot_fewer = clock.units({.slots = slots - 1});
+  expect_predicted(
+      "kSlots", exercise::kSlots, slots,
+      {{slots - 1,
+        fmt::format("with so many it takes {:.3g} units; a batch has its slot from the start of its upload "
+                    "to the end of its download, the kernel between them included",
+                    one_slot_fewer)},
+       {"divide the time for which a batch has its slot by the time from one kernel to the next"}});
 
-  judge("kOneSlotFewer", exercise::kOneSlotFewer, clock.units({.slots = slots - 1}),
-        {{enough, "with a slot fewer the upload waits for a download, and the next kernel for that upload"},
-         {in_turn, "two batches are still under way at one time"}},
-        "draw the first four batches: when does each upload find its slot free?");
+  expect_predicted(
+      "kOneSlotFewer", exercise::kOneSlotFewer, one_slot_fewer,
+      {{enough, "with a slot fewer the upload waits for a download, and the next kernel for that upload"},
+       {in_turn, "two batches are still under way at one time"},
+       {"draw the first four batches: when does each upload find its slot free?"}},
+      kTolerance);
 
-  judge("kOneCopyEngine", exercise::kOneCopyEngine,
-        clock.units({.slots = kMostSlots, .one_copy_engine = true}),
-        {{kCopies,
-          "you counted the copies, as if the engine were never idle; what does it do while kernel 0 runs, "
-          "with download 0 queued before upload 1?"},
-         {enough, "that is the time with an engine for each direction"}},
-        "what is the copy engine's next task while kernel 0 runs?");
+  expect_predicted(
+      "kOneCopyEngine", exercise::kOneCopyEngine, clock.units({.slots = kMostSlots, .one_copy_engine = true}),
+      {{kCopies,
+        "you counted the copies, as if the engine were never idle; what does it do while kernel 0 runs, "
+        "with download 0 queued before upload 1?"},
+       {enough, "that is the time with an engine for each direction"},
+       {"what is the copy engine's next task while kernel 0 runs?"}},
+      kTolerance);
 
-  judge("kUploadsAhead", exercise::kUploadsAhead,
-        clock.units({.slots = kMostSlots, .one_copy_engine = true, .uploads_ahead = true}),
-        {{kCopies,
-          "you counted the copies, but the engine idles twice: before the first download, and before the "
-          "last one"},
-         {in_turn, "now an upload is queued before the download that waits for a kernel"},
-         {enough, "the copies share one engine, which now is the busiest"}},
-        "which engine is the busiest now, and when is it idle?");
+  expect_predicted(
+      "kUploadsAhead", exercise::kUploadsAhead,
+      clock.units({.slots = kMostSlots, .one_copy_engine = true, .uploads_ahead = true}),
+      {{kCopies,
+        "you counted the copies, but the engine idles twice: before the first download, and before the "
+        "last one"},
+       {in_turn, "now an upload is queued before the download that waits for a kernel"},
+       {enough, "the copies share one engine, which now is the busiest"},
+       {"which engine is the busiest now, and when is it idle?"}},
+      kTolerance);
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+/// @file
+/// What a check makes of a report of the device, where run_check() shall not print it as it is.
+#pragma once
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "common/exercise/check.hpp"
+
+namespace ladder::exercise {
+
+/// Calls `body`, one case of several. What it throws, a sentence or a report, then begins with `name`.
+inline void in_case(const std::string& name, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const NotYet& not_yet) {
+    throw NotYet(name + ": " + not_yet.what());
+  } catch (const std::exception& report) {
+    throw std::runtime_error(name + ": " + report.what());
+  }
+}
+
+/// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever
+inline void unless_deadlocked(const std::string& sentence, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const NotYet&) {
+    throw;
+  } catch (const std::exception& report) {
+    const std::string what = report.what();  // "waited": a GPU's wait has given up
+    if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
+    throw NotYet(sentence);
+  }
+}
+
+}  // namespace ladder::exercise

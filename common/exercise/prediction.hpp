@@ -1,0 +1,29 @@
+/// @file
+/// What the checks of exercises in which numbers are predicted share.
+#pragma once
+#include <concepts>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ladder::exercise {
+
+/// A wrong number that a learner may come to, and the term that is forgotten then.
+struct Slip {
+  template <class Number>
+  requires std::integral<Number> || std::floating_point<Number> Slip(Number number, std::string forgotten)
+      : number(static_cast<double>(number)), forgotten(std::move(forgotten)) {}
+  /// Any other number.
+  Slip(std::string question) : forgotten(std::move(question)) {}
+
+  std::optional<double> number;
+  std::string forgotten;
+};
+
+/// Does nothing if `predicted` is right. @param tolerance the part of a number by which another may differ
+/// from it and count as the same. @throws NotYet with how far off it is and what the first slip says that
+/// matches; of a 0 that is no slip, that it is not filled in
+void expect_predicted(const std::string& name, double predicted, double right, const std::vector<Slip>& slips,
+                      double tolerance = 0);
+
+}  // namespace ladder::exercise

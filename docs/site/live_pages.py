@@ -1,0 +1,237 @@
+"""The pages of the site that need a script: the pipeline bench and the timeline viewer, with the recorded data that they show.
+
+tools/*.html are their templates. Each page says without scripts what it can: the recorded times, and the list of the recorded
+timelines. `link`, of several functions, says where the site shows a file of the repository.
+"""
+import html
+import json
+import statistics
+import string
+from pathlib import Path
+
+from site_files import ROOT, relative
+
+TRACES = ROOT / "docs/results/traces"
+# Lessons whose times the bench has.
+PRESET_OF = ("03", "04", "05", "06", "07")
+# Two timelines that say something side by side.
+COMPARED = {
+    "03": ("03_double_buffer-slots_1", "03_double_buffer-slots_3"),
+    "04": ("04_warp_specialized", "05_ws_double_buffer"),
+    "05": ("04_warp_specialized", "05_ws_double_buffer"),
+    "06": ("05_ws_double_buffer", "06_clusters_dsmem"),
+    "07": ("07_streams.0", "07_streams.3"),
+}
+# The site's colours of what is not named like a role.
+COLOURS = {"upload": "load", "download": "store", "host function": "other"}
+EPILOGUE = "An epilogue between two tiles of C is not part of it."
+
+
+class WrongTable(Exception):
+    """What a table of this file says and the repository does not have; in one line."""
+
+
+def read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def filled(template, **values):
+    return string.Template((Path(__file__).parent / "tools" / template).read_text(encoding="utf-8")).substitute(values)
+
+
+def row(*cells):
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def option(value, words, chosen):
+    return f'<option value="{value}"{" selected" * (value == chosen)}>{html.escape(words)}</option>'
+
+
+# --- The pipeline bench ---------------------------------------------------------------------------------------------
+
+
+def one_slot_times(trace, lane):
+    """Of a timeline with one slot, in ns, as common/model/calibration.cpp reads 04's: load lasts from the end of a compute until
+    the next tile has landed, compute from there on."""
+    spans = sorted((event["ts"], event["ts"] + event["dur"], event["cat"]) for event in trace["traceEvents"]
+                   if event["ph"] == "X" and event["tid"] == lane)
+    waits = [end for _, end, category in spans if category == "wait"]
+    computed = [end for _, end, category in spans if category == "compute"]
+    if len(waits) != len(computed):
+        raise ValueError("waits for copies and computes do not alternate")
+    return (round(1000 * statistics.median(landed - before for before, landed in zip(computed, waits[1:]))),
+            round(1000 * statistics.median(done - landed for landed, done in zip(waits, computed))))
+
+
+def bench_presets(link):
+    """{name: preset}, in the order of the lessons."""
+    model_file = max((ROOT / "docs/results/model").glob("*.json"))
+    calibrations = {each["lesson"][:2]: each for each in read_json(model_file)["calibrations"]}
+    presets = {}
+
+    def add(name, title, load, compute, slots, sources, words, *, store=0, unit="ns", together=True):
+        links = ", ".join(f'<a href="{link(path)}">{relative(path)}</a>' for path in sources)
+        presets[name] = {"title": title, "load": load, "compute": compute, "store": store, "slots": slots, "unit": unit,
+                         "interval": 0 if together else None, "late": together and slots > 1,
+                         "source": f"{words} Read from {links}."}
+
+    one, three = TRACES / "03_double_buffer-slots_1.json", TRACES / "03_double_buffer-slots_3.json"
+    load, compute = one_slot_times(read_json(one), 0)
+    several = slots_of(read_json(three)["metadata"])
+    add("03_one", "03 with 1 slot", load, compute, 1, [one],
+        "A step of one warpgroup, which copies and multiplies in turns.", together=False)
+    add("03", f"03 with {several} slots", load, compute, several, [one, three],
+        f"The times of one slot in a ring of {several}. In the lesson the same warps copy and multiply, so a step takes longer "
+        "than here.")
+    seen = calibrations["04"]
+    add("04", f"04 with {seen['slots']} slot", seen["load_ns"], seen["compute_ns"], seen["slots"], [model_file],
+        f"A step of one block. {EPILOGUE}", together=False)
+    for number in ("05", "06"):
+        found = calibrations[number]
+        add(number, f"{number} with {found['slots']} slots", found["load_ns"] or seen["load_ns"], found["compute_ns"],
+            found["slots"], [model_file],
+            f"A step of one block. The ring hides its loads, so this load is that of 04's one slot. {EPILOGUE}")
+    streams = TRACES / "07_streams.json"
+    timeline = read_json(streams)
+    place = next(i for i, run in enumerate(timeline["metadata"]["summary"]) if run["schedule"].startswith("ring"))
+    medians, lanes = engine_medians(timeline, place)
+    add("07", f"07: upload, compute, download in {lanes} streams", medians["upload"], medians["compute"], lanes, [streams],
+        "Medians of a batch on the engines, with the kernel of 05. In the lesson a batch keeps its one slot from upload to "
+        "download.", store=medians["download"], unit="µs", together=False)
+    return presets
+
+
+def engine_medians(timeline, process):
+    """Of one schedule of lesson 07, in microseconds; and its number of streams."""
+    events = [event for event in timeline["traceEvents"] if event["pid"] == process]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    medians = {engine: round(statistics.median(event["dur"] for event in events
+                                               if event["ph"] == "X" and lanes[event["tid"]] == f"engine: {engine}"))
+               for engine in ("upload", "compute", "download")}
+    return medians, sum(name.startswith("stream ") for name in lanes.values())
+
+
+def bench_page(link):
+    """The page in Markdown and its fragment."""
+    presets = bench_presets(link)
+
+    def cells(preset):
+        times = [f"{preset[name]:g}&nbsp;{preset['unit']}" if preset[name] else "" for name in ("load", "compute", "store")]
+        return row(preset["title"], *times, preset["slots"], preset["source"])
+
+    fragment = filled("bench.html", rows="".join(map(cells, presets.values())),
+                      options="".join(option(name, preset["title"], "05") for name, preset in presets.items()),
+                      most=max(3000, *(2 * preset[name] for preset in presets.values() for name in ("load", "compute", "store"))),
+                      presets=json.dumps(presets, ensure_ascii=False).replace("<", "\\u003c"))  # it stands in a <script>
+    text = ("# The pipeline bench {#bench}\n\n"
+            "Tiles pass through roles, and a ring of slots lies between two roles. Change the times and the number of slots, and "
+            "see who waits for whom. The rules and the formulas are those of <a href=\"cost_model.html\">the cost model</a>.\n\n"
+            "@htmlinclude[block] bench.fragment.html\n\n"
+            "Try to answer before you move a slider:\n\n"
+            "- 04 has one slot. How much does a second one save, and why does a third one save nothing?\n"
+            "- 05 has four slots. How few would do without a step taking longer?\n"
+            "- Late release costs a slot. How many slots does it need to be as fast as early release with two?\n")
+    return text, fragment
+
+
+# --- The timeline viewer --------------------------------------------------------------------------------------------
+
+
+def timelines(link):
+    """{name: timeline}: one for each process of each recorded file."""
+    found = {}
+    for path in sorted(TRACES.glob("*.json")):
+        file = read_json(path)
+        facts, processes = file["metadata"], {}
+        for event in file["traceEvents"]:
+            processes.setdefault(event["pid"], []).append(event)
+        for process, events in processes.items():
+            name = path.stem if len(processes) == 1 else f"{path.stem}.{process}"
+            found[name] = timeline(path, facts, events, process, len(processes), link)
+    for name in sorted({name for pair in COMPARED.values() for name in pair} - found.keys()):
+        raise WrongTable(f"docs/site/live_pages.py: COMPARED: there is no recorded timeline {name}")
+    return found
+
+
+def timeline(path, facts, events, process, processes, link):
+    """One process of a file: its lanes, and its spans as [lane, name, colour, begin, length]."""
+    titles = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    lanes, names = {lane: index for index, lane in enumerate(titles)}, {}
+    work = [event for event in events if event["ph"] == "X"]
+    begin = min(event["ts"] for event in work)
+    spans = [[lanes[event["tid"]], names.setdefault(event["name"], len(names)), COLOURS.get(event["cat"], event["cat"]),
+              round(event["ts"] - begin, 4), round(event["dur"], 4)] for event in work]
+    summary = facts["summary"]
+    waited = {role["role"]: f"waited {role['waited_percent']:.0f} %" for role in summary if "role" in role}
+    if processes > 1:
+        title = f"{facts['lesson']}, {summary[process]['schedule']}"
+        about = f"{summary[process]['experiment']}, {summary[process]['schedule']}"
+    else:
+        slots = slots_of(facts)
+        title = facts["lesson"] + (f", {slots} slot{'s' * (slots > 1)}" if slots else "")
+        about = f"{facts['settings']}; {facts['shape']}; one block of the launch"
+    if "launch_us" in facts:
+        about += (f", which took {float(facts['launch_us']):.1f} µs with recording, "
+                  f"{float(facts['untraced_launch_us']):.1f} µs without")
+    return {"title": f"{title}, {facts['device']}", "lesson": facts["lesson"], "file": relative(path),
+            "unit": "thousand cycles" if facts["unit"] == "cycles" else "µs",
+            "end": max(span[3] + span[4] for span in spans),
+            "lanes": [{"name": title, "note": waited.get(title, "")} for title in titles.values()],
+            "names": list(names), "spans": spans,
+            "facts": f"{html.escape(about)}; {facts['device']}, {facts['date']}, commit <code>{facts['commit']}</code>. "
+                     f'<a href="{link(path)}">{relative(path)}</a>'}
+
+
+def slots_of(facts):
+    """0 where a lesson has no such setting."""
+    settings = dict(word.split("=") for word in facts.get("settings", "").split())
+    return int(settings.get("slots", 0))
+
+
+def timelines_page(link):
+    """The page in Markdown, its fragment, and the script that holds the data."""
+    found = timelines(link)
+    data = {name: {key: value for key, value in each.items() if key not in ("lesson", "file")} for name, each in found.items()}
+
+    def options(chosen):
+        groups = {}
+        for name, each in found.items():
+            groups.setdefault(each["lesson"], []).append(option(name, each["title"], chosen))
+        return "".join(f'<optgroup label="{lesson}">{"".join(group)}</optgroup>' for lesson, group in groups.items())
+
+    def cells(each):
+        lanes = ", ".join(lane["name"] + (f" ({lane['note']})" if lane["note"] else "") for lane in each["lanes"])
+        return row(html.escape(each["title"]), html.escape(lanes),
+                   f'<a href="{link(ROOT / each["file"])}">{Path(each["file"]).name}</a>')
+
+    upper, lower = COMPARED["04"]
+    fragment = filled("timelines.html", upper=options(upper), lower=options(lower), rows="".join(map(cells, found.values())))
+    text = ("# The timeline viewer {#timelines}\n\n"
+            "What the roles of a block did, and when, as it was recorded: on the GPU by its clock, on the CPU device by the clock of "
+            "its model. A lane is a role, a box is what it did; pale boxes are waits.\n\n"
+            "@htmlinclude[block] timelines.fragment.html\n")
+    return text, fragment, f"const recordedTimelines = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+# --- Links to these pages -------------------------------------------------------------------------------------------
+
+
+def links(label, with_code, with_mistakes):
+    """[(words, address)] of the live pages that belong to the page of this name. `with_code`: the numbers of lessons that there
+    is a single file of; `with_mistakes`: {number: its first mistake}."""
+    number = label.removeprefix("lesson_") if label.startswith("lesson_") else None
+    timeline = label.removeprefix("deeper_")[:2] if label.startswith("deeper_") and label.endswith("_timeline") else number
+    found = []
+    if label == "cost_model":
+        found += [("the pipeline bench", "bench.html"), ("the timeline viewer", "timelines.html")]
+    if number in PRESET_OF:
+        found.append(("this lesson's times in the pipeline bench", f"bench.html?begin={number}"))
+    if timeline in COMPARED:
+        found.append(("its timeline", f"timelines.html?show={','.join(COMPARED[timeline])}"))
+    if label == "lab":
+        found.append(("the mistakes one by one", "mistakes.html"))
+    if number in with_mistakes:
+        found.append(("its mistakes one by one", f"mistakes.html#{with_mistakes[number]}"))
+    if number in with_code:
+        found.append(("its code in one file", f"code_{number}.html"))
+    return found
