@@ -195,7 +195,7 @@ const ladder::Lesson& lesson() {
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
                  {"together", "ping-pong"}},
                 {"ratio",
-                 "warpgroups that move to those that compute (tiles of 64x256, 128x256, 192x128)",
+                 "warpgroups that move data : that compute (tiles of 64x256, 128x256, 192x128)",
                  {"1:2", "1:1", "1:3"}},
                 ladder::epilogue_knob(),
                 ladder::group_knob()},

@@ -136,7 +136,7 @@ std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settin
   return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
 }
 
-/// The remembered plan, else the one that is expected to be the fastest.
+/// The remembered plan, else the one that is predicted fastest.
 Estimate chosen_plan(const ladder::Shape& shape, const Settings& settings) {
   const std::vector<Estimate> open = open_plans(shape, settings);
   return remembered_plan(shape, settings, open).value_or(open.front());
@@ -172,8 +172,8 @@ void check(const Gemm& p, const Settings& settings) {
   open_plans(shape_of(p), settings);
 }
 
-/// What is over soon gains from beginning before the launch before it has ended. Longer kernels run at the
-/// power limit, where the pause between two launches is no loss: the GPU cools.
+/// A short kernel gains by beginning before the previous launch has ended. Longer kernels run at the power
+/// limit, where the pause between two launches costs nothing: the GPU cools.
 bool begins_early(const Estimate& estimate, const Settings& settings) {
   constexpr double kSoonUs = 50;
   if (settings.at("begins") != "auto") return settings.at("begins") == "early";
@@ -254,7 +254,7 @@ const ladder::Lesson& lesson() {
       .idea = "Blocks of a cluster share tiles by multicast, and add up partial sums in each other's memory.",
       .knobs = {ladder::wgmma_knob(),
                 {"tile",
-                 "of C, in one block; auto is what is expected to be over first",
+                 "tile of C that a block computes; auto takes the plan that is predicted fastest",
                  {"auto", "128x256", "128x192", "192x128", "128x128", "64x256", "64x128", "128x64"}},
                 {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2"}},
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
@@ -263,7 +263,7 @@ const ladder::Lesson& lesson() {
                  {"auto", "off", "on"}},
                 ladder::epilogue_knob(),
                 {"begins",
-                 "after the launch before it, or early: before that has ended",
+                 "whether a launch begins after the previous one has ended, or early",
                  {"auto", "after", "early"}},
                 {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
                 ladder::group_knob()},

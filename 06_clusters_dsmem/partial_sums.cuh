@@ -7,8 +7,8 @@
 namespace lesson06 {
 
 /// Where a warpgroup receives partial sums from the blocks that split K with its own. Each of kBlocks blocks
-/// sums up a share of the columns, kShareFloats registers of every thread. A piece of 16 bytes lies where the
-/// thread of the same number looks for it: all rows of shared memory are read and written whole.
+/// sums up a share of the columns, kShareFloats registers of every thread. Thread t of a sender writes the 16
+/// bytes that thread t of the receiver reads: every row of shared memory is written and read whole.
 template <int kBlocks, int kShareFloats>
 struct Inbox {
   float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];

@@ -112,14 +112,14 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
-  text << shape.name() << ": " << estimates.front().plan.name() << ", which is expected to be over first.\n";
+  text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest.\n";
   ladder::Table table(text, {{"tile, and cluster (M x K)", 30, false},
-                             {"clusters of work", 16},
-                             {"at one time", 11},
+                             {"clusters", 8},
+                             {"resident", 8},
                              {"waves", 6},
                              {"K steps", 7},
                              {"parts", 5},
-                             {"expected us", 11}});
+                             {"predicted us", 12}});
   table.header();
   for (const Estimate& estimate : estimates)
     table.row({estimate.plan.name(), std::to_string(estimate.clusters),

@@ -68,7 +68,7 @@ struct SharedStorage {
 
 /// What the host decides at run time.
 struct Order {
-  int group;          ///< tile rows that are walked together; see grouped_tile
+  int group;          ///< tile rows that blocks visit together; see grouped_tile
   bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
   int spare_sms;      ///< multiprocessors that are left to other kernels
 };

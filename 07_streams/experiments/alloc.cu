@@ -218,7 +218,7 @@ void run(const Context& context) {
 
 const Experiment& alloc_experiment() {
   static const Experiment experiment = {
-      "alloc", "What does it cost to take and give back device memory for every batch?", run};
+      "alloc", "What does it cost to allocate and free device memory for every batch?", run};
   return experiment;
 }
 

@@ -118,8 +118,8 @@ void run(const Context& context) {
 
 const Experiment& chunk_experiment() {
   static const Experiment experiment = {
-      "chunk", "How many rows should a batch have, and do copy time = compute time or the closed form tell?",
-      run};
+      "chunk",
+      "How many rows should a batch have, and does copy time = compute time or the closed form tell?", run};
   return experiment;
 }
 

@@ -229,7 +229,8 @@ void run(const Context& context) {
 
 const Experiment& fragments_experiment() {
   static const Experiment experiment = {
-      "fragments", "When is an allocator out of memory beside free bytes, and what does it keep from others?",
+      "fragments",
+      "When does an allocator run out of memory while bytes are free, and what does it keep from others?",
       run};
   return experiment;
 }

@@ -247,7 +247,7 @@ void run(const Context& context) {
 
 const Experiment& peers_experiment() {
   static const Experiment experiment = {
-      "peers", "Two layers on two GPUs: what does it take that neither waits for the other?", run};
+      "peers", "Two layers on two GPUs: how can they run without waiting for each other?", run};
   return experiment;
 }
 

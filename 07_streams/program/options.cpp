@@ -41,7 +41,8 @@ std::vector<std::string> parse_experiments(const std::string& list) {
 }  // namespace
 
 bool read_options(int argc, char** argv, Options& options) {
-  CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at one time", "07_streams");
+  CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at the same time",
+               "07_streams");
   const bool cpu = ladder::on_cpu_device();
   std::string experiments = "levels", levels = "0,1,2,3,4", sizes, shapes;
   std::string batches = std::to_string(default_batches()), streams = "3", slots = "6", rounds = "5",
@@ -57,7 +58,7 @@ bool read_options(int argc, char** argv, Options& options) {
              default_shapes() + ")")
       ->type_name("MxNxK");
   app.add_option("--batches", batches, "How many batches (default " + batches + ")")->type_name("B");
-  app.add_option("--streams", streams, "Streams that they take turns in (default 3)")->type_name("S");
+  app.add_option("--streams", streams, "Streams that the batches take turns in (default 3)")->type_name("S");
   app.add_option("--slots", slots, "Slots of pinned memory in each direction (default 6)")->type_name("S");
   if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
   app.add_option("--data-seed", data_seed, "Chooses other sizes and input data")->type_name("SEED");

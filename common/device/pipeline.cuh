@@ -86,8 +86,8 @@ class Consumer {
 
   __device__ __forceinline__ explicit Consumer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
 
-  /// Leaves out slots that another consumer waits for and releases. All that this one waited for must have
-  /// been released before.
+  /// Leaves out slots that another consumer waits for and releases. This consumer must have released every
+  /// slot that it waited for.
   __device__ __forceinline__ void skip(int count) {
     waited_.advance(count);
     released_.advance(count);

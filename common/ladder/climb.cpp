@@ -178,7 +178,7 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
   app.footer(
-      "It ends with the levels of the last lesson, from host memory to host memory.\n"
+      "The climb ends with the levels of lesson 07, from host memory to host memory.\n"
       "ladder learn: the exercises; see ladder learn --help\n"
       "ladder ablate: what each ingredient of a lesson is worth\n"
       "ladder tune: which plan of lesson 06 is the fastest for a shape");
@@ -197,7 +197,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
   bool compare_all = false;
   compare->add_option("before", before_path, "A result file")->required()->type_name("PATH");
   compare->add_option("after", after_path, "A later one")->required()->type_name("PATH");
-  compare->add_flag("--all", compare_all, "Also what did not change beyond the noise");
+  compare->add_flag("--all", compare_all, "Show also what changed by no more than the noise");
   if (!parse_arguments(app, argc, argv)) return kExitOk;
   if (compare->parsed()) {
     compare_files(std::cout, before_path, after_path, compare_all);

@@ -42,7 +42,7 @@ std::vector<int> slots_of(const Options& options) {
   return result;
 }
 
-/// A number without zeros behind the point that say nothing.
+/// A number without trailing zeros.
 std::string number(double value) {
   std::ostringstream text;
   text << value;
@@ -119,13 +119,13 @@ int print_trace(const Options& options) {
 std::string name_of(const Prediction& prediction) {
   const Run& run = prediction.run;
   std::string name = run.lesson;
-  for (const char* key : {"copy", "slot_k"})
+  for (const char* key : {"along", "copy", "slot_k", "kernel"})
     if (run.settings.count(key)) name += std::string(", ") + run.settings.at(key);
   return name;
 }
 
 void print_predictions(std::ostream& out, const std::vector<Prediction>& predictions) {
-  Table table(out, {{"kernel", 30, false},
+  Table table(out, {{"kernel", 31, false},
                     {"size", 5},
                     {"slots", 5},
                     {"predicted, us", 13},
@@ -134,10 +134,10 @@ void print_predictions(std::ostream& out, const std::vector<Prediction>& predict
                     {"takes the time", 14, false}});
   table.header();
   for (const Prediction& prediction : predictions)
-    table.row({name_of(prediction), std::to_string(prediction.run.shape.m),
-               std::to_string(prediction.kernel.slots), fixed(prediction.us, 0),
-               fixed(*prediction.run.time_us_median, 0), fixed(prediction.error_percent, 0) + " %",
-               prediction.bound});
+    table.row({name_of(prediction), std::to_string(prediction.run.shape.k),
+               prediction.kernel.slots > 0 ? std::to_string(prediction.kernel.slots) : "",
+               fixed(prediction.us, 0), fixed(*prediction.run.time_us_median, 0),
+               fixed(prediction.error_percent, 0) + " %", prediction.bound});
 }
 
 int print_lessons(const Options& options) {
@@ -148,10 +148,14 @@ int print_lessons(const Options& options) {
             << fixed(parameters.epilogue_04, 0) << " (04), " << fixed(parameters.epilogue_05, 0) << " (05), "
             << fixed(parameters.epilogue_06, 0) << " (06); at " << fixed(parameters.clock_mhz, 0)
             << (parameters.clock_recorded ? " MHz.\n" : " MHz, the\nhighest clock of the climb.\n")
+            << "From 03 with one slot and with five: load " << fixed(parameters.load_03, 0)
+            << ", a turn of all warps " << fixed(parameters.turn_03, 0) << ".\n"
             << "Predicted times are for the clock that each kernel was measured at.\n\n";
   print_predictions(std::cout, report.climb_predictions);
   std::cout << "\n";
   print_predictions(std::cout, report.slot_predictions);
+  std::cout << "\n";
+  print_predictions(std::cout, report.bound_predictions);
   if (!options.json.empty())
     write_file_atomically("--json", options.json, [&](std::ostream& file) { file << to_json(report); });
   return kExitOk;
@@ -169,7 +173,7 @@ int run(int argc, char** argv) {
                  "Time from the start of a copy to that of the next (default: that of a load)")
       ->type_name("TIME");
   app.add_flag("--late-release", options.late_release,
-               "A slot is released when the next tile has landed; from two slots on");
+               "A slot is released only when the next tile has landed (two slots or more)");
   app.add_option("--tiles", options.tiles, "How many tiles (default: 64)")->type_name("N");
   app.add_option("--slots", options.slots, "Slots of the rings (default: 1,2,3)")->type_name("N[,N]");
   CLI::Option* const timeline =
@@ -178,7 +182,7 @@ int run(int argc, char** argv) {
       app.add_option("--trace", options.trace, "Take the times from a timeline of lesson 04, 05 or 06")
           ->type_name("PATH");
   CLI::Option* const lessons =
-      app.add_flag("--lessons", options.lessons, "Predicted beside measured for lessons 02 to 06");
+      app.add_flag("--lessons", options.lessons, "Predicted beside measured for all lessons");
   app.add_option("--results", options.results, "Where results were recorded (default: docs/results)")
       ->type_name("PATH");
   app.add_option("--json", options.json, "Write what --lessons prints to a file")->type_name("PATH");

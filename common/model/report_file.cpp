@@ -23,6 +23,7 @@ Json json_of(const std::vector<Prediction>& predictions) {
   Json list = Json::array();
   for (const Prediction& prediction : predictions) {
     const Run& run = prediction.run;
+    const Json clock = run.sm_clock_mhz ? Json(rounded(*run.sm_clock_mhz, 0)) : Json(nullptr);
     list.push_back({{"lesson", run.lesson},
                     {"settings", run.settings},
                     {"m", run.shape.m},
@@ -33,7 +34,7 @@ Json json_of(const std::vector<Prediction>& predictions) {
                     {"bound", prediction.bound},
                     {"predicted_us", rounded(prediction.us, 3)},
                     {"measured_us", rounded(*run.time_us_median, 3)},
-                    {"sm_clock_mhz", rounded(*run.sm_clock_mhz, 0)},
+                    {"sm_clock_mhz", clock},
                     {"error_percent", rounded(prediction.error_percent, 4)}});
   }
   return list;
@@ -68,11 +69,14 @@ std::string to_json(const Report& report) {
   json["parameters"] = {{"clock_mhz", rounded(report.parameters.clock_mhz, 0)},
                         {"clock_recorded", report.parameters.clock_recorded},
                         {"load_cycles", rounded(report.parameters.load, 0)},
+                        {"load_03_cycles", rounded(report.parameters.load_03, 0)},
+                        {"turn_03_cycles", rounded(report.parameters.turn_03, 0)},
                         {"epilogue_04_cycles", rounded(report.parameters.epilogue_04, 0)},
                         {"epilogue_05_cycles", rounded(report.parameters.epilogue_05, 0)},
                         {"epilogue_06_cycles", rounded(report.parameters.epilogue_06, 0)}};
   json["climb"] = json_of(report.climb_predictions);
   json["slots"] = json_of(report.slot_predictions);
+  json["bounds"] = json_of(report.bound_predictions);
   json["pictures"] = {{"two_roles", picture({.load = 2, .compute = 3}, 4)},
                       {"three_roles", picture({.load = 2, .compute = 3, .store = 2}, 4)}};
   return json.dump(2) + "\n";

@@ -5,16 +5,21 @@
     <!-- concept: multicast blocks=2 rows=64 -->
     <!-- concept: partial_sums blocks=2 -->
     <!-- concept: two_by_two size=5000 -->
+    <!-- concept: fragments columns=128 -->
     <!-- end -->
 
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
 cluster share the load of a tile; partial_sums how blocks that split K add up. two_by_two has what a ring and what roles bring, of the
-newest climb. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
+newest climb. fragments shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
+import re
+from pathlib import Path
+
 from climb_table import BadInput, Climb, read_results, shape_title
 from idea_pictures import svg, text
 from lattice import BOTH, NEITHER, RING, ROLES
+from lesson_pictures import Sources
 from page_requests import parse_words
 
 STYLE = """
@@ -26,6 +31,7 @@ STYLE = """
     .one { fill: #ddebf7; stroke: #2f6fab; }
     .other { fill: #fdf1d6; stroke: #a87c1f; }
     .third { fill: #dcf2e1; stroke: #2a8c4a; }
+    .used { fill: #2a8c4a; stroke: #2a8c4a; }
     .outside { fill: none; stroke: #6e7781; stroke-dasharray: 3 3; }
     .arrow { fill: none; stroke: #6e7781; stroke-width: 1.5; marker-end: url(#head); }
     #head path { fill: #6e7781; }
@@ -36,6 +42,7 @@ STYLE = """
       .one { fill: #173a5e; stroke: #6cb0f0; }
       .other { fill: #4a3a12; stroke: #d9b25b; }
       .third { fill: #153d22; stroke: #57c27c; }
+      .used { fill: #57c27c; stroke: #57c27c; }
       #head path { fill: #9198a1; }
     }"""
 HEAD = ('<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
@@ -264,7 +271,63 @@ def two_by_two(line, values, results_folder, lessons_below):
     return f"What a ring and what roles bring at {shape_title(cube)}, in TFLOP/s: {alt}", svg(364, "Two by two", shapes, STYLE)
 
 
-DRAWN = {"mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
+# --- Who holds what ---------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN_THREAD = 37  # lane 5 of warp 1
+
+
+def held_by(sources, thread):
+    """[(row, column)] of the sums d[0], d[1], d[2], d[3] of a thread of a warpgroup; every further 4 lie 8 columns to the right."""
+    upper, column, add = sources.found(sources.CORES, r"upper = row \+ ([^,;]*), column = ([^;]*);.*?(d\[4 \* j\] \+= .*?)\}")
+    values = {"lane": thread % 32, "warp": thread // 32}
+    upper = sources.evaluated(upper.replace("warp_in_warpgroup()", "warp"), **values)
+    column = sources.evaluated(column, **values)
+    rows = {"upper": upper, "lower": upper + 8}  # a_lower is read from row upper + 8
+    columns = {"left": column, "right": column + 1}
+    sums = re.findall(r"\+= (upper|lower)_value \* (left|right);", add)
+    return [(rows[row], columns[at]) for row, at in sums]
+
+
+def fragments(line, values):
+    columns, sources = number(line, values, "columns"), Sources(ROOT)
+    cell, left, top, shapes = 22, 44, 66, []
+    shapes += [text(left + 4 * cell, 20, "mma.sync: 16 × 8 sums of a warp", style="strong"),
+               text(left + 4 * cell, 38, "in each box: the lane", style="small")]
+    for column in range(0, 8, 2):
+        shapes.append(text(left + cell * (column + 1), top - 8, f"{column}, {column + 1}", style="small"))
+    for lane in range(32):
+        places = held_by(sources, lane)
+        for (row, column), style in ((places[0], "one"), (places[2], "other")):
+            y = top + 18 * row
+            shapes += [box("third" if lane == SHOWN_THREAD % 32 else style, left + cell * column, y, 2 * cell, 18),
+                       text(left + cell * (column + 1), y + 14, lane, style="small")]
+            if column == 0:
+                shapes.append(text(left - 8, y + 14, row, "end", "small"))
+    shapes += [text(left + 8 * cell + 10, top + 18 * 4 + 4, "d[0], d[1]", "start", "small"),
+               text(left + 8 * cell + 10, top + 18 * 12 + 4, "d[2], d[3]", "start", "small")]
+    left, groups, wide, high = 370, 4, 9, 4.5
+    middle = left + groups * 8 * wide / 2
+    shapes += [text(middle, 20, f"wgmma: 64 × {columns} sums of a warpgroup", style="strong"),
+               text(left - 8, top - 8, "columns", "end", "small"),
+               text(middle, 38, f"thread {SHOWN_THREAD}: lane {SHOWN_THREAD % 32} of warp {SHOWN_THREAD // 32}",
+                    style="small")]
+    for warp in range(4):
+        shapes.append(text(left - 8, top + 16 * high * (warp + .5) + 4, f"warp {warp}", "end", "small"))
+        shapes += [box("edge", left + 8 * wide * group, top + 16 * high * warp, 8 * wide, 16 * high) for group in range(groups)]
+    for group in range(groups):
+        shapes.append(text(left + 8 * wide * (group + .5), top - 8, f"{8 * group}–{8 * group + 7}", style="small"))
+        shapes += [box("used", left + wide * (8 * group + column), top + high * row, wide, high)
+                   for row, column in held_by(sources, SHOWN_THREAD)]
+        shapes.append(text(left + 8 * wide * (group + .5), top + 64 * high + 16, f"d[{4 * group}]–d[{4 * group + 3}]", style="small"))
+    shapes += [text(left + 8 * wide * groups + 10, top + 32 * high, "…", "start"),
+               text(middle, top + 64 * high + 36, f"{columns // 2} sums in each thread", style="small")]
+    alt = (f"In 16 × 8 sums, lane {SHOWN_THREAD % 32} holds two neighbours of row {SHOWN_THREAD % 32 // 4} and two of row "
+           f"{SHOWN_THREAD % 32 // 4 + 8}; a wgmma's warps have 16 rows each, and every 8 columns add four sums to a thread")
+    return alt, svg(416, "Who holds which sums", shapes, STYLE)
+
+
+DRAWN = {"fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
          "partial_sums": (partial_sums, ("blocks",)), "two_by_two": (two_by_two, ("size",))}
 
 

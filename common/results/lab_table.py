@@ -218,6 +218,18 @@ def report(halves, number, name):
     return None
 
 
+def tool(halves, number, name, detector):
+    """What a tool said on a GPU, as a block of code: the recorded line, cut where the tool begins a new one."""
+    for half in halves[1:]:
+        for row in half["mistakes"]:
+            found = row["findings"].get(detector, {})
+            if row["lesson"][:2] == number and row["name"] == name and found.get("message"):
+                words = re.sub(r" (?=block \d+, warp|at \S*\(|in \S+:\d|by thread|and (?:Read|Write) access|Barrier is|Device Frame)", "\n    ",
+                               found["message"])
+                return ["```", *words.splitlines(), "```"]
+    return None
+
+
 TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-alarms": false_alarms,
           "headline": headline}
 
@@ -231,8 +243,9 @@ def lab_table(line, words, folder):
     """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
     of_lesson = len(words) == 2 and words[0] == "lesson"
     of_mistake = len(words) == 3 and words[0] == "report"
-    if not of_lesson and not of_mistake and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
-        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'report NN NAME', 'mutants'))}")
+    of_tool = len(words) == 4 and words[0] == "tool"
+    if not of_lesson and not of_mistake and not of_tool and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
+        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'report NN NAME', 'tool NN NAME DETECTOR', 'mutants'))}")
     if words[0] == "mutants":
         results = newest(folder, "mutants")
         return mutants(results) + ["", origin(results, VERSIONS)] if results else [NONE_YET]
@@ -241,8 +254,8 @@ def lab_table(line, words, folder):
         return [NONE_YET]
     there = {key(row) for row in halves[0]["mistakes"]}  # A GPU's file may hold mistakes that were taken out since.
     halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
-    if of_mistake:
-        lines = report(halves, *words[1:])
+    if of_mistake or of_tool:
+        lines = (report if of_mistake else tool)(halves, *words[1:])
         if lines is None:
             raise BadInput(f"{line}: the lab has no mistake {' '.join(words[1:])}")
         return lines

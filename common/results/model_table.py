@@ -2,6 +2,7 @@
 
     <!-- model: climb -->                what the climb's kernels should take and took, for each size
     <!-- model: slots -->                the same for the numbers of slots of lessons 03, 04 and 05
+    <!-- model: bounds -->               lessons 01 and 07 against what bounds them
     <!-- model: errors -->               how far off the predictions of each lesson are, all its rows together
     <!-- model: calibration -->          the times that were read from timelines
     <!-- model: picture two_roles -->    a drawing, with the command that draws it (two_roles, three_roles)
@@ -12,7 +13,7 @@ import json
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown
 
-NAMED_SETTINGS = ("copy", "slot_k")  # what tells the kernels of one lesson apart, besides the slots
+NAMED_SETTINGS = ("along", "copy", "slot_k", "kernel")  # what tells the kernels of one lesson apart, besides the slots
 
 
 def read_model(folder):
@@ -21,7 +22,7 @@ def read_model(folder):
         raise BadInput(f"{folder}: holds no predictions; `predict --lessons --json` writes them")
     try:
         model = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("date", "commit", "gpu", "calibrations", "parameters", "climb", "slots", "pictures"):
+        for key in ("date", "commit", "gpu", "calibrations", "parameters", "climb", "slots", "bounds", "pictures"):
             if key not in model:
                 raise BadInput(f"{path}: is no file of predictions: '{key}' is missing")
     except (ValueError, TypeError) as error:
@@ -56,19 +57,26 @@ def predictions(model, which):
             found = by_place.get((key, size))
             row += [f"{found['predicted_us']:.0f}", f"{found['measured_us']:.0f}", error(found)] if found else [""] * 3
         rows.append(row)
-    return markdown(header, rows) + ["", origin(model)]
+    return markdown(header, rows)
+
+
+def bounds(model):
+    """One row for each run: there is no ring."""
+    rows = [[kernel(one)[0], shape_title(shape(one)), one["bound"], f"{one['predicted_us']:.0f}", f"{one['measured_us']:.0f}",
+             error(one)] for one in model["bounds"]]
+    return markdown(["kernel", "M×N×K", "takes the time", "predicted, µs", "measured", "error"], rows)
 
 
 def errors(model):
     """A row for each lesson: how many predictions there are, and the smallest and the largest error."""
     by_lesson = {}
-    for prediction in model["climb"] + model["slots"]:
+    for prediction in model["climb"] + model["slots"] + model["bounds"]:
         by_lesson.setdefault(prediction["lesson"], []).append(prediction)
     rows = []
     for lesson, of_lesson in sorted(by_lesson.items()):
         of_lesson.sort(key=lambda prediction: prediction["error_percent"])
         rows.append([f"[{lesson}](../{lesson}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
-    return markdown(["lesson", "predictions", "error from", "to"], rows)
+    return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model)]
 
 
 def calibration(model):
@@ -84,7 +92,8 @@ def calibration(model):
     return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
         "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
         f"epilogue {parameters['epilogue_04_cycles']:.0f}, {parameters['epilogue_05_cycles']:.0f} and "
-        f"{parameters['epilogue_06_cycles']:.0f}. {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
+        f"{parameters['epilogue_06_cycles']:.0f}. From lesson 03 with one slot and with five: a load is "
+        f"{parameters['load_03_cycles']:.0f} cycles, a turn of all warps {parameters['turn_03_cycles']:.0f}. {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
 
 
 def picture(model, name):
@@ -104,10 +113,12 @@ def model_table(line, words, folder):
     model = read_model(folder)
     if words in (["climb"], ["slots"]):
         return predictions(model, words[0])
+    if words == ["bounds"]:
+        return bounds(model)
     if words == ["errors"]:
         return errors(model)
     if words == ["calibration"]:
         return calibration(model)
     if len(words) == 2 and words[0] == "picture":
         return picture(model, words[1])
-    raise BadInput(f"{line}: asks for neither climb, slots, errors, calibration nor picture NAME")
+    raise BadInput(f"{line}: asks for neither climb, slots, bounds, errors, calibration nor picture NAME")

@@ -96,6 +96,26 @@ class PageBudgets(unittest.TestCase):
                 wanted = [section for section in SECTIONS if not (section == "What changed" and name.startswith("01"))]
                 self.assertEqual(sections(page.read_text(encoding="utf-8")), wanted)
 
+    def test_concept_pages_are_short_and_end_with_three_mistakes(self):
+        lists = {"claims_we_checked", "glossary", "how_to_read_the_errors", "the_wider_world"}
+        for page in [*sorted(ROOT.glob("docs/concepts/*.md")), ROOT / "docs/cost_model.md"]:
+            with self.subTest(page.name):
+                text = page.read_text(encoding="utf-8")
+                self.assertLessEqual(words(text), 1750)
+                if page.stem in lists:
+                    continue
+                mistakes = re.search(r"^## Three mistakes that people make\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+                self.assertIsNotNone(mistakes)
+                self.assertEqual(len(re.findall(r"^(?:- |\d\. )?\*\*", mistakes[1], flags=re.MULTILINE)), 3)
+                self.assertEqual(re.findall(r"^## (.*)$", text, flags=re.MULTILINE)[-1], "Three mistakes that people make")
+
+    def test_pages_of_concepts_that_can_be_drawn_begin_with_a_picture(self):
+        for name in ("clusters_and_dsmem", "handshake_vocabulary", "mbarriers_and_phases", "memory_and_roofline", "swizzle",
+                     "streams_and_copy_engines", "tensor_core_fragments", "tma"):
+            with self.subTest(name):
+                begin = (ROOT / f"docs/concepts/{name}.md").read_text(encoding="utf-8").split("\n## ")[0]
+                self.assertRegex(begin, r"!\[[^\]]*\]\([^)]*\.svg\)")
+
 
 if __name__ == "__main__":
     unittest.main()

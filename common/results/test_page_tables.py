@@ -510,7 +510,7 @@ class PageTables(WithResults):
         below = lattice.builds_on(page_tables.ROOT)
         for words, inside in (("mbarrier_laps", ">loader waits<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
                               ("multicast blocks=2 rows=64", "asks for 32 rows, receives 64"),
-                              ("partial_sums blocks=2", "share 1 of C"), ("two_by_two size=128", "180 TFLOP/s, 1.80×")):
+                              ("partial_sums blocks=2", "share 1 of C"), ("fragments columns=256", "128 sums in each thread"), ("two_by_two size=128", "180 TFLOP/s, 1.80×")):
             picture = concept_pictures.drawn("line", words.split(), self.folder, below)[2]
             xml.etree.ElementTree.fromstring(picture)
             self.assertIn(inside, picture)
@@ -519,6 +519,12 @@ class PageTables(WithResults):
                                ("mbarrier_laps slots=2", "'slots=2' is neither"), ("mbarrier_laps only=a:b", "means nothing here")):
             with self.assertRaisesRegex(BadInput, message):
                 concept_pictures.drawn("line", words.split(), self.folder, below)
+
+    def test_a_thread_holds_the_sums_that_the_code_gives_it(self):
+        sources = concept_pictures.Sources(page_tables.ROOT)
+        self.assertEqual(concept_pictures.held_by(sources, 37), [(17, 2), (17, 3), (25, 2), (25, 3)])
+        held = [place for thread in range(128) for place in concept_pictures.held_by(sources, thread)]
+        self.assertEqual(sorted(held), [(row, column) for row in range(64) for column in range(8)])
 
     def test_the_two_laps_of_a_slot_end_as_they_began_two_phases_later(self):
         events = concept_pictures.laps()
@@ -882,9 +888,10 @@ class Models(WithResults):
                                   {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
                                    "epilogue_ns": 1945.0, "commit": "abc"}],
                  "parameters": {"clock_mhz": 1980.0, "clock_recorded": False, "load_cycles": 1895.0,
+                                "load_03_cycles": 1675.0, "turn_03_cycles": 582.0,
                                 "epilogue_04_cycles": 2642.0, "epilogue_05_cycles": 3851.0,
                                 "epilogue_06_cycles": 4914.0},
-                 "climb": [], "slots": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
+                 "climb": [], "slots": [], "bounds": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
         (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
 
     def test_a_kernel_has_a_row_and_a_size_has_columns(self):
@@ -899,12 +906,20 @@ class Models(WithResults):
                           slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
         self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
+    def test_what_has_no_ring_has_a_row_for_each_run(self):
+        self.record_model(bounds=[{**self.prediction(64, 0, -38.2), "lesson": "01_x", "settings": {"along": "rows"}, "n": 32,
+                                   "bound": "load units"}])
+        self.assertIn("| [01_x](../01_x/), along rows | 64×32×64 | load units | 90 | 100 | −38 % |",
+                      self.filled("<!-- model: bounds -->\n<!-- end -->"))
+        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+
     def test_a_load_that_is_hidden_is_said_to_be(self):
         self.record_model()
         text = self.filled("<!-- model: calibration -->\n<!-- end -->")
         self.assertIn("| [04_x](results/traces/04_x.json) | 1 | 957 | 867 | 914 | 1334 |", text)
         self.assertIn("| 4 | hidden | 657 |", text)
         self.assertIn("At 1980 MHz (the highest of the climb", text)
+        self.assertIn("with five: a load is 1675 cycles, a turn of all warps 582.", text)
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()
@@ -957,6 +972,18 @@ class Lab(WithResults):
         self.assertIn("-->\n```\nx: error: race\n  here\n```\n<!--", self.lab("report 05 no_wait"))
         with self.assertRaisesRegex(BadInput, "the lab has no mistake 05 no_such"):
             self.lab("report 05 no_such")
+
+    def test_what_a_tool_said_on_a_gpu_is_cut_into_its_lines(self):
+        self.record_half("cpu", synccheck="missed")
+        self.record_half("h200", synccheck="caught")
+        path = self.folder / "lab" / "d-h200.json"
+        results = json.loads(path.read_text(encoding="utf-8"))
+        results["mistakes"][0]["findings"]["synccheck"]["message"] = "6 errors: Missing wait. at f(int)+0x1 in a.cuh:49 by thread (1,0,0)"
+        path.write_text(json.dumps(results), encoding="utf-8")
+        self.assertIn("```\n6 errors: Missing wait.\n    at f(int)+0x1\n    in a.cuh:49\n    by thread (1,0,0)\n```",
+                      self.lab("tool 05 no_wait synccheck"))
+        with self.assertRaisesRegex(BadInput, "the lab has no mistake 05 no_wait racecheck"):
+            self.lab("tool 05 no_wait racecheck")
 
     def test_a_tool_that_failed_is_no_finding(self):
         self.record_half("cpu", result="missed")

@@ -228,14 +228,15 @@ class DeadlockReport {
       text_ += who;
       const bool whole_warp = last - lane + 1 == static_cast<unsigned>(__builtin_popcount(warp.present));
       if (!whole_warp) text_ += lane == last ? print(" lane %u", lane) : print(" lanes %u-%u", lane, last);
-      write_wait(block, *warp.lanes[lane]);
+      const bool several = end - first > 1 || (!whole_warp && lane != last);
+      write_wait(block, *warp.lanes[lane], several ? "wait" : "waits");
       lane = last + 1;
     }
   }
 
-  void write_wait(const Block& block, const Thread& thread) {
+  void write_wait(const Block& block, const Thread& thread, const char* verb) {
     const Wait& wait = thread.wait;
-    text_ += print(" waits at %s in %s", to_string(wait.where).c_str(), wait.what);
+    text_ += print(" %s at %s in %s", verb, to_string(wait.where).c_str(), wait.what);
     switch (wait.kind) {
       case WaitKind::mbarrier:
       case WaitKind::poll:

@@ -19,8 +19,8 @@ namespace cpu_device {
 /// or measured figures. Assumed: plausible, to be replaced by a fit to recorded traces.
 struct ClockModel {
   double sm_clock_ghz = 1.98;  ///< published maximum; only to convert, the model itself counts cycles
-  /// Derived. Device copy moves 4.27 TB/s (measured): 16 B/clk for each of 132 SMs. Tiles that neighbours
-  /// share come from L2 at about 2.6 times that (assumed), and most of a GEMM's tiles do.
+  /// Derived. Memory moves 4.8 TB/s (published): 18 B/clk for each of 132 SMs. Tiles that neighbours share
+  /// come from L2 at about 2.3 times that (assumed), and most of a GEMM's tiles do.
   double memory_bytes_per_cycle = 42;
   double memory_latency = 700;  ///< assumed: 600-800 for a miss
   /// Derived: 989 TFLOP/s dense bf16 = 132 SMs x 1.83 GHz x 4096.

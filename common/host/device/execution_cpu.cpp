@@ -19,7 +19,7 @@ void ExecutionOptions::add_to(CLI::App& app) {
   app.add_option("--threads", threads_, "Threads of the host to run on (default: one for each core)")
       ->type_name("N");
   app.add_flag("--check-races", check_races_,
-               "Check every access to shared memory for races, and what blocks leave each other");
+               "Check every access to shared memory for races, and to global memory that blocks share");
 }
 
 Execution ExecutionOptions::parsed() const {

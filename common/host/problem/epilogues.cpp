@@ -9,7 +9,7 @@
 namespace ladder {
 
 Knob epilogue_knob() {
-  return {"epilogue", "what becomes of a sum before it is rounded", {"none", "bias_relu", "bias_gelu"}};
+  return {"epilogue", "what is applied to a sum before it is rounded", {"none", "bias_relu", "bias_gelu"}};
 }
 
 ReferenceEpilogue reference_epilogue(const Settings& settings) {

@@ -1,5 +1,5 @@
 /// @file
-/// The knob `epilogue`: what becomes of a sum before it is rounded. The functors are in
+/// The knob `epilogue`: what is applied to a sum before it is rounded. The functors are in
 /// common/device/epilogue_functors.cuh.
 #pragma once
 #include "common/host/problem/lesson.hpp"

@@ -22,7 +22,7 @@ void require_tma(const Gemm& p, const Settings& settings);
 inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
 
 /// The knob of persistent lessons.
-inline Knob group_knob() { return {"group", "tile rows that are walked together", {"16", "1", "4", "8"}}; }
+inline Knob group_knob() { return {"group", "tile rows that blocks visit together", {"16", "1", "4", "8"}}; }
 
 /// The knob of lessons 02 and 03.
 inline Knob core_knob() {

@@ -67,12 +67,12 @@ void CommonOptions::add_to(CLI::App& app) {
         ->type_name("CHOICE");
   app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
   app.add_option("--a", files.a, "Multiply matrices of your own: A, an .npy file")->type_name("A.npy");
-  app.add_option("--b", files.b, "B, likewise")->type_name("B.npy");
+  app.add_option("--b", files.b, "B, also an .npy file")->type_name("B.npy");
   app.add_option("-o,--output", files.c, "Where their product goes")->type_name("C.npy");
   app.add_option("--dtype", files.dtype, "Type of its elements: " + join(npy_dtypes(), ", "))
       ->type_name("TYPE");
   app.add_flag("--bf16-as-uint16", files.uint16_is_bf16,
-               "Elements of A and B that their files call uint16 are the bits of bf16");
+               "Take elements of A and B that their files call uint16 as the bits of bf16");
   execution_.add_to(app);
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("an inbox that expects more bytes than come waits for ever, and the re
 }
 TEST_CASE("an inbox that nobody releases is a deadlock that names both blocks") {
   check_named_always(with(Mistake::reader_does_not_release),
-                     "block (1,0,0) warps 0-1 waits at test_cluster_sums.cu:");
+                     "block (1,0,0) warps 0-1 wait at test_cluster_sums.cu:");
   check_named_always(with(Mistake::reader_does_not_release),
                      "in phase 0 (parity 0), 64 of 64 arrivals missing; nobody arrived in this phase");
 }

@@ -93,7 +93,7 @@ TEST_CASE("a lane that forgets its warp shows as a deadlock of the others") {
     if (threadIdx.x != 7) __syncwarp();
     __syncthreads();
   });
-  CHECK_THAT(text, ContainsSubstring("warp 0 lanes 0-6 waits at"));
+  CHECK_THAT(text, ContainsSubstring("warp 0 lanes 0-6 wait at"));
   CHECK_THAT(text, ContainsSubstring("in __syncwarp for lanes of mask 0xffffffff"));
   CHECK_THAT(text, ContainsSubstring("warp 0 lane 7 waits at"));
 }
