@@ -1,6 +1,47 @@
 /// @file
 /// The check of exercise 04.5: fewer tiles than staging tiles and more, the last of them ragged, by every
-/// schedule; and no wait that is longer than it must be.
+/// schedule; a store in line while the one before is read; and no wait that is longer than it must be.
+#include "common/ptx/tma.cuh"
+
+#ifdef CPU_DEVICE_WHERE
+/// What the storer calls, in its order. The exercise finds these functions first, and the others in ::ptx.
+namespace exercise::ptx {
+using namespace ::ptx;  // NOLINT(google-build-using-namespace)
+
+struct Storer {
+  int started = 0, committed = 0;
+  int known_read = 0;        ///< stores that the storer has waited for
+  int first_after_wait = 0;  ///< started when all before it were known to be read; 0: none
+};
+inline Storer storer;
+
+inline void note_wait(int in_flight) {
+  if (storer.committed - in_flight > storer.known_read) storer.known_read = storer.committed - in_flight;
+}
+inline void tma_store(const CUtensorMap* map, const void* from, int column, int row, CPU_DEVICE_WHERE) {
+  if (storer.started > 0 && storer.known_read == storer.started && storer.first_after_wait == 0)
+    storer.first_after_wait = storer.started;
+  ++storer.started;
+  ::ptx::tma_store(map, from, column, row, where);
+}
+inline void tma_store_commit(CPU_DEVICE_WHERE) {
+  storer.committed = storer.started;
+  ::ptx::tma_store_commit(where);
+}
+template <int kInFlight>
+void tma_store_wait_read(CPU_DEVICE_WHERE) {
+  note_wait(kInFlight);
+  ::ptx::tma_store_wait_read<kInFlight>(where);
+}
+template <int kInFlight>
+void tma_store_wait(CPU_DEVICE_WHERE) {
+  note_wait(kInFlight);
+  ::ptx::tma_store_wait<kInFlight>(where);
+}
+
+}  // namespace exercise::ptx
+#endif
+
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -17,10 +58,24 @@ void fill(int rows) {
   c.expect_equal(expected);
 }
 
+/// @throws NotYet if the storer never has two stores in flight
+void expect_stores_in_line() {
+#ifdef CPU_DEVICE_WHERE
+  exercise::ptx::storer = {};
+  fill(4 * exercise::kTile);
+  const int store = exercise::ptx::storer.first_after_wait;
+  ladder::exercise::expect(
+      store == 0,
+      fmt::format("C is right, but store {} is started only when the storer has waited until store "
+                  "{} has read its tile: what is the second staging tile for?",
+                  store, store - 1));
+#endif
+}
+
 void check() {
   for (const int rows : {64, 100, 128, 450}) ladder::exercise::on_every_schedule([&] { fill(rows); });
-  // How long tiles are kept, the clock can tell; whether a store was in line before the last one had read its
-  // tile, it cannot.
+  expect_stores_in_line();
+  // How long tiles are kept, the clock can tell.
   constexpr int kTiles = 16, kLatency = 700;  // cycles of the CPU device's clock until a store is written
   const auto counters = ladder::exercise::counted([] { fill(kTiles * exercise::kTile); });
   if (!counters) return;
