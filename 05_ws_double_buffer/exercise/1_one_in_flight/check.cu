@@ -35,7 +35,16 @@ void pool(int tiles) {
   const ladder::DeviceBuffer<float> bias_device(bias);
   ladder::exercise::Output<float> out("out", expected.size(), kColumns);
   exercise::launch_pooled(x_device.data(), w_device.data(), bias_device.data(), out.data(), tiles);
-  out.expect_equal(expected);
+  try {
+    out.expect_equal(expected);
+  } catch (const ladder::exercise::NotYet& not_yet) {  // all memory is written here: the NaN is of sums
+    const std::string what = not_yet.what();
+    const size_t nan = what.find(" is NaN");
+    if (nan == what.npos) throw;
+    throw ladder::exercise::NotYet(what.substr(0, nan) +
+                                   " is NaN: the sums were read while a product was being written into them; "
+                                   "how many accumulators do two products need?");
+  }
 }
 
 void check() {
