@@ -8,6 +8,8 @@ namespace ptx {
 // thread, a multiple of 8 from 24 to 256. `inc` waits until enough have been given back. Executed by all
 // warps of a warpgroup; the compiler ignores it, with warning C7508, unless the kernel has
 // __launch_bounds__(threads, blocks).
+// What can be moved is what the launch gave: with one block on an SM at most 65,536 / threads registers each,
+// rounded down to a multiple of 8, times the threads. The remainder stays unused.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define LADDER_SETMAXNREG(direction, count) \
   asm volatile("setmaxnreg." direction ".sync.aligned.u32 %0;" ::"n"(count))

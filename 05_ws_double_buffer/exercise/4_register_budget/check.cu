@@ -27,6 +27,13 @@ __global__ void __launch_bounds__(exercise::kThreads, 1) ask_who_has_what() {
     ptx::setmaxnreg_dec<kLoader>();
 }
 
+std::string describe(const char* role, int has, int needs) {
+  if (has == kAtLaunch)
+    return fmt::format("no registers have been moved to a {} thread yet: it has {}, and needs {}", role, has,
+                       needs);
+  return fmt::format("a {} thread has {} registers, but needs {}", role, has, needs);
+}
+
 /// @throws NotYet if a role has fewer registers than it needs
 void expect_enough() {
   try {
@@ -36,8 +43,7 @@ void expect_enough() {
     const auto names = [&](const char* role, int needs, int asked) {
       const std::string has = fmt::format("setmaxnreg.dec {}: the thread has ", asked);
       if (const size_t at = what.find(has); at != what.npos)
-        throw NotYet(fmt::format("a {} thread has {} registers, but needs {}", role,
-                                 std::stoi(what.substr(at + has.size())), needs));
+        throw NotYet(describe(role, std::stoi(what.substr(at + has.size())), needs));
     };
     names("compute", exercise::kComputeNeeds, kCompute);
     names("loader", exercise::kLoaderNeeds, kLoader);
