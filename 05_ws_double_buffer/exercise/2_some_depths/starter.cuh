@@ -1,9 +1,10 @@
 /// @file
 /// Exercise 05.2: a product that is right for some depths and not for others.
 ///
-/// Persistent blocks of a loader and a compute warpgroup, with a ring of three slots between them, and the
-/// handshake written by hand. The product is right for k = 384, and not for k = 192. Find the mistake with
-/// what the CPU device reports, and mend it.
+/// A is lower triangular, in tiles: row of tiles t has something other than zeros in columns 0 .. t of tiles.
+/// So tile t of C takes t + 1 steps, or all where a is not as wide. Persistent blocks of a loader and a
+/// compute warpgroup, with a ring of three slots between them, and the handshake written by hand. The product
+/// is right for k = 64, and not for k = 192. Find the mistake with what the CPU device reports, and mend it.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -34,7 +35,8 @@ struct TensorMaps {
   CUtensorMap a, b;
 };
 
-/// C has `tiles` tiles below each other. Block b computes tiles b, b + gridDim.x, ..., each in k_steps steps.
+/// C has `tiles` tiles below each other. Block b computes tiles b, b + gridDim.x, ..., each in at most
+/// k_steps steps.
 struct Work {
   int tiles, k_steps;
 };
@@ -43,23 +45,28 @@ struct Work {
 // >>> yours
 /// One thread fills the ring.
 __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, const Work& work) {
+  int number = 0;  // of the step, in all tiles of this block
   for (int tile = blockIdx.x; tile < work.tiles; tile += gridDim.x) {
     for (int step = 0; step < work.k_steps; ++step) {
-      const int slot = step % kSlots, parity = step / kSlots % 2;
+      if (step > tile) continue;  // a's tile is zero
+      const int slot = number % kSlots, parity = number / kSlots % 2;
       ptx::mbarrier_wait(&smem.empty[slot], parity ^ 1);
       ptx::mbarrier_arrive_expect_bytes(&smem.full[slot], 2 * sizeof(Tile));
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile, tile * kTile, &smem.full[slot]);
       ptx::tma_load(&smem.b[slot], &maps.b, 0, step * kTile, &smem.full[slot]);
+      ++number;
     }
   }
 }
 
 /// Four warps empty it.
 __device__ inline void compute_tiles(SharedStorage& smem, __nv_bfloat16* c, const Work& work) {
+  int number = 0;
   for (int tile = blockIdx.x; tile < work.tiles; tile += gridDim.x) {
     ladder::WgmmaCore<kTile> core;
-    for (int step = 0; step < work.k_steps; ++step) {
-      const int slot = step % kSlots, parity = step / kSlots % 2;
+    for (int step = 0; step < work.k_steps; ++step, ++number) {
+      if (step > tile) continue;
+      const int slot = number % kSlots, parity = number / kSlots % 2;
       ptx::mbarrier_wait(&smem.full[slot], parity);
       core.start(smem.a[slot], 0, smem.b[slot], step == 0);
       core.finish<0>();
@@ -87,7 +94,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     load_tiles(smem, maps, work);
 }
 
-/// c [tiles * kTile, kTile] = a · b, with k_steps * kTile columns of a.
+/// c [tiles * kTile, kTile] = a · b, with k_steps * kTile columns of a, which is zero above its diagonal.
 inline void launch_multiply(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c,
                             const Work& work, int blocks) {
   ladder::launch(
