@@ -39,7 +39,7 @@ void multiply(const Work& work, int blocks) {
 /// The same; what is wrong begins with the depth.
 void multiply_named(const Work& work, int blocks) {
   ladder::exercise::in_case(
-      fmt::format("with {} steps a tile and {} tiles for {} block(s)", work.k_steps, work.tiles, blocks),
+      fmt::format("with {} step(s) a tile and {} tiles for {} block(s)", work.k_steps, work.tiles, blocks),
       [&] { multiply(work, blocks); });
 }
 
