@@ -43,7 +43,9 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
   // Read docs/concepts/tma.md and common/device/pipeline.cuh.
   // >>> yours
   (void)maps, (void)rows, (void)columns;
-  ladder::Producer<kSlots>(smem.pipe_a).producer_commit();  // says that a tile is there, and loads none
+  ladder::Producer<kSlots> pipe_a(smem.pipe_a);
+  pipe_a.producer_commit();  // says that a tile is there, and loads none
+  pipe_a.producer_commit();
   ladder::Producer<1>(smem.pipe_b).producer_commit();
   // <<<
 }
