@@ -1,9 +1,9 @@
 /// @file
 /// Exercise 05.4: the registers of a new ratio of roles.
 ///
-/// Here one warpgroup loads for four that compute: 640 threads are launched on an SM of 65,536 registers. Each
-/// compute warpgroup multiplies 64 rows of A by 128 columns of B. At launch all threads have the same number
-/// of registers, too few for those that compute. Choose what each role gets, and move the registers.
+/// Here one warpgroup loads for four that compute: 640 threads are launched on an SM of 65,536 registers.
+/// Each compute warpgroup multiplies 64 rows of A by 128 columns of B. At launch all threads have the same
+/// number of registers, too few for those that compute. Choose what each role gets, and move the registers.
 #pragma once
 #include <cuda_bf16.h>
 
