@@ -31,7 +31,7 @@ constexpr int64_t kPartialSums = kTilesOfC * 4 * 3 * (64 * 128 / 4) * 4;
 
 /// Now B has 1000 columns. A block loads the first 64 x 128 of it, as two boxes of 64 columns: 128 rows of
 /// boxes of 128 bytes each. How many of them lie in two lines of 128 bytes, and how many sectors of 32 bytes
-/// are read? B begins where a line does.
+/// are read, each box by itself? B begins where a line does.
 constexpr int64_t kStraddling = 2 * (64 - 64 / 8);
 constexpr int64_t kSectors = 2 * (32 * 4 + 32 * 5);
 // <<<

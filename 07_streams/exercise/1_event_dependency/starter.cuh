@@ -5,7 +5,8 @@
 /// steps has a stream of its own, so that steps of different batches can go on at once. The device has memory
 /// for three batches: a ring of slots, as in lesson 05, where the host only says who waits for whom. Streams
 /// have no order between them: write the loop over the batches, with an event wherever a step must not begin
-/// before another has ended. The host itself waits for nothing in the loop.
+/// before another has ended. The host itself waits for nothing in the loop. To wait for an event that has
+/// never been recorded is legal and waits for nothing.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -48,7 +48,6 @@ struct Lane {
   ladder::DeviceBuffer<float> data{kElements};
   PinnedLines line = make_pinned_lines(1);
   ladder::Stream stream = ladder::make_stream();
-  ladder::Event done = ladder::make_order_event();
 };
 
 // Read docs/concepts/streams_and_copy_engines.md and common/cuda/cuda_handles.hpp.

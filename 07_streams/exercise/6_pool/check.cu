@@ -2,6 +2,7 @@
 /// The check of exercise 07.6: rounds of batches by every schedule; what the pool has reserved while they
 /// run, between them, and at the end; and a host that only queues.
 #include "07_streams/exercise/host_waits.hpp"
+#include "07_streams/exercise/watched_launches.hpp"
 
 #include EXERCISE
 
@@ -38,6 +39,11 @@ void run() {
   exercise::prepare(pipeline);
   std::vector<std::string> waits;
   std::vector<uint64_t> kept;
+  bool streams_exchanged = false;
+  ladder::after_launch() = [&](const void* kernel, cudaStream_t stream) {
+    const bool is_make = kernel == reinterpret_cast<const void*>(exercise::make);
+    streams_exchanged |= stream != (is_make ? pipeline.makers : pipeline.users).get();
+  };
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0) {
       CUDA_CHECK(cudaDeviceSynchronize());
@@ -50,6 +56,7 @@ void run() {
            }))
         waits.push_back(wait);
   }
+  ladder::after_launch() = nullptr;
   const uint64_t most = bytes(pipeline, cudaMemPoolAttrReservedMemHigh);
   exercise::finish(pipeline);
   const uint64_t left = bytes(pipeline, cudaMemPoolAttrReservedMemCurrent);
@@ -71,11 +78,15 @@ void run() {
          fmt::format("y is right, but the host waits {} times while it queues {} batches, first in "
                      "{}: who else can wait until memory has been freed?",
                      waits.size(), kRounds * kBatches, waits.empty() ? "" : waits.front()));
+  expect(
+      !streams_exchanged,
+      "y is right, but `make` must run in `makers` and `use` in `users`: so one batch is made while the one "
+      "before is used");
   for (const uint64_t after_round : kept)
-    expect(after_round > 0,
-           "y is right, but after a round the pool has given its memory back, and asks for it again in the "
-           "next: "
-           "how much may a pool keep while nobody uses it?");
+    expect(after_round >= kInFlight * exercise::kWorkspaceBytes,
+           fmt::format("y is right, but after a round the pool has given memory back, has {} left, and asks "
+                       "for more again in the next: how much may a pool keep while nobody uses it?",
+                       workspaces(after_round)));
   expect(left == 0,
          fmt::format("y is right, but after finish() the pool still has {}: what must have ended before "
                      "memory can go back, and who says that it shall?",

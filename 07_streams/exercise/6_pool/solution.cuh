@@ -8,7 +8,8 @@
 ///   - Two workspaces at most are reserved at any time, however many batches are queued.
 ///   - The pool keeps them from round to round: to ask the device for memory again costs more than a batch.
 ///   - After the last round it has given all of it back to the device. Nobody destroys it.
-///   - While batches are queued, the host waits for nothing.
+///   - While batches are queued, the host waits for nothing, and one batch may be made while the one before
+///     is used.
 ///
 /// A pool gives memory out again only to an allocation that comes after its free: in the same stream, or by
 /// an event. (On a GPU it may also find that a free has happened by then; the CPU device does not rely on

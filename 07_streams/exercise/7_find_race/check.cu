@@ -1,7 +1,8 @@
 /// @file
 /// The check of exercise 07.7: more and fewer batches than slots, by every schedule; a host that only queues;
-/// and batches that overlap.
+/// batches that overlap, and halves that do.
 #include "07_streams/exercise/host_waits.hpp"
+#include "07_streams/exercise/watched_launches.hpp"
 
 #include EXERCISE
 
@@ -31,6 +32,25 @@ std::vector<std::string> run(int count) {
 /// What the reader of the device's report needs.
 constexpr const char* kStreams = " (stream 1: uploads, 2: downloads, 3: half 0, 4: half 1)";
 
+/// Can the two halves of a batch go on at once? After each kernel a memset of the same byte is queued: if the
+/// device finds no order between the two memsets, it finds none between the kernels.
+bool halves_overlap() {
+  ladder::DeviceBuffer<float> both(1);
+  ladder::after_launch() = [&](const void*, cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(both.data(), 0, 1, stream));
+  };
+  bool overlap = false;
+  try {
+    run(1);
+  } catch (const ladder::exercise::NotYet&) {
+    throw;
+  } catch (const std::runtime_error&) {
+    overlap = true;
+  }
+  ladder::after_launch() = nullptr;
+  return overlap;
+}
+
 void check() {
   constexpr int kSlots = exercise::kSlots, kBatches = 12;
   std::vector<std::string> waits;
@@ -57,6 +77,8 @@ void check() {
              "y is right, but {} batches take {:.1f} times as long as one: which steps of different batches "
              "go on at once?",
              kBatches, all->us / one->us));
+  expect(halves_overlap(),
+         "y is right, but one half of a batch waits for the other: what does a half need of it?");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 /// stream of its own; uploads and downloads have theirs. There are two slots of device memory, and events
 /// hold back what must not begin yet. It is all queued without a wait of the host, and nearly always right.
 /// The check says which two operations have no order. There is one mistake in the marked lines; whatever
-/// mends it is right, if the host still waits for nothing and the batches still overlap.
+/// mends it is right, if the host still waits for nothing, and batches and halves still overlap.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -13,14 +13,26 @@
 namespace {
 
 /// What the exercise is told when it asks whether a stream, or an event, is done.
-enum class Answers { truly, always_busy, an_error_first };
+enum class Answers { truly, always_busy, busy_one_after_another, an_error_first };
 Answers answers = Answers::truly;
 std::chrono::steady_clock::time_point began;  // when run() was called
 constexpr std::chrono::seconds kTooLong{2};
 
+std::chrono::milliseconds patience;
+std::vector<const void*> asked;  // streams, or events
+
+/// Is it busy where each is longer busy than the one that was asked for before it? The first for less than
+/// patience, each of the others for less than patience after that; only together they take too long.
+bool is_still_busy(const void* handle) {
+  auto found = std::find(asked.begin(), asked.end(), handle);
+  if (found == asked.end()) found = asked.insert(found, handle);
+  return std::chrono::steady_clock::now() - began < (found - asked.begin() + 1) * patience * 7 / 10;
+}
+
 template <class Query>
-cudaError_t ask(const Query& query) {
+cudaError_t ask(const void* handle, const Query& query) {
   if (answers == Answers::truly) return query();
+  if (answers == Answers::busy_one_after_another && !is_still_busy(handle)) return query();
   if (answers == Answers::an_error_first) {
     answers = Answers::truly;
     return cudaErrorIllegalAddress;
@@ -37,8 +49,8 @@ cudaError_t ask(const Query& query) {
 // To ask is no wait. In parentheses a name is not the macro.
 #undef cudaStreamQuery
 #undef cudaEventQuery
-#define cudaStreamQuery(stream) ask([&] { return (cudaStreamQuery)(stream); })
-#define cudaEventQuery(event) ask([&] { return (cudaEventQuery)(event); })
+#define cudaStreamQuery(stream) ask(stream, [&] { return (cudaStreamQuery)(stream); })
+#define cudaEventQuery(event) ask(event, [&] { return (cudaEventQuery)(event); })
 #include EXERCISE
 #undef cudaStreamQuery
 #undef cudaEventQuery
@@ -84,6 +96,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
     cpu_device::fail_call("cudaMemcpyAsync", 3 * fault.copy_fails + 2, cudaErrorNotSupported);
 #endif
   answers = fault.answers;
+  patience = pipeline.patience;
+  asked.clear();
   began = std::chrono::steady_clock::now();
   try {
     exercise::run(pipeline, fill);
@@ -108,7 +122,12 @@ void run(const Fault& fault) {
   const auto values = ladder::exercise::small_integers<float>(size_t(kBatches) * kElements, 1);
   exercise::Pipeline pipeline;
   if (fault.answers == Answers::always_busy) pipeline.patience = std::chrono::milliseconds(20);
-  for (exercise::Slot& slot : pipeline.slots) std::fill_n(slot.y.get(), kElements, -1e9f);
+  // Long, so that a busy computer is not taken for a slow stream.
+  if (fault.answers == Answers::busy_one_after_another) pipeline.patience = std::chrono::milliseconds(200);
+  for (exercise::Slot& slot : pipeline.slots) {
+    std::fill_n(slot.y.get(), kElements, -1e9f);
+    *slot.is_bad = 1;  // as an earlier run has left it
+  }
   const Outcome outcome = outcome_of(pipeline, fault, values);
 
   expect(!outcome.filled.empty(), "no batch was begun: fill in the marked lines");
@@ -116,6 +135,12 @@ void run(const Fault& fault) {
   if (fault.answers == Answers::always_busy) {
     expect(outcome.thrown == exercise::StillBusy().what(),
            fmt::format("the device hangs, and run() throws {} instead of StillBusy", said()));
+    return;
+  }
+  if (fault.answers == Answers::busy_one_after_another) {
+    expect(outcome.thrown == exercise::StillBusy().what(),
+           fmt::format("{}: run() throws {} instead of StillBusy: what do all streams together have?",
+                       fault.name, said()));
     return;
   }
   const int failed = std::max(fault.fill_fails, fault.copy_fails);
@@ -127,6 +152,13 @@ void run(const Fault& fault) {
              "{}: run() is left while {} of its streams still have work, which uses memory that the caller "
              "frees now",
              fault.name, outcome.busy_streams));
+  for (int batch = 0; batch < kBatches; ++batch)
+    expect(
+        outcome.thrown != exercise::BadBatch(batch).what() ||
+            std::count(fault.bad.begin(), fault.bad.end(), batch),
+        fmt::format("{}: run() throws '{}', and it is not: is_bad holds what an earlier run has left there "
+                    "until the batch has been downloaded",
+                    fault.name, outcome.thrown));
   expect(
       fault.thrown.empty() ? outcome.thrown.empty() : outcome.thrown.find(fault.thrown) != std::string::npos,
       fmt::format("{}: run() throws {}, must throw {}", fault.name, said(),
@@ -180,6 +212,8 @@ void check() {
              waits.empty() ? "" : waits.front()));
   for (const Fault& fault : faults)
     if (fault.answers != Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
+  run({.name = "the streams are done after 140, 280 and 420 ms, and patience is 200 ms",
+       .answers = Answers::busy_one_after_another});
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 ///   - When run() is left, nothing is in flight that uses the memory.
 ///   - But a device that hangs must not hang the program: run() waits for `patience` at most and then throws
 ///     StillBusy, which tells the caller to keep the memory. (cudaStreamSynchronize has no such limit.)
-///   - Of all that has failed, run() throws what came first: the batch with the lowest number. What fails
-///   while
-///     it waits at the end comes last, and is thrown only if nothing else has failed.
+///   - StillBusy comes before everything else: the caller must keep the memory. Otherwise run() throws what
+///     came first of all that has failed: the batch with the lowest number. What fails while it waits at the
+///     end comes last, and is thrown only if nothing else has failed.
 #pragma once
 #include <cuda_runtime.h>
 

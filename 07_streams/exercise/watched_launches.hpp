@@ -1,0 +1,27 @@
+/// @file
+/// Which kernels an exercise launches, and in which streams. A check includes this before the exercise.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <utility>
+
+#include "common/cuda/launch.cuh"
+
+namespace ladder {
+
+/// Called after each launch of the exercise, where it is set.
+inline std::function<void(const void* kernel, cudaStream_t stream)>& after_launch() {
+  static std::function<void(const void*, cudaStream_t)> function;
+  return function;
+}
+
+template <class... Params, class... Args>
+void watched_launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
+  launch(kernel, config, std::forward<Args>(args)...);
+  if (after_launch()) after_launch()(reinterpret_cast<const void*>(kernel), config.stream);
+}
+
+}  // namespace ladder
+
+#define launch(...) watched_launch(__VA_ARGS__)
