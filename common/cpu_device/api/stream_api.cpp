@@ -64,10 +64,10 @@ cudaError_t create_event(const char* function, cudaEvent_t* event, unsigned flag
 }
 
 /// Legal, but who wrote it wanted an order. @param stream that passes over the wait; null: the host does
-void warn_of_unrecorded(const std::string& call, const CUstream_st* stream) {
+void warn_of_unrecorded(const std::string& call, const CUstream_st* stream, const CUevent_st& event) {
   static auto& warned = *new std::set<std::string>;
   const std::string what = call + " waits for an event that was never recorded";
-  if (stream) streams().waits_for_nothing[stream->name] = what;
+  if (stream) streams().note_wait_for_nothing(*stream, event, what);
   if (!warned.insert(what).second) return;
   std::fprintf(stderr, "%s: warning: %s; CUDA passes over it, and nothing is ordered\n",
                program_invocation_short_name, what.c_str());
@@ -148,12 +148,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       return cudaErrorStreamCaptureIsolation;
     }
     if (!event->recorded) {
-      warn_of_unrecorded("cudaStreamWaitEvent on " + found->name, found);
+      warn_of_unrecorded("cudaStreamWaitEvent on " + found->name, found, *event);
       return cudaSuccess;
     }
     Work work{"cudaStreamWaitEvent"};
     work.is_on_timeline = false;
-    streams().enqueue(*found, std::move(work), {event->recorded});
+    streams().note_wait(streams().enqueue(*found, std::move(work), {event->recorded}), *event);
     return cudaSuccess;
   });
 }
@@ -184,6 +184,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return destroying_call("cudaEventDestroy", [&] {
     if (!streams().events.erase(event)) return cudaErrorInvalidResourceHandle;
+    streams().forget_event(*event);
     delete event;  // what was recorded, and who waits for it, is in the streams
     return cudaSuccess;
   });
@@ -204,7 +205,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStrea
     Work work{"cudaEventRecord"};
     work.is_on_timeline = false;
     event->capture = nullptr;
-    event->recorded = streams().enqueue(*found, std::move(work));
+    streams().note_record(*event, streams().enqueue(*found, std::move(work)));
     return cudaSuccess;
   });
 }
@@ -213,7 +214,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return host_call("cudaEventSynchronize", [&] {
     if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (capture_of(*event)) return cudaErrorCapturedEvent;
-    if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr);
+    if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr, *event);
     return wait(event->recorded);
   });
 }

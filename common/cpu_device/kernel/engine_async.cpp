@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 
 namespace cpu_device {
 
@@ -19,6 +20,8 @@ bool Cluster::lands_now() {
   }
   return false;
 }
+
+std::string PendingOperation::missing() const { return explain_exit(*touched_block()); }
 
 void Cluster::submit(std::unique_ptr<PendingOperation> operation) {
   arrivals_in_flight_ += operation->is_arrival();

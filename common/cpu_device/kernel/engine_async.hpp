@@ -28,7 +28,11 @@ struct PendingOperation {
   /// How reports call it.
   virtual const char* what() const { return "copy"; }
   /// What a block must do before it leaves that another one sends it to.
-  virtual std::string missing() const { return "a cluster_sync is missing at the end"; }
+  virtual std::string missing() const;
+  /// What is wrong where its own block exits before it has landed.
+  virtual std::string abandoned() const {
+    return "the block exits while this copy from or to its shared memory is in flight";
+  }
   /// Is it an arrival at the barrier of another block? A cluster.sync of the issuer waits for it.
   virtual bool is_arrival() const { return false; }
   /// Where landing is late, does it let arrivals go first, those too that were issued later? Who takes such
@@ -51,6 +55,8 @@ struct CountedCopy : PendingOperation {
   virtual const char* arrival() const = 0;  ///< how reports call its completion
   const Block* touched_block() const override { return target; }
   std::string missing() const override;
+  /// What else may be wrong where the phase has ended before the bytes came.
+  virtual const char* too_late_because() const { return ""; }
 };
 
 }  // namespace cpu_device

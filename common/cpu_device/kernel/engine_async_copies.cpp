@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_global_memory.hpp"
@@ -146,6 +147,14 @@ void copy_wait(unsigned in_flight, const char* what, Location where) {
 }
 
 const Block* CopyGroup::touched_block() const { return copies.empty() && !barrier ? nullptr : issuer->block; }
+
+std::string CopyGroup::abandoned() const {
+  if (!barrier || !copies.empty()) return PendingOperation::abandoned();
+  const bool is_stage = barrier->name && std::string_view(barrier->name) == "pipeline.produced";
+  return std::string("the block exits while an arrival of ") + (is_stage ? "producer_commit" : "cp.async") +
+         " at " + name_of(*barrier) + " is pending: " +
+         (is_stage ? "a stage was committed that nobody waited for" : "nobody waited for that phase");
+}
 
 void CopyGroup::land(Cluster& cluster) {
   for (Copy& copy : copies) perform(cluster, *this, copy);

@@ -32,6 +32,7 @@ struct CopyGroup : PendingOperation {
 
   void land(Cluster&) override;
   const Block* touched_block() const override;
+  std::string abandoned() const override;
 };
 
 /// What a thread remembers of a group that it may still wait for.

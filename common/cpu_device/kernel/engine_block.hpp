@@ -21,6 +21,7 @@ struct Block {
 
   BlockIds ids;
   unsigned live = 0;
+  Location last_call;     ///< into the engine, by the thread that exited last
   bool is_early = false;  ///< none of its threads has waited for the kernel before
   SharedMemory shared;
   NamedBarrier barriers[kNamedBarriers];

@@ -233,7 +233,7 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
                            std::string(copy.what()) +
                                ": the phase in which it was issued has ended before its bytes came: too few "
                                "bytes were expected at " +
-                               describe(barrier),
+                               describe(barrier) + copy.too_late_because(),
                            copy.where);
     return;
   }

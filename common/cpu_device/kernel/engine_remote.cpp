@@ -32,8 +32,9 @@ Block& find_block(Thread& thread, unsigned rank, const char* operation, Location
   if (!block.live) {
     cluster.fail(thread,
                  print("%s: block %u of the cluster has left while block %u still reaches into its shared "
-                       "memory; a cluster_sync is missing at the end",
-                       operation, rank, thread.block->ids.rank_in_cluster),
+                       "memory; ",
+                       operation, rank, thread.block->ids.rank_in_cluster) +
+                     explain_exit(block),
                  where);
   }
   return block;
@@ -58,13 +59,12 @@ void forget_mapping(const Thread& thread, Block& other) {
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address) {
   Cluster& cluster = current_thread->cluster;
   if (cluster.failed()) return;
-  cluster.record_failure(
-      current_thread,
-      print("%s the shared memory of block %u of the cluster, which has left: a cluster_sync "
-            "is missing at the end\n  at ",
-            write ? "a store to" : "a load from", block) +
-          describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
-      {});
+  cluster.record_failure(current_thread,
+                         print("%s the shared memory of block %u of the cluster, which has left: ",
+                               write ? "a store to" : "a load from", block) +
+                             explain_exit(*cluster.blocks()[block]) + "\n  at " +
+                             describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
+                         {});
 }
 
 // --- arrivals ---------------------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ struct AsyncStore : CountedCopy {
   uint32_t bytes() const override { return kAsyncStoreBytes; }
   const char* arrival() const override { return "bytes of a store_async"; }
   const char* what() const override { return "store_async"; }
+  const char* too_late_because() const override {
+    return ", or the sender is ahead and did not wait until the slot was empty";
+  }
   bool lands_after_arrivals() const override { return true; }
 };
 

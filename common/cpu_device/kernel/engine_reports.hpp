@@ -30,6 +30,8 @@ std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
 std::string explain_last_wait(const Thread&);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
+/// Why others of the cluster cannot reach into the block, which has exited, any more.
+std::string explain_exit(const Block&);
 /// The report for a cluster in which nobody can go on.
 std::string describe_deadlock(const Cluster&, const char* why);
 

@@ -52,6 +52,7 @@ Thread& this_thread(Location where) {
   if (!current_thread) {
     throw std::logic_error("a device operation was called outside of a kernel, at " + to_string(where));
   }
+  current_thread->last_call = where;
   return *current_thread;
 }
 
@@ -180,6 +181,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.started = thread.done = false;
   thread.synchronised = true;
   thread.wait = {};
+  thread.last_call = {};
   const Stack stack = thread.fiber.stack();
   const auto* stack_begin = reinterpret_cast<const std::byte*>(stack.bottom);
   thread.observed = {thread.number, block.ids.rank_in_cluster, thread.warp->number, thread.lane,
@@ -423,11 +425,12 @@ void Cluster::thread_exits(Thread& thread) {
 
 /// Nobody may touch the shared memory of a block that has exited.
 void Cluster::block_exits(Block& block) {
+  block.last_call = current_thread->last_call;
   for (Warp& warp : block.warps) flush_copy_instructions(warp);
   for (auto& operation : pending_) {
     if (operation->touched_block() != &block) continue;
     const Block& from = *operation->issuer->block;
-    std::string rule = "the block exits while this copy from or to its shared memory is in flight";
+    std::string rule = operation->abandoned();
     if (&from != &block) {
       rule = print("block %u of the cluster left while this %s of block %u was in flight to it: ",
                    block.ids.rank_in_cluster, operation->what(), from.ids.rank_in_cluster) +
@@ -452,8 +455,9 @@ void Cluster::check_mappings_at_exit(const Block& block) {
     record_failure(
         mapping.by,
         print("block %u of the cluster left while block %u may still use the pointer that it has to "
-              "its shared memory: a cluster_sync is missing at the end",
-              block.ids.rank_in_cluster, mapping.by->block->ids.rank_in_cluster),
+              "its shared memory: ",
+              block.ids.rank_in_cluster, mapping.by->block->ids.rank_in_cluster) +
+            explain_exit(block),
         mapping.where);
     leave_if_failed();
   }

@@ -34,6 +34,7 @@ struct Thread {
   bool started = false, done = false;
   bool synchronised = true;  ///< since its last cp.async
   Wait wait;
+  Location last_call;  ///< into the engine
   ObservedThread observed;
 
   std::unique_ptr<CopyGroup> open_copies;  ///< issued, not yet committed

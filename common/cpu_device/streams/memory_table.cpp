@@ -16,6 +16,14 @@ constexpr size_t kMostFreed = 4096;
 
 std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
 
+/// Whether a race of `operation` with `one` says more than one with `other`: the last call before it does, or
+/// else the first one after it.
+bool is_nearer(const Operation& operation, const Operation& one, const Operation& other) {
+  const bool one_before = one.id < operation.id, other_before = other.id < operation.id;
+  if (one_before != other_before) return one_before;
+  return one_before ? one.id > other.id : one.id < other.id;
+}
+
 /// Named in the order of the calls, so that the words do not depend on who ran first.
 [[noreturn]] void report_race(const Allocation& allocation, const Allocation::Record& one,
                               const Allocation::Record& other, const std::byte* place) {
@@ -27,13 +35,8 @@ std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
                             : "a cudaStreamWaitEvent is missing";
   if (const char* why = first.operation->returns_early)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
-  for (const std::string& stream : {second.operation->stream, first.operation->stream}) {
-    const auto found = streams().waits_for_nothing.find(stream);
-    if (found != streams().waits_for_nothing.end()) {
-      missing += "; " + found->second;
-      break;
-    }
-  }
+  missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
+                                             allocation.begin + allocation.bytes);
   fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
                    first.operation->describe(), first.write ? "writes" : "reads", missing));
@@ -208,6 +211,9 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
   }
   if (!check_order) return;
   const Allocation::Record record{begin, end, write, operation};
+  // Of those that are in no order the latest before this call: whoever waits for that one waits for the
+  // others of its stream too.
+  const Allocation::Record* unordered = nullptr;
   for (const Allocation::Record& other : allocation.history) {
     if (other.operation == operation || !(write || other.write)) continue;
     if (other.end <= begin || other.begin >= end) continue;
@@ -220,8 +226,9 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
       continue;
     }
     if (other.operation->is_before(*operation)) continue;
-    report_race(allocation, record, other, std::max(begin, other.begin));
+    if (!unordered || is_nearer(*operation, *other.operation, *unordered->operation)) unordered = &other;
   }
+  if (unordered) report_race(allocation, record, *unordered, std::max(begin, unordered->begin));
   if (early) return;  // noted again among all that it touches
   allocation.history.push_back(record);
   ++records_;

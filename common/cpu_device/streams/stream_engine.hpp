@@ -36,7 +36,8 @@ struct CUevent_st {
   int device = 0;
   bool has_time = true;
   cpu_device::OperationPointer recorded;
-  std::shared_ptr<cpu_device::Capture> capture;  ///< recorded in a capture, after these nodes
+  std::vector<cpu_device::OperationPointer> recorded_before;  ///< in other streams, in each the last one
+  std::shared_ptr<cpu_device::Capture> capture;               ///< recorded in a capture, after these nodes
   std::vector<size_t> capture_front;
 };
 
@@ -114,6 +115,17 @@ class StreamEngine {
   std::string describe_queues() const;
   bool is_checking() const;
 
+  // --- waits that may have missed what they were meant for, for reports
+
+  /// It waits for an event that was not recorded yet. @param words for reports
+  void note_wait_for_nothing(const CUstream_st&, const CUevent_st&, const std::string& words);
+  void note_wait(OperationPointer wait, const CUevent_st&);
+  void note_record(CUevent_st&, OperationPointer record);
+  void forget_event(const CUevent_st&);
+  /// What is known of why `first` is not before `second`, which touch this memory; empty if nothing is.
+  std::string explain_missing_order(const Operation& first, const Operation& second, const std::byte* begin,
+                                    const std::byte* end) const;
+
   // --- virtual time
 
   std::vector<StreamSpan> take_spans();
@@ -125,8 +137,6 @@ class StreamEngine {
   std::set<CUevent_st*> events;
   std::set<CUmemPoolHandle_st*> pools;
   std::set<Capture*> captures;
-  /// By name of stream: its wait for an event that was not recorded yet. For reports.
-  std::map<std::string, std::string> waits_for_nothing;
   size_t graphs = 0;  ///< graphs and executables of graphs
   GraphCalls graph_calls;
 
@@ -139,6 +149,19 @@ class StreamEngine {
   void run_all_of(const std::set<uint64_t>& ids);
   void prune();
   void advance_time();
+
+  struct WaitForNothing {
+    std::string stream, words;
+    const CUevent_st* event;  ///< null once it is gone
+    OperationPointer record;  ///< the first one after the wait
+  };
+  /// A wait for the last record of an event that had been recorded in other streams before.
+  struct WaitForLast {
+    OperationPointer wait, last;
+    std::vector<OperationPointer> earlier;
+  };
+  std::deque<WaitForNothing> waits_for_nothing_;
+  std::deque<WaitForLast> waits_for_last_;
 
   std::map<uint64_t, OperationPointer> pending_;
   uint64_t last_id_ = 0, host_functions_run_ = 0;

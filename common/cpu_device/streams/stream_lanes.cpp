@@ -62,7 +62,7 @@ CUstream_st* StreamEngine::create_stream(int device, bool blocking, int priority
   stream->name = fmt::format("stream {}{}", ++streams_made_, on_device(device));
   stream->number = take_lane();
   streams_.insert(stream);
-  waits_for_nothing.erase(stream->name);
+  std::erase_if(waits_for_nothing_, [&](const WaitForNothing& wait) { return wait.stream == stream->name; });
   return stream;
 }
 

@@ -84,9 +84,12 @@ std::string blame(const Schedule& schedule, Without without) {
   return "";
 }
 
-/// Warp 0 copies, the other warp sums. A forgetful warp stops releasing.
+/// What the consumers stop doing after two tiles.
+enum class Stops { nothing, releasing, consuming };
+
+/// Warp 0 copies, the other warp sums.
 template <class MakePipeline>
-void roles(const Schedule& schedule, MakePipeline&& make, bool forgetful = false) {
+void roles(const Schedule& schedule, MakePipeline&& make, Stops stops = Stops::nothing) {
   const std::vector<float> input = numbers();
   float total = 0;
   run(kShape, schedule, [&] {
@@ -102,10 +105,11 @@ void roles(const Schedule& schedule, MakePipeline&& make, bool forgetful = false
                            cuda::aligned_size_t<16>(sizeof shared.tiles[0]), pipe);
         pipe.producer_commit();
       } else {
+        if (stops == Stops::consuming && tile == 2) break;
         pipe.consumer_wait();
         for (int i = static_cast<int>(threadIdx.x) - 32; i < kTile; i += 32)
           sum += shared.tiles[tile % kSlots][i];
-        if (!forgetful || tile < 2) pipe.consumer_release();
+        if (stops != Stops::releasing || tile < 2) pipe.consumer_release();
       }
     }
     for (int lanes = 16; lanes; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
@@ -172,10 +176,40 @@ TEST_CASE("a dropped release names the warp that never arrived") {
   }
 }
 
-TEST_CASE("a consumer warp that stops releasing stops the producer") {
+TEST_CASE("a wait after a dropped release is named, with what would come of it") {
+  for (const Schedule& schedule : all_schedules()) {
+    try {
+      roles(schedule, kByRole, Stops::releasing);
+      FAIL("no failure");
+    } catch (const Failure& failure) {
+      CHECK_THAT(failure.what(),
+                 ContainsSubstring("consumer_wait again without a consumer_release: it waits for the same "
+                                   "slot as before"));
+      CHECK_THAT(failure.what(), ContainsSubstring("pipeline.consumed[0]\n  in block (0,0,0) warp 1 lane"));
+    }
+  }
+}
+
+TEST_CASE("a stage that was committed without copies, and that nobody waited for, is named") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    CHECK_THAT(failure(kShape, schedule,
+                       [] {
+                         auto& shared = ladder::shared_storage<Storage>();
+                         auto pipe = cuda::make_pipeline(cg::this_thread_block(), &shared.state);
+                         pipe.producer_acquire();
+                         pipe.producer_commit();
+                       }),
+               ContainsSubstring("the block exits while an arrival of producer_commit at "
+                                 "pipeline.produced[0] is pending: a stage was committed that nobody waited "
+                                 "for"));
+  }
+}
+
+TEST_CASE("a consumer warp that stops consuming stops the producer") {
   for (const Schedule& schedule : fixed_schedules()) {
     try {
-      roles(schedule, kByRole, /*forgetful=*/true);
+      roles(schedule, kByRole, Stops::consuming);
       FAIL("no failure");
     } catch (const Failure& failure) {
       CHECK_THAT(failure.what(), ContainsSubstring("warp 0 waits at test_block_pipeline.cu:"));

@@ -374,6 +374,27 @@ TEST_CASE("a block that leaves while a store_async is in flight to it is named")
              });
 }
 
+TEST_CASE("a sender that is ahead of the slot is among the causes where its bytes come too late") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    const std::string text = blame(schedule, [](Storage& shared) {
+      if (is_thread(0)) {
+        for (unsigned batch = 0; batch < 2; ++batch)
+          ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 1, parcel(batch), &shared.full);
+      }
+      if (is_thread(1)) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        ptx::mbarrier_wait(&shared.full, 0);
+        ptx::mbarrier_wait(&shared.full, 1);
+      }
+    });
+    CHECK_THAT(text, ContainsSubstring("too few bytes were expected at full of block (1,0,0)"));
+    CHECK_THAT(text,
+               ContainsSubstring(
+                   ", or the sender is ahead and did not wait until the slot was empty\n  in block (0"));
+  }
+}
+
 // --- mapped addresses -------------------------------------------------------------------------------------
 
 TEST_CASE("blocks load and store through mapped addresses between two cluster.syncs") {
@@ -418,6 +439,21 @@ TEST_CASE("a block that leaves while another has a pointer to its shared memory 
         __syncthreads();
         shared.inbox[threadIdx.x] = of_other[threadIdx.x];
       });
+}
+
+TEST_CASE("where a block returned before the cluster.sync of the others, its last call is named") {
+  const unsigned line = __LINE__;
+  check_named_always("or was not reached: block 1 has exited (its last call seen was at test_cluster.cu:" +
+                         std::to_string(line + 6) +
+                         "), but every block must take part until the last cluster_sync",
+                     [](Storage& shared) {
+                       if (ptx::cluster_block_rank() == 1) {
+                         __syncwarp();
+                         return;
+                       }
+                       shared.inbox[threadIdx.x] = ptx::map_shared(shared.inbox, 1)[threadIdx.x];
+                       ptx::cluster_sync();
+                     });
 }
 
 TEST_CASE("a pointer may be dropped with an arrival instead of a cluster.sync") {
@@ -470,8 +506,8 @@ TEST_CASE("an access to a block that has left reads NaN, and is named where acce
     }
     CHECK_THAT(text,
                ContainsSubstring("a load from the shared memory of block 1 of the cluster, which has left: "
-                                 "a cluster_sync is missing at the end\n  at "));
-    CHECK_THAT(text, ContainsSubstring("test_cluster.cu:"));
+                                 "a cluster_sync is missing at the end, or was not reached"));
+    CHECK_THAT(text, ContainsSubstring("until the last cluster_sync\n  at kernel/test_cluster.cu:"));
   }
 }
 

@@ -286,6 +286,71 @@ TEST_CASE("what a wait for an event that was never recorded does not order is na
       "cudaStreamWaitEvent on stream 2 waits for an event that was never recorded");
 }
 
+TEST_CASE("a wait for an event without a record is not blamed for another missing order") {
+  for (const Schedule& schedule : stream_schedules()) {
+    if (schedule.landing != Landing::late) continue;  // otherwise the kernel is blamed before the record
+    use(schedule);
+    const std::string text = blame([] {
+      Stream copies, kernels;
+      Event slot_is_free;
+      DeviceInts from, to;
+      PinnedInts input;
+      CUDA_CHECK(cudaStreamWaitEvent(copies, slot_is_free));  // as in the first lap of a ring
+      CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+      launch_add_one(from.data, to.data, kernels);
+      CUDA_CHECK(cudaEventRecord(slot_is_free, kernels));
+      CUDA_CHECK(cudaDeviceSynchronize());
+    });
+    CHECK_THAT(text, ContainsSubstring("nothing orders them: a cudaStreamWaitEvent is missing; schedule"));
+  }
+  use({});
+}
+
+TEST_CASE("of what a download does not wait for the last is named, and a kernel that has not run yet") {
+  const auto program = [](bool kernel) {
+    Stream work, downloads;
+    DeviceInts memory, other;
+    PinnedInts input, output;
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, work));
+    if (kernel) {
+      launch_add_one(other.data, memory.data, work);
+    } else {
+      CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, work));
+    }
+    CUDA_CHECK(cudaMemcpyAsync(output.data, memory.data, kBytes, cudaMemcpyDeviceToHost, downloads));
+    CUDA_CHECK(cudaStreamSynchronize(downloads));
+    CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  use({Order::round_robin, Landing::eager});
+  CHECK_THAT(blame([&] { program(false); }), ContainsSubstring("which the memset on stream 1 writes"));
+  use({Order::round_robin, Landing::late});
+  CHECK_THAT(blame([&] { program(true); }),
+             ContainsSubstring("a cudaStreamWaitEvent is missing; nor is kernel add_one on stream 1 ordered, "
+                               "which comes after that and may touch the same memory"));
+  use({});
+}
+
+TEST_CASE("a wait for an event that was recorded again in another stream is named") {
+  check_blamed_always(
+      [] {
+        Stream downloads, one, two;
+        Event done;
+        DeviceInts memory, other;
+        PinnedInts output;
+        CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, one));
+        CUDA_CHECK(cudaEventRecord(done, one));
+        CUDA_CHECK(cudaMemsetAsync(other.data, 0, kBytes, two));
+        CUDA_CHECK(cudaEventRecord(done, two));
+        CUDA_CHECK(cudaStreamWaitEvent(downloads, done));
+        CUDA_CHECK(cudaMemcpyAsync(output.data, memory.data, kBytes, cudaMemcpyDeviceToHost, downloads));
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "which the memset on stream 2 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
+      "stream "
+      "1 waits for an event whose last record, on stream 3, does not cover the memset on stream 2: it was "
+      "recorded on stream 2 before");
+}
+
 TEST_CASE("memory that queued work uses must not be freed by the host") {
   check_blamed_always(
       [] {

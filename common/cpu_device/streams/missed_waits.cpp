@@ -1,0 +1,93 @@
+/// @file
+/// Waits for events that may have missed what they were meant for: what reports of a missing order say of
+/// them.
+#include <fmt/core.h>
+#include <algorithm>
+#include <utility>
+
+#include "common/cpu_device/streams/stream_engine.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr size_t kMostWaits = 256;  ///< that are remembered
+
+template <class Wait>
+void remember(std::deque<Wait>& waits, Wait wait) {
+  waits.push_back(std::move(wait));
+  if (waits.size() > kMostWaits) waits.pop_front();
+}
+
+/// Whether the kernel has a parameter that points there.
+bool is_given(const Operation& operation, const std::byte* begin, const std::byte* end) {
+  return std::any_of(operation.pointers.begin(), operation.pointers.end(),
+                     [&](const void* pointer) { return pointer >= begin && pointer < end; });
+}
+
+}  // namespace
+
+void StreamEngine::note_wait_for_nothing(const CUstream_st& stream, const CUevent_st& event,
+                                         const std::string& words) {
+  std::erase_if(waits_for_nothing_, [&](const WaitForNothing& wait) {
+    return wait.stream == stream.name && wait.event == &event && !wait.record;
+  });
+  remember(waits_for_nothing_, {stream.name, words, &event, nullptr});
+}
+
+void StreamEngine::note_wait(OperationPointer wait, const CUevent_st& event) {
+  if (!event.recorded_before.empty())
+    remember(waits_for_last_, {std::move(wait), event.recorded, event.recorded_before});
+}
+
+void StreamEngine::note_record(CUevent_st& event, OperationPointer record) {
+  std::erase_if(event.recorded_before,
+                [&](const OperationPointer& before) { return before->lane == record->lane; });
+  if (event.recorded && event.recorded->lane != record->lane) event.recorded_before.push_back(event.recorded);
+  event.recorded = record;
+  for (WaitForNothing& wait : waits_for_nothing_) {
+    if (wait.event == &event && !wait.record) wait.record = record;
+  }
+}
+
+void StreamEngine::forget_event(const CUevent_st& event) {
+  for (WaitForNothing& wait : waits_for_nothing_) {
+    if (wait.event == &event) wait.event = nullptr;
+  }
+}
+
+std::string StreamEngine::explain_missing_order(const Operation& first, const Operation& second,
+                                                const std::byte* begin, const std::byte* end) const {
+  std::string text;
+  // Where the first one runs late, others of its stream have not shown yet what they touch.
+  for (auto next = pending_.rbegin(); next != pending_.rend() && next->first > first.id; ++next) {
+    const Operation& other = *next->second;
+    if (other.id >= second.id || !is_given(other, begin, end) || !first.is_before(other) ||
+        other.is_before(second))
+      continue;
+    text += fmt::format("; nor is {} ordered, which comes after that and may touch the same memory",
+                        other.describe());
+    break;
+  }
+  for (const WaitForLast& missed : waits_for_last_) {
+    if (!missed.wait->is_before(second) || first.is_before(*missed.last)) continue;
+    for (const OperationPointer& earlier : missed.earlier) {
+      if (!first.is_before(*earlier)) continue;
+      return text + fmt::format(
+                        "; {} waits for an event whose last record, on {}, does not cover {}: it was "
+                        "recorded on {} before",
+                        missed.wait->stream, missed.last->stream, first.describe(), earlier->stream);
+    }
+  }
+  for (const std::string& stream : {second.stream, first.stream}) {
+    const auto is_meant = [&](const WaitForNothing& wait) {
+      if (wait.stream != stream) return false;
+      // A record that does not cover the first, or that comes after the second, was not meant to order them.
+      return !wait.record || (first.is_before(*wait.record) && !second.is_before(*wait.record));
+    };
+    const auto found = std::find_if(waits_for_nothing_.rbegin(), waits_for_nothing_.rend(), is_meant);
+    if (found != waits_for_nothing_.rend()) return text + "; " + found->words;
+  }
+  return text;
+}
+
+}  // namespace cpu_device
