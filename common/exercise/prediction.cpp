@@ -11,20 +11,18 @@
 namespace ladder::exercise {
 namespace {
 
-/// Integers and large numbers without decimals, others with two digits.
-std::string rounded(double number) {
-  return number == std::round(number) || number >= 100 ? fmt::format("{:.0f}", number)
-                                                       : fmt::format("{:.2g}", number);
-}
-
-/// A factor, where the numbers are far apart; else the difference.
+/// Which way off, and roughly how far where the numbers are large: never so exactly that the right one
+/// follows.
 std::string how_far_off(double predicted, double right) {
-  const double difference = std::abs(predicted - right);
+  const bool is_small = predicted < right;
+  const std::string way = is_small ? "too small" : "too large";
   const auto [smaller, larger] = std::minmax(predicted, right);
-  const std::string way = predicted < right ? "small" : "large";
-  if (smaller > 0 && larger >= 2 * smaller && difference >= 10)
-    return fmt::format("too {} by a factor of {}", way, rounded(larger / smaller));
-  return fmt::format("too {} by {}", way, rounded(difference));
+  if (larger - smaller < 10 || smaller <= 0) return way;
+  const double factor = larger / smaller;
+  if (factor > 10) return way + (is_small ? ", less than a tenth" : ", more than ten times");
+  if (factor > 3) return way + ", several times";
+  if (factor > 2) return way + (is_small ? ", less than half" : ", more than twice");
+  return factor <= 1.25 ? way + ", but within a quarter" : way;
 }
 
 }  // namespace
@@ -39,6 +37,12 @@ void expect_predicted(const std::string& name, double predicted, double right, c
   expect(predicted != 0 || slip != slips.end(), name + " is 0: write your prediction in the marked lines");
   throw NotYet(fmt::format("{} is {:.15g}, {}{}", name, predicted, how_far_off(predicted, right),
                            slip == slips.end() ? "" : ": " + slip->forgotten));
+}
+
+void expect_predicted_parity(const std::string& name, int64_t predicted, int64_t right,
+                             const std::string& question) {
+  expect(predicted == 0 || predicted == 1, fmt::format("{} is {}, but a parity is 0 or 1", name, predicted));
+  expect(predicted == right, fmt::format("{} is not what the role waits for: {}", name, question));
 }
 
 }  // namespace ladder::exercise

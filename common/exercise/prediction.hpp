@@ -2,6 +2,7 @@
 /// What the checks of exercises in which numbers are predicted share.
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +22,13 @@ struct Slip {
 };
 
 /// Does nothing if `predicted` is right. @param tolerance the part of a number by which another may differ
-/// from it and count as the same. @throws NotYet with how far off it is and what the first slip says that
-/// matches; of a 0 that is no slip, that it is not filled in
+/// from it and count as the same. @throws NotYet with roughly how far off it is and what the first slip says
+/// that matches; of a 0 that is no slip, that it is not filled in
 void expect_predicted(const std::string& name, double predicted, double right, const std::vector<Slip>& slips,
                       double tolerance = 0);
+
+/// The same for the parity with which a role waits. @throws NotYet with `question`, whichever was written
+void expect_predicted_parity(const std::string& name, int64_t predicted, int64_t right,
+                             const std::string& question);
 
 }  // namespace ladder::exercise

@@ -7,7 +7,7 @@
 #include "common/exercise/prediction.hpp"
 
 using Catch::Matchers::Message;
-using ladder::exercise::expect_predicted, ladder::exercise::NotYet;
+using ladder::exercise::expect_predicted, ladder::exercise::expect_predicted_parity, ladder::exercise::NotYet;
 
 TEST_CASE("A right number is accepted, and one within the tolerance") {
   expect_predicted("kX", 7, 7, {{7, "no slip can be right"}});
@@ -19,21 +19,38 @@ TEST_CASE("A right number is accepted, and one within the tolerance") {
 TEST_CASE("A 0 is not filled in, unless it is a slip") {
   CHECK_THROWS_MATCHES(expect_predicted("kX", 0, 7, {{1, "that is one"}, {"how many are there?"}}), NotYet,
                        Message("kX is 0: write your prediction in the marked lines"));
-  CHECK_THROWS_MATCHES(expect_predicted("kParity", 0, 1, {{0, "that is the first lap"}}), NotYet,
-                       Message("kParity is 0, too small by 1: that is the first lap"));
+  CHECK_THROWS_MATCHES(expect_predicted("kLaps", 0, 1, {{0, "that is the first lap"}}), NotYet,
+                       Message("kLaps is 0, too small: that is the first lap"));
 }
 
-TEST_CASE("A wrong number is off by a factor or by a difference") {
+TEST_CASE("What is said of a wrong number does not give the right one away") {
   const auto says = [](double predicted, double right, const char* sentence) {
     CHECK_THROWS_MATCHES(expect_predicted("kX", predicted, right, {}), NotYet, Message(sentence));
   };
-  says(240, 960, "kX is 240, too small by a factor of 4");
-  says(90, 40, "kX is 90, too large by a factor of 2.2");
-  says(73728, 74752, "kX is 73728, too small by 1024");
-  says(700, 796.6, "kX is 700, too small by 97");
-  says(5, 2, "kX is 5, too large by 3");
-  says(-5, 100, "kX is -5, too small by 105");
-  says(4.5, 45e9, "kX is 4.5, too small by a factor of 10000000000");
+  says(1, 960, "kX is 1, too small, less than a tenth");
+  says(9601, 960, "kX is 9601, too large, more than ten times");
+  says(240, 960, "kX is 240, too small, several times");
+  says(960, 240, "kX is 960, too large, several times");
+  says(40, 90, "kX is 40, too small, less than half");
+  says(90, 40, "kX is 90, too large, more than twice");
+  says(60, 90, "kX is 60, too small");
+  says(90, 60, "kX is 90, too large");
+  says(73728, 74752, "kX is 73728, too small, but within a quarter");
+  says(796.6, 700, "kX is 796.6, too large, but within a quarter");
+  says(1, 4, "kX is 1, too small");
+  says(5, 4, "kX is 5, too large");
+  says(-5, 100, "kX is -5, too small");
+}
+
+TEST_CASE("Of a wrong parity nothing is said but what to ask") {
+  expect_predicted_parity("kParity", 0, 0, "which lap is it?");
+  const auto says = [](int predicted, int right, const char* sentence) {
+    CHECK_THROWS_MATCHES(expect_predicted_parity("kParity", predicted, right, "which lap is it?"), NotYet,
+                         Message(sentence));
+  };
+  says(0, 1, "kParity is not what the role waits for: which lap is it?");
+  says(1, 0, "kParity is not what the role waits for: which lap is it?");
+  says(2, 0, "kParity is 2, but a parity is 0 or 1");
 }
 
 TEST_CASE("The first slip that matches says what was forgotten") {
@@ -43,7 +60,7 @@ TEST_CASE("The first slip that matches says what was forgotten") {
                          {{50, "you forgot B"}, {50.5, "you forgot C"}, {"what is added up?"}}, 0.02),
         NotYet, Message(sentence));
   };
-  says(51, "kX is 51, too small by 49: you forgot B");
-  says(51.2, "kX is 51.2, too small by 49: you forgot C");
-  says(90, "kX is 90, too small by 10: what is added up?");
+  says(51, "kX is 51, too small: you forgot B");
+  says(51.2, "kX is 51.2, too small: you forgot C");
+  says(90, "kX is 90, too small, but within a quarter: what is added up?");
 }

@@ -3,8 +3,8 @@
 ///
 /// A tile of 32 x 32 floats passes through shared memory. Threads write it row by row. They read it twice:
 /// column by column, and in fragments of 8 rows and 4 columns, as tensor cores take tf32. In each of the
-/// three a warp touches 32 elements at one time, and they should lie in 32 different banks. TMA and wgmma do
-/// not touch this tile, so nobody prescribes its layout: choose one.
+/// three a warp touches 32 elements at one time, and they should lie in 32 different banks. No copy
+/// engine touches this tile, so nobody prescribes its layout: choose one.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"

@@ -29,8 +29,9 @@ struct SharedStorage {
 };
 
 /// d = A · B. Called by all 128 threads of the block, as soon as each has stored its part of both tiles; when
-/// it returns, d may be read. Nothing is in d before. ptx::shared_address(p) is the address of p that
-/// descriptors want; ptx::wgmma_m64n128k16<kBRowMajor> starts the product of one step of k.
+/// it returns, d may be read. Nothing is in d before. The descriptors are put together here, without
+/// ptx::matrix_descriptor; ptx::shared_address(p) is the address of p that they want.
+/// ptx::wgmma_m64n128k16<kBRowMajor> starts the product of one step of k.
 __device__ inline void multiply(const SharedStorage& smem, float (&d)[kSums]) {
   // Read docs/concepts/tensor_core_fragments.md and common/ptx/wgmma.cuh.
   // >>> yours

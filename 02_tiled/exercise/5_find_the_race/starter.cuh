@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(kThreads) gemm(const Problem p) {
       for (int k = 0; k < kTile; ++k) product += smem.q[top + i][k] * smem.b[k][column];
       sums[i] += smem.scales[top + i] * product;
     }
-    if (step + 1 < steps) fetch_scale(step + 1);  // on its way while other warps still multiply
-    __syncthreads();                              // all have read the tiles
+    if (step + 1 < steps) fetch_scale(step + 1);
+    __syncthreads();  // all have read the tiles
   }
   // <<<
   for (int i = 0; i < kRows; ++i) p.c[(first_row + top + i) * p.N + first_column + column] = sums[i];

@@ -3,8 +3,8 @@
 ///
 /// A block reverses each tile of a long vector: y[first + i] = x[first + kTile - 1 - i]. Tiles come through a
 /// ring of four slots in shared memory, and every thread needs what other threads have copied. The copying
-/// and the reversing are there; write the loop, with the four verbs of cuda::pipeline, so that copies run up
-/// to four tiles ahead.
+/// and the reversing are there; write the loop, with the four verbs of cuda::pipeline. All four slots are
+/// filled at first, and each is filled again as soon as its tile has been released.
 #pragma once
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

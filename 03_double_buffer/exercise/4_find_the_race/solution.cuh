@@ -43,7 +43,7 @@ __device__ inline void smooth(const SharedStorage& smem, float* y, int tile) {
 
 /// Called by all threads of the block: tiles 0 .. tiles - 1.
 __device__ inline void stream(SharedStorage& smem, const float* x, float* y, int tiles) {
-  // Read docs/concepts/handshake_vocabulary.md and 03_double_buffer/gemm.cuh.
+  // Read docs/concepts/handshake_vocabulary.md and common/cpu_device/shadow/cuda_pipeline_primitives.h.
   // >>> yours
   const auto load = [&](int tile) {
     if (tile < tiles) copy(smem, x, tile);

@@ -77,14 +77,12 @@ void check() {
       {{kCyclesPerLoad * kLoads, "you forgot the barrier"},
        {kCyclesPerLoad * kLoads * kThreads, "you counted threads one after the other; they work together"}},
       kTolerance);
-  const std::string so_many_take =
-      fmt::format("so many take {:.0f} cycles a tile, more {:.0f}", each[slots - 1], compute);
-  expect_predicted(
-      "kSlots", kSlots, slots,
-      {{slots - 1, so_many_take + "; you forgot the slot that is being read, into which nothing is "
-                                  "copied before the next barrier"},
-       {slots + 1, "fewer are enough"},
-       {"how many loads must be on their way at a time?"}});
+  expect_predicted("kSlots", kSlots, slots,
+                   {{slots - 1,
+                     "with so many a copy is waited for in every step; you forgot the slot that is being "
+                     "read, into which nothing is copied before the next barrier"},
+                    {slots + 1, "fewer are enough"},
+                    {"how many loads must be on their way at a time?"}});
   expect_predicted("kBytesOnTheirWay", kBytesOnTheirWay, (slots - 1) * kTileBytes,
                    {{slots * kTileBytes, "you counted the slot that is being read as on its way"},
                     {kLatency * kBytesPerCycle,

@@ -15,7 +15,7 @@
 
 namespace {
 
-using ladder::exercise::expect_predicted;
+using ladder::exercise::expect_predicted, ladder::exercise::expect_predicted_parity;
 
 constexpr int kTiles = 11, kSlots = 3, kReaders = 3, kBox = 64;
 constexpr int kThreads = (kReaders + 1) * ladder::kWarp;
@@ -149,14 +149,11 @@ void check() {
                     {kTiles, "that is all of its waits"},
                     {kTiles - counts.first_waits, "these are the waits that a release ends"},
                     {"on which lap has no slot been released yet?"}});
-  expect_predicted("reader_parity", p.reader_parity, counts.reader_parity,
-                   {{0, "how often has the slot of tile 10 been filled before?"}});
-  expect_predicted(
-      "loader_parity", p.loader_parity, counts.loader_parity,
-      {{0,
-        "that is the parity of the phase in which tile 7 fills its slot; the loader waits for the "
-        "release of the tile before in this slot"},
-       {"for the release of which tile does the loader wait?"}});
+  expect_predicted_parity("reader_parity", p.reader_parity, counts.reader_parity,
+                          "how often has the slot of tile 10 been filled before?");
+  expect_predicted_parity("loader_parity", p.loader_parity, counts.loader_parity,
+                          "for the release of which tile does the loader wait, and in which phase of `empty` "
+                          "does that fall?");
 }
 
 }  // namespace

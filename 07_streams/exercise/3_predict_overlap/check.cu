@@ -191,9 +191,8 @@ void check() {
   expect_predicted(
       "kSlots", exercise::kSlots, slots,
       {{slots - 1,
-        fmt::format("with so many it takes {:.3g} units; a batch has its slot from the start of its upload "
-                    "to the end of its download, the kernel between them included",
-                    one_slot_fewer)},
+        "with so many an upload waits for a download; a batch has its slot from the start of its upload to "
+        "the end of its download, the kernel between them included"},
        {"divide the time for which a batch has its slot by the time from one kernel to the next"}});
 
   expect_predicted(
