@@ -12,7 +12,8 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread of the block prepares the barriers; then a fence_mbarrier_init, then a __syncthreads.
+  /// One thread of the block prepares the barriers; then, where other blocks use them, a
+  /// fence_mbarrier_init; then a __syncthreads.
   /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
   /// @param consumers arrivals that empty it
   __device__ __forceinline__ void init(int producers, int consumers) {

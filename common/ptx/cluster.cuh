@@ -61,8 +61,8 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
 ///
 /// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
-/// in its registers, so there is nothing to make visible. `.release` at cluster scope would wait for all the
-/// thread has in flight, wgmma too.
+/// in its registers, so there is nothing to make visible. With `.release` at cluster scope lesson 06 is
+/// slower; we take it that it waits for all that the thread has in flight, wgmma too.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile(

@@ -21,9 +21,9 @@ constexpr int kBlocks = 4, kSenders = kBlocks - 1;  ///< the sender of rank r ha
 constexpr int kThreads = 2 * ladder::kWarp;
 constexpr uint32_t kLeader = 0;  ///< its rank
 
-/// The same in every block. A thread can wait for a barrier of its own block only. What store_async has
-/// counted at a barrier, a wait of either scope sees; what a thread of another block has done before it
-/// arrived, one of the cluster's scope only.
+/// The same in every block. A thread can wait for a barrier of its own block only. Wait with the cluster's
+/// scope for whatever comes from another block: PTX promises nothing for a narrower one, though GPUs forgive
+/// it for bytes that count themselves.
 struct SharedStorage {
   float4 inbox[kSenders][kThreads];  ///< the leader's is used
   ptx::Mbarrier full;                ///< the leader waits for it: all of a tile is in its inbox

@@ -11,8 +11,8 @@
 ///   - But a device that hangs must not hang the program: run() waits for `patience` at most and then throws
 ///     StillBusy, which tells the caller to keep the memory. (cudaStreamSynchronize has no such limit.)
 ///   - StillBusy comes before everything else: the caller must keep the memory. Otherwise run() throws what
-///     came first of all that has failed: the batch with the lowest number. What fails while it waits at the
-///     end comes last, and is thrown only if nothing else has failed.
+///     came first of all that has failed: the batch with the lowest number. If the device has failed, nobody
+///     knows what is_bad holds: then what was thrown while queueing comes first, and the device's error last.
 #pragma once
 #include <cuda_runtime.h>
 
