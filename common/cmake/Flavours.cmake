@@ -70,21 +70,26 @@ function(ladder_add_program name)
   endif()
 endfunction()
 
-# ladder_add_test(<name> LABEL <label> SOURCES <file>... [FLAVOUR <flavour>] [LINK <library>...] [TIMEOUT <seconds>])
+# ladder_add_test(<name> LABEL <label> SOURCES <file>... [FLAVOUR <flavour>] [LINK <library>...] [TIMEOUT <seconds>]
+#                 [BREADTH <breadth>])
 # A Catch2 program, each of whose test cases ctest runs by itself, with the label <label>. A test that cannot run here
-# (no GPU) says so with Catch2's SKIP.
+# (no GPU) says so with Catch2's SKIP. On the CPU device it tries as much as <breadth> says (common/testing/breadth.hpp).
 function(ladder_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;FLAVOUR;TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;FLAVOUR;TIMEOUT;BREADTH" "SOURCES;LINK")
   ladder_add_program(${name} SOURCES ${arg_SOURCES} FLAVOUR "${arg_FLAVOUR}" LINK ${arg_LINK} Catch2::Catch2WithMain)
-  ladder_discover_tests(${name} "${name}: " LABELS ${arg_LABEL} TIMEOUT "${arg_TIMEOUT}")
+  set(environment)
+  if(arg_BREADTH AND LADDER_CPU_DEVICE)
+    set(environment ENVIRONMENT LADDER_TEST_BREADTH=${arg_BREADTH})
+  endif()
+  ladder_discover_tests(${name} "${name}: " LABELS ${arg_LABEL} TIMEOUT "${arg_TIMEOUT}" ${environment})
 endfunction()
 
-# ladder_add_kernel_test(<name> LABEL <label> SOURCES <file>... [LINK <library>...] [TIMEOUT <seconds>])
+# ladder_add_kernel_test(<name> LABEL <label> SOURCES <file>... [LINK <library>...] [TIMEOUT <seconds>] [BREADTH <breadth>])
 # A test of kernels. On the CPU device it is instrumented, and where LADDER_TEST_ALL is on it runs twice more, with the
 # label <label>-more: with all that it can try, and with AddressSanitizer (common/testing/breadth.hpp). On the GPU it also
 # runs under compute-sanitizer.
 function(ladder_add_kernel_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT;BREADTH" "SOURCES;LINK")
   ladder_add_test(${name} ${ARGN} FLAVOUR instrumented)
   ladder_sanitize(${name} LABEL ${arg_LABEL})
   if(NOT LADDER_CPU_DEVICE OR NOT LADDER_TEST_ALL)
