@@ -2,6 +2,8 @@
 /// The check of exercise 02.3: tiles of A value by value, what their loads take, and the product.
 #include EXERCISE
 
+#include <sstream>
+
 #include "common/exercise/check.hpp"
 
 namespace {
