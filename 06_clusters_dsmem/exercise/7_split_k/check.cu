@@ -2,6 +2,8 @@
 /// The check of exercise 06.7: ragged and empty splits, blocks in any order; and splits that share the work.
 #include EXERCISE
 
+#include <sstream>
+
 #include "common/exercise/check.hpp"
 
 namespace {
