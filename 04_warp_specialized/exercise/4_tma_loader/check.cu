@@ -29,7 +29,7 @@ void check() {
   ladder::use_schedule({}, "round-robin/late");
   add(64, 256);
   for (const auto& [rows, columns] : {std::pair{64, 128}, {40, 200}, {150, 408}, {70, 136}})
-    ladder::exercise::on_every_schedule([&] { add(rows, columns); });
+    ladder::exercise::on_every_schedule([rows = rows, columns = columns] { add(rows, columns); });
 }
 
 }  // namespace

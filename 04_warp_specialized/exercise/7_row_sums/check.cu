@@ -22,8 +22,10 @@ void add_rows(int strips, int tiles) {
 
 void check() {
   for (const auto& [strips, tiles] : {std::pair{1, 3}, {3, 4}, {2, 3}, {4, 1}, {5, 2}})
-    ladder::exercise::in_case(fmt::format("strips = {}, tiles = {}", strips, tiles),
-                              [&] { ladder::exercise::on_every_schedule([&] { add_rows(strips, tiles); }); });
+    ladder::exercise::in_case(
+        fmt::format("strips = {}, tiles = {}", strips, tiles), [strips = strips, tiles = tiles] {
+          ladder::exercise::on_every_schedule([strips, tiles] { add_rows(strips, tiles); });
+        });
   constexpr int kStrips = 4, kTiles = 3;
   const auto counters = ladder::exercise::counted([] { add_rows(kStrips, kTiles); });
   if (!counters) return;
