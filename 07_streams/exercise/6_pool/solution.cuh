@@ -13,7 +13,8 @@
 ///
 /// A pool gives memory out again only to an allocation that comes after its free: in the same stream, or by
 /// an event. (On a GPU it may also find that a free has happened by then; the CPU device does not rely on
-/// luck.)
+/// luck. A GPU also reserves memory in pieces of tens of MiB, and gives a piece back whole: what a pool may
+/// keep must be at least that.)
 #pragma once
 #include <cuda_runtime.h>
 
@@ -67,7 +68,7 @@ inline ladder::LaunchConfig in_stream(const char* name, const ladder::Stream& st
 // >>> yours
 /// Called once, before the first batch.
 inline void prepare(Pipeline& pipeline) {
-  uint64_t keep = kInFlight * kWorkspaceBytes;
+  uint64_t keep = UINT64_MAX;  // two workspaces are too few: a GPU reserves memory in larger pieces
   CUDA_CHECK(cudaMemPoolSetAttribute(pipeline.pool.get(), cudaMemPoolAttrReleaseThreshold, &keep));
 }
 
