@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 STEP_K = 64
+WARPGROUP_ROWS = 64
 LINE = 64  # elements of a cache line
 WIDEST = 128 * 256  # the tile that constants are for
 FEWEST_STEPS = 4
@@ -28,7 +29,7 @@ FAR_FROM_BEST = 2.0
 
 # Where the search begins. Only the order of magnitude matters.
 START = {"kLaunchUs": 3, "kClusterUs": 1, "kSumUs": 1, "kTensorUs": 1, "kLoadUs": 1, "kStraddle": 1.5, "kIdle": 0.5,
-         "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
+         "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1, "kLone": 1.2}
 
 
 def over(extent, tile):
@@ -40,16 +41,16 @@ class Plan:
 
     def __init__(self, shape, choice, resident):
         m, n, k = shape
-        tile, cluster_m, cluster_k, stream_k = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d))?(, stream-K)?", choice).groups()
+        named = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d)x(\d))?(, stream-K)?", choice)
+        tile, cluster_m, cluster_n, cluster_k, stream_k = named.groups()
         tile_m, tile_n = map(int, tile.split("x"))
-        cluster_m, self.cluster_k = int(cluster_m or 1), int(cluster_k or 1)
-        self.blocks = cluster_m * self.cluster_k
+        cluster_m, cluster_n, self.cluster_k = int(cluster_m or 1), int(cluster_n or 1), int(cluster_k or 1)
+        self.blocks = cluster_m * cluster_n * self.cluster_k
         self.straddles_k, self.straddles_n = k % LINE > 0, n % LINE > 0
         self.tile = tile_m * tile_n / WIDEST
-        sharers = cluster_m if self.straddles_k or self.straddles_n else 1
-        self.rows, self.columns = tile_m / (128 + 256), tile_n / (128 + 256) / sharers
+        self.rows, self.columns = tile_m / (128 + 256) / cluster_n, tile_n / (128 + 256) / cluster_m
         at_once = resident[self.blocks]
-        clusters = over(m, tile_m * cluster_m) * over(n, tile_n)
+        clusters = over(m, tile_m * cluster_m) * over(n, tile_n * cluster_n)
         self.full_waves = clusters / at_once
         steps = over(k, STEP_K)
         shared = self.tiles_to_share(clusters, at_once, steps) if stream_k else 0
@@ -60,6 +61,7 @@ class Plan:
         if self.shares:
             parts = at_once // shared + (2 if at_once % shared else 0)
             self.moves = 2 if parts == 2 else parts + 1
+        self.lone = tile_m == WARPGROUP_ROWS
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
     @staticmethod
@@ -71,11 +73,11 @@ class Plan:
 
     def us(self, c):
         """What the plan is expected to cost, with constants in the order of START."""
-        launch, cluster, sums, tensor, load, straddle, idle, megabyte, share, part = c
+        launch, cluster, sums, tensor, load, straddle, idle, megabyte, share, part, lone = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
         steps = self.k_steps * (self.full_waves + idle * (self.waves - self.full_waves))
         inputs, output = self.megabytes
-        us = launch + math.hypot(steps * tensor * self.tile,
+        us = launch + math.hypot(steps * tensor * self.tile * (lone if self.lone else 1),
                                  steps * load * (self.rows * straddle_k + self.columns * straddle_n),
                                  megabyte * (inputs + output * straddle_n))
         if self.blocks > 1:
@@ -211,10 +213,11 @@ def written_constants():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--resident", default="132,66,30", help="clusters of 1, 2 and 4 blocks that the GPU holds")
+    parser.add_argument("--resident", default="132,66,30,14",
+                        help="clusters of 1, 2, 4 and 8 blocks that the GPU holds")
     parser.add_argument("--check", action="store_true", help="compare with plan.cpp")
     arguments = parser.parse_args()
-    resident = dict(zip((1, 2, 4), map(int, arguments.resident.split(","))))
+    resident = dict(zip((1, 2, 4, 8), map(int, arguments.resident.split(","))))
     times, libraries = read(arguments.files, resident)
 
     constants, error = fit(times)

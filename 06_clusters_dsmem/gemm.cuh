@@ -38,10 +38,11 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
     for (int step = tile.first_step; step < tile.after_step; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
+      multicast<part.kClusterN>(part.sharers_of_a(), &smem.a[slot].panels[0][part.a_row], &maps.a,
+                                step * kTile.k, tile.row * kTile.m + part.a_row, full);
       for (int column = 0; column < kTile.n; column += 64)
-        multicast(part, &smem.b[slot].panels[column / 64][part.b_row], &maps.b,
-                  tile.column * kTile.n + column, step * kTile.k + part.b_row, full);
+        multicast<part.kClusterM>(part.sharers_of_b(), &smem.b[slot].panels[column / 64][part.b_row], &maps.b,
+                                  tile.column * kTile.n + column, step * kTile.k + part.b_row, full);
       pipe_lc.producer_commit_bytes();
     }
   }
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   constexpr int kComputeThreads = Shape::kComputeThreads, kComputeRegisters = Shape::kComputeRegisters;
   constexpr int kLoaderWarp = Shape::kLoaderWarp, kStorerWarp = Shape::kStorerWarp;
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kClusterM);
+    smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kSharers);
     smem.pipe_cs.init(kComputeThreads, 1);
     for (auto& inbox : smem.inbox) init_inbox(inbox);
     ptx::fence_mbarrier_init();
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
 template <class Shape, class Epilogue>
 void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
   constexpr TileShape kTile = Shape::kTile;
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m / Shape::kClusterN, 64),
                            make_tensor_map(p.b, p.k, p.n, kTile.k / Shape::kClusterM, 64),
                            make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
   const StepWalk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);

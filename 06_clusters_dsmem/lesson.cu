@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "06_clusters_dsmem/kernels.cuh"
 #include "06_clusters_dsmem/plan.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/error.hpp"
@@ -24,38 +25,16 @@ namespace lesson06 {
 namespace {
 using ladder::Settings;
 
-/// Calls visit(Shape<...>()) for each kernel there is. The list is what is worth compiling: without any of
-/// them some shapes are slower (README.md, "How the plan chooses").
-template <class Visit>
-void visit_shapes(const Visit& visit) {
-  visit(Shape<128, 256, 1, 1>());
-  visit(Shape<128, 256, 2, 1>());
-  visit(Shape<128, 192, 2, 1>());
-  visit(Shape<192, 128, 1, 1>());
-  visit(Shape<192, 128, 2, 1>());
-  visit(Shape<192, 128, 1, 2>());
-  visit(Shape<128, 128, 1, 1>());
-  visit(Shape<128, 128, 2, 1>());
-  visit(Shape<128, 128, 1, 2>());
-  visit(Shape<128, 128, 2, 2>());
-  visit(Shape<64, 256, 1, 1>());
-  visit(Shape<64, 256, 1, 4>());
-  visit(Shape<64, 128, 1, 1>());
-  visit(Shape<64, 128, 2, 1>());
-  visit(Shape<64, 128, 1, 2>());
-  visit(Shape<64, 128, 2, 2>());
-  visit(Shape<128, 64, 1, 1>());
-}
-
 template <class S>
 constexpr Plan plan_of(S, bool stream_k) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterK, stream_k};
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, stream_k};
 }
 
 /// Whether a kernel is compiled with other epilogues than none: each of these doubles what a compiler has to
 /// do.
 constexpr bool takes_epilogues(const Plan& plan) {
-  constexpr Plan kThese[] = {{128, 256, 2, 1}, {128, 128, 1, 1}, {64, 128, 1, 1}, {64, 128, 1, 2}};
+  constexpr Plan kThese[] = {
+      {128, 256, 2, 1, 1}, {128, 128, 1, 1, 1}, {64, 128, 1, 1, 1}, {64, 128, 1, 1, 2}};
   return std::any_of(std::begin(kThese), std::end(kThese), [&](Plan these) {
     these.stream_k = plan.stream_k;
     return these == plan;
@@ -89,6 +68,7 @@ bool allow(const Settings& settings, const Plan& plan) {
   };
   return has_epilogue(plan, settings) && allows("tile", plan.tile()) &&
          allows("cluster_m", std::to_string(plan.cluster_m)) &&
+         allows("cluster_n", std::to_string(plan.cluster_n)) &&
          allows("cluster_k", std::to_string(plan.cluster_k)) &&
          allows("stream_k", plan.stream_k ? "on" : "off");
 }
@@ -98,8 +78,8 @@ std::string kernels(const Settings& settings) {
   std::string list;
   for (const auto& [plan, resident] : all_candidates())
     if (!plan.stream_k && has_epilogue(plan, settings))
-      list +=
-          fmt::format("{}{} {}x{}", list.empty() ? "" : ", ", plan.tile(), plan.cluster_m, plan.cluster_k);
+      list += fmt::format("{}{} {}x{}x{}", list.empty() ? "" : ", ", plan.tile(), plan.cluster_m,
+                          plan.cluster_n, plan.cluster_k);
   return list;
 }
 
@@ -113,10 +93,11 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
     if (allow(settings, plan)) open.push_back(candidate);
   }
   if (open.empty())
-    throw std::invalid_argument(fmt::format(
-        "--cluster_m {} --cluster_k {}: not compiled for --tile {} and --epilogue {}; there are {}",
-        settings.at("cluster_m"), settings.at("cluster_k"), settings.at("tile"), settings.at("epilogue"),
-        kernels(settings)));
+    throw std::invalid_argument(
+        fmt::format("--cluster_m {} --cluster_n {} --cluster_k {}: not compiled for --tile {} and --epilogue "
+                    "{}; there are {}",
+                    settings.at("cluster_m"), settings.at("cluster_n"), settings.at("cluster_k"),
+                    settings.at("tile"), settings.at("epilogue"), kernels(settings)));
   std::vector<Estimate> result = estimates(shape, open);
   if (result.empty())
     throw std::invalid_argument(
@@ -158,6 +139,7 @@ std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& set
     Settings plan = settings;
     plan["tile"] = estimate.plan.tile();
     plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);
+    plan["cluster_n"] = std::to_string(estimate.plan.cluster_n);
     plan["cluster_k"] = std::to_string(estimate.plan.cluster_k);
     plan["stream_k"] = estimate.plan.stream_k ? "on" : "off";
     all.push_back(plan);
@@ -203,7 +185,8 @@ Workspace workspace_of(cudaStream_t stream) {
     size_t floats = 0, tiles = 0;
     for (const auto& [plan, resident] : all_candidates()) {
       // Fewer than 2 tiles for each cluster are shared, and there are fewer parts than tiles and clusters.
-      floats = std::max(floats, size_t(3) * resident * plan.cluster_m * plan.tile_m * plan.tile_n);
+      floats = std::max(floats,
+                        size_t(3) * resident * plan.cluster_m * plan.cluster_n * plan.tile_m * plan.tile_n);
       tiles = std::max(tiles, size_t(2) * resident * plan.blocks());
     }
     try {
@@ -256,7 +239,8 @@ const ladder::Lesson& lesson() {
                 {"tile",
                  "tile of C that a block computes; auto takes the plan that is predicted fastest",
                  {"auto", "128x256", "128x192", "192x128", "128x128", "64x256", "64x128", "128x64"}},
-                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2"}},
+                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
+                {"cluster_n", "blocks that share tiles of A", {"auto", "1", "2", "4"}},
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
                 {"stream_k",
                  "whether clusters share the K steps of the tiles that would not fill a wave",
@@ -280,7 +264,10 @@ const ladder::Lesson& lesson() {
       .explain = explain,
       .candidates = candidates,
       // For small problems the plan, which is an H200's, has no clusters.
-      .cpu_rows = {{{"cluster_m", "2"}}, {{"cluster_k", "2"}}, {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
+      .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
+                   {{"cluster_n", "4"}},
+                   {{"cluster_k", "2"}, {"cluster_n", "1"}},
+                   {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
   return lesson;
 }
 

@@ -50,7 +50,7 @@ class PartialSums {
 #pragma unroll
       for (int i = 0; i < kShareFloats; i += 4) {
         const float* const piece = &d[owner * kShareFloats + i];
-        ptx::store_async(&inbox_.pieces[sender][i / 4][thread], part_.rank(part_.m, owner),
+        ptx::store_async(&inbox_.pieces[sender][i / 4][thread], part_.splitter(owner),
                          make_float4(piece[0], piece[1], piece[2], piece[3]), &inbox_.full);
       }
     }
@@ -75,7 +75,7 @@ class PartialSums {
     __syncwarp();  // all lanes have read: one for each of the others says so
     const int lane = ladder::lane_index();
     if (lane < kBlocks && lane != me)
-      ptx::mbarrier_arrive_remote_release(&inbox_.others_empty, part_.rank(part_.m, lane));
+      ptx::mbarrier_arrive_remote_release(&inbox_.others_empty, part_.splitter(lane));
     parity_ ^= 1;
   }
 

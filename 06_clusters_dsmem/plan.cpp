@@ -14,22 +14,24 @@
 namespace lesson06 {
 namespace {
 
-constexpr int kStepK = 64;
+constexpr int kStepK = 64, kWarpgroupRows = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
 // tile is that of 128x256.
 
-constexpr double kLaunchUs = 3.101;
-constexpr double kClusterUs = 0.509;  ///< more for a launch with clusters, which meet twice
-constexpr double kSumUs = 1.127;      ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.732;   ///< the products of a K step
-constexpr double kLoadUs = 0.368;     ///< its tiles of A and B, from L2
-constexpr double kStraddle = 1.874;   ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.458;  ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.234;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.635;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 1.077;      ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 2.960;
+constexpr double kClusterUs = 0.532;  ///< more for a launch with clusters, which meet twice
+constexpr double kSumUs = 1.107;      ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.676;   ///< the products of a K step
+constexpr double kLone =
+    1.238;  ///< times as much for a warpgroup that is alone: none computes while it waits
+constexpr double kLoadUs = 0.419;    ///< its tiles of A and B, from L2
+constexpr double kStraddle = 1.560;  ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.538;  ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.224;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.612;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 1.177;      ///< a tile's partial sums, stored or read once
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
 
@@ -43,13 +45,13 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
   const double steps = estimate.k_steps * (full_waves + kIdle * (estimate.waves - full_waves));
 
-  // Blocks that share B ask for less. That is a gain only where rows straddle lines; where they do not, L2
-  // seems to merge what several SMs ask for at one time.
+  // A block's TMA asks L2 for one line after the other: blocks that share A or B ask for fewer.
   const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
-  const int sharers = straddle_k > 1 || straddle_n > 1 ? plan.cluster_m : 1;
-  const double rows = plan.tile_m * straddle_k + double(plan.tile_n) / sharers * straddle_n;
+  const double rows =
+      double(plan.tile_m) / plan.cluster_n * straddle_k + double(plan.tile_n) / plan.cluster_m * straddle_n;
 
-  const double tensor_us = steps * kTensorUs * (plan.tile_m * plan.tile_n) / (128 * 256);
+  const double lone = plan.tile_m == kWarpgroupRows ? kLone : 1;
+  const double tensor_us = steps * kTensorUs * lone * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double load_us = steps * kLoadUs * rows / (128 + 256);
   const double m = shape.m, n = shape.n, k = shape.k;
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
@@ -76,8 +78,8 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
   Estimate estimate;
   estimate.plan = plan;
   estimate.resident_clusters = resident;
-  estimate.clusters =
-      ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * ladder::tiles_over(shape.n, plan.tile_n);
+  estimate.clusters = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) *
+                      ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n);
   estimate.waves = ladder::tiles_over(estimate.clusters, resident);
   estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
   if (const int shared = plan.stream_k ? tiles_to_share(estimate.clusters, resident, k_steps) : 0) {
@@ -95,7 +97,7 @@ std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 
 std::string Plan::name() const {
   std::string name = tile();
-  if (blocks() > 1) name += fmt::format(", cluster {}x{}", cluster_m, cluster_k);
+  if (blocks() > 1) name += fmt::format(", cluster {}x{}x{}", cluster_m, cluster_n, cluster_k);
   return stream_k ? name + ", stream-K" : name;
 }
 
@@ -113,7 +115,7 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
   text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest.\n";
-  ladder::Table table(text, {{"tile, and cluster (M x K)", 30, false},
+  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 30, false},
                              {"clusters", 8},
                              {"resident", 8},
                              {"waves", 6},

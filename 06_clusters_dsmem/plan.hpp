@@ -13,11 +13,12 @@ namespace lesson06 {
 struct Plan {
   int tile_m = 0, tile_n = 0;  ///< of C
   int cluster_m = 1;           ///< blocks that share tiles of B
+  int cluster_n = 1;           ///< blocks that share tiles of A
   int cluster_k = 1;           ///< blocks that split K
   bool stream_k = false;       ///< clusters share the K steps of the tiles that would not fill a wave
 
-  int blocks() const { return cluster_m * cluster_k; }
-  /// "128x256", and "128x256, cluster 2x1" where there is one: blocks along M, then along K.
+  int blocks() const { return cluster_m * cluster_n * cluster_k; }
+  /// "128x256", and "128x256, cluster 2x1" where there is one: blocks along M, N and K.
   std::string name() const;
   std::string tile() const;
   bool operator==(const Plan&) const = default;

@@ -26,10 +26,14 @@ using namespace ladder;
 
 constexpr int kMoverRegisters = 40;  ///< see lesson 05
 
-/// The tile of C, the blocks that share tiles of B, the blocks that split K.
-template <int kTileM, int kTileN, int kBlocksM, int kBlocksK>
+/// The tile of C; the blocks below each other, which share tiles of B; the blocks beside each other, which
+/// share tiles of A; and the blocks that split K.
+template <int kTileM, int kTileN, int kBlocksM, int kBlocksN, int kBlocksK>
 struct Shape {
-  static constexpr int kClusterM = kBlocksM, kClusterK = kBlocksK, kBlocks = kClusterM * kClusterK;
+  static constexpr int kClusterM = kBlocksM, kClusterN = kBlocksN, kClusterK = kBlocksK,
+                       kBlocks = kClusterM * kClusterN * kClusterK;
+  /// That fill a block's slots, and whose slots it fills: those that share A or B with it, and itself.
+  static constexpr int kSharers = kClusterM + kClusterN - 1;
   static constexpr TileShape kTile{kTileM, kTileN, 64};
   static constexpr int kWarpgroups = kTileM / 64;  ///< that compute; each multiplies 64 rows of A
   static constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
@@ -87,12 +91,13 @@ StepWalk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order,
   const int resident = clusters_beside(
       order.spare_sms, Shape::kBlocks,
       resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
-  const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM), tiles_over(p.n, Shape::kTile.n),
-                          order.group, Shape::kBlocks, Shape::kClusterM};
+  const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM),
+                          tiles_over(p.n, Shape::kTile.n * Shape::kClusterN), order.group, Shape::kBlocks,
+                          Shape::kClusterM};
   const int k_steps = tiles_over(p.k, Shape::kTile.k);
   const int shared = workspace.sums ? tiles_to_share(tiles.tiles(), resident, k_steps) : 0;
   const int shares = shared > 0 ? shared * k_steps / kFewestSteps : tiles.tiles();
-  return {tiles, k_steps, shared, std::min(resident, shares)};
+  return {tiles, Shape::kClusterN, k_steps, shared, std::min(resident, shares)};
 }
 
 /// All blocks of a cluster meet; a block that is alone waits for its own threads, which is faster.
@@ -107,32 +112,44 @@ __device__ __forceinline__ void meet() {
 /// What a block does of its cluster's work. Ranks run down the rows of C first.
 template <class Shape>
 struct Part : Shape {
-  int m, k;                        ///< which of the kClusterM, of the kClusterK blocks this is
-  int b_row;                       ///< of a tile of B, the first that it loads
+  int m, n, k;                     ///< which of the kClusterM, kClusterN and kClusterK blocks this is
+  int a_row, b_row;                ///< of a tile of A and of B, the first that it loads
   int first_column, after_column;  ///< of the tile of C, those that it sums up and stores
 
   __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&) {
     const int rank = static_cast<int>(ptx::cluster_block_rank());
-    m = rank % Shape::kClusterM, k = rank / Shape::kClusterM;
-    b_row = Shape::kTile.k / Shape::kClusterM * m;
+    m = rank % Shape::kClusterM, n = rank / Shape::kClusterM % Shape::kClusterN;
+    k = rank / (Shape::kClusterM * Shape::kClusterN);
+    a_row = Shape::kTile.m / Shape::kClusterN * n, b_row = Shape::kTile.k / Shape::kClusterM * m;
     first_column = Shape::kShare * k, after_column = first_column + Shape::kShare;
   }
   /// The rank of a block of the cluster.
-  __device__ __forceinline__ static uint32_t rank(int m, int k) { return m + Shape::kClusterM * k; }
-  /// The blocks that need the same tiles of B, a bit for each rank.
-  __device__ __forceinline__ uint16_t sharers() const {
-    return static_cast<uint16_t>(((1u << Shape::kClusterM) - 1) << rank(0, k));
+  __device__ __forceinline__ static uint32_t rank(int m, int n, int k) {
+    return m + Shape::kClusterM * (n + Shape::kClusterN * k);
+  }
+  /// The rank of the block that splits K with this one.
+  __device__ __forceinline__ uint32_t splitter(int of) const { return rank(m, n, of); }
+  /// The blocks that need the same tiles of A, a bit for each rank.
+  __device__ __forceinline__ uint16_t sharers_of_a() const {
+    uint32_t blocks = 0;
+    for (int i = 0; i < Shape::kClusterN; ++i) blocks |= 1u << rank(m, i, k);
+    return static_cast<uint16_t>(blocks);
+  }
+  /// The blocks that need the same tiles of B.
+  __device__ __forceinline__ uint16_t sharers_of_b() const {
+    return static_cast<uint16_t>(((1u << Shape::kClusterM) - 1) << rank(0, n, k));
   }
 };
 
-/// Loads a box for all blocks that share B: each receives it at the same place, and its barrier counts it.
-template <class Shape>
-__device__ __forceinline__ void multicast(const Part<Shape>& part, void* to, const CUtensorMap* map,
-                                          int column, int row, ptx::Mbarrier* full) {
-  if constexpr (Shape::kClusterM == 1)
+/// Loads a box for kBlocks blocks, those in `sharers`: each receives it at the same place, and its barrier
+/// counts it.
+template <int kBlocks>
+__device__ __forceinline__ void multicast(uint16_t sharers, void* to, const CUtensorMap* map, int column,
+                                          int row, ptx::Mbarrier* full) {
+  if constexpr (kBlocks == 1)
     ptx::tma_load(to, map, column, row, full);
   else
-    ptx::tma_load_multicast(to, map, column, row, full, part.sharers());
+    ptx::tma_load_multicast(to, map, column, row, full, sharers);
 }
 
 // [release]
@@ -140,10 +157,14 @@ __device__ __forceinline__ void multicast(const Part<Shape>& part, void* to, con
 template <class Shape>
 __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) {
   const int thread = threadIdx.x % kWarpgroup;
-  if constexpr (Shape::kClusterM == 1)
+  if constexpr (Shape::kSharers == 1)
     pipe_lc.consumer_release(thread == 0);
-  else
-    pipe_lc.consumer_release_in(part.rank(thread, part.k), thread < Shape::kClusterM);
+  else if (thread < Shape::kClusterM)  // below each other
+    pipe_lc.consumer_release_in(part.rank(thread, part.n, part.k), true);
+  else {  // beside each other
+    const int n = thread - Shape::kClusterM;
+    pipe_lc.consumer_release_in(part.rank(part.m, n + (n >= part.n), part.k), thread < Shape::kSharers);
+  }
 }
 // [release]
 

@@ -30,24 +30,27 @@ struct Sharers {
 /// The first `shared_tiles` tiles are one row of K steps, of which each of `clusters` has an equal share; the
 /// others are walked over as a TileWalk does.
 struct StepWalk : ladder::TileWalk {
-  int k_steps;       ///< of a tile
-  int shared_tiles;  ///< 0: no stream-K
-  int clusters;      ///< of the grid
+  int cluster_columns;  ///< blocks that lie beside each other
+  int k_steps;          ///< of a tile
+  int shared_tiles;     ///< 0: no stream-K
+  int clusters;         ///< of the grid
 
   struct Iterator {
     const StepWalk& walk;
     int index, begin, end;  ///< the tile, and the cluster's share of steps, counted over all shared tiles
 
     __device__ __forceinline__ TileSteps operator*() const {
-      const ladder::TileIndex tile = *TileWalk::Iterator{walk, index, 0};
+      ladder::TileIndex tile = *TileWalk::Iterator{walk, index, 0};
+      const int rank = static_cast<int>(blockIdx.x) % walk.cluster_blocks;
+      tile.column = tile.column * walk.cluster_columns + rank / walk.cluster_rows % walk.cluster_columns;
       int first = 0, after = walk.k_steps;
       if (index < walk.shared_tiles) {
         first = max(first, begin - index * walk.k_steps);
         after = min(after, end - index * walk.k_steps);
       }
       // Blocks that split K take turns in what their cluster has.
-      const int splits = walk.cluster_blocks / walk.cluster_rows;
-      const int mine = static_cast<int>(blockIdx.x) % walk.cluster_blocks / walk.cluster_rows;
+      const int sharers = walk.cluster_rows * walk.cluster_columns;
+      const int splits = walk.cluster_blocks / sharers, mine = rank / sharers;
       const int count = after - first;
       return {tile, first + count * mine / splits, first + count * (mine + 1) / splits, index};
     }
@@ -115,7 +118,7 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   if (sharers.count == 1) return true;
   constexpr int kFloats = Part::kShare / 2, kThreads = Part::kComputeThreads,
                 kPieces = kFloats / 4 * kThreads;
-  const int rank = part.rank(part.m, part.k);
+  const int rank = part.splitter(part.k);
   float4* const parts =
       workspace.sums + (sharers.place * Part::kBlocks + rank) * kPieces + static_cast<int>(threadIdx.x);
   const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(

@@ -190,6 +190,7 @@ TEST_CASE("06: the test of every kernel knows those that the lesson has") {
   };
   CHECK(has({{"cluster_m", "1"}}));
   CHECK(has({{"cluster_m", "2"}}));
+  CHECK(has({{"cluster_n", "4"}}));
   CHECK(has({{"cluster_k", "2"}}));
   for (const Settings& kernel : kernels)
     for (const auto& [knob, choice] : kernel) CHECK(choice != "auto");

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "05_ws_double_buffer/gemm.cuh"
@@ -37,15 +38,17 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   ladder::testing::skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto shape = GENERATE(ladder::Shape{130, 264, 328}, ladder::Shape{512, 512, 256});
   const auto expected = product(lesson05::lesson(), {}, shape);
-  for (const char* cluster_m : {"1", "2"})
-    for (const char* cluster_k : {"1", "2"})
-      for (const char* stream_k : {"off", "on"}) {
-        CAPTURE(shape.name(), cluster_m, cluster_k, stream_k);
-        CHECK(product(lesson06::lesson(),
-                      {{"tile", "128x128"},
-                       {"cluster_m", cluster_m},
-                       {"cluster_k", cluster_k},
-                       {"stream_k", stream_k}},
-                      shape) == expected);
-      }
+  const auto [cluster_m, cluster_n, cluster_k] =
+      GENERATE(std::tuple("1", "1", "1"), std::tuple("4", "1", "1"), std::tuple("2", "2", "1"),
+               std::tuple("2", "2", "2"));
+  for (const char* stream_k : {"off", "on"}) {
+    CAPTURE(shape.name(), cluster_m, cluster_n, cluster_k, stream_k);
+    CHECK(product(lesson06::lesson(),
+                  {{"tile", "128x128"},
+                   {"cluster_m", cluster_m},
+                   {"cluster_n", cluster_n},
+                   {"cluster_k", cluster_k},
+                   {"stream_k", stream_k}},
+                  shape) == expected);
+  }
 }

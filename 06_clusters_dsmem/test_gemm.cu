@@ -4,10 +4,13 @@
 #include <fmt/core.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "06_clusters_dsmem/kernels.cuh"
 #include "common/host/device/device.hpp"
 #include "common/testing/breadth.hpp"
 #include "common/testing/gemm_checks.hpp"
@@ -26,44 +29,40 @@ namespace {
 
 /// A kernel, and how many slots its ring has.
 struct Choice {
-  int rows, columns;
-  std::string cluster_m, cluster_k;
-  int slots;
+  int rows, columns, cluster_m, cluster_n, cluster_k, slots;
 
   ladder::Settings settings() const {
-    return {
-        {"tile", fmt::format("{}x{}", rows, columns)}, {"cluster_m", cluster_m}, {"cluster_k", cluster_k}};
+    return {{"tile", fmt::format("{}x{}", rows, columns)},
+            {"cluster_m", std::to_string(cluster_m)},
+            {"cluster_n", std::to_string(cluster_n)},
+            {"cluster_k", std::to_string(cluster_k)}};
   }
 };
 
-template <int kTileM, int kTileN, int kClusterM, int kClusterK>
-Choice choice() {
-  return {kTileM, kTileN, std::to_string(kClusterM), std::to_string(kClusterK),
-          lesson06::Shape<kTileM, kTileN, kClusterM, kClusterK>::kSlots};
+template <class S>
+Choice choice_of(S) {
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kSlots};
 }
 
-/// All that are compiled.
 Choice any_choice() {
-  return GENERATE(choice<64, 128, 1, 1>(), choice<64, 128, 2, 1>(), choice<64, 128, 1, 2>(),
-                  choice<64, 128, 2, 2>(), choice<64, 256, 1, 1>(), choice<64, 256, 1, 4>(),
-                  choice<128, 64, 1, 1>(), choice<128, 128, 1, 1>(), choice<128, 128, 2, 1>(),
-                  choice<128, 128, 1, 2>(), choice<128, 128, 2, 2>(), choice<128, 192, 2, 1>(),
-                  choice<128, 256, 1, 1>(), choice<128, 256, 2, 1>(), choice<192, 128, 1, 1>(),
-                  choice<192, 128, 2, 1>(), choice<192, 128, 1, 2>());
+  std::vector<Choice> all;
+  lesson06::visit_shapes([&](auto shape) { all.push_back(choice_of(shape)); });
+  return GENERATE_COPY(from_range(all));
 }
 
 /// One of each kind of cluster, and of each number of warpgroups.
 Choice kind_of_choice() {
-  return GENERATE(choice<64, 128, 1, 1>(), choice<64, 128, 2, 2>(), choice<64, 256, 1, 4>(),
-                  choice<128, 192, 2, 1>(), choice<192, 128, 1, 2>());
+  using lesson06::Shape;
+  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 2>()),
+                  choice_of(Shape<64, 128, 1, 2, 2>()), choice_of(Shape<128, 192, 2, 1, 1>()),
+                  choice_of(Shape<192, 128, 1, 4, 1>()));
 }
 
 }  // namespace
 
 /// One tile for each block of a cluster, of so many steps.
 Shape one_tile(const Choice& choice, int steps) {
-  return {choice.rows * std::stoi(choice.cluster_m), choice.columns,
-          64 * steps * std::stoi(choice.cluster_k)};
+  return {choice.rows * choice.cluster_m, choice.columns * choice.cluster_n, 64 * steps * choice.cluster_k};
 }
 
 TEST_CASE("06: a ring that blocks share survives any number of steps, on every schedule") {
@@ -106,7 +105,7 @@ TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and 
   const Choice choice = kind_of_choice();
   ladder::Settings settings = choice.settings();
   settings["stream_k"] = "on";
-  const int rows = choice.rows * std::stoi(choice.cluster_m);
+  const int rows = choice.rows * choice.cluster_m, columns = choice.columns * choice.cluster_n;
   // One tile more than clusters find room for, whatever their size is.
   const int many = ladder::device_info().multiprocessors + 1;
   const auto [tile_rows, tile_columns, steps] = GENERATE_COPY(
@@ -114,7 +113,7 @@ TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and 
       std::tuple(1, 1, 21),                          // of many parts
       std::tuple(3, 1, 13),                          // ends of fewer steps than are worth a part
       std::tuple(1, many, 9));                       // the last wave and the one before
-  const Shape shape{rows * tile_rows, choice.columns * tile_columns, 64 * steps};
+  const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
   if (tile_columns == 1)
     check_gemm_on_all_schedules(lesson06::lesson(), shape, settings, 0);
   else

@@ -14,19 +14,21 @@ using lesson06::Plan;
 
 namespace {
 
-/// The kernels of lesson.cu on an H200: 132 multiprocessors; of clusters of 4 only 30 fit, since its GPCs are
-/// no multiples of 4.
+/// The kernels of lesson.cu on an H200: 132 multiprocessors; of clusters of 4 only 30 fit and of 8 only 14,
+/// since its GPCs are no multiples of these.
 std::vector<Candidate> all_candidates() {
-  const int kernels[][4] = {{128, 256, 1, 1}, {128, 256, 2, 1}, {128, 192, 2, 1}, {192, 128, 1, 1},
-                            {192, 128, 2, 1}, {192, 128, 1, 2}, {128, 128, 1, 1}, {128, 128, 2, 1},
-                            {128, 128, 1, 2}, {128, 128, 2, 2}, {64, 256, 1, 1},  {64, 256, 1, 4},
-                            {64, 128, 1, 1},  {64, 128, 2, 1},  {64, 128, 1, 2},  {64, 128, 2, 2},
-                            {128, 64, 1, 1}};
+  const int kernels[][5] = {
+      {128, 256, 1, 1, 1}, {128, 256, 2, 1, 1}, {128, 192, 2, 1, 1}, {192, 128, 1, 4, 1}, {128, 128, 1, 1, 1},
+      {128, 128, 4, 1, 1}, {128, 128, 2, 2, 1}, {128, 128, 2, 2, 2}, {64, 256, 1, 1, 1},  {64, 128, 1, 1, 1},
+      {64, 128, 1, 4, 1},  {64, 128, 2, 2, 1},  {64, 128, 1, 1, 2},  {64, 128, 1, 2, 2},  {128, 64, 1, 1, 1},
+      {128, 256, 1, 2, 1}, {192, 128, 2, 1, 1}, {128, 128, 1, 2, 1}, {128, 128, 1, 4, 1}, {128, 128, 1, 1, 2},
+      {128, 128, 2, 1, 2}, {128, 128, 1, 2, 2}};
   std::vector<Candidate> all;
-  for (const auto& [tile_m, tile_n, cluster_m, cluster_k] : kernels)
+  for (const auto& [tile_m, tile_n, cluster_m, cluster_n, cluster_k] : kernels)
     for (const bool stream_k : {false, true}) {
-      const int blocks = cluster_m * cluster_k;
-      all.push_back({{tile_m, tile_n, cluster_m, cluster_k, stream_k}, blocks == 4 ? 30 : 132 / blocks});
+      const int blocks = cluster_m * cluster_n * cluster_k;
+      const int resident = blocks == 8 ? 14 : blocks == 4 ? 30 : 132 / blocks;
+      all.push_back({{tile_m, tile_n, cluster_m, cluster_n, cluster_k, stream_k}, resident});
     }
   return all;
 }
@@ -63,15 +65,15 @@ TEST_CASE("06: K is split where there are fewer tiles than multiprocessors and m
 
 TEST_CASE("06: a small problem gets a small tile, one for each multiprocessor") {
   const Estimate best = estimates({1024, 1024, 1024}, kH200).front();
-  CHECK(best.plan == Plan{64, 128, 1, 1});
+  CHECK(best.plan == Plan{64, 128, 1, 1, 1});
   CHECK(best.clusters == 128);
   CHECK(best.waves == 1);
 }
 
 TEST_CASE("06: clusters that find no room make another wave") {
   // 32 clusters of 4 blocks: 128 blocks would fit into 132 multiprocessors, 32 clusters do not.
-  CHECK(estimate_of({64 * 30, 256, 8192}, {64, 256, 1, 4}).waves == 1);
-  CHECK(estimate_of({64 * 32, 256, 8192}, {64, 256, 1, 4}).waves == 2);
+  CHECK(estimate_of({64 * 30, 256, 8192}, {64, 128, 1, 4, 1}).waves == 1);
+  CHECK(estimate_of({64 * 32, 256, 8192}, {64, 128, 1, 4, 1}).waves == 2);
 }
 
 TEST_CASE("06: a last wave that is not full is no reason to split K of a large problem in a cluster") {
@@ -96,8 +98,8 @@ TEST_CASE("06: where all waves are full, or K is short, sharing steps is no othe
   // 132 tiles of 128x256, and two K steps.
   for (const ladder::Shape& shape : {ladder::Shape{128 * 12, 256 * 11, 4096}, {5000, 5000, 128}}) {
     CHECK(!choice(shape).stream_k);
-    const Estimate whole = estimate_of(shape, {128, 256, 1, 1}),
-                   shared = estimate_of(shape, {128, 256, 1, 1, true});
+    const Estimate whole = estimate_of(shape, {128, 256, 1, 1, 1}),
+                   shared = estimate_of(shape, {128, 256, 1, 1, 1, true});
     CHECK(shared.parts == 1);
     CHECK(shared.waves == whole.waves);
     CHECK(shared.us == whole.us);
@@ -106,7 +108,7 @@ TEST_CASE("06: where all waves are full, or K is short, sharing steps is no othe
 
 TEST_CASE(
     "06: shared steps are a fraction of waves, and a tile has as many parts as clusters have steps of it") {
-  const Plan plan{128, 256, 1, 1, true};
+  const Plan plan{128, 256, 1, 1, 1, true};
   const auto of = [&](int tiles) { return estimate_of({128 * tiles, 256, 8192}, plan); };
   CHECK(of(198).waves == 1.5);
   CHECK(of(198).parts == 2);  // shares are longer than tiles
@@ -122,7 +124,7 @@ TEST_CASE("06: K is not split into more parts than it has steps") {
 }
 
 TEST_CASE("06: an uneven split is as slow as its longest part") {
-  CHECK(estimate_of({64, 8192, 64 * 9}, {64, 128, 1, 2}).k_steps == 5);
+  CHECK(estimate_of({64, 8192, 64 * 9}, {64, 128, 1, 1, 2}).k_steps == 5);
 }
 
 TEST_CASE("06: the explanation names the choice first and lists what it was chosen from") {

@@ -34,7 +34,7 @@ Workspace workspace() {
     ladder::DeviceBuffer<unsigned> arrived;
   };
   static Memory& memory = *new Memory([] {
-    using Largest = Shape<128, 256, 2, 1>;
+    using Largest = Shape<128, 256, 2, 1, 1>;
     const size_t blocks =
         Largest::kBlocks * ladder::resident_clusters(gemm<Largest, ladder::Identity>, Largest::kThreads,
                                                      sizeof(SharedStorage<Largest>), Largest::kBlocks);
@@ -48,13 +48,15 @@ Workspace workspace() {
 /// The kernel that `settings` choose.
 template <class Visit>
 void visit_shape(const ladder::Settings& settings, const Visit& visit) {
-  const std::string kernel =
-      settings.at("tile") + " " + settings.at("cluster_m") + "x" + settings.at("cluster_k");
-  if (kernel == "64x128 1x1") return visit(Shape<64, 128, 1, 1>());
-  if (kernel == "64x128 2x1") return visit(Shape<64, 128, 2, 1>());
-  if (kernel == "64x128 1x2") return visit(Shape<64, 128, 1, 2>());
-  if (kernel == "128x256 2x1") return visit(Shape<128, 256, 2, 1>());
-  throw std::invalid_argument("--tile " + kernel + ": the lab has 64x128 1x1, 2x1, 1x2 and 128x256 2x1");
+  const std::string kernel = settings.at("tile") + " " + settings.at("cluster_m") + "x" +
+                             settings.at("cluster_n") + "x" + settings.at("cluster_k");
+  if (kernel == "64x128 1x1x1") return visit(Shape<64, 128, 1, 1, 1>());
+  if (kernel == "64x128 2x1x1") return visit(Shape<64, 128, 2, 1, 1>());
+  if (kernel == "64x128 2x2x1") return visit(Shape<64, 128, 2, 2, 1>());
+  if (kernel == "64x128 1x1x2") return visit(Shape<64, 128, 1, 1, 2>());
+  if (kernel == "128x256 2x1x1") return visit(Shape<128, 256, 2, 1, 1>());
+  throw std::invalid_argument("--tile " + kernel +
+                              ": the lab has 64x128 1x1x1, 2x1x1, 2x2x1, 1x1x2 and 128x256 2x1x1");
 }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
@@ -79,6 +81,7 @@ const ladder::Lesson& lesson() {
                                         .knobs = {ladder::wgmma_knob(),
                                                   {"tile", "of C, in one block", {"64x128", "128x256"}},
                                                   {"cluster_m", "blocks that share tiles of B", {"2", "1"}},
+                                                  {"cluster_n", "blocks that share tiles of A", {"1", "2"}},
                                                   {"cluster_k", "blocks that split K", {"1", "2"}},
                                                   {"stream_k",
                                                    "whether clusters share the K steps of the tiles that "
