@@ -251,8 +251,8 @@ def two_by_two(line, values, results_folder, lessons_below):
     base, shapes = corners[NEITHER]["tflops"], [HEAD]
     places = {NEITHER: (140, 44), RING: (470, 44), ROLES: (140, 196), BOTH: (470, 196)}
     shapes += [text(265, 24, "one slot", style="strong"), text(595, 24, "a ring of slots", style="strong"),
-               text(66, 104, "load and", style="strong"), text(66, 121, "compute", style="strong"),
-               text(66, 138, "in turns", style="strong"), text(66, 264, "roles", style="strong")]
+               text(66, 112, "all warps", style="strong"), text(66, 129, "do both", style="strong"),
+               text(66, 264, "roles", style="strong")]
     for name, (x, y) in places.items():
         run, ring = corners[name], name in (RING, BOTH)
         shapes += [box("third" if name == BOTH else "edge", x, y, 250, 128),

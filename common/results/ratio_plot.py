@@ -124,7 +124,7 @@ def ratio_text(line, words, results_folder):
     known, drawn_later = request.halves()
     apart = (f" ({mean_of(known)} over the {len(known)} of a seed that stays, {mean_of(drawn_later)} over the "
              f"{len(drawn_later)} drawn on the day)") if known and drawn_later else ""
-    worst = f"worst {ratios[0]:.2f}, {above} above 1.00." + (" The worst:" if request.has_table else "")
+    worst = f"worst {ratios[0]:.2f}, {above or 'none'} above 1.00." + (" The worst:" if request.has_table else "")
     lines = [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
             f"{mean_of(points)}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
             f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
