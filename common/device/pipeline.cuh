@@ -12,8 +12,7 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread of the block initialises the barriers. After that come a fence_mbarrier_init, where other
-  /// blocks use them, and a __syncthreads.
+  /// One thread calls it. After that come a fence_mbarrier_init, for other blocks, and a __syncthreads.
   /// @param producers arrivals that fill a slot: 1 if a thread expects bytes of TMA
   /// @param consumers arrivals that empty it
   __device__ __forceinline__ void init(int producers, int consumers) {
