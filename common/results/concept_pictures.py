@@ -96,14 +96,14 @@ def laps(count=2):
     for lap in range(count):
         parity = lap % 2
         assert empty.lets_pass(parity ^ 1) and not full.lets_pass(parity)
-        happens("loader waits", f"empty, parity {parity ^ 1}", "passes")
+        happens("loader waits", "at empty for", f"parity {parity ^ 1}: passes")
         full.arrive(SLOT_KB)
         happens("loader arrives,", f"expects {SLOT_KB} KB")
         assert not full.lets_pass(parity)
         full.count(-SLOT_KB)
         assert full.lets_pass(parity)
         happens("TMA's bytes", "have landed")
-        happens("compute waits", f"full, parity {parity}", "passes")
+        happens("compute waits", "at full for", f"parity {parity}: passes")
         for warpgroup in range(WARPGROUPS):
             empty.arrive()
             happens(f"warpgroup {warpgroup}", "releases")
