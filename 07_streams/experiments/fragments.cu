@@ -1,5 +1,5 @@
 /// @file
-/// Experiment `fragments`: when an allocator that keeps what was freed is out of memory beside free bytes,
+/// Experiment `fragments`: when an allocator that keeps what was freed runs out of memory although bytes are free,
 /// and what it leaves to other processes.
 ///
 /// Two sequences of requests, within the same budget, by several allocators. `every second stays`: pieces of
