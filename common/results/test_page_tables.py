@@ -197,12 +197,12 @@ class RatioPlot(WithResults):
         first, second = random_shapes(16, 2)
         self.record("r.json", *of_shape(first, 1.1), *of_shape(second, 0.9), *of_shape((64, 64, 64), 0.8))
         request = "<!-- ratios: r.json picture=p.svg fixed=16:2 -->\n<!-- end -->\n"
-        self.assertIn("mean **0.93** (0.99 over the 2 of a seed that stays, 0.80 over the 1 drawn on the day), worst 0.80",
+        self.assertIn("mean **0.93** (0.99 over the 2 from a fixed seed, 0.80 over the 1 from a seed of that day), worst 0.80",
                       self.filled(request))
         svg = xml.etree.ElementTree.fromstring(*page_tables.pictures(self.folder / "page.md").values())
         dots = {dot.find("{*}title").text[:3]: dot.get("class") for dot in svg.findall(".//{*}circle[{*}title]")}
         self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
-        self.assertIn("drawn on the day", [text.text for text in svg.findall(".//{*}text")])
+        self.assertIn("seed of that day", [text.text for text in svg.findall(".//{*}text")])
         short = self.filled(request.replace("fixed", "table=no fixed"))
         self.assertIn("geometric mean **", short)
         self.assertNotIn("The worst:", short)
