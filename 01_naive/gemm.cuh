@@ -2,7 +2,7 @@
 /// Lesson 01: one thread computes one element of C.
 ///
 /// Idea: neighbouring threads compute neighbouring columns, so that a warp reads 32 neighbouring elements of
-/// a row of B, in one transaction, and one element of A, which it shares. Still every product costs two
+/// a row of B, in two sectors, and one element of A, which its lanes share. Still every product costs two
 /// loads.
 #pragma once
 #include "common/cuda/launch.cuh"

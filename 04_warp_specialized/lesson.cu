@@ -29,7 +29,7 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "04_warp_specialized",
-      .idea = "Every warp has one job, for good: load, compute or store.",
+      .idea = "Every warp has one permanent job: load, compute or store.",
       .knobs = {ladder::wgmma_knob(),
                 {"slot_k", "columns of A, and rows of B, in a slot", {"128", "64", "192"}},
                 {"group", "tile rows that blocks visit together", {"auto", "1", "4", "8", "16"}}},

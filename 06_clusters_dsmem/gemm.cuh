@@ -3,8 +3,8 @@
 ///
 /// Added since 05: kClusterM blocks, one below the other, need the same tile of B: each loads some of its
 /// rows and multicasts them to all. kClusterK blocks split the K steps of a tile of C, and add up their
-/// partial sums through each other's shared memory. What does not fill a wave all clusters share evenly, and
-/// add up through global memory. The sizes, and which part of all this is a block's, are in shape.cuh.
+/// partial sums through each other's shared memory. Tiles that do not fill a wave are shared evenly by all
+/// clusters, which add up through global memory. Sizes, and a block's part of all this, are in shape.cuh.
 #pragma once
 #include "06_clusters_dsmem/shape.cuh"
 #include "common/cuda/launch.cuh"
@@ -32,8 +32,8 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
-  ptx::wait_for_grid_before();  // It may still write A and B, or read C. Stores follow loads, so only loads
-                                // wait.
+  ptx::wait_for_grid_before();  // That grid may still write A and B, or read C. Stores follow loads, so only
+                                // loads wait.
   for (const auto tile : walk) {
     for (int step = tile.first_step; step < tile.after_step; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     for (auto& inbox : smem.inbox) init_inbox(inbox);
     ptx::fence_mbarrier_init();
   }
-  meet<Shape>();  // no block sends before the barriers of all are there
+  meet<Shape>();  // no block sends before all barriers are initialised
   ptx::let_next_grid_begin();
 
   // [roles]
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
 }
 
-/// As many clusters as the GPU holds at one time beside what it spares, or as there is work for.
+/// As many clusters as the GPU holds at once without the SMs that it spares, or as there is work for.
 template <class Shape, class Epilogue>
 void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
   constexpr TileShape kTile = Shape::kTile;

@@ -1,5 +1,5 @@
 /// @file
-/// Blocks of a cluster that split K add up what each has of a tile of C, through each other's shared memory.
+/// Blocks of a cluster that split K add up their partial sums of a tile through each other's shared memory.
 #pragma once
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/thread_ids.cuh"
@@ -8,7 +8,7 @@ namespace lesson06 {
 
 /// Where a warpgroup receives partial sums from the blocks that split K with its own. Each of kBlocks blocks
 /// sums up a share of the columns, kShareFloats registers of every thread. Thread t of a sender writes the 16
-/// bytes that thread t of the receiver reads: every row of shared memory is written and read whole.
+/// bytes that thread t of the receiver reads, so that neighbouring threads access neighbouring 16 bytes.
 template <int kBlocks, int kShareFloats>
 struct Inbox {
   float4 pieces[kBlocks - 1][kShareFloats / 4][ladder::kWarpgroup];
@@ -19,7 +19,7 @@ struct Inbox {
 template <int kShareFloats>
 struct Inbox<1, kShareFloats> {};
 
-/// Before the first use, by one thread.
+/// One thread calls it before the first use.
 template <int kBlocks, int kShareFloats>
 __device__ __forceinline__ void init_inbox(Inbox<kBlocks, kShareFloats>& inbox) {
   if constexpr (kBlocks > 1) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ void init_inbox(Inbox<kBlocks, kShareFloats>& inbox) 
   }
 }
 
-/// What a warpgroup does about partial sums, tile after tile: it sends every other block its share of them,
-/// and adds what arrives from the others to its own, which ends up in the first kShareFloats registers.
+/// What a warpgroup does with partial sums, tile after tile: it sends every other block that block's share,
+/// and adds what arrives from the others to its own share, which ends up in the first kShareFloats registers.
 /// @tparam Part which of the blocks this is, and the ranks of the others
 template <int kBlocks, int kShareFloats, class Part>
 class PartialSums {
@@ -37,7 +37,7 @@ class PartialSums {
   __device__ __forceinline__ PartialSums(Inbox<kBlocks, kShareFloats>& inbox, const Part& part)
       : inbox_(inbox), part_(part) {}
 
-  /// Of the sums of one tile. All threads of the warpgroup call it.
+  /// Does so for the sums of one tile. All threads of the warpgroup call it.
   __device__ __forceinline__ void add(float (&d)[kBlocks * kShareFloats]) {
     const int me = part_.k;
     const int thread = threadIdx.x % ladder::kWarpgroup;
@@ -72,7 +72,7 @@ class PartialSums {
       }
       d[i] = sum.x, d[i + 1] = sum.y, d[i + 2] = sum.z, d[i + 3] = sum.w;
     }
-    __syncwarp();  // all lanes have read: one for each of the others says so
+    __syncwarp();  // all lanes have read; for each of the other blocks one lane says so
     const int lane = ladder::lane_index();
     if (lane < kBlocks && lane != me)
       ptx::mbarrier_arrive_remote_release(&inbox_.others_empty, part_.splitter(lane));
@@ -88,7 +88,7 @@ class PartialSums {
 template <int kShareFloats, class Part>
 class PartialSums<1, kShareFloats, Part> {
  public:
-  /// Nothing is kept.
+  /// Keeps nothing.
   __device__ __forceinline__ PartialSums(Inbox<1, kShareFloats>&, const Part&) {}
   /// Leaves the sums as they are.
   template <int kCount>

@@ -84,7 +84,7 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
   estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
   if (const int shared = plan.stream_k ? tiles_to_share(estimate.clusters, resident, k_steps) : 0) {
     estimate.waves = double(estimate.clusters) / resident;
-    // Unless a tile is a whole number of shares, one begins before it and another ends behind it.
+    // Unless a tile is a whole number of shares, one begins before it and another ends after it.
     estimate.parts = resident / shared + (resident % shared > 0 ? 2 : 0);
   }
   estimate.us = kLaunchUs + steps_us(shape, estimate) + together_us(estimate);

@@ -66,26 +66,26 @@ struct SharedStorage {
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
   Pipeline<Shape::kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
-  bool all_there;  ///< for add_parts()
-  bool complete;   ///< the tile in c: there is something to store
+  bool all_there;  ///< used by add_parts()
+  bool complete;   ///< whether c holds a finished part of C, which is to be stored
 };
 
 /// What the host decides at run time.
 struct Order {
   int group;          ///< tile rows that blocks visit together; see grouped_tile
-  bool begins_early;  ///< before the launch before it has ended; see LaunchConfig
+  bool begins_early;  ///< while the launch before it still runs; see LaunchConfig
   int spare_sms;      ///< multiprocessors that are left to other kernels
 };
 
-/// What becomes of a tile's sums.
+/// What is done with a tile's sums.
 template <class Epilogue>
 struct Ending {
-  Epilogue epilogue = {};    ///< applied to each before it is rounded; see epilogue_functors.cuh
+  Epilogue epilogue = {};    ///< applied to each sum before it is rounded; see epilogue_functors.cuh
   Workspace workspace = {};  ///< for stream-K; without one, clusters work on whole tiles
 };
 
-/// What clusters walk over: as many of them as the GPU holds at one time beside what it spares, or as there
-/// is work for.
+/// What clusters walk over: as many clusters as the GPU holds at once without the SMs that it spares, or as
+/// there is work for.
 template <class Shape, class... Params>
 StepWalk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order, const Workspace& workspace) {
   const int resident = clusters_beside(
@@ -113,8 +113,8 @@ __device__ __forceinline__ void meet() {
 template <class Shape>
 struct Part : Shape {
   int m, n, k;                     ///< which of the kClusterM, kClusterN and kClusterK blocks this is
-  int a_row, b_row;                ///< of a tile of A and of B, the first that it loads
-  int first_column, after_column;  ///< of the tile of C, those that it sums up and stores
+  int a_row, b_row;                ///< the first row of a tile of A, and of B, that it loads
+  int first_column, after_column;  ///< the columns of the tile of C that it sums up and stores
 
   __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&) {
     const int rank = static_cast<int>(ptx::cluster_block_rank());
@@ -141,8 +141,8 @@ struct Part : Shape {
   }
 };
 
-/// Loads a box for kBlocks blocks, those in `sharers`: each receives it at the same place, and its barrier
-/// counts it.
+/// Loads a box for kBlocks blocks, those in `sharers`: each receives it at the same place, and counts it at
+/// its barrier.
 template <int kBlocks>
 __device__ __forceinline__ void multicast(uint16_t sharers, void* to, const CUtensorMap* map, int column,
                                           int row, ptx::Mbarrier* full) {
@@ -168,8 +168,8 @@ __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) 
 }
 // [release]
 
-/// Writes columns from kFirst on, of those that this block stores, to the warpgroup's rows of the staging
-/// tile.
+/// Writes a piece of the columns that this block stores, from kFirst on, to the warpgroup's rows of the
+/// staging tile.
 template <int kFirst, class Shape, class Epilogue, int kCount>
 __device__ __forceinline__ void stage(const float (&d)[kCount], auto& staging, const Part<Shape>& part,
                                       const TileSteps& tile, const Ending<Epilogue>& ending) {

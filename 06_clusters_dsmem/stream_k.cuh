@@ -48,7 +48,7 @@ struct StepWalk : ladder::TileWalk {
         first = max(first, begin - index * walk.k_steps);
         after = min(after, end - index * walk.k_steps);
       }
-      // Blocks that split K take turns in what their cluster has.
+      // Blocks that split K divide their cluster's steps among themselves.
       const int sharers = walk.cluster_rows * walk.cluster_columns;
       const int splits = walk.cluster_blocks / sharers, mine = rank / sharers;
       const int count = after - first;
@@ -70,12 +70,12 @@ struct StepWalk : ladder::TileWalk {
     const int first = share_begin(cluster()), after = share_begin(cluster() + 1);
     return {*this, first < after ? first / k_steps : shared_tiles + cluster(), first, after};
   }
-  /// Who has steps of a tile.
+  /// The clusters that have steps of a tile.
   __device__ __forceinline__ Sharers sharers(const TileSteps& tile) const {
     if (tile.index >= shared_tiles) return {1, 0, 0};
     const int first = cluster_at(tile.index * k_steps + kFewestSteps - 1);
     const int last = cluster_at((tile.index + 1) * k_steps - kFewestSteps);
-    // From one place to the next either the tile changes or the cluster.
+    // From one place to the next, either the tile or the cluster changes.
     return {last - first + 1, cluster() - first, tile.index + first};
   }
 
@@ -83,14 +83,14 @@ struct StepWalk : ladder::TileWalk {
   __device__ __forceinline__ int cluster() const { return static_cast<int>(blockIdx.x) / cluster_blocks; }
 
   /// The first step of a cluster's share. An end of fewer than kFewestSteps steps goes to the neighbour: its
-  /// sums would not be worth their way.
+  /// sums would not be worth sending.
   __device__ __forceinline__ int share_begin(int cluster) const {
     if (shared_tiles == 0) return 0;
     const int begin = shared_tiles * k_steps * cluster / clusters, step = begin % k_steps;
     if (step < kFewestSteps) return begin - step;
     return k_steps - step < kFewestSteps ? begin - step + k_steps : begin;
   }
-  /// The last cluster of whose share the begin, before ends were given away, is at most `step`.
+  /// The last cluster whose share began at or before `step`, before ends were given away.
   __device__ __forceinline__ int cluster_at(int step) const {
     return ((step + 1) * clusters - 1) / (shared_tiles * k_steps);
   }
@@ -124,11 +124,11 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(
       workspace.arrived[tile.index * Part::kBlocks + rank]);
 
-  // A share begins within a tile and ends within another. So who has the first of two parts mostly comes
-  // last, and then need not store it.
+  // A share begins within a tile and ends within another. So the block with the first of two parts mostly
+  // comes last, and then need not store it.
   bool is_last = false;
   if (sharers.count == 2 && sharers.me == 0) {
-    ptx::named_barrier_sync(1, kThreads);  // all have read what all_there was for the tile before
+    ptx::named_barrier_sync(1, kThreads);  // all have read all_there of the tile before
     if (threadIdx.x == 0) all_there = arrived.load(cuda::memory_order_acquire) == 1;
     ptx::named_barrier_sync(1, kThreads);
     is_last = all_there;

@@ -35,7 +35,7 @@ Stamp stamp_of(int batch, int k) {
 }
 
 std::string message(const Batches& batches, int batch, int row, int column, float is, float must) {
-  const char* hint = std::isnan(is) ? ". NaN is what a slot holds that was given back, and fresh memory" : "";
+  const char* hint = std::isnan(is) ? ". NaN is what fresh memory holds, and a slot that was given back" : "";
   return fmt::format("batch {} ({} rows): C[{}, {}] is {:f}, must be {:f}{}", batch, batches.rows[batch], row,
                      column, is, must, hint);
 }

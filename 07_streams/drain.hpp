@@ -1,5 +1,5 @@
 /// @file
-/// Cleaning up behind an error that is on its way already: what fails now is not reported.
+/// Cleaning up after an error that is already being reported: what fails now is not reported.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -73,7 +73,7 @@ inline cudaError_t drain(cudaStream_t stream, const std::string& what_was_wrong 
   return error;
 }
 
-/// A stream whose work has ended when it goes. Declared behind the buffers that this work uses, it goes
+/// A stream whose work has ended when it goes. Declared after the buffers that this work uses, it goes
 /// before them.
 struct DrainAndDestroy {
   void operator()(cudaStream_t stream) const {

@@ -62,8 +62,8 @@ void enqueue(const Batches& batches, const Weights& weights, const Kernel& kerne
   const ladder::NvtxRange range("enqueue batch " + std::to_string(b));
   const size_t a_count = batches.a_elements(b), c_count = batches.c_elements(b);
 
-  // Both buffers exist from here on for this stream. The pool gives a block only to who is ordered behind its
-  // last user.
+  // Both buffers exist from here on for this stream. The pool reuses memory only where its last use is
+  // ordered before.
   StreamBuffer<bf16> a(pipeline.pool, a_count, stream), c(pipeline.pool, c_count, stream);
 
   // [batch]

@@ -49,7 +49,7 @@ class StreamBuffer {
   StreamBuffer(const StreamBuffer&) = delete;
   StreamBuffer& operator=(const StreamBuffer&) = delete;
 
-  /// Frees it behind all that the stream has been given so far.
+  /// Frees it after all that the stream has been given so far.
   void free() {
     CUDA_CHECK(cudaFreeAsync(data_, stream_));
     data_ = nullptr;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
       a_share.next_right();
       b_share.next_down();
     }
-    pipe.producer_commit();  // behind the last tile an empty batch: the number of batches in flight stays the
+    pipe.producer_commit();  // after the last tile an empty batch: the number of batches in flight stays the
                              // same
     load_slot = after(load_slot);
   };

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
 }
 
-/// C = combine(A · B1, A · B2), each of its elements by itself. p.b is B1, [k, n], and B2 lies behind it.
+/// C = combine(A · B1, A · B2), each of its elements by itself. p.b is B1, [k, n], and B2 lies after it.
 template <class Combine>
 void launch_gemm(const Gemm& p, int group, const Combine& combine, cudaStream_t stream) {
   const auto map_of_b = [&](int which) {

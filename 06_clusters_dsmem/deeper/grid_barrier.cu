@@ -51,7 +51,7 @@ struct Memory {
   unsigned* arrived;   ///< of the barrier that is written by hand
 };
 
-/// In each round every block notes where it is, and behind the barrier looks at a neighbour's note.
+/// In each round every block notes where it is, and after the barrier looks at a neighbour's note.
 template <class Barrier>
 __device__ void run_rounds(const Memory& memory, int rounds, unsigned neighbour, const Barrier& barrier) {
   for (unsigned round = 1; round <= static_cast<unsigned>(rounds); ++round) {

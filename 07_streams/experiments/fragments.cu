@@ -1,6 +1,6 @@
 /// @file
-/// Experiment `fragments`: when an allocator that keeps what was freed is out of memory beside free bytes,
-/// and what it leaves to other processes.
+/// Experiment `fragments`: when an allocator that keeps what was freed runs out of memory although bytes are
+/// free, and what it leaves to other processes.
 ///
 /// Two sequences of requests, within the same budget, by several allocators. `every second stays`: pieces of
 /// one size fill the budget, every second is freed, and twice as large a piece is asked for. `each is

@@ -28,8 +28,8 @@ std::string tensor_map_complaint(const void* matrix, int rows, int columns, int 
     if (of_box && value > kMostBox) return fmt::format("{} = {}: must be at most {}", name, value, kMostBox);
   }
   if (!matrix) return "matrix is a null pointer";
-  if (const auto behind = reinterpret_cast<uintptr_t>(matrix) % kAlignment)
-    return fmt::format("matrix begins {} bytes behind a multiple of {} bytes: must begin at one", behind,
+  if (const auto past = reinterpret_cast<uintptr_t>(matrix) % kAlignment)
+    return fmt::format("matrix begins {} bytes past a multiple of {} bytes: must begin at one", past,
                        kAlignment);
   // int64_t: 2^31 columns have more bytes than an int counts.
   if (const int64_t row_bytes = int64_t{columns} * kElementBytes; row_bytes % kAlignment)

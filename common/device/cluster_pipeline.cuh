@@ -15,8 +15,8 @@ class ClusterConsumer : public Consumer<kSlots> {
   __device__ __forceinline__ explicit ClusterConsumer(Pipeline<kSlots>& pipeline)
       : Consumer<kSlots>(pipeline) {}
 
-  /// Says to the producer in block `rank` of the cluster, which fills this slot too, that the oldest slot
-  /// that was waited for has been read. Threads with `arrives` may name different blocks.
+  /// Tells the producer in block `rank` of the cluster, which fills this slot too, that the oldest slot that
+  /// was waited for has been read. Threads with `arrives` may name different blocks.
   __device__ __forceinline__ void consumer_release_in(uint32_t rank, bool arrives) {
     if (arrives) ptx::mbarrier_arrive_remote(&this->pipeline_.empty[this->released_.slot], rank);
     this->released_.advance();

@@ -13,7 +13,7 @@
 
 namespace ladder {
 
-/// C = A · B, as it is. Leaves no instruction behind.
+/// C = A · B, as it is. Compiles to no instruction.
 struct Identity {
   /// The bias of a column and of the next one.
   __device__ __forceinline__ float2 bias_pair(int) const { return {0, 0}; }

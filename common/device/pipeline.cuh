@@ -1,5 +1,5 @@
 /// @file
-/// The four verbs over a ring of slots, for roles that run apart and for copies by TMA.
+/// The four verbs over a ring of slots, for separate roles and for copies by TMA.
 #pragma once
 #include <cstdint>
 
@@ -12,9 +12,8 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread of the block prepares the barriers; then, where other blocks use them, a
-  /// fence_mbarrier_init; then a __syncthreads.
-  /// @param producers arrivals that fill a slot: 1 where a thread expects bytes of TMA
+  /// One thread calls it. After that come a fence_mbarrier_init, for other blocks, and a __syncthreads.
+  /// @param producers arrivals that fill a slot: 1 if a thread expects bytes of TMA
   /// @param consumers arrivals that empty it
   __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
@@ -52,14 +51,14 @@ class Producer {
 
   __device__ __forceinline__ explicit Producer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
 
-  /// Waits until the next slot is empty, and says which it is. On the first lap all are: a wait for the other
-  /// parity returns at once.
+  /// Waits until the next slot is empty, and returns its number. On the first lap all are empty: a wait for
+  /// the other parity returns at once.
   __device__ __forceinline__ int producer_acquire() {
     ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
     return position_.slot;
   }
-  /// The slot is full when this many bytes have landed, and counted themselves at the barrier that is
-  /// returned.
+  /// The slot will be full when this many bytes have landed and been counted at the barrier that this
+  /// returns.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
     return barrier();
@@ -78,8 +77,8 @@ class Producer {
   RingPosition<kSlots> position_;
 };
 
-/// The consumer's end. A slot may be released later than the next one is waited for: wait and release keep
-/// their own places.
+/// The consumer's end. It may wait for the next slot before it releases this one, so wait and release keep
+/// places of their own.
 template <int kRingSlots>
 class Consumer {
  public:
@@ -87,13 +86,13 @@ class Consumer {
 
   __device__ __forceinline__ explicit Consumer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
 
-  /// Leaves out slots that another consumer waits for and releases. This consumer must have released every
+  /// Skips slots that another consumer waits for and releases. This consumer must have released every
   /// slot that it waited for.
   __device__ __forceinline__ void skip(int count) {
     waited_.advance(count);
     released_.advance(count);
   }
-  /// Waits until the next slot is full, and says which it is.
+  /// Waits until the next slot is full, and returns its number.
   __device__ __forceinline__ int consumer_wait() {
     const int slot = waited_.slot;
     ptx::mbarrier_wait(&pipeline_.full[slot], waited_.parity);

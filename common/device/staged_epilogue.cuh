@@ -1,5 +1,5 @@
 /// @file
-/// From a core's fragment to a swizzled tile in shared memory, from where TMA stores it.
+/// From a core's fragment to a swizzled tile in shared memory, which TMA then stores.
 #pragma once
 #include "common/device/epilogue.cuh"
 #include "common/device/epilogue_functors.cuh"

@@ -113,7 +113,7 @@ std::vector<std::string> Gains::two_by_two() const {
       return fmt::format("{} {:>6}", number, fixed(tflops, 1));
     };
     line("TFLOP/s at " + shape.name(), "one slot", "a ring");
-    line("  loads and computes in turns", cell(kNeither, *neither), cell(kRing, *ring));
+    line("  all warps load and compute", cell(kNeither, *neither), cell(kRing, *ring));
     line("  roles", cell(kRoles, *roles), cell(kBoth, *both));
   }
   return lines;

@@ -183,7 +183,7 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
       report, [&](const Shape& shape) { return plans_of(lesson, shape); }, options);
   std::cout << "\n";
   if (on_cpu_device())
-    std::cout << "Cycles are those of the virtual clock, for one block: they say nothing of a GPU.\n";
+    std::cout << "Cycles are those of the virtual clock, for one block: they say nothing about a GPU.\n";
   if (remembered) std::cout << "Remembered in " << tuned_plans_path() << "\n";
   std::cout.flush();
   if (!failure.empty()) throw std::runtime_error(failure);

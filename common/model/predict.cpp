@@ -182,7 +182,7 @@ int run(int argc, char** argv) {
       app.add_option("--trace", options.trace, "Take the times from a timeline of lesson 04, 05 or 06")
           ->type_name("PATH");
   CLI::Option* const lessons =
-      app.add_flag("--lessons", options.lessons, "Predicted beside measured for all lessons");
+      app.add_flag("--lessons", options.lessons, "Predicted and measured times of all lessons");
   app.add_option("--results", options.results, "Where results were recorded (default: docs/results)")
       ->type_name("PATH");
   app.add_option("--json", options.json, "Write what --lessons prints to a file")->type_name("PATH");

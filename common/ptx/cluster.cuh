@@ -1,5 +1,5 @@
 /// @file
-/// Blocks of a cluster (sm_90): who they are, how they meet, and how one reaches the shared memory of
+/// Blocks of a cluster (sm_90): their ranks, how they meet, and how one reaches the shared memory of
 /// another. GPUs before sm_90 have no clusters: what needs one is a trap there.
 ///
 /// A pointer into a block's own shared memory names a place; together with the rank of a block it names the
@@ -62,7 +62,7 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 ///
 /// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
 /// in its registers, so there is nothing to make visible. With `.release` at cluster scope lesson 06 is
-/// slower; we take it that it waits for all that the thread has in flight, wgmma too.
+/// slower; presumably it waits for all that the thread has in flight, wgmma too.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile(
@@ -112,8 +112,8 @@ __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_
 }
 
 /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
-/// block `rank`, without waiting, and counts them at the barrier of that block when they have landed. Who
-/// waits for the barrier sees them.
+/// block `rank`, without waiting, and counts them at the barrier of that block when they have landed. A
+/// thread that has waited for the barrier sees them.
 __device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile(

@@ -24,7 +24,7 @@ __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arriva
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
 /// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads`
-/// orders both. That PTX says only since 9.3; the lessons' kernels, like many others, have the fence anyway.
+/// orders both. PTX says so since 9.3; the lessons' kernels, like many others, have the fence anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // earlier GPUs have no clusters
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -48,8 +48,8 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 }
 
 // [try_wait]
-/// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait for
-/// it a while. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
+/// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait a
+/// while for it. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
 /// semantics.
 __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;

@@ -1,5 +1,5 @@
 /// @file
-/// On which multiprocessor a thread runs, and in which launch.
+/// Which multiprocessor a thread runs on, and in which launch.
 #pragma once
 #include <cstdint>
 

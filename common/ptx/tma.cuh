@@ -56,7 +56,7 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
 // [multicast]
 
 /// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`: copies a box to global memory; what lies
-/// outside the tensor is left out. What threads wrote there needs a fence_proxy_async before.
+/// outside the tensor is left out. What threads wrote to `from` needs a fence_proxy_async before.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* from, int column, int row) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),

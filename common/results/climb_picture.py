@@ -73,7 +73,7 @@ def climb_text(line, words, results_folder, lessons_below):
                            f"{shape_title(cube)}" for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each rung beside the fastest library; the last reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s of each rung, of which a lesson has one or two; in brackets the gain over the rung that it builds on. {results['gpu']}, {results['date']}."]
+            f"TFLOP/s of each rung; a lesson has one or two. In brackets, the gain over the rung that it builds on. {results['gpu']}, {results['date']}."]
 
 
 def climb_pictures(line, words, results_folder, figures_folder, lessons_below):

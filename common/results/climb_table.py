@@ -159,7 +159,7 @@ class Climb:
             return f"{number}: {speed(self.by_place[corners[number], sizes])}{gain}"
 
         return ["", f"| {shape_title(sizes)}, TFLOP/s | one slot | a ring of slots |", "|---|--:|--:|",
-                f"| loads and computes in turns | {cell(NEITHER)} | {cell(RING)} |",
+                f"| all warps do both | {cell(NEITHER)} | {cell(RING)} |",
                 f"| roles | {cell(ROLES)} | {cell(BOTH)} |"]
 
     def losses(self):

@@ -96,14 +96,14 @@ def laps(count=2):
     for lap in range(count):
         parity = lap % 2
         assert empty.lets_pass(parity ^ 1) and not full.lets_pass(parity)
-        happens("loader waits", f"empty, parity {parity ^ 1}", "passes")
+        happens("loader waits", "at empty for", f"parity {parity ^ 1}: passes")
         full.arrive(SLOT_KB)
         happens("loader arrives,", f"expects {SLOT_KB} KB")
         assert not full.lets_pass(parity)
         full.count(-SLOT_KB)
         assert full.lets_pass(parity)
         happens("TMA's bytes", "have landed")
-        happens("compute waits", f"full, parity {parity}", "passes")
+        happens("compute waits", "at full for", f"parity {parity}: passes")
         for warpgroup in range(WARPGROUPS):
             empty.arrive()
             happens(f"warpgroup {warpgroup}", "releases")
@@ -251,8 +251,8 @@ def two_by_two(line, values, results_folder, lessons_below):
     base, shapes = corners[NEITHER]["tflops"], [HEAD]
     places = {NEITHER: (140, 44), RING: (470, 44), ROLES: (140, 196), BOTH: (470, 196)}
     shapes += [text(265, 24, "one slot", style="strong"), text(595, 24, "a ring of slots", style="strong"),
-               text(66, 104, "load and", style="strong"), text(66, 121, "compute", style="strong"),
-               text(66, 138, "in turns", style="strong"), text(66, 264, "roles", style="strong")]
+               text(66, 112, "all warps", style="strong"), text(66, 129, "do both", style="strong"),
+               text(66, 264, "roles", style="strong")]
     for name, (x, y) in places.items():
         run, ring = corners[name], name in (RING, BOTH)
         shapes += [box("third" if name == BOTH else "edge", x, y, 250, 128),

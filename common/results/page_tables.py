@@ -59,6 +59,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
+MOST_NAMED = 10  # shapes of a file that the line below a table names
 
 
 class Request:
@@ -216,8 +217,9 @@ def tflops(run):
 def origin(results):
     sizes = sorted({shape(run) for run in results["runs"]})
     verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
+    places = ", ".join(map(shape_title, sizes)) if len(sizes) <= MOST_NAMED else f"{len(sizes)} shapes"
     return (f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; interleaved with cuBLAS at "
-            f"{', '.join(shape_title(size) for size in sizes)}{verified}.")
+            f"{places}{verified}.")
 
 
 FILLERS = {

@@ -1,4 +1,4 @@
-"""The table that says whether a block's copies and its products take turns or go on at one time.
+"""The table that says whether a block's copies and its products take turns or overlap.
 
     <!-- phases: 03_double_buffer-slots_1 04_warp_specialized 05_ws_double_buffer -->
     <!-- end -->
@@ -121,7 +121,7 @@ def row(name, timeline):
     shares, together = phases(timeline)
     roles = "yes" if "loader" in lanes else "no"
     # What was predicted: with one slot it is either being filled or being read, whoever does it.
-    predicted = "take turns" if slots == "1" else "at one time"
+    predicted = "take turns" if slots == "1" else "overlap"
     return [f"[{name[:2]}](../docs/results/traces/{name}.json)", roles, slots, predicted] + [f"{share:.0f}" for share in shares] + [
         "" if together is None else f"{together:+.2f}"]
 

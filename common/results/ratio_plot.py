@@ -122,9 +122,9 @@ def ratio_text(line, words, results_folder):
              microseconds(point.run), library_title(point.fastest), microseconds(point.fastest), f"{point.ratio:.2f}"]
             for point in points[:WORST]]
     known, drawn_later = request.halves()
-    apart = (f" ({mean_of(known)} over the {len(known)} of a seed that stays, {mean_of(drawn_later)} over the "
-             f"{len(drawn_later)} drawn on the day)") if known and drawn_later else ""
-    worst = f"worst {ratios[0]:.2f}, {above} above 1.00." + (" The worst:" if request.has_table else "")
+    apart = (f" ({mean_of(known)} over the {len(known)} from a fixed seed, {mean_of(drawn_later)} over the "
+             f"{len(drawn_later)} from a seed of that day)") if known and drawn_later else ""
+    worst = f"worst {ratios[0]:.2f}, {above or 'none'} above 1.00." + (" The worst:" if request.has_table else "")
     lines = [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
             f"{mean_of(points)}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
             f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
@@ -193,7 +193,7 @@ def drawn(request):
         lines.append(f'  <circle class="{style}" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4">'
                      f"<title>{html.escape(words)}</title></circle>")
     if known and drawn_later:
-        for left, style, words in ((300, "shape", "a seed that stays"), (446, "drawn", "drawn on the day")):
+        for left, style, words in ((300, "shape", "fixed seed"), (446, "drawn", "seed of that day")):
             lines += [f'  <circle class="{style}" cx="{left}" cy="{TOP - 20}" r="4"/>',
                       f'  <text x="{left + 10}" y="{TOP - 16}">{words}</text>']
     lines += [f'  <text x="{LEFT - 40}" y="{TOP - 16}">speed over that of the fastest library</text>',

@@ -56,7 +56,7 @@ experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
 # limit needs a tenth of a second to reach the clock of a kernel.
 shapes=2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,512x8192x8192,64x8192x8192
 experiment shapes ladder --lessons 05,06 --sample-ms 100 --rounds 7 --shape 1024x1024x1024,$shapes
-# Lesson 06 by plan alone on shapes that nobody tuned it for: 20 of a seed that stays, and 20 of a seed that nobody can know
+# Lesson 06 by plan alone on shapes that nobody tuned it for: 20 from a fixed seed, and 20 of a seed that nobody can know
 # before the day. A shape takes about four seconds, three of them to choose among cublasLt's algorithms.
 random_shapes() { python3 "$repository/common/results/random_shapes.py" "$@"; }
 any_shapes() { experiment "$1" 06_clusters_dsmem --no-verify --sample-ms 30 --rounds 3 --shape "$2"; }

@@ -4,6 +4,8 @@ import json
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value
 
+UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and as headings do
+
 
 def schedule_table(line, words, folder):
     """What `<!-- schedules: FILE rows=KEY,... show=KEY,... only=KEY:VALUE,... -->` asks for.
@@ -55,8 +57,9 @@ def rows_of(runs, keys, shown):
 
 
 def name(key):
-    """A setting's name as a heading."""
-    return key.replace("_", " ")
+    """A setting's name as a heading: "host_us" is "host µs"."""
+    words = key.replace("gb_per_s", "GB/s").split("_")
+    return " ".join(UNITS.get(word, word) for word in words)
 
 
 def title(run, key):

@@ -197,12 +197,12 @@ class RatioPlot(WithResults):
         first, second = random_shapes(16, 2)
         self.record("r.json", *of_shape(first, 1.1), *of_shape(second, 0.9), *of_shape((64, 64, 64), 0.8))
         request = "<!-- ratios: r.json picture=p.svg fixed=16:2 -->\n<!-- end -->\n"
-        self.assertIn("mean **0.93** (0.99 over the 2 of a seed that stays, 0.80 over the 1 drawn on the day), worst 0.80",
+        self.assertIn("mean **0.93** (0.99 over the 2 from a fixed seed, 0.80 over the 1 from a seed of that day), worst 0.80",
                       self.filled(request))
         svg = xml.etree.ElementTree.fromstring(*page_tables.pictures(self.folder / "page.md").values())
         dots = {dot.find("{*}title").text[:3]: dot.get("class") for dot in svg.findall(".//{*}circle[{*}title]")}
         self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
-        self.assertIn("drawn on the day", [text.text for text in svg.findall(".//{*}text")])
+        self.assertIn("seed of that day", [text.text for text in svg.findall(".//{*}text")])
         short = self.filled(request.replace("fixed", "table=no fixed"))
         self.assertIn("geometric mean **", short)
         self.assertNotIn("The worst:", short)
@@ -336,6 +336,12 @@ class PageTables(WithResults):
         self.assertIn("| `1` | 10 | 100 | 25 % | 1000 | 1.00 | 1.00 |", text)
         self.assertIn("| `2` | 10 | 200 | 50 % | 800 | 2.00 | 2.50 |", text)
 
+    def test_the_shapes_of_a_file_are_named_if_they_are_few_and_counted_if_they_are_many(self):
+        for count, said in ((2, "at 64³, 65³."), (11, "at 11 shapes.")):
+            self.record("r.json", *(run("01_x", 100, size=64 + i) for i in range(count)))
+            text = self.filled("<!-- table: r.json rows=rung -->\n<!-- end -->")
+            self.assertIn(f"commit `abc`; interleaved with cuBLAS {said}", text)
+
     def test_a_name_with_a_star_is_the_newest_file_and_without_one_a_line_says_so(self):
         request = "<!-- table: *-steps.json rows=slots -->\n<!-- end -->"
         self.assertIn("Not recorded yet.", self.filled(request))
@@ -437,7 +443,7 @@ class PageTables(WithResults):
         self.record("s.json", *self.climb())
         text = self.filled(f"{BEGIN}\n{END}\n")
         self.assertIn("| 128³, TFLOP/s | one slot | a ring of slots |", text)
-        self.assertIn("| loads and computes in turns | 02: 100 | 03: 150, 1.50× |\n| roles | 04: 120, 1.20× | 05: 180, 1.80× |", text)
+        self.assertIn("| all warps do both | 02: 100 | 03: 150, 1.50× |\n| roles | 04: 120, 1.20× | 05: 180, 1.80× |", text)
         self.record("t.json", *(run for run in self.climb() if run["lesson"] != "04_u"))
         self.assertNotIn("one slot", self.filled(f"{BEGIN}\n{END}\n"))
 
@@ -600,6 +606,11 @@ class Schedules(WithResults):
         self.assertIn("| `pageable` | `b` | 64³ | 30 | 1.0 | 0.33 | 3 |", text)
         self.assertIn("| `pinned` | `a` | 128³ | 20 | 1.0 | 1.00 | 2 |", text)
 
+    def test_headings_spell_units_as_readers_do(self):
+        self.record("s.json", schedule(10, memory="pool", host_us_in_calls="1", reserved_mb="2", gb_per_s="3"))
+        text = self.filled("<!-- schedules: s.json rows=memory show=host_us_in_calls,reserved_mb,gb_per_s -->\n<!-- end -->")
+        self.assertIn("| × first | host µs in calls | reserved MB | GB/s |", text)
+
     def test_without_a_file_a_line_says_so_and_bad_requests_are_named(self):
         self.assertIn("Not recorded yet.", self.filled("<!-- schedules: no-*.json rows=level -->\n<!-- end -->"))
         self.record("s.json", schedule(10, level="0"))
@@ -703,7 +714,7 @@ CSV = """==PROF== Connected to process 1
 
 
 class Phases(WithResults):
-    """Copies and products of a block: in turn, or at one time."""
+    """Copies and products of a block: in turns, or overlapping."""
 
     def record_trace(self, name, settings, lanes):
         (self.folder / "traces").mkdir(exist_ok=True)
@@ -739,7 +750,7 @@ class Phases(WithResults):
                              ("load", t - 1, t - .9), ("load", t - .9, t - .8), ("compute", t - .8, t + 2.9),
                              ("wait copies", t + 2.9, t + 3))]})
         roles, slots, predicted, copies, both, products, neither, _ = self.cells("03_x")
-        self.assertEqual((roles, slots, predicted), ("no", "3", "at one time"))
+        self.assertEqual((roles, slots, predicted), ("no", "3", "overlap"))
         self.assertGreater(int(both), 60)
         self.assertLess(int(copies), 20)
         self.assertEqual(sum(map(int, (copies, both, products, neither))), 100)

@@ -39,7 +39,7 @@ TEST_CASE("The rule of tensor maps that is broken is named with its argument") {
   CHECK(complaint(4096, 1, 2147482624, 1, 8) == "");
   CHECK(complaint(0, 128, 64, 128, 64) == "matrix is a null pointer");
   CHECK(complaint(4104, 128, 64, 128, 64) ==
-        "matrix begins 8 bytes behind a multiple of 16 bytes: must begin at one");
+        "matrix begins 8 bytes past a multiple of 16 bytes: must begin at one");
   CHECK(complaint(4096, 0, 64, 128, 64) == "rows = 0: must be at least 1");
   CHECK(complaint(4096, 128, -8, 128, 64) == "columns = -8: must be at least 1");
   CHECK(complaint(4096, 128, 100, 128, 64) ==

@@ -145,7 +145,7 @@ TEST_CASE("Sums that are rounded too early pass with small integers and fail on 
 TEST_CASE("Writing outside of C fails, before it and behind it") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   CHECK_THAT(exact_complaint(Mistake::writes_behind),
-             ContainsSubstring("memory behind C was overwritten, 1 elements after its last"));
+             ContainsSubstring("memory after C was overwritten, 1 elements after its last"));
   CHECK_THAT(exact_complaint(Mistake::writes_before),
              ContainsSubstring("memory before C was overwritten, 1 elements ahead of its first"));
 }

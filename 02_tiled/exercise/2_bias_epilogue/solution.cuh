@@ -24,7 +24,7 @@ struct Output {
   int m, n;
 };
 
-/// One element for each column of C. There is none behind the last column, and nothing may be read there.
+/// One element for each column of C. There is none after the last column, and nothing may be read there.
 class Bias {
  public:
   __device__ explicit Bias(const __nv_bfloat16* elements) : elements_(elements) {}

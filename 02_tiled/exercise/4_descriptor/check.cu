@@ -41,7 +41,7 @@ const Mistake kMistakes[] = {
     {[](int, int row, int k) { return itself(0, row, k % kPanel); },
      "that is the product of the first panel, twice: where does the second one begin?"},
     {[](int rows, int row, int k) {
-       const int place = row * kPanel + k;  // behind a row of a panel comes its next row
+       const int place = row * kPanel + k;  // after a row of a panel comes its next row
        return itself(0, place / kPanel % rows, place / (kPanel * rows) * kPanel + place % kPanel);
      },
      "from k = 64 on that is the row below: 64 columns of k are a panel, where does the next one begin?"},

@@ -43,7 +43,7 @@ __global__ void staged(const float* q, const float* k, const float* v, float* ou
       copy(&smem.k[slot][me], &k[i], pipe);
       copy(&smem.v[slot][me], &v[i], pipe);
     }
-    pipe.producer_commit();  // behind the end an empty batch: the last one committed is always the next one
+    pipe.producer_commit();  // after the end an empty batch: the last one committed is always the next one
   };
   int slot = 0;
   const int first = blockIdx.x * blockDim.x + threadIdx.x;

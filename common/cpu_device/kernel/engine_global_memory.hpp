@@ -10,7 +10,7 @@ namespace cpu_device {
 
 struct Thread;
 
-/// What is wrong with an access to these bytes: "reaches 4 bytes behind the end of the buffer of ..."; empty
+/// What is wrong with an access to these bytes: "reaches 4 bytes beyond the end of the buffer of ..."; empty
 /// if nothing.
 std::string blame_global_access(Thread&, const void* global, size_t bytes);
 /// For the order between kernels, and between clusters: an operation of the device touches these bytes.

@@ -12,7 +12,7 @@ std::string ForbiddenZone::describe(const void* address, size_t accessed) const 
   const uintptr_t last = first + accessed, end_of_allocation = allocation + bytes;
   if (freed) return "touches " + name + ", which was freed";
   if (first < allocation) return "begins " + std::to_string(allocation - first) + " bytes before " + name;
-  return "reaches " + std::to_string(last - end_of_allocation) + " bytes behind the end of " + name;
+  return "reaches " + std::to_string(last - end_of_allocation) + " bytes beyond the end of " + name;
 }
 
 ForbiddenMemory& ForbiddenMemory::instance() {

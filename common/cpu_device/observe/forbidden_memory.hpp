@@ -23,7 +23,7 @@ struct ForbiddenZone {
   std::string name;  ///< "the buffer of 4096 bytes of cudaMalloc"
   bool freed = false;
 
-  /// "reaches 4 bytes behind the end of the buffer of 4096 bytes of cudaMalloc", of an access to it.
+  /// "reaches 4 bytes beyond the end of the buffer of 4096 bytes of cudaMalloc", of an access to it.
   std::string describe(const void* address, size_t bytes) const;
 };
 

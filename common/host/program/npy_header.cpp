@@ -106,7 +106,7 @@ NpyHeader parse_npy_header(const std::string& text) {
   }
   if (seen.size() != 3)
     throw std::invalid_argument("malformed header: descr, fortran_order or shape is missing");
-  if (!parser.at_end()) throw std::invalid_argument("malformed header: text behind the dictionary");
+  if (!parser.at_end()) throw std::invalid_argument("malformed header: text after the dictionary");
   return header;
 }
 

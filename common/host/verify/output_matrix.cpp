@@ -30,7 +30,7 @@ std::string OutputMatrix::canary_complaint() const {
   const std::vector<__nv_bfloat16> behind = ladder::download(buffer_.data() + kCanary + count_, kCanary);
   for (size_t i = 0; i < kCanary; ++i)
     if (bf16_bits(behind[i]) != kCanaryBits)
-      return fmt::format("memory behind C was overwritten, {} elements after its last", i + 1);
+      return fmt::format("memory after C was overwritten, {} elements after its last", i + 1);
   return "";
 }
 

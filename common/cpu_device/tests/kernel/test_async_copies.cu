@@ -202,7 +202,7 @@ TEST_CASE("a copy from behind an allocation is named when it is issued, zero fil
   CHECK(blame(96, 4) == "");
   CHECK(blame(4096, 0) == "");
   CHECK_THAT(blame(96, 16),
-             ContainsSubstring("cp.async: its source of 16 bytes reaches 12 bytes behind the end of "
+             ContainsSubstring("cp.async: its source of 16 bytes reaches 12 bytes beyond the end of "
                                "the buffer of 100 bytes of cudaMalloc"));
   REQUIRE(cudaFree(memory) == cudaSuccess);
 }

@@ -49,7 +49,7 @@ TEST_CASE("a load behind the end is named, with thread, place and schedule") {
   int sum = 0;
   const std::string text =
       blame([&] { sum += hidden(buffer.numbers)[kCount]; }, Schedule::parse("random:17"));
-  CHECK_THAT(text, ContainsSubstring("kernel 'test': a load of 4 bytes reaches 4 bytes behind the end of ") &&
+  CHECK_THAT(text, ContainsSubstring("kernel 'test': a load of 4 bytes reaches 4 bytes beyond the end of ") &&
                        ContainsSubstring(kBuffer) && ContainsSubstring("in block (0,0,0) warp 0 lane 0") &&
                        ContainsSubstring("test_forbidden_memory.cu:") &&
                        ContainsSubstring("\n  schedule random:17 ("));
@@ -66,7 +66,7 @@ TEST_CASE("a load of 16 bytes that straddles the end is named") {
   uint4 value;
   const std::string text =
       blame([&] { value = *reinterpret_cast<const uint4*>(hidden(buffer.numbers) + kCount); });
-  CHECK_THAT(text, ContainsSubstring("bytes behind the end of the buffer of 408 bytes of cudaMalloc"));
+  CHECK_THAT(text, ContainsSubstring("bytes beyond the end of the buffer of 408 bytes of cudaMalloc"));
 }
 
 TEST_CASE("memory that was freed is named") {
@@ -86,7 +86,7 @@ TEST_CASE("pinned memory has ends, too") {
   CHECK(blame([&] { hidden(numbers)[kCount - 1] = 1; }) == "");
   CHECK_THAT(
       blame([&] { hidden(numbers)[kCount + 1] = 1; }),
-      ContainsSubstring("reaches 8 bytes behind the end of the pinned memory of 400 bytes of the host"));
+      ContainsSubstring("reaches 8 bytes beyond the end of the pinned memory of 400 bytes of the host"));
   REQUIRE(cudaFreeHost(numbers) == cudaSuccess);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("memory of a pool is guarded up to the next multiple of 256 bytes") {
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(blame([&] { hidden(numbers)[kCount - 1] = 1; }) == "");
   CHECK_THAT(blame([&] { hidden(numbers)[kCount] = 1; }),
-             ContainsSubstring("reaches 4 bytes behind the end of the buffer of 400 bytes allocated on"));
+             ContainsSubstring("reaches 4 bytes beyond the end of the buffer of 400 bytes allocated on"));
   REQUIRE(cudaFreeAsync(numbers, nullptr) == cudaSuccess);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
 }
@@ -141,14 +141,14 @@ TEST_CASE("more buffers than are remembered raise no alarm") {
 TEST_CASE("without race checks the accesses of the first block are seen") {
   const Buffer buffer;
   CHECK_THAT(failure({.block = 32}, {}, [&] { hidden(buffer.numbers)[kCount + threadIdx.x] = 1; }),
-             ContainsSubstring("behind the end of"));
+             ContainsSubstring("beyond the end of"));
 }
 
 TEST_CASE("an access is described by its distance from the allocation") {
   const ForbiddenZone behind{1100, 1200, 1000, 100, "x", false};
   const auto at = [](uintptr_t address) { return reinterpret_cast<const void*>(address); };
-  CHECK(behind.describe(at(1099), 2) == "reaches 1 bytes behind the end of x");
-  CHECK(behind.describe(at(1100), 4) == "reaches 4 bytes behind the end of x");
+  CHECK(behind.describe(at(1099), 2) == "reaches 1 bytes beyond the end of x");
+  CHECK(behind.describe(at(1100), 4) == "reaches 4 bytes beyond the end of x");
   const ForbiddenZone before{900, 1000, 1000, 100, "x", false};
   CHECK(before.describe(at(998), 4) == "begins 2 bytes before x");
   CHECK(ForbiddenZone{1000, 1100, 1000, 100, "x", true}.describe(at(1000), 4) ==
