@@ -1,10 +1,11 @@
 /// @file
 /// Lesson 06: blocks of a cluster share.
 ///
-/// Added since 05: kClusterM blocks, one below the other, need the same tile of B: each loads some of its
-/// rows and multicasts them to all. kClusterK blocks split the K steps of a tile of C, and add up their
-/// partial sums through each other's shared memory. Tiles that do not fill a wave are shared evenly by all
-/// clusters, which add up through global memory. Sizes, and a block's part of all this, are in shape.cuh.
+/// Added since 05: kClusterM blocks, one below the other, need the same tile of B, and kClusterN blocks, one
+/// beside the other, the same tile of A: each loads some rows of both and multicasts them. kClusterK blocks
+/// split the K steps of a tile of C, and add up their partial sums through each other's shared memory. What
+/// does not fill a wave all clusters share evenly, and add up through global memory. The sizes, and which
+/// part of all this is a block's, are in shape.cuh.
 #pragma once
 #include "06_clusters_dsmem/shape.cuh"
 #include "common/cuda/launch.cuh"
@@ -24,8 +25,8 @@ namespace lesson06 {
 using namespace ladder;
 
 // [load_tiles]
-/// One thread keeps the ring full. It loads the block's tile of A, and its rows of B for all blocks that
-/// share B. It expects the bytes of the whole tile of B, which the others send here.
+/// One thread keeps the ring full. It loads some rows of the tiles of A and B, for all blocks that share
+/// them, and expects the bytes of whole tiles: the other rows come from the others.
 __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
   const Part part(smem);
   constexpr TileShape kTile = part.kTile;
@@ -36,13 +37,13 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
                                 // loads wait.
   for (const auto tile : walk) {
     for (int step = tile.first_step; step < tile.after_step; ++step) {
-      const int slot = pipe_lc.producer_acquire();  // waits until it is released in all blocks that share B
+      const int slot =
+          pipe_lc.producer_acquire();  // waits until all blocks that it is filled for have released it
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      multicast<part.kClusterN>(part.sharers_of_a(), &smem.a[slot].panels[0][part.a_row], &maps.a,
-                                step * kTile.k, tile.row * kTile.m + part.a_row, full);
+      multicast_a(part, smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
       for (int column = 0; column < kTile.n; column += 64)
-        multicast<part.kClusterM>(part.sharers_of_b(), &smem.b[slot].panels[column / 64][part.b_row], &maps.b,
-                                  tile.column * kTile.n + column, step * kTile.k + part.b_row, full);
+        multicast_b(part, smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
+                    step * kTile.k, full);
       pipe_lc.producer_commit_bytes();
     }
   }
@@ -55,7 +56,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, 
   const Part part(smem);
   constexpr TileShape kTile = part.kTile;
   const int my_rows = 64 * warpgroup_index();
-  ClusterConsumer pipe_lc(smem.pipe_lc);
+  Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
   PartialSums sums(smem.inbox[warpgroup_index()], part);
@@ -74,12 +75,10 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, 
     if (kInFlight > 0) release(pipe_lc, part);
     // [k_loop]
 
-    sums.add(core.d);
-    const bool complete = add_parts(part, core.d, walk, tile, ending.workspace, smem.all_there);
+    const bool complete = add_up(sums, part, core.d, walk, tile, ending.workspace, smem.all_there);
     unrolled<part.kShare / part.kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      if (complete) stage<part.kStagedN* decltype(piece)::value>(core.d, smem.c, part, tile, ending);
-      if (threadIdx.x == 0) smem.complete = complete;
+      stage<part.kStagedN* decltype(piece)::value>(core.d, smem, part, tile, ending, complete);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });

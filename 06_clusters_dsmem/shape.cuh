@@ -9,7 +9,6 @@
 #include "06_clusters_dsmem/plan.hpp"
 #include "06_clusters_dsmem/stream_k.cuh"
 #include "common/cuda/residency.hpp"
-#include "common/device/cluster_pipeline.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/swizzled_tile.cuh"
@@ -129,6 +128,11 @@ struct Part : Shape {
   }
   /// The rank of the block that splits K with this one.
   __device__ __forceinline__ uint32_t splitter(int of) const { return rank(m, n, of); }
+  /// The rank of the i-th block that fills slots together with this one, itself among them.
+  __device__ __forceinline__ uint32_t sharer(int i) const {
+    const int beside = i - Shape::kClusterM;  // not counting this one
+    return beside < 0 ? rank(i, n, k) : rank(m, beside + (beside >= n), k);
+  }
   /// The blocks that need the same tiles of A, a bit for each rank.
   __device__ __forceinline__ uint16_t sharers_of_a() const {
     uint32_t blocks = 0;
@@ -141,40 +145,61 @@ struct Part : Shape {
   }
 };
 
-/// Loads a box for kBlocks blocks, those in `sharers`: each receives it at the same place, and counts it at
-/// its barrier.
-template <int kBlocks>
-__device__ __forceinline__ void multicast(uint16_t sharers, void* to, const CUtensorMap* map, int column,
-                                          int row, ptx::Mbarrier* full) {
-  if constexpr (kBlocks == 1)
+// [multicast]
+/// Loads this block's rows of a tile of A, whose first element is (column, row), for all blocks beside it:
+/// each receives them at the same place, and counts them at its barrier.
+template <class Shape>
+__device__ __forceinline__ void multicast_a(const Part<Shape>& part, auto& tile, const CUtensorMap* map,
+                                            int column, int row, ptx::Mbarrier* full) {
+  auto* const to = &tile.panels[0][part.a_row];
+  if constexpr (Shape::kClusterN == 1)
     ptx::tma_load(to, map, column, row, full);
   else
-    ptx::tma_load_multicast(to, map, column, row, full, sharers);
+    ptx::tma_load_multicast(to, map, column, row + part.a_row, full, part.sharers_of_a());
 }
+/// The same of a panel of a tile of B, for all blocks below or above this one.
+template <class Shape>
+__device__ __forceinline__ void multicast_b(const Part<Shape>& part, auto& panel, const CUtensorMap* map,
+                                            int column, int row, ptx::Mbarrier* full) {
+  auto* const to = &panel[part.b_row];
+  if constexpr (Shape::kClusterM == 1)
+    ptx::tma_load(to, map, column, row, full);
+  else
+    ptx::tma_load_multicast(to, map, column, row + part.b_row, full, part.sharers_of_b());
+}
+// [multicast]
 
 // [release]
 /// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
 template <class Shape>
 __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) {
   const int thread = threadIdx.x % kWarpgroup;
-  if constexpr (Shape::kSharers == 1)
-    pipe_lc.consumer_release(thread == 0);
-  else if (thread < Shape::kClusterM)  // below each other
-    pipe_lc.consumer_release_in(part.rank(thread, part.n, part.k), true);
-  else {  // beside each other
-    const int n = thread - Shape::kClusterM;
-    pipe_lc.consumer_release_in(part.rank(part.m, n + (n >= part.n), part.k), thread < Shape::kSharers);
-  }
+  if constexpr (Shape::kSharers == 1) return pipe_lc.consumer_release(thread == 0);
+  if (thread < Shape::kSharers) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), part.sharer(thread));
+  pipe_lc.consumer_release(false);
 }
 // [release]
 
+/// Adds up what blocks have of a tile: those of a cluster that split K through each other's shared memory,
+/// clusters that share its steps through global memory.
+/// @returns whether this block has the whole sums of its columns
+template <class Shape, int kCount>
+__device__ __forceinline__ bool add_up(auto& sums, const Part<Shape>& part, float (&d)[kCount],
+                                       const StepWalk& walk, const TileSteps& tile,
+                                       const Workspace& workspace, bool& all_there) {
+  sums.add(d);
+  return add_parts(part, d, walk, tile, workspace, all_there);
+}
+
 /// Writes a piece of the columns that this block stores, from kFirst on, to the warpgroup's rows of the
-/// staging tile.
+/// staging tile. Where another block completes the tile, the storer learns that there is nothing to store.
 template <int kFirst, class Shape, class Epilogue, int kCount>
-__device__ __forceinline__ void stage(const float (&d)[kCount], auto& staging, const Part<Shape>& part,
-                                      const TileSteps& tile, const Ending<Epilogue>& ending) {
-  stage_fragment<kFirst>(d, staging, 64 * warpgroup_index(), ending.epilogue,
-                         tile.column * Shape::kTile.n + part.first_column);
+__device__ __forceinline__ void stage(const float (&d)[kCount], auto& smem, const Part<Shape>& part,
+                                      const TileSteps& tile, const Ending<Epilogue>& ending, bool complete) {
+  if (threadIdx.x == 0) smem.complete = complete;
+  if (complete)
+    stage_fragment<kFirst>(d, smem.c, 64 * warpgroup_index(), ending.epilogue,
+                           tile.column * Shape::kTile.n + part.first_column);
 }
 
 }  // namespace lesson06

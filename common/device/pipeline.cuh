@@ -105,8 +105,10 @@ class Consumer {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
     released_.advance();
   }
+  /// Where the oldest slot that was waited for is released.
+  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.empty[released_.slot]; }
 
- protected:
+ private:
   Pipeline<kSlots>& pipeline_;
   RingPosition<kSlots> waited_, released_;
 };

@@ -29,7 +29,7 @@ from whole_file import write_whole  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
 VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",
-         "consumer_release_in", "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
+         "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
          "__syncwarp", "cluster_sync", "fence_proxy_async", "fence_mbarrier_init", "tma_store_commit", "tma_store_wait_read",
          "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
          "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_for_grid_before",

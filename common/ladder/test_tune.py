@@ -64,7 +64,7 @@ class Remembers(Programs):
         """One that the model does not choose, by its name and by its settings."""
         model = self.explained("--no-tuned")
         name, tile = next((tile, tile) for tile in ("128x256", "64x128") if f": {tile}," not in model)
-        return name, {"tile": tile, "cluster_m": "1", "cluster_k": "1"}
+        return name, {"tile": tile, "cluster_m": "1", "cluster_n": "1", "cluster_k": "1"}
 
     def test_every_plan_is_in_the_table_and_the_fastest_is_named(self):
         lines = self.said.splitlines()
@@ -114,7 +114,7 @@ class Remembers(Programs):
         self.assertIn("remembered", self.explained())
 
     def test_a_plan_that_cannot_run_is_not_used(self):
-        for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"}):
+        for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_n": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"}):
             self.rewritten(settings=settings, k=64)
             ran = self.ran(LESSON, "--shape", "64x256x64")
             self.assertEqual(ran.stderr, "")

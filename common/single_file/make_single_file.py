@@ -45,7 +45,7 @@ LESSONS = {
     "03_double_buffer": Lesson("launch_gemm<3, ladder::WgmmaCore<kTile.n>>(p, stream)"),
     "04_warp_specialized": Lesson("launch_gemm<128>(p, 16, stream)"),
     "05_ws_double_buffer": Lesson("launch_gemm<4>(p, 16, stream)"),
-    "06_clusters_dsmem": Lesson("launch_gemm<Shape<128, 256, 2, 1>>(p, {8, false, 0}, Ending<ladder::Identity>(), stream)",
+    "06_clusters_dsmem": Lesson("launch_gemm<Shape<128, 256, 2, 1, 1>>(p, {8, false, 0}, Ending<ladder::Identity>(), stream)",
                                 settings=("--tile", "128x256", "--cluster_m", "2", "--cluster_k", "1", "--begins",
                                           "after")),
 }
