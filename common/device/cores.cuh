@@ -1,17 +1,24 @@
 /// @file
-/// Three ways to multiply a tile. One warpgroup multiplies 64 rows of A by the tile of B into registers.
+/// Three ways to multiply a tile. One warpgroup multiplies Core::kRows rows of A by the tile of B into
+/// registers.
 ///
-/// All three cores have the same interface and the same fragment: thread t of the warpgroup holds, for every
-/// 8 columns j, d[4j], d[4j+1] = C(row, 8j + 2*(t%4)), C(row, ... + 1) with row = 16*(t/32) + t%32/4, and
-/// d[4j+2], d[4j+3] the same 8 rows below. This is the accumulator of wgmma, which is that of mma.sync, four
-/// warps high.
+/// All three cores have the same interface. With wgmma and fma a warpgroup has 64 rows, each of its warps 16:
+/// thread t of the warpgroup holds, for every 8 columns j, d[4j], d[4j+1] = C(row, 8j + 2*(t%4)),
+/// C(row, ... + 1) with row = 16*(t/32) + t%32/4, and d[4j+2], d[4j+3] the same 8 rows below. This is the
+/// accumulator of wgmma, which is that of mma.sync, four warps high: a strip of 16 rows for each warp. With
+/// mma_sync a warp has several strips; each is laid out like that. fragment.cuh says where strips lie.
 ///
 ///   core.publish()       before the barrier after which other threads' tiles are multiplied
-///   core.start(a, r, b, first)  d += a[r .. r+63][:] · b; the first product of a tile overwrites d instead
+///   core.start(a, r, b, first)  d += a[r .. r+kRows-1][:] · b; the first product of a tile overwrites d
+///                        instead
 ///   core.finish<n>()     waits until at most n of the products started are unfinished
+///   core.d               the sums of this thread
+///
+/// store_fragment (epilogue.cuh) and stage_fragment (staged_epilogue.cuh) take a core and bring its sums on.
 #pragma once
 #include <cstdint>
 
+#include "common/device/fragment.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mma_sync.cuh"
@@ -20,26 +27,19 @@
 
 namespace ladder {
 
-/// Sets all to zero.
-template <int kCount>
-__device__ __forceinline__ void clear(float (&d)[kCount]) {
-#pragma unroll
-  for (float& x : d) x = 0;
-}
-
 /// Tensor cores of Hopper (sm_90a). They read both tiles from shared memory, in the background.
 template <int kN>
-struct WgmmaCore {
+struct WgmmaCore : WarpgroupFragment<kN> {
   static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
-  float d[kN / 2];
+  using WarpgroupFragment<kN>::d;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
   /// barrier.
   __device__ __forceinline__ void publish() { ptx::fence_proxy_async(); }
 
   /// Starts d += a[row .. row + 63][:] · b; with `first`, d = that. A warpgroup calls it as a whole.
-  template <int kRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
+  template <int kTileRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     // Descriptors count in units of 16 bytes. A has k contiguous: 16 columns are 32 bytes within the swizzled
     // row of a panel of 64 columns. B has n contiguous: 16 rows are 2048 bytes.
@@ -48,7 +48,7 @@ struct WgmmaCore {
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK; k += 16) {
-      const uint64_t a_k = a_rows + (k / 64 * SwizzledTile<kRows, kK>::kPanelBytes + k % 64 * 2) / 16;
+      const uint64_t a_k = a_rows + (k / 64 * SwizzledTile<kTileRows, kK>::kPanelBytes + k % 64 * 2) / 16;
       const uint64_t b_k = b_panel + k * 128 / 16;
       if constexpr (kN == 64) ptx::wgmma_m64n64k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 128) ptx::wgmma_m64n128k16<true>(d, a_k, b_k, !first || k > 0);
@@ -66,32 +66,55 @@ struct WgmmaCore {
   }
 };
 
-/// Tensor cores of Ampere and later (sm_80). Each warp brings 16 rows of A and all of B to registers, then
-/// multiplies. Unrolled as far as it goes, which hides the latency of ldmatrix and takes more than half of
-/// the registers.
-template <int kN>
-struct MmaSyncCore {
-  static constexpr int kBlocksPerSm = 1;
-  float d[kN / 2];
+/// Tensor cores of Ampere and later (sm_80). A warp brings what it multiplies from shared memory to
+/// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
+/// for 32 products. Loads run ahead of the products: at a group of 16 columns by one step of 16 in k, the
+/// fragment of B for kAhead groups later is fetched, and a part of A for the next step.
+template <int kN, int kWarpRows = 64, int kWarpColumns = 64, int kAhead = 2>
+struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
+  using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
+  /// Two blocks with tiles of 128 x 128 leave a thread as many registers for all else as for sums.
+  static constexpr int kBlocksPerSm = kWarpRows * kWarpColumns >= 64 * 64 ? 2 : 1;
+  using Fragment::d, Fragment::kStrips;
 
   __device__ __forceinline__ void publish() {}
 
-  template <int kRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
+  template <int kTileRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     if (first) clear(d);
-    const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
+    const StripOrigin origin = Fragment::origin(0);
+    const int lane = lane_index();
+    const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
+    constexpr int kGroups = kWarpColumns / 16, kAll = kK / 16 * kGroups;
+    constexpr int kHeld = kAhead + 1;
+    uint32_t a_fragments[2][kStrips][4], b_fragments[kHeld][4];
+    const auto fetch_a = [&](int k, int strip) {
+      ptx::ldmatrix_x4(a_fragments[k % 2][strip], a.chunk(a_row + 16 * strip, 16 * k + lane / 16 * 8));
+    };
+    const auto fetch_b = [&](int i) {  // .trans because mma wants k contiguous
+      ptx::ldmatrix_x4_trans(b_fragments[i % kHeld],
+                             b.chunk(i / kGroups * 16 + lane % 16, b_column + i % kGroups * 16));
+    };
+    fetch_b(0);
 #pragma unroll
-    for (int k = 0; k < kK; k += 16) {
-      uint32_t a_fragment[4];
-      ptx::ldmatrix_x4(a_fragment, a.chunk(a_row, k + lane / 16 * 8));
+    for (int strip = 0; strip < kStrips; ++strip) fetch_a(0, strip);
 #pragma unroll
-      for (int column = 0; column < kN; column += 16) {
-        uint32_t b_fragment[4];  // rows k .. k+15 of two groups of 8 columns; .trans because mma wants k
-                                 // contiguous
-        ptx::ldmatrix_x4_trans(b_fragment, b.chunk(k + lane % 16, column + lane / 16 * 8));
-        ptx::mma_m16n8k16(&d[column / 2], a_fragment, b_fragment[0], b_fragment[1]);
-        ptx::mma_m16n8k16(&d[column / 2 + 4], a_fragment, b_fragment[2], b_fragment[3]);
+    for (int i = 1; i < kAhead; ++i) fetch_b(i);
+
+#pragma unroll
+    for (int i = 0; i < kAll; ++i) {
+      const int k = i / kGroups, group = i % kGroups;
+      if (i + kAhead < kAll) fetch_b(i + kAhead);
+#pragma unroll
+      for (int strip = group; strip < kStrips; strip += kGroups)
+        if (k + 1 < kK / 16) fetch_a(k + 1, strip);
+#pragma unroll
+      for (int strip = 0; strip < kStrips; ++strip) {
+        float* const sums = &d[(strip * kGroups + group) * 8];
+        const uint32_t(&b_fragment)[4] = b_fragments[i % kHeld];
+        ptx::mma_m16n8k16(sums, a_fragments[k % 2][strip], b_fragment[0], b_fragment[1]);
+        ptx::mma_m16n8k16(sums + 4, a_fragments[k % 2][strip], b_fragment[2], b_fragment[3]);
       }
     }
   }
@@ -102,14 +125,14 @@ struct MmaSyncCore {
 
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
 template <int kN>
-struct FmaCore {
+struct FmaCore : WarpgroupFragment<kN> {
   static constexpr int kBlocksPerSm = 2;
-  float d[kN / 2];
+  using WarpgroupFragment<kN>::d;
 
   __device__ __forceinline__ void publish() {}
 
-  template <int kRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
+  template <int kTileRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     if (first) clear(d);
     const int lane = lane_index(), upper = row + 16 * warp_in_warpgroup() + lane / 4, column = lane % 4 * 2;

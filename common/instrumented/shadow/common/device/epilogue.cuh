@@ -9,11 +9,11 @@
 
 namespace ladder {
 
-template <int kCount>
-__device__ __forceinline__ void store_fragment(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
+template <class Fragment>
+__device__ __forceinline__ void store_fragment(const Fragment& fragment, __nv_bfloat16* c, int first_row,
                                                int first_column, int m, int n) {
   const trace::Span span(trace::Event::store);
-  store_fragment_untimed(d, c, first_row, first_column, m, n);
+  store_fragment_untimed(fragment, c, first_row, first_column, m, n);
 }
 
 }  // namespace ladder
