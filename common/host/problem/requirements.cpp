@@ -24,11 +24,18 @@ std::string usable_core(const Settings& settings) {
 }
 
 void require_tma(const Gemm& p, const Settings& settings) {
+  usable_core(settings);
+  if (!on_cpu_device() && device_info().compute_capability < 90)
+    throw std::invalid_argument(device_info().name + " has no TMA: it came with compute capability 9.0");
+  require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+  require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+}
+
+void require_tma_and_wgmma(const Gemm& p, const Settings& settings) {
   if (usable_core(settings) != "wgmma")
     throw std::invalid_argument("--core " + settings.at("core") + ": needs a Hopper GPU, not " +
                                 device_info().name);
-  require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
-  require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+  require_tma(p, settings);
 }
 
 }  // namespace ladder
