@@ -63,7 +63,7 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
 /// Each warpgroup multiplies its 64 rows; together they hand the storer kStagedN columns at a time.
 template <class Core>
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = 64 * warpgroup_index();
+  const int my_rows = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   for ([[maybe_unused]] const auto tile : walk) {

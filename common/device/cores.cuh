@@ -38,8 +38,8 @@ struct WgmmaCore : WarpgroupFragment<kN> {
   __device__ __forceinline__ void publish() { ptx::fence_proxy_async(); }
 
   /// Starts d += a[row .. row + 63][:] · b; with `first`, d = that. A warpgroup calls it as a whole.
-  template <int kTileRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
+  template <int kRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     // Descriptors count in units of 16 bytes. A has k contiguous: 16 columns are 32 bytes within the swizzled
     // row of a panel of 64 columns. B has n contiguous: 16 rows are 2048 bytes.
@@ -48,7 +48,7 @@ struct WgmmaCore : WarpgroupFragment<kN> {
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK; k += 16) {
-      const uint64_t a_k = a_rows + (k / 64 * SwizzledTile<kTileRows, kK>::kPanelBytes + k % 64 * 2) / 16;
+      const uint64_t a_k = a_rows + (k / 64 * SwizzledTile<kRows, kK>::kPanelBytes + k % 64 * 2) / 16;
       const uint64_t b_k = b_panel + k * 128 / 16;
       if constexpr (kN == 64) ptx::wgmma_m64n64k16<true>(d, a_k, b_k, !first || k > 0);
       if constexpr (kN == 128) ptx::wgmma_m64n128k16<true>(d, a_k, b_k, !first || k > 0);
@@ -84,8 +84,8 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
 
   __device__ __forceinline__ void publish() {}
 
-  template <int kTileRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
+  template <int kRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     static_assert(kK % 32 == 0, "the last 16 of k are in the second half of a_fragments");
     const StripOrigin origin = Fragment::origin(0);
@@ -164,8 +164,8 @@ struct FmaCore : WarpgroupFragment<kN> {
 
   __device__ __forceinline__ void publish() {}
 
-  template <int kTileRows, int kK>
-  __device__ __forceinline__ void start(const SwizzledTile<kTileRows, kK>& a, int row,
+  template <int kRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
     if (first) clear(d);
     const int lane = lane_index(), upper = row + 16 * warp_in_warpgroup() + lane / 4, column = lane % 4 * 2;
