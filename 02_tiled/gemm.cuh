@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<Core, kAligned>) 
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
-  store_fragment(core, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.

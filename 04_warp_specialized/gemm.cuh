@@ -79,7 +79,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 
     unrolled<kTile.n / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment<kStagedN* decltype(piece)::value>(core, smem.c, my_rows);
+      stage_sums<Core, kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });

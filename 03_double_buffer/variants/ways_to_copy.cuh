@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }
   // [k_loop]
-  ladder::store_fragment(core, p.c, first_row + my_rows, first_column, p.m, p.n);
+  ladder::store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.

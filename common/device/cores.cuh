@@ -13,7 +13,7 @@
 ///   core.d               the sums of this thread; Core::kReaders threads of a warpgroup, evenly spaced, say
 ///                        that it has read
 ///
-/// store_fragment (epilogue.cuh) and stage_fragment (staged_epilogue.cuh) take a core and bring its sums on.
+/// store_sums (epilogue.cuh) and stage_sums (staged_epilogue.cuh) ask the core where its sums lie.
 #pragma once
 #include <cstdint>
 

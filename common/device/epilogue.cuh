@@ -16,8 +16,8 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-/// Stores the sums d of a Fragment (fragment.cuh) as bf16 at (first_row, first_column) of the row-major [m,
-/// n] matrix c, straight from registers. What lies outside the matrix is left out.
+/// Stores the sums d of a Fragment, a core or another of fragment.cuh, as bf16 at (first_row, first_column)
+/// of the row-major [m, n] matrix c, straight from registers. What lies outside the matrix is left out.
 ///
 /// A lane holds 4 bytes of every group of 8 columns. Neighbouring lanes trade, so that each ends up with 8
 /// bytes of one group: a warp then writes whole 32-byte sectors, in half as many instructions (+4 to 6 % at
@@ -58,13 +58,6 @@ __device__ __forceinline__ void store_sums(const float (&d)[kCount], __nv_bfloat
       }
     }
   }
-}
-
-/// Stores what a core has multiplied.
-template <class Core>
-__device__ __forceinline__ void store_fragment(const Core& core, __nv_bfloat16* c, int first_row,
-                                               int first_column, int m, int n) {
-  store_sums<Core>(core.d, c, first_row, first_column, m, n);
 }
 
 /// Stores 64 rows of sums that lie as those of wgmma do.

@@ -9,14 +9,14 @@
 
 namespace ladder {
 
-/// Writes columns kFirst .. kFirst + kColumns - 1 of the sums d of a Fragment (fragment.cuh), as bf16, to
+/// Writes columns kFirst .. kFirst + kColumns - 1 of the sums d of a Fragment, a core or another, as bf16, to
 /// rows `row` .. row + Fragment::kRows - 1 of the staging tile. stmatrix takes four 8x8 matrices at a time:
 /// 16 rows and 16 columns of a warp.
 /// @param epilogue applied to each accumulator before it is rounded; see epilogue_functors.cuh
 /// @param first_column the column of C that the tile begins with
-template <class Fragment, int kFirst, int kCount, int kRows, int kColumns, class Epilogue>
+template <class Fragment, int kFirst, int kCount, int kRows, int kColumns, class Epilogue = Identity>
 __device__ __forceinline__ void stage_sums(const float (&d)[kCount], SwizzledTile<kRows, kColumns>& staging,
-                                           int row, const Epilogue& epilogue, int first_column) {
+                                           int row, const Epilogue& epilogue = {}, int first_column = 0) {
   // Either every warp has all columns, and stages some, or a warp has a few, and stages all or none of them.
   constexpr bool kHasAll = Fragment::kStripColumns == Fragment::kColumns;
   constexpr int kBefore = kHasAll ? kFirst : 0, kStaged = kHasAll ? kColumns : Fragment::kStripColumns;
@@ -33,23 +33,15 @@ __device__ __forceinline__ void stage_sums(const float (&d)[kCount], SwizzledTil
 #pragma unroll
     for (int column = 0; column < kStaged; column += 16) {
       const float* const group = &sums[(kBefore + column) / 2];
-      const float2 left_bias = epilogue.bias_pair(my_bias + column),
-                   right_bias = epilogue.bias_pair(my_bias + column + 8);
+      const float2 even = epilogue.bias_pair(my_bias + column),
+                   odd = epilogue.bias_pair(my_bias + column + 8);
       const auto pack = [&](int i, float2 bias) {
         return pack_bf16(epilogue(group[i], bias.x), epilogue(group[i + 1], bias.y));
       };
-      const uint32_t packed[4] = {pack(0, left_bias), pack(2, left_bias), pack(4, right_bias),
-                                  pack(6, right_bias)};
+      const uint32_t packed[4] = {pack(0, even), pack(2, even), pack(4, odd), pack(6, odd)};
       ptx::stmatrix_x4(staging.chunk(my_row, column + my_column), packed);
     }
   }
-}
-
-/// Stages what a core has multiplied.
-template <int kFirst, class Core, int kRows, int kColumns, class Epilogue = Identity>
-__device__ __forceinline__ void stage_fragment(const Core& core, SwizzledTile<kRows, kColumns>& staging,
-                                               int row, const Epilogue& epilogue = {}, int first_column = 0) {
-  stage_sums<Core, kFirst>(core.d, staging, row, epilogue, first_column);
 }
 
 /// Stages 64 rows of sums that lie as those of wgmma do.
