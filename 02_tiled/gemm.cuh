@@ -18,8 +18,8 @@ namespace lesson02 {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
-constexpr int kWarpgroups = kTile.m / 64;  ///< each multiplies 64 rows of A
-constexpr int kThreads = kWarpgroups * kWarpgroup;
+template <class Core>
+constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
 /// While one block loads, another one may compute, if the registers of both fit.
 template <class Core, bool kAligned>
 constexpr int kBlocksPerSm = kAligned ? Core::kBlocksPerSm : 1;
@@ -34,22 +34,22 @@ struct SharedStorage {
 
 /// Each block computes one tile of C. kAligned: n and k are multiples of 8.
 template <class Core, bool kAligned>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<Core, kAligned>) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
+  TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = 64 * warpgroup_index();
+  const int my_rows = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     uint4 a[a_share.kChunks], b[b_share.kChunks];  // this thread's part of both tiles
-    a_share.load<kAligned>(a);
-    b_share.load<kAligned>(b);  // all loads are on their way before the first store waits for its value
+    a_share.template load<kAligned>(a);
+    b_share.template load<kAligned>(b);  // all loads are under way before the first store waits for one
     a_share.store(a, smem.a);
     b_share.store(b, smem.b);
     a_share.next_right();
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<Core, kAligned>) gemm(c
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
-  store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.
@@ -72,7 +72,7 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm<Core, kAligned>,
                  {.name = "02_tiled",
                   .grid = dim3(tiles),
-                  .block = dim3(kThreads),
+                  .block = dim3(kThreads<Core>),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},
                  p);

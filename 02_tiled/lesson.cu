@@ -12,10 +12,11 @@
 namespace lesson02 {
 namespace {
 
-template <class Core>
+/// @tparam UnalignedCore for rows that chunks do not fit into: loading them takes more registers
+template <class Core, class UnalignedCore = Core>
 void launch_with(const Gemm& p, cudaStream_t stream) {
   const bool aligned = p.n % TileB::kChunk == 0 && p.k % TileA::kChunk == 0;
-  aligned ? launch_gemm<Core, true>(p, stream) : launch_gemm<Core, false>(p, stream);
+  aligned ? launch_gemm<Core, true>(p, stream) : launch_gemm<UnalignedCore, false>(p, stream);
 }
 
 /// The kernel of gemm.cuh; the other steps lead to it.
@@ -38,7 +39,7 @@ void check(const Gemm&, const ladder::Settings& settings) {
 void launch_last_step(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   const std::string core = ladder::usable_core(settings);
   if (core == "wgmma") launch_with<ladder::WgmmaCore<kTile.n>>(p, stream);
-  if (core == "mma_sync") launch_with<ladder::MmaSyncCore<kTile.n>>(p, stream);
+  if (core == "mma_sync") launch_with<MmaSyncCore<kTile.n>, MmaSyncCore<kTile.n, 64, 32>>(p, stream);
   if (core == "fma") launch_with<ladder::FmaCore<kTile.n>>(p, stream);
 }
 

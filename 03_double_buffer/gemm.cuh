@@ -20,8 +20,8 @@ namespace lesson03 {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
-constexpr int kWarpgroups = kTile.m / 64;  ///< each multiplies 64 rows of A
-constexpr int kThreads = kWarpgroups * kWarpgroup;
+template <class Core>
+constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
 /// Two blocks share a multiprocessor while their rings fit into its 227 KB and their registers into its 64 K.
 template <int kSlots, class Core>
 constexpr int kBlocksPerSm = kSlots <= 3 ? Core::kBlocksPerSm : 1;
@@ -50,16 +50,16 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
 
 /// Each block computes one tile of C; n and k are multiples of 8.
 template <int kSlots, class Core>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
+  TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = 64 * warpgroup_index();
+  const int my_rows = Core::kRows * warpgroup_index();
 
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
     core.template finish<0>();
   }
   // [k_loop]
-  store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.
@@ -99,7 +99,7 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm<kSlots, Core>,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles),
-                  .block = dim3(kThreads),
+                  .block = dim3(kThreads<Core>),
                   .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
                  p);

@@ -11,6 +11,7 @@ namespace {
 using ladder::Settings;
 using Wgmma = ladder::WgmmaCore<kTile.n>;
 using MmaSync = ladder::MmaSyncCore<kTile.n>;
+using SmallMmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;  ///< leaves registers for a tile
 using Fma = ladder::FmaCore<kTile.n>;
 
 /// The lesson's kernel.
@@ -41,8 +42,12 @@ void launch_copy(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (copy == "memcpy_async" && bytes == "4") launch_with<copies::MemcpyAsync<4>, Core>(p, slots, stream);
   if (copy == "block") launch_with<copies::BlockPipeline, Core>(p, slots, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups, Core>(p, slots, stream);
-  if (copy == "registers")
-    launch_with<copies::ThroughRegisters<TileA, TileB, kThreads>, Core>(p, slots, stream);
+}
+
+/// The next tile stays in registers while this one is multiplied.
+template <class Core>
+void launch_through_registers(const Gemm& p, const std::string& slots, cudaStream_t stream) {
+  launch_with<copies::ThroughRegisters<TileA, TileB, kThreads<Core>>, Core>(p, slots, stream);
 }
 
 bool is_variant(const Settings& settings) {
@@ -67,7 +72,10 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string core = ladder::usable_core(settings);
   const std::string& slots = settings.at("slots");
-  if (is_variant(settings)) {
+  if (settings.at("copy") == "registers") {
+    if (core == "wgmma") launch_through_registers<Wgmma>(p, slots, stream);
+    if (core == "mma_sync") launch_through_registers<SmallMmaSync>(p, slots, stream);
+  } else if (is_variant(settings)) {
     if (core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
     if (core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
     if (core == "fma") copies::launch_gemm<1, copies::Primitives, Fma>(p, stream);

@@ -1,10 +1,15 @@
 /// @file
 /// Lesson 04 for the programs: its knobs, its rung, its limits.
+#include <stdexcept>
+
 #include "04_warp_specialized/gemm.cuh"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
 namespace {
+using Wgmma = ladder::WgmmaCore<kTile.n>;
+/// 320 threads leave each 168 registers: too few for warps of 64 x 64.
+using MmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;
 
 /// The rows of A that a group of tiles shares should fit into the L2 cache of 50 MB: 16 tile rows are 34 MB
 /// at k = 8192 and 67 MB at 16384, where blocks that have drifted apart fetch them from memory again.
@@ -14,14 +19,30 @@ int group_of(const Gemm& p, const ladder::Settings& settings) {
   return p.k > kLongK ? 4 : 16;
 }
 
-void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tma(p, settings); }
+bool uses_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
+
+void check(const Gemm& p, const ladder::Settings& settings) {
+  ladder::require_tma(p, settings);
+  if (settings.at("slot_k") == "192" && !uses_wgmma(settings))
+    throw std::invalid_argument("--slot_k 192: only with --core wgmma");
+}
+
+template <class Core>
+void launch_with(const Gemm& p, const std::string& slot_k, int group, cudaStream_t stream) {
+  if (slot_k == "128") launch_gemm<128, Core>(p, group, stream);
+  if (slot_k == "64") launch_gemm<64, Core>(p, group, stream);
+}
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const int group = group_of(p, settings);
-  if (settings.at("slot_k") == "192") launch_gemm<192>(p, group, stream);
-  if (settings.at("slot_k") == "128") launch_gemm<128>(p, group, stream);
-  if (settings.at("slot_k") == "64") launch_gemm<64>(p, group, stream);
+  const std::string& slot_k = settings.at("slot_k");
+  if (slot_k == "192")
+    launch_gemm<192, Wgmma>(p, group, stream);
+  else if (uses_wgmma(settings))
+    launch_with<Wgmma>(p, slot_k, group, stream);
+  else
+    launch_with<MmaSync>(p, slot_k, group, stream);
 }
 
 }  // namespace
@@ -30,7 +51,7 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "04_warp_specialized",
       .idea = "Every warp has one permanent job: load, compute or store.",
-      .knobs = {ladder::wgmma_knob(),
+      .knobs = {ladder::tma_core_knob(),
                 {"slot_k", "columns of A, and rows of B, in a slot", {"128", "64", "192"}},
                 {"group", "tile rows that blocks visit together", {"auto", "1", "4", "8", "16"}}},
       .rungs = {{"roles, one slot", {}}},

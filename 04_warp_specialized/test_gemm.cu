@@ -44,6 +44,19 @@ TEST_CASE("04: edges are cut by TMA") {
   check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 2);
 }
 
+TEST_CASE("04: warps that multiply with mma.sync release the slot one by one") {
+  skip_unless_runnable(lesson04::lesson(), "mma_sync");
+  const auto slot_k = GENERATE("64", "128");
+  const auto shape = GENERATE(Shape{1, 8, 8}, Shape{129, 136, 200}, Shape{128 * 3, 128 * 3, 320});
+  check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"slot_k", slot_k}}, 1);
+}
+
+TEST_CASE("04: mma.sync has no registers for the longest slot") {
+  skip_unless_runnable(lesson04::lesson(), "mma_sync");
+  expect_refused(lesson04::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"slot_k", "192"}},
+                 {"slot_k 192", "wgmma"});
+}
+
 TEST_CASE("04: every order of tiles covers C") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
   const auto group = GENERATE("1", "4", "8", "16");

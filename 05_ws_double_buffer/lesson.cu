@@ -18,6 +18,12 @@ namespace lesson05 {
 namespace {
 using ladder::Settings;
 using ratios::kMostSharedBytes;
+using Wgmma = ladder::WgmmaCore<kTile.n>;
+/// Without setmaxnreg 320 threads have 168 registers each: enough for warps of 64 x 32, and for half the
+/// tile.
+using MmaSync = ladder::MmaSyncCore<128, 64, 32>;
+template <int kSlots, class Core>
+using PlainStorage = SharedStorage<kSlots, Core::kColumns>;
 
 /// Whether the lesson's own kernel runs.
 bool is_plain(const Settings& settings) {
@@ -56,11 +62,14 @@ void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit)
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, visit);
 }
 
-/// visit(slots), for rings that fit into shared memory.
+bool uses_wgmma(const Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
+
+/// visit.operator()<kSlots, Core>(), whether or not that fits into shared memory.
 template <class Visit>
 void visit_plain(const Settings& settings, const Visit& visit) {
   visit_slots(settings, [&](auto slots) {
-    if constexpr (sizeof(SharedStorage<slots()>) <= kMostSharedBytes) visit(slots);
+    uses_wgmma(settings) ? visit.template operator()<slots(), Wgmma>()
+                         : visit.template operator()<slots(), MmaSync>();
   });
 }
 
@@ -105,10 +114,14 @@ void require_shared_memory(const Settings& settings, size_t bytes, size_t of_slo
 
 void check(const Gemm& p, const Settings& settings) {
   ladder::require_tma(p, settings);
+  if (!is_plain(settings) && !uses_wgmma(settings))
+    throw std::invalid_argument("--core " + settings.at("core") +
+                                ": only with --ratio 1:2, --epilogue none and --consumers together; all else "
+                                "needs wgmma");
   if (takes_turns(settings)) return check_ping_pong(settings);
   if (is_plain(settings))
-    return visit_slots(settings, [&](auto slots) {
-      using Smem = SharedStorage<slots()>;
+    return visit_plain(settings, [&]<int kSlots, class Core>() {
+      using Smem = PlainStorage<kSlots, Core>;
       require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
     });
   if (settings.at("slots") == "1")
@@ -132,7 +145,10 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
   if (is_plain(settings))
-    return visit_plain(settings, [&](auto slots) { launch_gemm<slots()>(p, group, stream); });
+    return visit_plain(settings, [&]<int kSlots, class Core>() {
+      if constexpr (sizeof(PlainStorage<kSlots, Core>) <= kMostSharedBytes)
+        launch_gemm<kSlots, Core>(p, group, stream);
+    });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
     ratios::launch_gemm<Shape>(p, group, epilogue, stream);
   });
@@ -149,8 +165,11 @@ ladder::Resources resources(const Settings& settings) {
       ask(ping_pong::gemm<Epilogue>, Shape::kThreads, sizeof(ping_pong::SharedStorage), Shape::kTile);
     });
   } else if (is_plain(settings)) {
-    visit_plain(settings,
-                [&](auto slots) { ask(gemm<slots()>, kThreads, sizeof(SharedStorage<slots()>), kTile); });
+    visit_plain(settings, [&]<int kSlots, class Core>() {
+      using Smem = PlainStorage<kSlots, Core>;
+      if constexpr (sizeof(Smem) <= kMostSharedBytes)
+        ask(gemm<kSlots, Core>, kThreads<Core>, sizeof(Smem), {kTile.m, Core::kColumns, kTile.k});
+    });
   } else {
     visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
       ask(ratios::gemm<Shape, Epilogue>, Shape::kThreads, sizeof(ratios::SharedStorage<Shape>), Shape::kTile);
@@ -189,7 +208,7 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "05_ws_double_buffer",
       .idea = "The loader runs ahead of compute, through a ring of slots.",
-      .knobs = {ladder::wgmma_knob(),
+      .knobs = {ladder::tma_core_knob(),
                 {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
                 {"consumers",
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",

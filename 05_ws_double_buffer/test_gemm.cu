@@ -56,6 +56,22 @@ TEST_CASE("05: edges are cut by TMA") {
   check_gemm_on_all_schedules(lesson05::lesson(), shape, {}, 2);
 }
 
+TEST_CASE("05: with mma.sync the ring has tiles half as wide, and no registers move") {
+  skip_unless_runnable(lesson05::lesson(), "mma_sync");
+  const int slots = GENERATE(1, 2, 3, 5);
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson05::lesson(), {136, 264, 64 * steps},
+                                {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+  check_gemm_on_all_schedules(lesson05::lesson(), {128 * 5, 128 * 3, 72},
+                              {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+}
+
+TEST_CASE("05: variants with mma.sync are refused") {
+  skip_unless_runnable(lesson05::lesson(), "mma_sync");
+  expect_refused(lesson05::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"ratio", "1:1"}},
+                 {"--core mma_sync", "--ratio 1:2"});
+}
+
 TEST_CASE("05: every order of tiles covers C") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto group = GENERATE("1", "4", "8", "16");

@@ -31,7 +31,8 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
   if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);
-  if (copy == "registers") launch_with<copies::ThroughRegisters<TileA, TileB, kThreads>>(p, settings, stream);
+  if (copy == "registers")
+    launch_with<copies::ThroughRegisters<TileA, TileB, kThreads<Wgmma>>>(p, settings, stream);
 }
 
 }  // namespace

@@ -17,17 +17,17 @@ struct SharedStorage {
 
 /// Each block computes one tile of C; n and k are multiples of 8.
 template <int kSlots, class Pipe, class Core>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
   auto& smem = ladder::shared_storage<SharedStorage<kSlots, Pipe>>();
   const auto tile =
       ladder::grouped_tile(blockIdx.x, ladder::tiles_over(p.m, kTile.m), ladder::tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_tiles = ladder::tiles_over(p.k, kTile.k);
 
-  ladder::TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  ladder::TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
+  ladder::TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
+  ladder::TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = 64 * ladder::warpgroup_index();
+  const int my_rows = Core::kRows * ladder::warpgroup_index();
 
   Pipe pipe(smem.pipe);
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm<kSlots, Core>) gemm(con
     if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }
   // [k_loop]
-  ladder::store_fragment(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  ladder::store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.
@@ -75,7 +75,7 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm<kSlots, Pipe, Core>,
                  {.name = "03_double_buffer, copies",
                   .grid = dim3(tiles),
-                  .block = dim3(kThreads),
+                  .block = dim3(kThreads<Core>),
                   .shared_bytes = sizeof(SharedStorage<kSlots, Pipe>),
                   .stream = stream},
                  p);

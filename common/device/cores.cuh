@@ -1,17 +1,23 @@
 /// @file
-/// Three ways to multiply a tile. One warpgroup multiplies 64 rows of A by the tile of B into registers.
+/// Three ways to multiply a tile. A warpgroup multiplies kRows rows of A by the tile of B into registers.
 ///
-/// All three cores have the same interface and the same fragment: thread t of the warpgroup holds, for every
-/// 8 columns j, d[4j], d[4j+1] = C(row, 8j + 2*(t%4)), C(row, ... + 1) with row = 16*(t/32) + t%32/4, and
-/// d[4j+2], d[4j+3] the same 8 rows below. This is the accumulator of wgmma, which is that of mma.sync, four
-/// warps high.
+/// All three cores have the same interface. With wgmma and fma a warpgroup has 64 rows, each of its warps 16:
+/// thread t of the warpgroup holds, for every 8 columns j, d[4j], d[4j+1] = C(row, 8j + 2*(t%4)),
+/// C(row, ... + 1) with row = 16*(t/32) + t%32/4, and d[4j+2], d[4j+3] the same 8 rows below. This is the
+/// accumulator of wgmma, which is that of mma.sync, four warps high: a strip of 16 rows for each warp. With
+/// mma_sync a warp has several strips; each is laid out like that. fragment.cuh says where strips lie.
 ///
 ///   core.publish()       before the barrier after which other threads' tiles are multiplied
-///   core.start(a, r, b, first)  d += a[r .. r+63][:] · b; the first product of a tile overwrites d instead
+///   core.start(a, r, b, first)  d += a[r .. r+kRows-1][:] · b; the first of a tile overwrites d instead
 ///   core.finish<n>()     waits until at most n of the products started are unfinished
+///   core.d               the sums of this thread; Core::kReaders threads of a warpgroup, evenly spaced, say
+///                        that it has read
+///
+/// store_sums (epilogue.cuh) and stage_sums (staged_epilogue.cuh) ask the core where its sums lie.
 #pragma once
 #include <cstdint>
 
+#include "common/device/fragment.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mma_sync.cuh"
@@ -20,18 +26,12 @@
 
 namespace ladder {
 
-/// Sets all to zero.
-template <int kCount>
-__device__ __forceinline__ void clear(float (&d)[kCount]) {
-#pragma unroll
-  for (float& x : d) x = 0;
-}
-
 /// Tensor cores of Hopper (sm_90a). They read both tiles from shared memory, in the background.
 template <int kN>
-struct WgmmaCore {
-  static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
-  float d[kN / 2];
+struct WgmmaCore : WarpgroupFragment<kN> {
+  static constexpr int kBlocksPerSm = 2, kReaders = 1;  ///< 256 threads fit twice into the registers
+  static constexpr bool kMovesRegisters = true;         ///< where wgmma is, setmaxnreg is
+  using WarpgroupFragment<kN>::d;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
   /// barrier.
@@ -66,45 +66,101 @@ struct WgmmaCore {
   }
 };
 
-/// Tensor cores of Ampere and later (sm_80). Each warp brings 16 rows of A and all of B to registers, then
-/// multiplies. Unrolled as far as it goes, which hides the latency of ldmatrix and takes more than half of
-/// the registers.
-template <int kN>
-struct MmaSyncCore {
-  static constexpr int kBlocksPerSm = 1;
-  float d[kN / 2];
+/// Tensor cores of Ampere and later (sm_80). A warp brings what it multiplies from shared memory to
+/// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
+/// for 32 products of 16 x 8.
+///
+/// While 16 of k are multiplied, the fragments of the next 16 are fetched. Those of the last 16 are fetched
+/// too, and stay unmultiplied until the next start or finish<0>: their products hide the first loads of the
+/// next step.
+template <int kN, int kWarpRows = 64, int kWarpColumns = 64>
+struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
+  using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
+  /// Two blocks with tiles of 128 x 128 leave a thread as many registers for all else as for sums.
+  static constexpr int kBlocksPerSm = kWarpRows * kWarpColumns >= 64 * 64 ? 2 : 1;
+  static constexpr int kReaders = kWarpsOfWarpgroup;
+  static constexpr bool kMovesRegisters = false;
+  using Fragment::d, Fragment::kStrips;
 
   __device__ __forceinline__ void publish() {}
 
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
+    static_assert(kK % 32 == 0, "the last 16 of k are in the second half of a_fragments");
+    const StripOrigin origin = Fragment::origin(0);
+    const int lane = lane_index();
+    const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
+    const auto fetch_a = [&](int k, int group) {  // a share of the strips with each group
+#pragma unroll
+      for (int strip = group; strip < kStrips; strip += kGroups)
+        ptx::ldmatrix_x4(a_fragments[k / 16 % 2][strip], a.chunk(a_row + 16 * strip, k + lane / 16 * 8));
+    };
+    const auto fetch_b = [&](int k, int group) {  // .trans because mma wants k contiguous
+      ptx::ldmatrix_x4_trans(b_fragments[group], b.chunk(k + lane % 16, b_column + 16 * group));
+    };
     if (first) clear(d);
-    const int lane = lane_index(), a_row = row + 16 * warp_in_warpgroup() + lane % 16;
+    if (left_over) {
 #pragma unroll
-    for (int k = 0; k < kK; k += 16) {
-      uint32_t a_fragment[4];
-      ptx::ldmatrix_x4(a_fragment, a.chunk(a_row, k + lane / 16 * 8));
+      for (int group = 0; group < kGroups; ++group) {
+        fetch_a(0, group);
+        multiply(1, group);
+        fetch_b(0, group);
+      }
+    } else {
 #pragma unroll
-      for (int column = 0; column < kN; column += 16) {
-        uint32_t b_fragment[4];  // rows k .. k+15 of two groups of 8 columns; .trans because mma wants k
-                                 // contiguous
-        ptx::ldmatrix_x4_trans(b_fragment, b.chunk(k + lane % 16, column + lane / 16 * 8));
-        ptx::mma_m16n8k16(&d[column / 2], a_fragment, b_fragment[0], b_fragment[1]);
-        ptx::mma_m16n8k16(&d[column / 2 + 4], a_fragment, b_fragment[2], b_fragment[3]);
+      for (int group = 0; group < kGroups; ++group) {
+        fetch_a(0, group);
+        fetch_b(0, group);
       }
     }
+#pragma unroll
+    for (int k = 0; k < kK - 16; k += 16) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        fetch_a(k + 16, group);
+        multiply(k / 16 % 2, group);
+        fetch_b(k + 16, group);
+      }
+    }
+    left_over = true;
   }
 
+  /// In any case all lanes have read the tiles: one of them may release their slot.
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {}
+  __device__ __forceinline__ void finish() {
+    if constexpr (kInFlight == 0) {
+      if (left_over) {
+#pragma unroll
+        for (int group = 0; group < kGroups; ++group) multiply(1, group);
+      }
+      left_over = false;
+    }
+    __syncwarp();
+  }
+
+ private:
+  static constexpr int kGroups = kWarpColumns / 16;  ///< of 16 columns
+  uint32_t a_fragments[2][kStrips][4], b_fragments[kGroups][4];
+  bool left_over = false;  ///< fetched and not yet multiplied
+
+  /// All rows by a group of columns.
+  __device__ __forceinline__ void multiply(int half, int group) {
+    const uint32_t(&b)[4] = b_fragments[group];
+#pragma unroll
+    for (int strip = 0; strip < kStrips; ++strip) {
+      float* const sums = &d[(strip * kGroups + group) * 8];
+      ptx::mma_m16n8k16(sums, a_fragments[half][strip], b[0], b[1]);
+      ptx::mma_m16n8k16(sums + 4, a_fragments[half][strip], b[2], b[3]);
+    }
+  }
 };
 
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
 template <int kN>
-struct FmaCore {
-  static constexpr int kBlocksPerSm = 2;
-  float d[kN / 2];
+struct FmaCore : WarpgroupFragment<kN> {
+  static constexpr int kBlocksPerSm = 2, kReaders = kWarpsOfWarpgroup;
+  using WarpgroupFragment<kN>::d;
 
   __device__ __forceinline__ void publish() {}
 

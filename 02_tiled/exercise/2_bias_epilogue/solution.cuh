@@ -15,7 +15,8 @@
 namespace exercise {
 
 constexpr ladder::TileShape kTile{64, 64, 64};
-using Core = ladder::MmaSyncCore<kTile.n>;
+/// Each warp multiplies 16 rows.
+using Core = ladder::MmaSyncCore<kTile.n, 16, kTile.n>;
 constexpr int kSums = 32;  ///< that each of the 128 threads holds: Core::d
 
 /// C [m, n], row-major.

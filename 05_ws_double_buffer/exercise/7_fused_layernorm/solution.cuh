@@ -17,7 +17,8 @@ namespace exercise {
 
 constexpr ladder::TileShape kTile{64, 64, 128};  ///< k: all of a row of x
 constexpr float kEpsilon = 1e-5f;                ///< added to the variance
-using Core = ladder::MmaSyncCore<kTile.n>;
+/// Each warp multiplies 16 rows.
+using Core = ladder::MmaSyncCore<kTile.n, 16, kTile.n>;
 
 /// All in device memory, row-major bf16: x [m, kTile.k], w [kTile.k, n], out [m, n]; gamma and beta have
 /// kTile.k elements, bias has n, and n is a multiple of 8.

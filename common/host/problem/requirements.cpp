@@ -23,10 +23,16 @@ std::string usable_core(const Settings& settings) {
 }
 
 void require_tma(const Gemm& p, const Settings& settings) {
-  const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
+  const std::string reason = why_not({kHopper, {usable_core(settings)}}, this_target());
   if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
   require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+}
+
+void require_tma_and_wgmma(const Gemm& p, const Settings& settings) {
+  const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
+  if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
+  require_tma(p, settings);
 }
 
 }  // namespace ladder

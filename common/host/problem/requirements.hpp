@@ -14,12 +14,22 @@ void require_multiple(const std::string& name, int value, int factor, const std:
 /// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
-/// What lessons 04 to 06 need: rows that TMA can copy, and wgmma.
+/// What lessons 04 to 06 need: a GPU that has TMA, rows that TMA can copy, and a core of those in the knob
+/// `core`.
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
+/// The same for kernels that have no other core than wgmma.
+/// @throws std::invalid_argument
+void require_tma_and_wgmma(const Gemm& p, const Settings& settings);
 
-/// The only core of lessons 04 to 06, so that results name it.
+/// The only core of lesson 06 and of variants, so that results name it.
 inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
+
+/// The knob of lessons 04 and 05.
+inline Knob tma_core_knob() {
+  return {
+      "core", "what multiplies a tile; auto is the best that the device has", {"auto", "wgmma", "mma_sync"}};
+}
 
 /// The knob of persistent lessons.
 inline Knob group_knob() { return {"group", "tile rows that blocks visit together", {"16", "1", "4", "8"}}; }

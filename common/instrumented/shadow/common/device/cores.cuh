@@ -34,8 +34,8 @@ struct TimedCore : Core {
 
 template <int kN>
 struct WgmmaCore : TimedCore<PlainWgmmaCore<kN>> {};
-template <int kN>
-struct MmaSyncCore : TimedCore<PlainMmaSyncCore<kN>> {};
+template <int kN, int... kWarpTile>
+struct MmaSyncCore : TimedCore<PlainMmaSyncCore<kN, kWarpTile...>> {};
 template <int kN>
 struct FmaCore : TimedCore<PlainFmaCore<kN>> {};
 

@@ -1,19 +1,19 @@
 /// @file
 /// Shadow of common/device/epilogue.cuh: stores are timed.
 #pragma once
-#define store_fragment store_fragment_untimed
+#define store_sums store_sums_untimed
 #include_next "common/device/epilogue.cuh"
-#undef store_fragment
+#undef store_sums
 
 #include "common/instrumented/trace.cuh"
 
 namespace ladder {
 
-template <int kCount>
-__device__ __forceinline__ void store_fragment(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
-                                               int first_column, int m, int n) {
+template <class Fragment, int kCount>
+__device__ __forceinline__ void store_sums(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
+                                           int first_column, int m, int n) {
   const trace::Span span(trace::Event::store);
-  store_fragment_untimed(d, c, first_row, first_column, m, n);
+  store_sums_untimed<Fragment>(d, c, first_row, first_column, m, n);
 }
 
 }  // namespace ladder
