@@ -31,4 +31,26 @@ void require_tma(const Gemm& p, const Settings& settings) {
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
 }
 
+std::string usable_loader(const Settings& settings) {
+  const std::string core = usable_core(settings), &loader = settings.at("loader");
+  const std::string of_core = core == "wgmma" ? "tma" : "cp_async";
+  if (loader != "auto" && loader != of_core)
+    throw std::invalid_argument(fmt::format("--loader {}: brings tiles for --core {}, not for {}", loader,
+                                            loader == "tma" ? "wgmma" : "mma_sync", core));
+  return of_core;
+}
+
+void require_chunks(const Gemm& p) {
+  const std::string why = "because copies move 16 bytes at a time (02_tiled takes any size)";
+  require_multiple("n", p.n, 8, why);
+  require_multiple("k", p.k, 8, why);
+}
+
+void require_shared_memory(const std::string& argument, size_t bytes, size_t most) {
+  if (bytes <= most) return;
+  const auto kilobytes = [](size_t count) { return fmt::format("{:.0f} KB", double(count) / 1024); };
+  throw std::invalid_argument(fmt::format("{}: a block needs {} of shared memory, and {} gives it {}",
+                                          argument, kilobytes(bytes), device_info().name, kilobytes(most)));
+}
+
 }  // namespace ladder

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson.hpp"
 
 namespace ladder {
@@ -14,11 +15,40 @@ void require_multiple(const std::string& name, int value, int factor, const std:
 /// @throws std::invalid_argument for a core that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
-/// What lessons 04 to 06 need: rows that TMA can copy, and wgmma.
+/// What kernels with TMA and wgmma need: both, and rows that TMA can copy.
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
 
-/// The only core of lessons 04 to 06, so that results name it.
+/// What brings tiles to shared memory in lessons 04 and 05: "tma", or "cp_async" with the core mma_sync. This
+/// is where `auto` becomes one of them.
+/// @throws std::invalid_argument for what the GPU does not have, and for a loader that does not go with the
+/// core.
+std::string usable_loader(const Settings& settings);
+
+/// What copies of 16 bytes need: n and k that are multiples of 8.
+/// @throws std::invalid_argument
+void require_chunks(const Gemm& p);
+
+/// @param argument what asks for it, for example "--slots 4"
+/// @param bytes of shared memory that a block needs
+/// @throws std::invalid_argument if the GPU does not give a block so many.
+void require_shared_memory(const std::string& argument, size_t bytes,
+                           size_t most = device_info().block_shared_bytes);
+
+/// The core of lessons 04 and 05.
+inline Knob roles_core_knob() {
+  return {
+      "core", "what multiplies a tile; auto is the best that the device has", {"auto", "wgmma", "mma_sync"}};
+}
+
+/// What copies in lessons 04 and 05.
+inline Knob loader_knob() {
+  return {"loader",
+          "what brings tiles to shared memory; auto is tma for wgmma, and cp_async for mma_sync",
+          {"auto", "tma", "cp_async"}};
+}
+
+/// The only core of lesson 06, so that results name it.
 inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
 
 /// The knob of persistent lessons.
