@@ -148,7 +148,9 @@ __device__ __forceinline__ void store_tiles(auto& smem, const Gemm& p, const Til
   }
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
+/// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8. A block has
+/// its multiprocessor to itself: two would leave a thread 80 registers, and what mma.sync multiplies would
+/// spill.
 template <int kSlots, int kSlotK>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const Gemm p, const TileWalk walk, const int k_steps) {
   auto& smem = shared_storage<SharedStorage<kSlots, kSlotK>>();
