@@ -21,7 +21,6 @@
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/device/unrolled.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/thread_ids.cuh"
@@ -30,20 +29,19 @@ namespace lesson04::without_tma {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};  ///< k is a choice of lesson 04: see kSlotK
+using Core = MmaSyncCore<kTile.n>;        ///< a warpgroup multiplies 64 rows of A
 constexpr int kComputeWarps = kTile.m / 64 * kWarpsOfWarpgroup, kLoaderWarps = 2, kStorerWarps = 1;
 constexpr int kFirstLoaderWarp = kComputeWarps, kStorerWarp = kFirstLoaderWarp + kLoaderWarps;
 constexpr int kComputeThreads = kComputeWarps * kWarp, kLoaderThreads = kLoaderWarps * kWarp;
 constexpr int kThreads = (kStorerWarp + kStorerWarps) * kWarp;
-constexpr int kStagedN = 64;            ///< columns of C that are handed over at a time
 constexpr int kChunk = 8, kPanel = 64;  ///< elements in 16 bytes, and in a row of a panel
-constexpr int kLanesPerRow = kPanel / kChunk;
 
-/// The ring, and a staging tile for a piece of C.
+/// The ring, and a staging tile for C.
 template <int kSlots, int kSlotK>
 struct SharedStorage {
   SwizzledTile<kTile.m, kSlotK> a[kSlots];
   SwizzledTile<kSlotK, kTile.n> b[kSlots];
-  SwizzledTile<kTile.m, kStagedN> c;
+  SwizzledTile<kTile.m, kTile.n> c;
   Pipeline<kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
 };
@@ -55,8 +53,8 @@ template <int kRows, int kColumns>
 __device__ __forceinline__ void copy_tile(SwizzledTile<kRows, kColumns>& tile, const __nv_bfloat16* matrix,
                                           int rows, int columns, int first_row, int first_column) {
   const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
-  const int my_row = thread / kLanesPerRow, my_column = thread % kLanesPerRow * kChunk;
-  constexpr int kRowStep = kLoaderThreads / kLanesPerRow;
+  constexpr int kThreadsPerRow = kPanel / kChunk, kRowStep = kLoaderThreads / kThreadsPerRow;
+  const int my_row = thread / kThreadsPerRow, my_column = thread % kThreadsPerRow * kChunk;
 #pragma unroll
   for (int panel = 0; panel < kColumns; panel += kPanel) {
     const int column = panel + my_column;
@@ -86,28 +84,26 @@ __device__ __forceinline__ void load_tiles(auto& smem, const Gemm& p, const Tile
 }
 // [load_tiles]
 
-/// Writes columns kFirst .. kFirst + kStagedN - 1 of a warp's fragment to the staging tile, as bf16. sm_80
+/// Writes a warp's sums to the staging tile, as bf16: the one place here that knows who holds which. sm_80
 /// has no stmatrix; the swizzle keeps these stores of 4 bytes free of bank conflicts.
-template <int kFirst, int kCount>
-__device__ __forceinline__ void stage_pairs(const float (&d)[kCount],
-                                            SwizzledTile<kTile.m, kStagedN>& staging, int my_rows) {
+__device__ __forceinline__ void stage_pairs(const Core& core, SwizzledTile<kTile.m, kTile.n>& staging,
+                                            int my_rows) {
   const int row = my_rows + 16 * warp_in_warpgroup() + lane_index() / 4, column = lane_index() % 4 * 2;
 #pragma unroll
-  for (int group = 0; group < kStagedN; group += 8) {
-    const float* const sums = &d[(kFirst + group) / 2];
+  for (int group = 0; group < kTile.n; group += 8) {
+    const float* const sums = &core.d[group / 2];
     *reinterpret_cast<uint32_t*>(&staging.at(row, group + column)) = pack_bf16(sums[0], sums[1]);
     *reinterpret_cast<uint32_t*>(&staging.at(row + 8, group + column)) = pack_bf16(sums[2], sums[3]);
   }
 }
 
-/// Each warp multiplies its rows; together they hand finished tiles to the storer, kStagedN columns at a
-/// time.
+/// Each warp multiplies its rows; together they hand finished tiles to the storer.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
   const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   for ([[maybe_unused]] const auto tile : walk) {
-    MmaSyncCore<kTile.n> core;
+    Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
@@ -118,33 +114,29 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     }
     // [k_loop]
 
-    unrolled<kTile.n / kStagedN>([&](auto piece) {
-      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_pairs<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
-      pipe_cs.producer_commit();
-    });
+    pipe_cs.producer_acquire();  // waits until the storer has read the tile before
+    stage_pairs(core, smem.c, my_rows);
+    pipe_cs.producer_commit();
   }
 }
 
 /// One warp copies what is staged to global memory, 16 bytes a lane.
 __device__ __forceinline__ void store_tiles(auto& smem, const Gemm& p, const TileWalk& walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  constexpr int kRowStep = kWarp / kLanesPerRow;
+  constexpr int kLanesPerRow = kTile.n / kChunk, kRowStep = kWarp / kLanesPerRow;
   const int my_row = lane_index() / kLanesPerRow, my_column = lane_index() % kLanesPerRow * kChunk;
   for (const auto tile : walk) {
-    for (int first = 0; first < kTile.n; first += kStagedN) {
-      pipe_cs.consumer_wait();
-      const int column = tile.column * kTile.n + first + my_column;
+    pipe_cs.consumer_wait();
+    const int column = tile.column * kTile.n + my_column;
 #pragma unroll 8
-      for (int i = my_row; i < kTile.m; i += kRowStep) {
-        const int row = tile.row * kTile.m + i;
-        if (row < p.m && column < p.n)
-          *reinterpret_cast<uint4*>(&p.c[static_cast<size_t>(row) * p.n + column]) =
-              *reinterpret_cast<const uint4*>(smem.c.chunk(i, my_column));
-      }
-      __syncwarp();  // all lanes have read
-      pipe_cs.consumer_release(lane_index() == 0);
+    for (int i = my_row; i < kTile.m; i += kRowStep) {
+      const int row = tile.row * kTile.m + i;
+      if (row < p.m && column < p.n)
+        *reinterpret_cast<uint4*>(&p.c[static_cast<size_t>(row) * p.n + column]) =
+            *reinterpret_cast<const uint4*>(smem.c.chunk(i, my_column));
     }
+    __syncwarp();  // all lanes have read
+    pipe_cs.consumer_release(lane_index() == 0);
   }
 }
 
