@@ -1,8 +1,11 @@
 /// @file
 /// Lesson 04 for the programs: its knobs, its rung, its limits.
 #include <stdexcept>
+#include <string>
+#include <type_traits>
 
 #include "04_warp_specialized/gemm.cuh"
+#include "04_warp_specialized/variants/roles_without_tma.cuh"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
@@ -20,29 +23,42 @@ int group_of(const Gemm& p, const ladder::Settings& settings) {
 }
 
 bool uses_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
+bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
 
-void check(const Gemm& p, const ladder::Settings& settings) {
-  ladder::require_tma(p, settings);
-  if (settings.at("slot_k") == "192" && !uses_wgmma(settings))
-    throw std::invalid_argument("--slot_k 192: only with --core wgmma");
+/// Calls visit(slot_k), an integral constant, for the slot that is chosen.
+template <class Visit>
+void visit_slot_k(const ladder::Settings& settings, const Visit& visit) {
+  const std::string& slot_k = settings.at("slot_k");
+  if (slot_k == "192") visit(std::integral_constant<int, 192>());
+  if (slot_k == "128") visit(std::integral_constant<int, 128>());
+  if (slot_k == "64") visit(std::integral_constant<int, 64>());
 }
 
-template <class Core>
-void launch_with(const Gemm& p, const std::string& slot_k, int group, cudaStream_t stream) {
-  if (slot_k == "128") launch_gemm<128, Core>(p, group, stream);
-  if (slot_k == "64") launch_gemm<64, Core>(p, group, stream);
+void check(const Gemm& p, const ladder::Settings& settings) {
+  if (has_tma(settings)) {
+    ladder::require_tma(p, settings);
+    if (settings.at("slot_k") == "192" && !uses_wgmma(settings))
+      throw std::invalid_argument("--slot_k 192: with --loader tma only for --core wgmma");
+    return;
+  }
+  ladder::require_chunks(p);
+  visit_slot_k(settings, [&](auto slot_k) {
+    ladder::require_shared_memory("--slot_k " + settings.at("slot_k"),
+                                  sizeof(without_tma::SharedStorage<1, slot_k()>));
+  });
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const int group = group_of(p, settings);
-  const std::string& slot_k = settings.at("slot_k");
-  if (slot_k == "192")
-    launch_gemm<192, Wgmma>(p, group, stream);
-  else if (uses_wgmma(settings))
-    launch_with<Wgmma>(p, slot_k, group, stream);
-  else
-    launch_with<MmaSync>(p, slot_k, group, stream);
+  visit_slot_k(settings, [&](auto slot_k) {
+    if (!has_tma(settings))
+      without_tma::launch_gemm<1, slot_k()>(p, group, stream);
+    else if (uses_wgmma(settings))
+      launch_gemm<slot_k(), Wgmma>(p, group, stream);
+    else if constexpr (slot_k() <= 128)
+      launch_gemm<slot_k(), MmaSync>(p, group, stream);
+  });
 }
 
 }  // namespace
@@ -51,12 +67,13 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "04_warp_specialized",
       .idea = "Every warp has one permanent job: load, compute or store.",
-      .knobs = {ladder::tma_core_knob(),
+      .knobs = {ladder::roles_core_knob(),
+                ladder::loader_knob(),
                 {"slot_k", "columns of A, and rows of B, in a slot", {"128", "64", "192"}},
                 {"group", "tile rows that blocks visit together", {"auto", "1", "4", "8", "16"}}},
       .rungs = {{"roles, one slot", {}}},
       .builds_on = {"02_tiled"},
-      .minimum_architecture = ladder::kHopper,
+      .minimum_architecture = ladder::kAmpere,
       .check = check,
       .launch = launch};
   return lesson;

@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 04's kernel: roles over one slot, more tiles than blocks and fewer, edges that TMA cuts.
+/// Lesson 04's kernel, with TMA and without: roles over one slot, more tiles than blocks and fewer, edges.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
@@ -7,6 +7,7 @@
 #include "04_warp_specialized/gemm.cuh"
 #include "common/testing/gemm_checks.hpp"
 
+using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
@@ -67,4 +68,43 @@ TEST_CASE("04: rows that TMA cannot copy are refused") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
   expect_refused(lesson04::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
   expect_refused(lesson04::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
+}
+
+TEST_CASE("04: without TMA one slot is handed over any number of times") {
+  skip_unless_runnable(lesson04::lesson());
+  const auto slot_k = GENERATE("64", "128", "192");
+  const int panels = GENERATE(1, 2, 3, 4, 7);
+  check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels},
+                              {{"core", "mma_sync"}, {"slot_k", slot_k}}, 2);
+}
+
+TEST_CASE("04: without TMA a block walks over several tiles") {
+  skip_unless_runnable(lesson04::lesson());
+  const auto shape = GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 5, 128 * 2, 64});
+  check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}}, 1);
+}
+
+TEST_CASE("04: without TMA the loader fills up with zeros, and the storer leaves out what is outside") {
+  skip_unless_runnable(lesson04::lesson());
+  const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
+                              Shape{1, 136, 72},      // one row
+                              Shape{130, 8, 64},      // the fewest columns
+                              Shape{129, 136, 200},   // one more than a tile
+                              Shape{257, 264, 136});  // nothing fits
+  check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}}, 2);
+}
+
+TEST_CASE("04: a loader that does not go with the core, and rows that it cannot copy, are refused") {
+  skip_unless_runnable(lesson04::lesson());
+  const Settings mma_sync = {{"core", "mma_sync"}};
+  expect_refused(lesson04::lesson(), {128, 132, 64}, mma_sync, {"n = 132", "multiple of 8"});
+  expect_refused(lesson04::lesson(), {128, 128, 63}, mma_sync, {"k = 63", "multiple of 8"});
+  expect_refused(lesson04::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"loader", "tma"}},
+                 {"--loader tma", "wgmma"});
+}
+
+TEST_CASE("04: wgmma and cp_async do not go together") {
+  skip_unless_runnable(lesson04::lesson(), "wgmma");
+  expect_refused(lesson04::lesson(), {128, 128, 64}, {{"loader", "cp_async"}},
+                 {"--loader cp_async", "--core mma_sync"});
 }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "04_warp_specialized/variants/roles_without_tma.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "05_ws_double_buffer/variants/ratios.cuh"
@@ -11,6 +12,7 @@
 #include "common/cuda/kernel_resources.hpp"
 #include "common/device/epilogue_functors.cuh"
 #include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/epilogues.hpp"
 #include "common/host/problem/requirements.hpp"
 
@@ -18,6 +20,7 @@ namespace lesson05 {
 namespace {
 using ladder::Settings;
 using ratios::kMostSharedBytes;
+namespace without_tma = lesson04::without_tma;
 using Wgmma = ladder::WgmmaCore<kTile.n>;
 /// Without setmaxnreg 320 threads have 168 registers each: enough for warps of 64 x 32, and for half the
 /// tile.
@@ -31,15 +34,30 @@ bool is_plain(const Settings& settings) {
          settings.at("epilogue") == "none";
 }
 
+bool has_tma(const Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
+
 /// Calls visit(slots), an integral constant, for the slots that are chosen.
 template <class Visit>
-void visit_slots(const Settings& settings, const Visit& visit) {
-  const std::string& slots = settings.at("slots");
+void visit_slots(const std::string& slots, const Visit& visit) {
   if (slots == "1") visit(std::integral_constant<int, 1>());
   if (slots == "2") visit(std::integral_constant<int, 2>());
   if (slots == "3") visit(std::integral_constant<int, 3>());
   if (slots == "4") visit(std::integral_constant<int, 4>());
   if (slots == "5") visit(std::integral_constant<int, 5>());
+}
+
+template <class Visit>
+void visit_slots(const Settings& settings, const Visit& visit) {
+  visit_slots(settings.at("slots"), visit);
+}
+
+/// The same without TMA. The default is then as many slots as the GPU has room for, up to its number.
+template <class Visit>
+void visit_slots_without_tma(const Settings& settings, const Visit& visit) {
+  const std::string& chosen = settings.at("slots");
+  const int fitting =
+      without_tma::slots_that_fit<kTile.k>(std::stoi(chosen), ladder::device_info().block_shared_bytes);
+  visit_slots(chosen == lesson().settings().at("slots") ? std::to_string(fitting) : chosen, visit);
 }
 
 /// Calls visit(ratios::Shape<...>()) for the shape that `ratio` and `slots` choose. Its kernels need two
@@ -112,7 +130,21 @@ void require_shared_memory(const Settings& settings, size_t bytes, size_t of_slo
                               " of shared memory that a block can have");
 }
 
+/// Roles without TMA are those of the lesson's own kernel alone.
+void check_without_tma(const Gemm& p, const Settings& settings) {
+  ladder::require_chunks(p);
+  for (const char* const knob : {"consumers", "ratio", "epilogue"})
+    if (settings.at(knob) != lesson().settings().at(knob))
+      throw std::invalid_argument(
+          fmt::format("--{} {}: only with TMA and --core wgmma", knob, settings.at(knob)));
+  visit_slots_without_tma(settings, [&](auto slots) {
+    ladder::require_shared_memory("--slots " + settings.at("slots"),
+                                  sizeof(without_tma::SharedStorage<slots(), kTile.k>));
+  });
+}
+
 void check(const Gemm& p, const Settings& settings) {
+  if (!has_tma(settings)) return check_without_tma(p, settings);
   ladder::require_tma(p, settings);
   if (!is_plain(settings) && !uses_wgmma(settings))
     throw std::invalid_argument("--core " + settings.at("core") +
@@ -141,6 +173,9 @@ void check_bias(const Gemm& p, const Settings& settings) {
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check_bias(p, settings);
   const int group = std::stoi(settings.at("group"));
+  if (!has_tma(settings))
+    return visit_slots_without_tma(
+        settings, [&](auto slots) { without_tma::launch_gemm<slots(), kTile.k>(p, group, stream); });
   if (takes_turns(settings))
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
@@ -159,7 +194,12 @@ ladder::Resources resources(const Settings& settings) {
   const auto ask = [&](auto* kernel, int threads, size_t shared_bytes, const ladder::TileShape& tile) {
     result = ladder::kernel_resources(kernel, threads, shared_bytes, fmt::format("{}x{}", tile.m, tile.n));
   };
-  if (takes_turns(settings)) {
+  if (!has_tma(settings)) {
+    visit_slots_without_tma(settings, [&](auto slots) {
+      ask(without_tma::gemm<slots(), kTile.k>, without_tma::kThreads,
+          sizeof(without_tma::SharedStorage<slots(), kTile.k>), without_tma::kTile);
+    });
+  } else if (takes_turns(settings)) {
     using ping_pong::Shape;
     visit_epilogue({}, settings, [&]<class Epilogue>(const Epilogue&) {
       ask(ping_pong::gemm<Epilogue>, Shape::kThreads, sizeof(ping_pong::SharedStorage), Shape::kTile);
@@ -208,7 +248,8 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "05_ws_double_buffer",
       .idea = "The loader runs ahead of compute, through a ring of slots.",
-      .knobs = {ladder::tma_core_knob(),
+      .knobs = {ladder::roles_core_knob(),
+                ladder::loader_knob(),
                 {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
                 {"consumers",
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
@@ -220,7 +261,7 @@ const ladder::Lesson& lesson() {
                 ladder::group_knob()},
       .rungs = {{"roles, ring of 4", {}}},
       .builds_on = {"03_double_buffer", "04_warp_specialized"},
-      .minimum_architecture = ladder::kHopper,
+      .minimum_architecture = ladder::kAmpere,
       .check = check,
       .launch = launch,
       .resources = resources,

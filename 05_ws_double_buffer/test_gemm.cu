@@ -8,8 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "04_warp_specialized/variants/roles_without_tma.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
+#include "common/host/device/device.hpp"
 #include "common/host/measure/contender.hpp"
+#include "common/host/problem/requirements.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
@@ -20,6 +23,7 @@ using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
+using lesson04::without_tma::slots_that_fit;
 
 namespace {
 /// A ring, and the extent of its tile.
@@ -27,6 +31,9 @@ struct Choice {
   std::string ratio;
   int slots, rows, columns;
 };
+
+/// The most that `--slots` may ask for on this device.
+int slots_without_tma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
@@ -170,4 +177,45 @@ TEST_CASE("05: rows that TMA cannot copy are refused") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   expect_refused(lesson05::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
   expect_refused(lesson05::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
+}
+
+TEST_CASE("05: without TMA a ring of any depth survives any number of steps") {
+  skip_unless_runnable(lesson05::lesson());
+  const int slots = GENERATE(2, 3, 4);
+  if (slots > slots_without_tma()) SKIP("this GPU has no room for that many slots");
+  for (const int steps : trip_counts(slots))
+    check_gemm_on_all_schedules(lesson05::lesson(), {128, 128, 64 * steps},
+                                {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+}
+
+TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cut") {
+  skip_unless_runnable(lesson05::lesson());
+  const std::string slots = "2";  // as many as every GPU has room for
+  const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{1, 8, 8},
+                              Shape{1, 136, 328}, Shape{257, 264, 136});
+  check_gemm_on_all_schedules(lesson05::lesson(), shape, {{"core", "mma_sync"}, {"slots", slots}}, 1);
+}
+
+TEST_CASE("05: without TMA there are as many slots as a block has room for") {
+  constexpr size_t kKilobyte = 1024, kOfRtx = 99 * kKilobyte, kOfA100 = 163 * kKilobyte,
+                   kOfHopper = 227 * kKilobyte;
+  CHECK(slots_that_fit<64>(4, kOfRtx) == 2);
+  CHECK(slots_that_fit<64>(4, kOfA100) == 4);
+  CHECK(slots_that_fit<64>(5, kOfA100) == 4);
+  CHECK(slots_that_fit<64>(5, kOfHopper) == 5);
+  CHECK(slots_that_fit<128>(2, kOfRtx) == 1);
+  CHECK(slots_that_fit<64>(4, 0) == 1);
+
+  const auto bytes = sizeof(lesson04::without_tma::SharedStorage<3, 64>);
+  ladder::require_shared_memory("--slots 3", bytes, bytes);
+  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, kOfRtx),
+                    ContainsSubstring("--slots 3: a block needs 129 KB") && ContainsSubstring("99 KB"));
+}
+
+TEST_CASE("05: variants of the kernel need TMA") {
+  skip_unless_runnable(lesson05::lesson());
+  for (const auto& [knob, value] :
+       {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}})
+    expect_refused(lesson05::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {knob, value}},
+                   {std::string("--") + knob, "only with TMA"});
 }

@@ -163,8 +163,12 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
 void copy_commit(Location where);
 /// `cp.async.wait_group`: until at most `in_flight` groups of this thread are unfinished.
 void copy_wait(unsigned in_flight, const char* what, Location where);
-/// `cp.async.mbarrier.arrive`: an extra arrival once all earlier cp.async of this thread have landed.
-void copy_arrive(uint64_t* barrier, Location where);
+enum class CopyArrival {
+  expected,  ///< `.noinc`: one of those that the barrier was initialised to expect
+  extra      ///< the phase expects one arrival more
+};
+/// `cp.async.mbarrier.arrive`: an arrival once all earlier cp.async of this thread have landed.
+void copy_arrive(uint64_t* barrier, CopyArrival arrival, Location where);
 
 // --- TMA ------------------------------------------------------------------------------------------------
 

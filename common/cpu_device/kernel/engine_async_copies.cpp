@@ -167,11 +167,10 @@ void CopyGroup::land(Cluster& cluster) {
   if (issuer->wait.kind == WaitKind::copies && issuer->wait.argument <= number) cluster.wake(*issuer);
 }
 
-/// The engine's name for cp.async.mbarrier.arrive (without .noinc).
-void copy_arrive(uint64_t* barrier, Location where) {
+void copy_arrive(uint64_t* barrier, CopyArrival arrival, Location where) {
   Thread& thread = this_thread(where);
   Mbarrier& target = find_mbarrier(thread, barrier, where);
-  ++target.pending;
+  if (arrival == CopyArrival::extra) ++target.pending;
   std::unique_ptr<CopyGroup> group = close_group(thread, where);
   group->barrier = &target;
   thread.cluster.submit(std::move(group));

@@ -9,7 +9,8 @@
 
 namespace ladder {
 
-/// What results say about where they were measured. On the CPU device, sizes and clocks are 0.
+/// What results say about where they were measured, and what kernels may ask for. On the CPU device, sizes
+/// and clocks are 0, except for the shared memory of a block, which is that of Hopper.
 struct DeviceInfo {
   std::string name;            ///< "NVIDIA H200"; "CPU device"
   std::string driver;          ///< "580.159.03"; "none"
@@ -19,6 +20,7 @@ struct DeviceInfo {
   int multiprocessors = 0;
   size_t memory_bytes = 0;
   size_t l2_bytes = 0;
+  size_t block_shared_bytes = 0;  ///< that a block can ask for
 };
 
 /// True if this build runs kernels on the emulator in common/cpu_device.

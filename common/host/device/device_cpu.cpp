@@ -21,6 +21,7 @@ const DeviceInfo& device_info() {
     info.name = "CPU device";
     info.driver = "none";
     info.code = {kHopper, true};
+    info.block_shared_bytes = 227 * 1024;
 #if defined(__clang__)
     info.toolkit = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
 #else

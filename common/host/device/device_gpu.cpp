@@ -47,6 +47,7 @@ DeviceInfo ask_device() {
   info.multiprocessors = properties.multiProcessorCount;
   info.memory_bytes = properties.totalGlobalMem;
   info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
+  info.block_shared_bytes = properties.sharedMemPerBlockOptin;
   return info;
 }
 

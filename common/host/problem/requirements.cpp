@@ -35,4 +35,25 @@ void require_tma_and_wgmma(const Gemm& p, const Settings& settings) {
   require_tma(p, settings);
 }
 
+std::string usable_loader(const Settings& settings) {
+  const std::string core = usable_core(settings), &loader = settings.at("loader");
+  if (loader == "cp_async" && core == "wgmma")
+    throw std::invalid_argument("--loader cp_async: brings tiles for --core mma_sync, not for wgmma");
+  if (loader != "auto") return loader;
+  return why_not({kHopper, {core}}, this_target()).empty() ? "tma" : "cp_async";
+}
+
+void require_chunks(const Gemm& p) {
+  const std::string why = "because copies move 16 bytes at a time (02_tiled takes any size)";
+  require_multiple("n", p.n, 8, why);
+  require_multiple("k", p.k, 8, why);
+}
+
+void require_shared_memory(const std::string& argument, size_t bytes, size_t most) {
+  if (bytes <= most) return;
+  const auto kilobytes = [](size_t count) { return fmt::format("{:.0f} KB", double(count) / 1024); };
+  throw std::invalid_argument(fmt::format("{}: a block needs {} of shared memory, and {} gives it {}",
+                                          argument, kilobytes(bytes), device_info().name, kilobytes(most)));
+}
+
 }  // namespace ladder

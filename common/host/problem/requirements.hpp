@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson.hpp"
 
 namespace ladder {
@@ -14,7 +15,7 @@ void require_multiple(const std::string& name, int value, int factor, const std:
 /// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
-/// What lessons 04 to 06 need: a GPU that has TMA, rows that TMA can copy, and a core of those in the knob
+/// What kernels with TMA need: a GPU that has it, rows that it can copy, and a core of those in the knob
 /// `core`.
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
@@ -22,14 +23,37 @@ void require_tma(const Gemm& p, const Settings& settings);
 /// @throws std::invalid_argument
 void require_tma_and_wgmma(const Gemm& p, const Settings& settings);
 
-/// The only core of lesson 06 and of variants, so that results name it.
-inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
+/// What brings tiles to shared memory in lessons 04 and 05: "tma", or "cp_async" with the core mma_sync. This
+/// is where `auto` becomes one of them: TMA wherever it was compiled and the GPU has it.
+/// @throws std::invalid_argument for a core that the GPU does not have, and for a loader that does not go
+/// with it.
+std::string usable_loader(const Settings& settings);
 
-/// The knob of lessons 04 and 05.
-inline Knob tma_core_knob() {
+/// What copies of 16 bytes need: n and k that are multiples of 8.
+/// @throws std::invalid_argument
+void require_chunks(const Gemm& p);
+
+/// @param argument what asks for it, for example "--slots 4"
+/// @param bytes of shared memory that a block needs
+/// @throws std::invalid_argument if the GPU does not give a block so many.
+void require_shared_memory(const std::string& argument, size_t bytes,
+                           size_t most = device_info().block_shared_bytes);
+
+/// The core of lessons 04 and 05.
+inline Knob roles_core_knob() {
   return {
       "core", "what multiplies a tile; auto is the best that the device has", {"auto", "wgmma", "mma_sync"}};
 }
+
+/// What copies in lessons 04 and 05.
+inline Knob loader_knob() {
+  return {"loader",
+          "what brings tiles to shared memory; auto is tma where the GPU has it, else cp_async",
+          {"auto", "tma", "cp_async"}};
+}
+
+/// The only core of lesson 06 and of variants, so that results name it.
+inline Knob wgmma_knob() { return {"core", "what multiplies a tile", {"auto", "wgmma"}}; }
 
 /// The knob of persistent lessons.
 inline Knob group_knob() { return {"group", "tile rows that blocks visit together", {"16", "1", "4", "8"}}; }

@@ -7,12 +7,16 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cstdint>
 #include <cuda/pipeline>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/mbarrier.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -81,6 +85,77 @@ int double_buffer(const Schedule& schedule) {
   return wrong;
 }
 
+/// How a warp says that it has filled a slot.
+enum class Arrival { of_copies, of_copies_on_top, of_thread, of_copies_for_a_store_too };
+
+struct HandedOver {
+  alignas(16) float tiles[2][kTile];
+  ptx::Mbarrier full[2], empty[2];
+};
+const Shape kTwoWarps{.block = 64, .shared_bytes = sizeof(HandedOver)};
+
+/// Warp 0 copies tiles to two slots and warp 1 sums them. Half of the last tile is zeros. @return how many
+/// sums are wrong.
+template <Arrival kArrival>
+int warp_to_warp(const Schedule& schedule) {
+  const std::vector<float> input = numbers(kTiles * kTile);
+  std::vector<float> sums(32);
+  run(kTwoWarps, schedule, [&] {
+    auto& shared = ladder::shared_storage<HandedOver>();
+    const unsigned lane = threadIdx.x % 32;
+    for (int slot = 0; threadIdx.x == 0 && slot < 2; ++slot) {
+      ptx::mbarrier_init(&shared.full[slot], 32);
+      ptx::mbarrier_init(&shared.empty[slot], 32);
+    }
+    __syncthreads();
+    float sum = 0;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const int slot = tile % 2;
+      const auto parity = static_cast<uint32_t>(tile / 2 % 2);
+      if (threadIdx.x < 32) {
+        ptx::mbarrier_wait(&shared.empty[slot], parity ^ 1);
+        float* const to = &shared.tiles[slot][4 * lane];
+        const bool is_zero = tile == kTiles - 1 && lane >= 16;
+        if (is_zero && kArrival == Arrival::of_copies_for_a_store_too)
+          *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
+        else
+          ptx::cp_async_16(to, &input[static_cast<size_t>(tile * kTile) + 4 * lane], is_zero ? 0 : 16);
+        if (kArrival == Arrival::of_thread)
+          ptx::mbarrier_arrive(&shared.full[slot]);
+        else if (kArrival == Arrival::of_copies_on_top)
+          ptx::cp_async_mbarrier_arrive(&shared.full[slot]);
+        else
+          ptx::cp_async_mbarrier_arrive_noinc(&shared.full[slot]);
+      } else {
+        ptx::mbarrier_wait(&shared.full[slot], parity);
+        for (int i = 0; i < 4; ++i) sum += shared.tiles[slot][4 * (31 - lane) + i];
+        ptx::mbarrier_arrive(&shared.empty[slot]);
+      }
+    }
+    if (threadIdx.x >= 32) sums[lane] = sum;
+  });
+  int wrong = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    float expected = 0;
+    for (int tile = 0; tile < kTiles; ++tile) {
+      if (tile == kTiles - 1 && 31 - lane >= 16) continue;
+      for (int i = 0; i < 4; ++i) expected += input[static_cast<size_t>(tile * kTile) + 4 * (31 - lane) + i];
+    }
+    wrong += sums[lane] != expected;
+  }
+  return wrong;
+}
+
+/// What the kernel is blamed for; empty if for nothing.
+std::string blame(int (*kernel)(const Schedule&), const Schedule& schedule) {
+  try {
+    kernel(schedule);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
 int wrong_on_any(int (*kernel)(const Schedule&), Landing landing) {
   int wrong = 0;
   for (const Schedule& schedule : fixed_schedules()) {
@@ -102,6 +177,28 @@ TEST_CASE("a missing wait shows where copies land late") {
 
 TEST_CASE("overwriting a slot too early shows where copies land eagerly") {
   CHECK(wrong_on_any(double_buffer<Without::barrier_before_reuse>, Landing::eager) > 0);
+}
+
+TEST_CASE("copies arrive at a barrier when they have landed, on every schedule") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) REQUIRE(warp_to_warp<Arrival::of_copies>(schedule) == 0);
+}
+
+TEST_CASE("a thread that arrives for its copies says it too early") {
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame(warp_to_warp<Arrival::of_thread>, schedule), ContainsSubstring("cp.async"));
+}
+
+TEST_CASE("an arrival of copies on top of those expected does not complete the phase") {
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame(warp_to_warp<Arrival::of_copies_on_top>, schedule), ContainsSubstring("deadlock"));
+}
+
+TEST_CASE("an arrival of copies does not speak for what the thread has stored") {
+  if (!instrumented()) SKIP("races are seen in the instrumented build");
+  const CheckRaces checked;
+  for (const Schedule& schedule : fixed_schedules())
+    CHECK_THAT(blame(warp_to_warp<Arrival::of_copies_for_a_store_too>, schedule), ContainsSubstring("race"));
 }
 
 TEST_CASE("copies that were never committed are named when the thread exits") {

@@ -1,0 +1,34 @@
+/// @file
+/// Copies that threads start and do not wait for, and how a barrier learns that they have landed (PTX ISA,
+/// "cp.async" and "cp.async.mbarrier.arrive"; sm_80).
+#pragma once
+#include <cstdint>
+
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/shared_address.cuh"
+
+namespace ptx {
+
+/// `cp.async.cg.shared.global`: starts to copy 16 bytes, past the L1 cache. Only the first `source_bytes` are
+/// read; zeros follow. With 0 nothing is read, wherever `from` points.
+__device__ __forceinline__ void cp_async_16(void* to, const void* from, uint32_t source_bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(source_bytes)
+               : "memory");
+}
+
+/// `cp.async.mbarrier.arrive.noinc.shared.b64`: when all copies that this thread has started have landed, it
+/// arrives, in its own time; the thread goes on. That arrival is one of those that the barrier was
+/// initialised to expect. It makes nothing known but these copies: what the thread has stored itself needs an
+/// mbarrier_arrive.
+__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Mbarrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+/// `cp.async.mbarrier.arrive.shared.b64`: the same, but the phase first expects one arrival more, so that
+/// this one comes on top of those that were counted.
+__device__ __forceinline__ void cp_async_mbarrier_arrive(Mbarrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+}  // namespace ptx
