@@ -34,6 +34,12 @@ struct Choice {
 
 /// The most that `--slots` may ask for on this device.
 int slots_without_tma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
+/// TMA with mma.sync: on Hopper and later, whatever the build has of wgmma.
+void skip_without_tma() {
+  const std::string reason = ladder::why_not({ladder::kHopper, {"mma_sync"}}, ladder::this_target());
+  if (!reason.empty()) SKIP(reason);
+}
+
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
@@ -65,17 +71,21 @@ TEST_CASE("05: edges are cut by TMA") {
 
 TEST_CASE("05: with mma.sync the ring has tiles half as wide, and no registers move") {
   skip_unless_runnable(lesson05::lesson(), "mma_sync");
+  skip_without_tma();
   const int slots = GENERATE(1, 2, 3, 5);
   for (const int steps : trip_counts(slots))
     check_gemm_on_all_schedules(lesson05::lesson(), {136, 264, 64 * steps},
-                                {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+                                {{"core", "mma_sync"}, {"loader", "tma"}, {"slots", std::to_string(slots)}},
+                                1);
   check_gemm_on_all_schedules(lesson05::lesson(), {128 * 5, 128 * 3, 72},
-                              {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+                              {{"core", "mma_sync"}, {"loader", "tma"}, {"slots", std::to_string(slots)}}, 1);
 }
 
 TEST_CASE("05: variants with mma.sync are refused") {
   skip_unless_runnable(lesson05::lesson(), "mma_sync");
-  expect_refused(lesson05::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"ratio", "1:1"}},
+  skip_without_tma();
+  expect_refused(lesson05::lesson(), {128, 128, 64},
+                 {{"core", "mma_sync"}, {"loader", "tma"}, {"ratio", "1:1"}},
                  {"--core mma_sync", "--ratio 1:2"});
 }
 
@@ -184,8 +194,9 @@ TEST_CASE("05: without TMA a ring of any depth survives any number of steps") {
   const int slots = GENERATE(2, 3, 4);
   if (slots > slots_without_tma()) SKIP("this GPU has no room for that many slots");
   for (const int steps : trip_counts(slots))
-    check_gemm_on_all_schedules(lesson05::lesson(), {128, 128, 64 * steps},
-                                {{"core", "mma_sync"}, {"slots", std::to_string(slots)}}, 1);
+    check_gemm_on_all_schedules(
+        lesson05::lesson(), {128, 128, 64 * steps},
+        {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slots", std::to_string(slots)}}, 1);
 }
 
 TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cut") {
@@ -193,7 +204,8 @@ TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cu
   const std::string slots = "2";  // as many as every GPU has room for
   const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{1, 8, 8},
                               Shape{1, 136, 328}, Shape{257, 264, 136});
-  check_gemm_on_all_schedules(lesson05::lesson(), shape, {{"core", "mma_sync"}, {"slots", slots}}, 1);
+  check_gemm_on_all_schedules(lesson05::lesson(), shape,
+                              {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slots", slots}}, 1);
 }
 
 TEST_CASE("05: without TMA there are as many slots as a block has room for") {
@@ -216,6 +228,7 @@ TEST_CASE("05: variants of the kernel need TMA") {
   skip_unless_runnable(lesson05::lesson());
   for (const auto& [knob, value] :
        {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}})
-    expect_refused(lesson05::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {knob, value}},
+    expect_refused(lesson05::lesson(), {128, 128, 64},
+                   {{"core", "mma_sync"}, {"loader", "cp_async"}, {knob, value}},
                    {std::string("--") + knob, "only with TMA"});
 }
