@@ -12,6 +12,7 @@
 
 #include "common/cuda/device_buffer.hpp"
 #include "common/exercise/wrong_values.hpp"
+#include "common/host/device/compiled_code.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/problem/bf16.hpp"
 

@@ -40,7 +40,7 @@ std::optional<double> read_power_watts();
 
 /// The GPU and this build, for compiled_code.hpp.
 /// @throws what require_device throws.
-Target this_target();
+const Target& this_target();
 
 /// The GPUs that CUDA shows, by name and compute capability; none on the CPU device, whose devices are all
 /// equal.

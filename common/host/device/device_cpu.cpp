@@ -10,7 +10,10 @@ bool on_cpu_device() { return true; }
 void require_device() {}
 std::optional<double> read_power_watts() { return std::nullopt; }
 std::vector<Target> all_gpus() { return {}; }
-Target this_target() { return {device_info().name, 0, "", device_info().code}; }
+const Target& this_target() {
+  static const Target target = {device_info().name, 0, "", device_info().code};
+  return target;
+}
 std::string resolve_core(const std::string& choice) {
   return choice == "auto" ? best_core(device_info().code) : choice;
 }

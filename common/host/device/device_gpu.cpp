@@ -83,7 +83,10 @@ const DeviceInfo& device_info() {
 
 std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }
 
-Target this_target() { return target_of(device_info()); }
+const Target& this_target() {
+  static const Target target = target_of(device_info());
+  return target;
+}
 
 std::vector<Target> all_gpus() {
   int count = 0;
@@ -92,7 +95,8 @@ std::vector<Target> all_gpus() {
   for (int device = 0; device < count; ++device) {
     cudaDeviceProp properties{};
     CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-    result.push_back({.gpu = properties.name, .capability = properties.major * 10 + properties.minor});
+    result.push_back(
+        {properties.name, properties.major * 10 + properties.minor, LADDER_CUDA_ARCHITECTURES, {}});
   }
   return result;
 }
