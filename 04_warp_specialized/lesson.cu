@@ -35,7 +35,7 @@ const ladder::Lesson& lesson() {
                 {"group", "tile rows that blocks visit together", {"auto", "1", "4", "8", "16"}}},
       .rungs = {{"roles, one slot", {}}},
       .builds_on = {"02_tiled"},
-      .minimum_compute_capability = 90,
+      .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch};
   return lesson;

@@ -201,7 +201,7 @@ const ladder::Lesson& lesson() {
                 ladder::group_knob()},
       .rungs = {{"roles, ring of 4", {}}},
       .builds_on = {"03_double_buffer", "04_warp_specialized"},
-      .minimum_compute_capability = 90,
+      .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch,
       .resources = resources,

@@ -270,7 +270,7 @@ const ladder::Lesson& lesson() {
       .rungs = {{"clusters, by plan", {{"begins", "after"}}},
                 {"clusters, early begin", {{"begins", "early"}}}},
       .builds_on = {"05_ws_double_buffer"},
-      .minimum_compute_capability = 90,
+      .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch,
       .epilogue = ladder::reference_epilogue,

@@ -46,7 +46,7 @@ const ladder::Lesson& lesson() {
                  "how a tile gets to shared memory",
                  {"primitives", "memcpy_async", "block", "cg", "registers"}}},
       .rungs = {{"lab", {}}},
-      .minimum_compute_capability = 90,
+      .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch};
   return lesson;

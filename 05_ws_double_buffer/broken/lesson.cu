@@ -20,7 +20,7 @@ const ladder::Lesson& lesson() {
                                         .idea = "Lesson 05, for the lab.",
                                         .knobs = {ladder::wgmma_knob(), ladder::group_knob()},
                                         .rungs = {{"lab", {}}},
-                                        .minimum_compute_capability = 90,
+                                        .minimum_architecture = ladder::kHopper,
                                         .check = check,
                                         .launch = launch};
   return lesson;

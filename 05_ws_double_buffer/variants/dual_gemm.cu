@@ -183,7 +183,7 @@ const ladder::Lesson& lesson() {
                 {"activation", "of the first product; without one the result is exact", {"silu", "identity"}},
                 ladder::group_knob()},
       .rungs = {},
-      .minimum_compute_capability = 90,
+      .minimum_architecture = ladder::kHopper,
       .b_matrices = 2,
       .program = "05_dual_gemm",
       .check = check,

@@ -90,7 +90,7 @@ const ladder::Lesson& lesson() {
                                                    {"after", "early"}},
                                                   ladder::group_knob()},
                                         .rungs = {{"lab", {}}},
-                                        .minimum_compute_capability = 90,
+                                        .minimum_architecture = ladder::kHopper,
                                         .check = check,
                                         .launch = launch};
   return lesson;

@@ -305,8 +305,9 @@ int run_with(int argc, char** argv) {
   throw ladder::BadInput("only on a GPU: the CPU device runs one block to its end before the next begins");
 #else
   ladder::require_device();
-  if (ladder::device_info().compute_capability < 90)
-    throw ladder::BadInput("needs a GPU of compute capability 9.0 or later, for clusters");
+  if (const std::string reason = ladder::why_not({ladder::kHopper, {"wgmma"}}, ladder::this_target());
+      !reason.empty())
+    throw ladder::BadInput(reason);
   ladder::ResultFile results = ladder::new_result_file();
   std::cout << results.gpu << ", " << results.toolkit << "\n";
   Experiment().run(samples, std::cout, results);

@@ -101,7 +101,7 @@ std::optional<StreamCounters> counted_in_streams(const std::function<void()>& bo
   return after;
 }
 
-int run_check(int argc, char** argv, const std::function<void()>& check, int compute_capability) {
+int run_check(int argc, char** argv, const std::function<void()>& check, int architecture) {
   return run_program("check", [&] {
     try {
       require_device();
@@ -109,9 +109,9 @@ int run_check(int argc, char** argv, const std::function<void()>& check, int com
       std::cout << none.what() << "\n";
       return kExitCannotRun;
     }
-    if (!on_cpu_device() && device_info().compute_capability < compute_capability) {
-      std::cout << "needs a GPU of compute capability " << compute_capability / 10 << "."
-                << compute_capability % 10 << " or later\n";
+    const Requirement requirement{architecture, {architecture == kHopper ? "wgmma" : "fma"}};
+    if (const std::string reason = why_not(requirement, this_target()); !reason.empty()) {
+      std::cout << reason << "\n";
       return kExitCannotRun;
     }
     const Verdict verdict = judge(check);

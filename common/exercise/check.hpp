@@ -12,6 +12,7 @@
 
 #include "common/cuda/device_buffer.hpp"
 #include "common/exercise/wrong_values.hpp"
+#include "common/host/device/compiled_code.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/problem/bf16.hpp"
 
@@ -43,9 +44,9 @@ std::optional<StreamCounters> counted_in_streams(const std::function<void()>& bo
 /// All that main() of a check does. With arguments it is the test of a file that must fail:
 ///   --starter TEXT  the check must fail with one sentence that contains TEXT
 ///   --wrong TEXT    the check must fail, and what it says contain TEXT
-/// @param compute_capability of the oldest GPU that can run the kernel, for example 80
+/// @param architecture that the kernel must be compiled for, at least; 90 means with wgmma
 /// @returns the exit code: 0; 1 where it is not as it must be; 4 where there is no GPU to run on
-int run_check(int argc, char** argv, const std::function<void()>& check, int compute_capability = 80);
+int run_check(int argc, char** argv, const std::function<void()>& check, int architecture = kAmpere);
 
 inline float to_float(float value) { return value; }
 inline float to_float(__nv_bfloat16 value) { return ladder::to_float(value); }

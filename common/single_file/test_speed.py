@@ -20,7 +20,7 @@ ROUNDS = 3
 MOST_DIFFERENCE = 0.03
 LIMIT_S = 60
 SKIPPED = 77
-NO_GPU = re.compile(r"no CUDA-capable device|driver version is insufficient|needs a Hopper GPU|no kernel image"
+NO_GPU = re.compile(r"no CUDA-capable device|driver version is insufficient|needs code for sm_|runs none of its code|no kernel image"
                     r"|CUDA found none")
 
 

@@ -80,8 +80,9 @@ void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
     SKIP(error.what());
   }
   if (const std::string reason = why_not_runnable(lesson); !reason.empty()) SKIP(reason);
-  if (core == "wgmma" && device_info().compute_capability != 90)
-    SKIP("wgmma needs compute capability 9.0, as Hopper has");
+  if (core.empty()) return;
+  if (const std::string reason = why_not({kTuring, {core}}, this_target()); !reason.empty())
+    SKIP(core + " " + reason);
 }
 
 void for_each_schedule(const std::function<void()>& test, int random_seeds) {

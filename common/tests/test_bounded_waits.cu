@@ -67,7 +67,7 @@ void launch_hand_over(int* sums, unsigned blocks, unsigned forgets) {
 
 void skip_unless_runnable() {
   try {
-    if (ladder::device_info().compute_capability < 90) SKIP("needs a GPU of compute capability 9.0 or later");
+    if (ladder::device_info().code.architecture < ladder::kHopper) SKIP("needs code for sm_90 or later");
   } catch (const ladder::BadInput& error) {
     SKIP(error.what());
   }

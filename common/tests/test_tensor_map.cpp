@@ -22,7 +22,7 @@ const auto* at(uintptr_t address) { return reinterpret_cast<const __nv_bfloat16*
 void skip_without_tma() {
   if (ladder::on_cpu_device()) return;
   try {
-    if (ladder::device_info().compute_capability < 90) SKIP("needs a GPU that has TMA");
+    if (ladder::device_info().compute_capability < ladder::kHopper) SKIP("needs a GPU that has TMA");
   } catch (const ladder::BadInput& missing) {
     SKIP(missing.what());
   }

@@ -3,6 +3,9 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "common/host/device/compiled_code.hpp"
 
 namespace ladder {
 
@@ -12,6 +15,7 @@ struct DeviceInfo {
   std::string driver;          ///< "580.159.03"; "none"
   std::string toolkit;         ///< "CUDA 13.0"; the C++ compiler
   int compute_capability = 0;  ///< major * 10 + minor
+  Code code;                   ///< of this build, that the device runs; the CPU device runs that for sm_90a
   int multiprocessors = 0;
   size_t memory_bytes = 0;
   size_t l2_bytes = 0;
@@ -20,7 +24,8 @@ struct DeviceInfo {
 /// True if this build runs kernels on the emulator in common/cpu_device.
 bool on_cpu_device();
 
-/// @throws BadInput, which says what to do, if this is a GPU build and there is no GPU.
+/// @throws BadInput, which says what to do, if this is a GPU build and there is no GPU, or none of the
+/// build's code runs on it.
 void require_device();
 
 /// Asks the device once; what it says does not change.
@@ -31,7 +36,15 @@ const DeviceInfo& device_info();
 /// not say.
 std::optional<double> read_power_watts();
 
-/// The core behind the choice "auto": the best that the device has ("wgmma" or "mma_sync"). Other choices are
+/// The GPU and this build, for compiled_code.hpp.
+/// @throws what require_device throws.
+const Target& this_target();
+
+/// The GPUs that CUDA shows, by name and compute capability; none on the CPU device, whose devices are all
+/// equal.
+std::vector<Target> all_gpus();
+
+/// The core behind the choice "auto": the best that was compiled and that the device has. Other choices are
 /// returned as they are.
 std::string resolve_core(const std::string& choice);
 

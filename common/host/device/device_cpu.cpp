@@ -9,13 +9,21 @@ namespace ladder {
 bool on_cpu_device() { return true; }
 void require_device() {}
 std::optional<double> read_power_watts() { return std::nullopt; }
-std::string resolve_core(const std::string& choice) { return choice == "auto" ? "wgmma" : choice; }
+std::vector<Target> all_gpus() { return {}; }
+const Target& this_target() {
+  static const Target target = {device_info().name, 0, "", device_info().code};
+  return target;
+}
+std::string resolve_core(const std::string& choice) {
+  return choice == "auto" ? best_core(device_info().code) : choice;
+}
 
 const DeviceInfo& device_info() {
   static const DeviceInfo facts = [] {
     DeviceInfo info;
     info.name = "CPU device";
     info.driver = "none";
+    info.code = {kHopper, true};
 #if defined(__clang__)
     info.toolkit = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
 #else

@@ -6,6 +6,7 @@
 #include "common/cuda/error.hpp"
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/device/loaded_code.hpp"
 #include "common/host/device/nvml.hpp"
 
 namespace ladder {
@@ -33,7 +34,6 @@ std::string driver_version() {
 }
 
 DeviceInfo ask_device() {
-  require_device();
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, kDevice));
   int runtime_version = 0;
@@ -43,17 +43,14 @@ DeviceInfo ask_device() {
   info.driver = driver_version();
   info.toolkit = "CUDA " + version_text(runtime_version);
   info.compute_capability = properties.major * 10 + properties.minor;
+  info.code = loaded_code();
   info.multiprocessors = properties.multiProcessorCount;
   info.memory_bytes = properties.totalGlobalMem;
   info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
   return info;
 }
 
-}  // namespace
-
-bool on_cpu_device() { return false; }
-
-void require_device() {
+void require_gpu() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess || count == 0)
@@ -62,17 +59,49 @@ void require_device() {
                    "); without a GPU, configure with -DLADDER_DEVICE=cpu");
 }
 
+Target target_of(const DeviceInfo& info) {
+  return {info.name, info.compute_capability, LADDER_CUDA_ARCHITECTURES, info.code};
+}
+
+}  // namespace
+
+bool on_cpu_device() { return false; }
+
+void require_device() { device_info(); }
+
 const DeviceInfo& device_info() {
-  static const DeviceInfo facts = ask_device();
+  static const DeviceInfo facts = [] {
+    require_gpu();
+    const DeviceInfo info = ask_device();
+    const std::string reason = why_no_code(target_of(info));
+    if (!reason.empty()) throw BadInput(reason);
+    return info;
+  }();
   return facts;
 }
 
 std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }
 
+const Target& this_target() {
+  static const Target target = target_of(device_info());
+  return target;
+}
+
+std::vector<Target> all_gpus() {
+  int count = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&count));
+  std::vector<Target> result;
+  for (int device = 0; device < count; ++device) {
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    result.push_back(
+        {properties.name, properties.major * 10 + properties.minor, LADDER_CUDA_ARCHITECTURES, {}});
+  }
+  return result;
+}
+
 std::string resolve_core(const std::string& choice) {
-  if (choice != "auto") return choice;
-  // wgmma is part of sm_90a alone: neither older nor newer GPUs have it.
-  return device_info().compute_capability == 90 ? "wgmma" : "mma_sync";
+  return choice == "auto" ? best_core(device_info().code) : choice;
 }
 
 }  // namespace ladder

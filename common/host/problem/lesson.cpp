@@ -33,6 +33,12 @@ Settings Lesson::settings(const Settings& chosen) const {
   return result;
 }
 
+Requirement Lesson::requirement() const {
+  Requirement result{minimum_architecture, {"fma"}};
+  if (const Knob* knob = find_knob(knobs, "core")) result.cores = knob->choices;
+  return result;
+}
+
 std::string describe(const Settings& settings) {
   std::vector<std::string> words;
   for (const auto& [name, value] : settings) words.push_back(name + "=" + value);

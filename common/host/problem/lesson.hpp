@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/cuda/resources.hpp"
+#include "common/host/device/compiled_code.hpp"
 #include "common/host/problem/gemm.hpp"
 #include "common/host/problem/shape.hpp"
 
@@ -64,9 +65,9 @@ struct Lesson {
   std::vector<Rung> rungs;  ///< at most two
   /// The lessons, by their names, whose last rungs the first of these builds on.
   std::vector<std::string> builds_on = {};
-  int minimum_compute_capability = 80;  ///< major * 10 + minor; the CPU device runs all
-  int b_matrices = 1;                   ///< see Shape::b_matrices; at most 2
-  std::string program = {};             ///< its name, where that is not the lesson's
+  int minimum_architecture = kTuring;  ///< that its kernels are compiled for, see Code::architecture
+  int b_matrices = 1;                  ///< see Shape::b_matrices; at most 2
+  std::string program = {};            ///< its name, where that is not the lesson's
 
   /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
   /// run.
@@ -92,6 +93,9 @@ struct Lesson {
   /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
   /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};
+
+  /// The architecture, and the cores that the knob `core` offers.
+  Requirement requirement() const;
 
   const std::string& program_name() const { return program.empty() ? name : program; }
 

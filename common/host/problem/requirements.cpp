@@ -17,16 +17,14 @@ void require_multiple(const std::string& name, int value, int factor, const std:
 
 std::string usable_core(const Settings& settings) {
   const std::string core = resolve_core(settings.at("core"));
-  if (core == "wgmma" && !on_cpu_device() && device_info().compute_capability != 90)
-    throw std::invalid_argument("--core wgmma: needs a Hopper GPU; " + device_info().name +
-                                " has mma_sync and fma");
+  const std::string reason = why_not({kTuring, {core}}, this_target());
+  if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
   return core;
 }
 
 void require_tma(const Gemm& p, const Settings& settings) {
-  if (usable_core(settings) != "wgmma")
-    throw std::invalid_argument("--core " + settings.at("core") + ": needs a Hopper GPU, not " +
-                                device_info().name);
+  const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
+  if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
   require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
 }

@@ -11,7 +11,7 @@ namespace ladder {
 void require_multiple(const std::string& name, int value, int factor, const std::string& why);
 
 /// The core that the setting `core` stands for on this device: wgmma, mma_sync or fma.
-/// @throws std::invalid_argument for a core that the GPU does not have.
+/// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
 /// What lessons 04 to 06 need: rows that TMA can copy, and wgmma.

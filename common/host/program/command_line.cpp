@@ -120,12 +120,8 @@ std::vector<Settings> KnobOptions::combinations(const Lesson& lesson) const {
 }
 
 std::string why_not_runnable(const Lesson& lesson) {
-  if (on_cpu_device()) return "";
-  const DeviceInfo device = device_info();
-  if (device.compute_capability >= lesson.minimum_compute_capability) return "";
-  return lesson.name + " needs a GPU of compute capability " +
-         fixed(lesson.minimum_compute_capability / 10.0, 1) + " or later; " + device.name + " has " +
-         fixed(device.compute_capability / 10.0, 1);
+  const std::string reason = why_not(lesson.requirement(), this_target());
+  return reason.empty() ? "" : lesson.name + " " + reason;
 }
 
 void check_lesson(const Lesson& lesson, const Settings& settings, const Shape& shape) {
