@@ -10,11 +10,15 @@
 namespace ladder {
 
 TensorMapEncoder tensor_map_encoder() {
-  constexpr unsigned kSince = 12000;  // CUDA 12.0
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  constexpr unsigned kSince = 12000;  // CUDA 12.0
   CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince, cudaEnableDefault,
                                               &found));
+#else
+  CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found));
+#endif
   if (found != cudaDriverEntryPointSuccess || !function)
     throw std::runtime_error(
         "the driver does not know cuTensorMapEncodeTiled: it must be of CUDA 12 or later");

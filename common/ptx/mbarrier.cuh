@@ -1,6 +1,6 @@
 /// @file
 /// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_80, and sm_90 for all
-/// that counts bytes).
+/// that counts bytes; before sm_80 a trap).
 ///
 /// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
 /// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
@@ -18,8 +18,12 @@ using Mbarrier = uint64_t;
 /// `mbarrier.init.shared::cta.b64`: expects `arrivals` in every phase. One thread initialises; then, where
 /// other blocks of a cluster will use it, a fence_mbarrier_init; then a barrier of all that will use it.
 __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arrivals) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                : "memory");
+#else
+  __trap();
+#endif
 }
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
@@ -33,7 +37,11 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 
 /// `mbarrier.arrive.shared::cta.b64`: one arrival, with release semantics.
 __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+  __trap();
+#endif
 }
 
 /// `mbarrier.arrive.expect_tx.shared::cta.b64`: one arrival; the phase waits for `bytes` more.
@@ -61,7 +69,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
-#else
+#elif __CUDA_ARCH__ >= 800
   asm volatile(
       "{\n.reg .pred p;\n"
       "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
@@ -69,6 +77,8 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
+#else
+  __trap();
 #endif
   return done;
 }

@@ -17,8 +17,12 @@ namespace ladder {
 inline auto tensor_map_encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
   CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
                                               &found));
+#else
+  CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found));
+#endif
   if (found != cudaDriverEntryPointSuccess || !function)
     throw std::runtime_error("the driver must be of CUDA 12 or later: it lacks cuTensorMapEncodeTiled");
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);

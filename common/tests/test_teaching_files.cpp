@@ -75,7 +75,8 @@ TEST_CASE("teaching files: an instruction that a GPU lacks is a trap, unless not
                                               "wait_for_grid_before", "let_next_grid_begin"};
   static const std::regex function(R"(__device__ __forceinline__ [\w*]+ (\w+)\()");
   int checked = 0;
-  for (const char* header : {"mbarrier", "tma", "cluster", "fence", "stmatrix", "grid_dependency"}) {
+  for (const char* header :
+       {"mbarrier", "tma", "cluster", "fence", "mma_sync", "stmatrix", "grid_dependency"}) {
     std::istringstream lines(text_of(std::string("common/ptx/") + header + ".cuh"));
     std::string name;
     bool asks = false, answers = false;
