@@ -7,7 +7,7 @@
 #include <deque>
 #include <memory>
 
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/experiments/devices.hpp"
 #include "07_streams/experiments/split_product.hpp"
 #include "07_streams/measure/measure.hpp"
@@ -21,6 +21,7 @@ namespace {
 
 /// How many SMs the product leaves free, which is also how many blocks NCCL may have; 0: neither is limited.
 std::vector<int> spare_sms_choices() {
+  if (!best_kernel().settings.contains("spare_sms")) return {0};  // that kernel takes all SMs
   return ladder::on_cpu_device() ? std::vector{0, 4} : std::vector{0, 4, 8, 16, 32};
 }
 
@@ -82,7 +83,7 @@ void print(const Context& context, const SplitProduct& product, const std::vecto
 void run(const Context& context) {
   if (!has_devices(context, "allreduce", 2)) return;
   const int devices = count_devices();
-  ladder::check_lesson(lesson06::lesson(), lesson06::lesson().settings(), context.shape);
+  check_kernel(context.shape);
   SplitProduct product(context.shape, devices);
 
   const std::vector<int> spares = spare_sms_choices();

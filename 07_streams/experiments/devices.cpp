@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "common/cuda/error.hpp"
+#include "common/host/base/exit_codes.hpp"
+#include "common/host/device/device.hpp"
 
 namespace lesson07 {
 
@@ -26,9 +28,13 @@ int count_devices() {
 
 bool has_devices(const Context& context, const std::string& experiment, int needed) {
   const int found = count_devices();
-  if (found < needed)
+  if (found < needed) {
     context.out << experiment << ": needs " << needed << " GPUs, found " << found << std::endl;
-  return found >= needed;
+    return false;
+  }
+  const std::string reason = ladder::why_not_together(ladder::all_gpus());
+  if (!reason.empty()) throw ladder::BadInput(experiment + ": " + reason);
+  return true;
 }
 
 bool enable_peer_access(int one, int other) {

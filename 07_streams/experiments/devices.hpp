@@ -25,6 +25,7 @@ class OnDevice {
 int count_devices();
 
 /// True if there are as many; else says so in one line.
+/// @throws ladder::BadInput if they are of different kinds
 bool has_devices(const Context& context, const std::string& experiment, int needed);
 
 /// Lets the kernels and copies of two devices reach each other's memory directly.

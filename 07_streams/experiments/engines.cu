@@ -4,7 +4,7 @@
 /// All start on GPU 0, each in a stream of its own, and nothing orders them. Each has as much to do as takes
 /// about the same time alone. If they are engines of their own, together they take as long as the longest;
 /// what they share is the memory of GPU 0.
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/best_kernel.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
@@ -151,7 +151,7 @@ std::string ms(double us) { return ladder::fixed(us / 1e3, 2); }
 
 void run(const Context& context) {
   if (!has_devices(context, "engines", 2)) return;
-  ladder::check_lesson(lesson06::lesson(), lesson06::lesson().settings(), context.shape);
+  check_kernel(context.shape);
   const bool direct = enable_peer_access(0, 1);
   FourEngines engines(context.shape);
 

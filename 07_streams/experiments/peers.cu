@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/drain.hpp"
 #include "07_streams/experiments/devices.hpp"
 #include "07_streams/measure/measure.hpp"
@@ -87,9 +87,9 @@ void TwoLayers::fill_normally(uint64_t seed) {
 
 void TwoLayers::layer(int number, const bf16* from, const bf16* weights, bf16* to,
                       cudaStream_t stream) const {
-  static const ladder::Settings settings = lesson06::lesson().settings();
+  static const Kernel kernel = best_kernel();
   const int n = number == 1 ? shape_.n : shape_.k, k = number == 1 ? shape_.k : shape_.n;
-  lesson06::lesson().launch({from, weights, to, shape_.m, n, k}, settings, stream);
+  kernel.launch({from, weights, to, shape_.m, n, k}, stream);
 }
 
 void TwoLayers::copy(Slot& slot, cudaStream_t stream) const {
@@ -195,7 +195,7 @@ void verify(TwoLayers& layers, const Context& context) {
 
 void run(const Context& context) {
   if (!has_devices(context, "peers", 2)) return;
-  ladder::check_lesson(lesson06::lesson(), lesson06::lesson().settings(), context.shape);
+  check_kernel(context.shape);
   const bool direct = enable_peer_access(kFirst, kSecond);
   TwoLayers layers(context.shape);
   verify(layers, context);

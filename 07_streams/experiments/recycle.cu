@@ -6,12 +6,12 @@
 /// has woken up and the function has returned. In the stream of its batch that keeps the next upload waiting.
 #include <deque>
 
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/experiments/support.hpp"
 #include "07_streams/measure/bound.hpp"
 #include "07_streams/pipeline.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
-#include "common/host/problem/lesson_registry.hpp"
 
 namespace lesson07 {
 namespace {
@@ -25,8 +25,7 @@ void run(const Context& context) {
   fill_normals(host_weights.data(), host_weights.size(), kSeed);
   const Weights weights(host_weights, batches.k, batches.n);
   const StampedData data(batches, host_weights.data());
-  const ladder::Lesson& last = *ladder::all_lessons().back();
-  const Kernel kernel{&last, last.settings()};
+  const Kernel kernel = best_kernel();
 
   std::deque<Pipeline> pipelines;
   std::vector<Variant> variants;

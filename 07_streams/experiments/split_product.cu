@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/drain.hpp"
 #include "07_streams/experiments/devices.hpp"
 #include "common/host/problem/fill.hpp"
@@ -63,15 +63,14 @@ void SplitProduct::fill_normally(uint64_t seed) {
 }
 
 void SplitProduct::multiply(Part& part, int batch, const SplitSchedule& schedule) const {
-  const ladder::Settings settings =
-      lesson06::lesson().settings({{"spare_sms", std::to_string(schedule.spare_sms)}});
+  const Kernel kernel = best_kernel({{"spare_sms", std::to_string(schedule.spare_sms)}});
   const int slot = batch % kSlots;
   // The sum that was in this slot is still being made, or read by whoever samples it.
   if (batch >= kSlots && schedule.waits_until_reduced)
     CUDA_CHECK(cudaStreamWaitEvent(part.products.get(), part.reduced[slot].get()));
-  lesson06::lesson().launch(
+  kernel.launch(
       {part.a[batch % kInputs].data(), part.b.data(), part.c[slot].data(), shape_.m, shape_.n, k_of_part()},
-      settings, part.products.get());
+      part.products.get());
   CUDA_CHECK(cudaEventRecord(part.multiplied[slot].get(), part.products.get()));
 }
 

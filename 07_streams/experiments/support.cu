@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "06_clusters_dsmem/gemm.cuh"
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/drain.hpp"
 #include "common/cuda/error.hpp"
 #include "common/host/base/parallel.hpp"
@@ -66,9 +66,8 @@ RandomWeights::RandomWeights(int k, int n, uint64_t seed)
 }
 
 void multiply(const RandomWeights& weights, const bf16* a, bf16* c, int rows, cudaStream_t stream) {
-  static const ladder::Settings settings = lesson06::lesson().settings();
-  lesson06::lesson().launch(
-      {.a = a, .b = weights.b.data(), .c = c, .m = rows, .n = weights.n, .k = weights.k}, settings, stream);
+  static const Kernel kernel = best_kernel();
+  kernel.launch({.a = a, .b = weights.b.data(), .c = c, .m = rows, .n = weights.n, .k = weights.k}, stream);
 }
 
 BatchSlot::BatchSlot(const RandomWeights& weights, int rows, HostMemory memory, uint64_t seed)

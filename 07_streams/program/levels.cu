@@ -7,26 +7,20 @@
 #include <deque>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 
+#include "07_streams/best_kernel.hpp"
 #include "07_streams/measure/bound.hpp"
 #include "07_streams/measure/measure.hpp"
+#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/problem/lesson_registry.hpp"
 #include "common/host/program/command_line.hpp"
 
 namespace lesson07 {
 namespace {
 
 using ladder::fixed;
-
-Kernel kernel_of(const std::string& number) {
-  for (const ladder::Lesson* lesson : ladder::all_lessons())
-    if (lesson->name.rfind(number, 0) == 0) return {lesson, lesson->settings()};
-  throw std::logic_error("there is no lesson " + number);
-}
 
 /// Host memory of a shape: the weights, and the ring's slots. Large, so there is one, used for one kind of
 /// data after the other.
@@ -149,20 +143,32 @@ std::string default_shapes() {
 int default_batches() { return ladder::on_cpu_device() ? 8 : 200; }
 
 std::vector<Level> levels() {
-  return {{0, "nothing (kernel of 02)", kernel_of("02"), false},
-          {1, "streams", kernel_of("02"), true},
-          {2, "roles (kernel of 04)", kernel_of("04"), true},
-          {3, "ring (kernel of 05)", kernel_of("05"), true},
-          {4, "clusters (kernel of 06)", kernel_of("06"), true}};
+  std::vector<Level> result = {{0, "nothing (kernel of 02)", kernel_of("02"), false},
+                               {1, "streams", kernel_of("02"), true}};
+  const auto add = [&](int number, const std::string& idea, const std::string& lesson) {
+    if (runs_here(lesson))
+      result.push_back({number, idea + " (kernel of " + lesson + ")", kernel_of(lesson), true});
+  };
+  add(2, "roles", "04");
+  add(3, "ring", runs_here("05") ? "05" : "03");
+  add(4, "clusters", "06");
+  return result;
 }
 
 void run_levels(const Context& context, const std::vector<int>& numbers, uint64_t data_seed) {
   std::vector<Level> chosen;
-  for (const Level& level : levels()) {
-    if (std::find(numbers.begin(), numbers.end(), level.number) == numbers.end()) continue;
-    ladder::check_lesson(*level.kernel.lesson, level.kernel.settings, context.shape);
-    chosen.push_back(level);
+  const std::vector<Level> here = levels();
+  for (const int number : numbers) {
+    const auto level =
+        std::find_if(here.begin(), here.end(), [&](const Level& level) { return level.number == number; });
+    if (level == here.end()) {
+      context.out << "no level " << number << ": its kernel does not run here\n";
+      continue;
+    }
+    ladder::check_lesson(*level->kernel.lesson, level->kernel.settings, context.shape);
+    chosen.push_back(*level);
   }
+  if (chosen.empty()) throw ladder::BadInput("none of the levels runs here");
   Stage stage(context, data_seed);
   verify(stage, chosen, context, data_seed);
   measure(stage, chosen, context, data_seed);

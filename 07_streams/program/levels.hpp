@@ -22,13 +22,14 @@ struct Level {
 std::string default_shapes();
 int default_batches();
 
-/// Levels 0 to 4.
+/// Of levels 0 to 4 those whose kernels run here. Level 3 has the ring of 03 where that of 05 does not run.
+/// @throws ladder::BadInput if there is no device
 std::vector<Level> levels();
 
 /// Checks every level on batches of small integers, then times all of them and their bounds in one
 /// interleaved run on normal data. Prints a table with a row for each, and adds a result row for each.
-/// @param numbers of the levels, ascending
-/// @throws WrongResult, and what run_batches throws
+/// @param numbers of the levels, ascending; what does not run here is named and left out
+/// @throws ladder::BadInput if none runs here, WrongResult, and what run_batches throws
 void run_levels(const Context& context, const std::vector<int>& numbers, uint64_t data_seed);
 
 /// The same of all levels with the program's defaults, and without the table: for `ladder`.

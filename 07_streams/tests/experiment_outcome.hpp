@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "06_clusters_dsmem/gemm.cuh"
 #include "07_streams/experiments/experiment.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 namespace lesson07 {
 
-inline void skip_unless_runnable() { ladder::testing::skip_unless_runnable(lesson06::lesson()); }
+inline void skip_unless_runnable() { ladder::testing::skip_unless_runnable(*ladder::all_lessons().front()); }
 
 inline const Experiment& experiment_called(const std::string& name) {
   for (const Experiment* experiment : experiments())

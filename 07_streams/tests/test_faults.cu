@@ -12,6 +12,7 @@
 #include "common/host/base/interrupt.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
@@ -25,7 +26,7 @@ using ladder::testing::skip_unless_runnable;
 
 namespace {
 
-void skip_unless_runnable_here() { skip_unless_runnable(*levels().back().kernel.lesson); }
+void skip_unless_runnable_here() { skip_unless_runnable(*ladder::all_lessons().front()); }
 
 /// Fails the test if anything made during its lifetime is still there at its end. The GPU has
 /// compute-sanitizer for this.

@@ -13,6 +13,7 @@
 
 #include "07_streams/pinned_ring.hpp"
 #include "07_streams/tests/test_support.hpp"
+#include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using namespace lesson07;
@@ -36,7 +37,7 @@ concept IsWithinReach = requires(G guarded) {
 static_assert(!IsWithinReach<ladder::Guarded<std::deque<int>>>);
 static_assert(IsWithinReach<std::deque<int>>);
 
-void skip_without_device() { skip_unless_runnable(*levels().front().kernel.lesson); }
+void skip_without_device() { skip_unless_runnable(*ladder::all_lessons().front()); }
 
 }  // namespace
 

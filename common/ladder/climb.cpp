@@ -145,16 +145,10 @@ std::vector<const Lesson*> runnable(const std::vector<const Lesson*>& lessons) {
   return result;
 }
 
-/// The host's half if it is among the chosen lessons and all its kernels can run here; else nullptr.
-const HostHalf* runnable_half(const HostHalf* half, const std::vector<const Lesson*>& chosen) {
+/// The host's half if it is among the chosen lessons; else nullptr.
+const HostHalf* chosen_half(const HostHalf* half, const std::vector<const Lesson*>& chosen) {
   const auto is_half = [&](const Lesson* lesson) { return half && lesson->name == half->lesson; };
-  if (std::none_of(chosen.begin(), chosen.end(), is_half)) return nullptr;
-  for (const Lesson* kernel : half->kernels)
-    if (const std::string reason = why_not_runnable(*kernel); !reason.empty()) {
-      std::cout << "skipped: " << half->lesson << ", because " << reason << std::endl;
-      return nullptr;
-    }
-  return half;
+  return std::any_of(chosen.begin(), chosen.end(), is_half) ? half : nullptr;
 }
 
 /// What is said below the tables: speeds along the lattice, and where a rung is no gain.
@@ -229,7 +223,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
   const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
   const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
-  const HostHalf* half = runnable_half(host_half, lessons);
+  const HostHalf* half = chosen_half(host_half, lessons);
   if (contenders.empty()) options.shapes.clear();
   Rows rows(lessons, recorded);
   const auto afterwards = [&](ResultFile& results) {

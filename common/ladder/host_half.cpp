@@ -35,8 +35,9 @@ void print_levels(std::ostream& out, const HostHalf& half, const std::vector<con
       {{cpu ? "recorded" : "TFLOP/s", 8}, {"gain", 5}, {"% of bound", 10}, {"bound by", 8, false}});
   Table table(out, columns);
   table.header();
-  for (size_t i = 0; i < half.levels.size(); ++i) {
-    std::vector<std::string> cells = {half.levels[i], "yes"};  // else run() would have thrown
+  const std::vector<std::string> levels = half.levels();
+  for (size_t i = 0; i < levels.size(); ++i) {
+    std::vector<std::string> cells = {levels[i], "yes"};  // else run() would have thrown
     if (!cpu) cells.push_back(shown[i] ? fixed(*shown[i]->time_us_median / 1e3, 3) : kUnknown);
     for (const std::string& cell : figures(shown[i], i > 0 ? shown[i - 1] : nullptr)) cells.push_back(cell);
     table.row(cells);

@@ -15,10 +15,10 @@
 namespace ladder {
 
 struct HostHalf {
-  std::string lesson;                  ///< its directory's name
-  std::vector<std::string> levels;     ///< "1 streams": what each has that the one before has not
-  std::vector<const Lesson*> kernels;  ///< that the levels run
-  std::vector<Shape> shapes;           ///< m: rows of a batch on average; n, k: the weights
+  std::string lesson;         ///< its directory's name
+  std::vector<Shape> shapes;  ///< m: rows of a batch on average; n, k: the weights
+  /// "1 streams": what each level that runs here has and the one before has not. Asks the device.
+  std::function<std::vector<std::string>()> levels;
   /// Runs every level on batches of this shape, compares the results, and times them and their bounds in one
   /// interleaved run. @returns a run for each level, in order. @throws if a result is wrong
   std::function<std::vector<Run>(const Shape& shape, int rounds)> run;

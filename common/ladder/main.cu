@@ -20,10 +20,12 @@ namespace {
 ladder::HostHalf host_half() {
   ladder::HostHalf half;
   half.lesson = "07_streams";
-  for (const lesson07::Level& level : lesson07::levels()) {
-    half.levels.push_back(std::to_string(level.number) + " " + level.added);
-    half.kernels.push_back(level.kernel.lesson);
-  }
+  half.levels = [] {
+    std::vector<std::string> levels;
+    for (const lesson07::Level& level : lesson07::levels())
+      levels.push_back(std::to_string(level.number) + " " + level.added);
+    return levels;
+  };
   half.shapes = ladder::parse_shapes("--shape", lesson07::default_shapes());
   half.run = lesson07::measured_levels;
   return half;

@@ -1,0 +1,37 @@
+/// @file
+/// Choice of the kernel.
+#include "07_streams/best_kernel.hpp"
+
+#include <stdexcept>
+
+#include "common/host/problem/lesson_registry.hpp"
+#include "common/host/program/command_line.hpp"
+
+namespace lesson07 {
+
+Kernel best_kernel(const ladder::Settings& wishes) {
+  const ladder::Lesson* best = nullptr;
+  for (const ladder::Lesson* lesson : ladder::all_lessons())
+    if (ladder::why_not_runnable(*lesson).empty()) best = lesson;
+  ladder::Settings granted;
+  for (const ladder::Knob& knob : best->knobs)
+    if (const auto wish = wishes.find(knob.name); wish != wishes.end()) granted.insert(*wish);
+  return {best, best->settings(granted)};
+}
+
+void check_kernel(const ladder::Shape& shape) {
+  const Kernel kernel = best_kernel();
+  ladder::check_lesson(*kernel.lesson, kernel.settings, shape);
+}
+
+bool runs_here(const std::string& number) {
+  return ladder::why_not_runnable(*kernel_of(number).lesson).empty();
+}
+
+Kernel kernel_of(const std::string& number) {
+  for (const ladder::Lesson* lesson : ladder::all_lessons())
+    if (lesson->name.rfind(number, 0) == 0) return {lesson, lesson->settings()};
+  throw std::logic_error("there is no lesson " + number);
+}
+
+}  // namespace lesson07

@@ -1,0 +1,26 @@
+/// @file
+/// The kernel that the host's pipeline is built around.
+#pragma once
+#include <string>
+
+#include "07_streams/pipeline.hpp"
+#include "common/host/problem/shape.hpp"
+
+namespace lesson07 {
+
+/// The last lesson that runs here, by what was compiled and by what the GPU has: 06 on Hopper.
+/// @param wishes for its knobs; those that it does not have are left out
+/// @throws ladder::BadInput if there is no device
+Kernel best_kernel(const ladder::Settings& wishes = {});
+
+/// @throws std::invalid_argument if the best kernel cannot run the shape
+void check_kernel(const ladder::Shape& shape);
+
+/// Does a lesson of that number, "05", run here?
+bool runs_here(const std::string& number);
+
+/// The lesson of that number, as it is.
+/// @throws std::logic_error if there is none
+Kernel kernel_of(const std::string& number);
+
+}  // namespace lesson07
