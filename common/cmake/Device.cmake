@@ -9,8 +9,8 @@ endif()
 # The first CUDA that compiles C++20 and knows sm_90a; and the first that knows sm_120.
 set(LADDER_MINIMUM_CUDA 12.0)
 set(LADDER_BLACKWELL_CUDA 12.8)
-# The first GPUs that lessons 01 to 03 run on (Ampere).
-set(LADDER_MINIMUM_CAPABILITY 8.0)
+# The first GPUs that lessons 01 to 03 run on (Turing).
+set(LADDER_MINIMUM_CAPABILITY 7.5)
 
 # Sets <compiler> to the path of nvcc and <version> to its release, or both to the empty string.
 function(ladder_find_cuda_compiler compiler version)
@@ -29,22 +29,28 @@ function(ladder_find_cuda_compiler compiler version)
   set(${version} "${release}" PARENT_SCOPE)
 endfunction()
 
-# Sets <name> to the name of the first GPU and <capability> to its compute capability, for example 9.0; both are
-# empty where there is none. A GPU whose driver tools are missing is called "GPU", without a capability.
-function(ladder_find_gpu name capability)
+# Sets <name> to the name of the newest GPU and <capabilities> to the compute capabilities of all, the newest first, for
+# example 9.0;8.6; both are empty where there is none. A GPU whose driver tools are missing is called "GPU", without a
+# capability.
+function(ladder_find_gpu name capabilities)
   set(gpu_name "")
-  set(gpu_capability "")
+  set(found "")
   execute_process(
     COMMAND nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader
     OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE failed TIMEOUT 30)
-  if("${failed}" STREQUAL "0" AND output MATCHES "^([^\n,]+), *([0-9]+[.][0-9]+)")
+  if("${failed}" STREQUAL "0" AND output MATCHES "^[^\n,]+, *[0-9]+[.][0-9]+")
+    string(REGEX MATCHALL "[0-9]+[.][0-9]+ *(\n|$)" found "${output}")
+    list(TRANSFORM found STRIP)
+    list(REMOVE_DUPLICATES found)
+    list(SORT found COMPARE NATURAL ORDER DESCENDING)
+    list(GET found 0 newest)
+    string(REGEX MATCH "([^\n,]+), *${newest} *(\n|$)" line "${output}")
     set(gpu_name "${CMAKE_MATCH_1}")
-    set(gpu_capability "${CMAKE_MATCH_2}")
   elseif(EXISTS /dev/nvidia0 AND EXISTS /dev/nvidiactl)
     set(gpu_name "GPU")
   endif()
   set(${name} "${gpu_name}" PARENT_SCOPE)
-  set(${capability} "${gpu_capability}" PARENT_SCOPE)
+  set(${capabilities} "${found}" PARENT_SCOPE)
 endfunction()
 
 # Sets <device> to gpu or cpu, following <choice>, and <reason> to the words that explain it.
@@ -53,7 +59,8 @@ function(ladder_choose_device choice device reason)
     message(FATAL_ERROR "LADDER_DEVICE is '${choice}'; it must be auto, gpu or cpu")
   endif()
   ladder_find_cuda_compiler(nvcc cuda)
-  ladder_find_gpu(gpu capability)
+  ladder_find_gpu(gpu capabilities)
+  string(REGEX REPLACE ";.*" "" capability "${capabilities}")
   if(choice STREQUAL "cpu")
     set(result cpu)
     set(words "as LADDER_DEVICE=cpu says")
@@ -83,17 +90,21 @@ function(ladder_choose_device choice device reason)
   set(${reason} "${words}" PARENT_SCOPE)
 endfunction()
 
-# Sets <architectures> to what CMAKE_CUDA_ARCHITECTURES should be: the GPU's own, else one of each kind of core.
-# Only real code, no PTX; sm_90 gets its `a`, without which there is no wgmma (`native` leaves it out).
+# Sets <architectures> to what CMAKE_CUDA_ARCHITECTURES should be: those of all GPUs that lessons run on, else one of each
+# kind of core. Only real code, no PTX; sm_90 gets its `a`, without which there is no wgmma (`native` leaves it out).
 function(ladder_cuda_architectures architectures)
   ladder_find_cuda_compiler(nvcc cuda)
-  ladder_find_gpu(gpu capability)
-  if(capability STREQUAL "9.0")
-    set(result 90a-real)
-  elseif(capability)
+  ladder_find_gpu(gpu capabilities)
+  set(result "")
+  foreach(capability IN LISTS capabilities)
     string(REPLACE "." "" digits "${capability}")
-    set(result ${digits}-real)
-  else()
+    if(capability STREQUAL "9.0")
+      list(APPEND result 90a-real)
+    elseif(capability VERSION_GREATER_EQUAL LADDER_MINIMUM_CAPABILITY)
+      list(APPEND result ${digits}-real)
+    endif()
+  endforeach()
+  if(NOT result)
     set(result 80-real 90a-real)
     if(cuda VERSION_GREATER_EQUAL LADDER_BLACKWELL_CUDA)
       list(APPEND result 120-real)
