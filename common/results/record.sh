@@ -42,6 +42,7 @@ experiment copies 03_double_buffer --size 4096 --copy memcpy_async,block,primiti
 experiment bytes 03_double_buffer --size 4096 --copy memcpy_async --bytes 16,8,4
 experiment cores 03_double_buffer --size 4096 --core wgmma,mma_sync,fma --slots 1,2,3
 experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128,192
+experiment portable 04_portable --size 1024,4096
 experiment long_k 04_warp_specialized --size 16384 --slot_k 128,192 --group 4,16
 experiment small ladder --size 256,512,1024,2048 --lessons 03,04,05,06
 experiment ring 05_ws_double_buffer --size 4096,8192 --slots 1,2,3,4
