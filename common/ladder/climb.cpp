@@ -131,7 +131,7 @@ class Rows {
   const Recorded& recorded_;
 };
 
-/// Drops the lessons that the GPU is too old for, and says so.
+/// Drops the lessons that do not run here, and says so.
 std::vector<const Lesson*> runnable(const std::vector<const Lesson*>& lessons) {
   std::vector<const Lesson*> result;
   for (const Lesson* lesson : lessons) {
