@@ -68,7 +68,13 @@ __global__ void with_block_barriers(Memory memory, int rounds) {
 
 __global__ void with_cluster_barriers(Memory memory, int rounds) {
   const unsigned neighbour = blockIdx.x / kClusterBlocks * kClusterBlocks + (blockIdx.x + 1) % kClusterBlocks;
-  run_rounds(memory, rounds, neighbour, [](unsigned) { cg::this_cluster().sync(); });
+  run_rounds(memory, rounds, neighbour, [](unsigned) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    cg::this_cluster().sync();
+#else
+    __trap();
+#endif
+  });
 }
 
 __global__ void with_grid_barriers(Memory memory, int rounds) {
@@ -305,7 +311,7 @@ int run_with(int argc, char** argv) {
   throw ladder::BadInput("only on a GPU: the CPU device runs one block to its end before the next begins");
 #else
   ladder::require_device();
-  if (const std::string reason = ladder::why_not({ladder::kHopper, {"wgmma"}}, ladder::this_target());
+  if (const std::string reason = ladder::why_not({.architecture = ladder::kHopper}, ladder::this_target());
       !reason.empty())
     throw ladder::BadInput(reason);
   ladder::ResultFile results = ladder::new_result_file();
