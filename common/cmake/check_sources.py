@@ -3,8 +3,8 @@
 
     check_sources.py BUILD    all sources of BUILD/compile_commands.json whose objects are not there
 
-A source that several targets compile with the same definitions is checked once, and a learner's file that is not there is
-not missed. Exit code 1, and what the compiler says, if it finds something wrong.
+A source that several targets compile with the same definitions is checked once. What is not there is not missed: a
+learner's file, or a copy that the lab makes. Exit code 1, and what the compiler says, if it finds something wrong.
 """
 import concurrent.futures
 import json
@@ -22,8 +22,8 @@ def checks(build):
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         words = shlex.split(entry["command"])
         definitions = tuple(word for word in words if word.startswith("-D"))
-        exercise = re.search(r'EXERCISE="([^"]*)"', " ".join(definitions))
-        if exercise and not pathlib.Path(exercise[1]).exists():
+        needs = [entry["file"], *re.findall(r'EXERCISE="([^"]*)"', " ".join(definitions))]
+        if not all((build / file).exists() for file in needs):
             continue
         key = (entry["file"], definitions)
         at = words.index("-o")

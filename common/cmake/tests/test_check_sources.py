@@ -22,6 +22,7 @@ class Checked(unittest.TestCase):
         self.compiler.chmod(0o755)
 
     def source(self, name, target, *definitions):
+        (self.build / name).touch()
         words = " ".join([str(self.compiler), *definitions, "-o", f"{target}/{name}.o", "-c", name])
         self.entries.append({"directory": str(self.build), "file": name, "command": words})
 
@@ -51,7 +52,9 @@ class Checked(unittest.TestCase):
         self.assertEqual(self.check(), (1, ["-c wrong.cpp -fsyntax-only", "-c b.cpp -fsyntax-only",
                                             "2 sources checked, 1 of them wrong"]))
 
-    def test_a_learners_file_need_not_be_there(self):
+    def test_neither_a_learners_file_nor_a_copy_of_the_labs_need_be_there(self):
+        self.source("copy.cpp", "one")
+        (self.build / "copy.cpp").unlink()
         for name, definition in (("mine", f'"{self.build}/mine.cuh"'), ("there", f'"{self.compiler}"')):
             self.source(f"{name}.cu", "one", rf"'-DEXERCISE={definition}'")
         code, lines = self.check()
