@@ -86,7 +86,7 @@ endfunction()
 
 # ladder_add_kernel_test(<name> LABEL <label> SOURCES <file>... [LINK <library>...] [TIMEOUT <seconds>] [BREADTH <breadth>])
 # A test of kernels. On the CPU device it is instrumented, and where LADDER_TEST_ALL is on it runs twice more, with the
-# label <label>-more: with all that it can try, and with AddressSanitizer (common/testing/breadth.hpp). On the GPU it also
+# label <label>-more: with what the usual breadth leaves out, and with AddressSanitizer (common/testing/breadth.hpp). On the GPU it also
 # runs under compute-sanitizer.
 function(ladder_add_kernel_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT;BREADTH" "SOURCES;LINK")
@@ -95,7 +95,7 @@ function(ladder_add_kernel_test name)
   if(NOT LADDER_CPU_DEVICE OR NOT LADDER_TEST_ALL)
     return()
   endif()
-  ladder_discover_tests(${name} "${name}, all: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=all)
+  ladder_discover_tests(${name} "${name}, more: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=more)
   if(LADDER_ASAN)
     ladder_add_program(${name}_asan SOURCES ${arg_SOURCES} FLAVOUR asan LINK ${arg_LINK} Catch2::Catch2WithMain)
     ladder_discover_tests(${name}_asan "${name}_asan: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=narrow)
@@ -110,7 +110,7 @@ function(ladder_discover_tests program prefix)
     set(arg_TIMEOUT 300)
   endif()
   set(again)
-  if(prefix MATCHES ", all: $") # Catch2 tells two lists of one program apart by the arguments of its tests.
+  if(prefix MATCHES ", more: $") # Catch2 tells two lists of one program apart by the arguments of its tests.
     set(again EXTRA_ARGS --order decl)
   endif()
   if(NOT LADDER_CPU_DEVICE) # There is one GPU, and some tests time it.

@@ -39,6 +39,7 @@ from whole_file import can_be_rewritten, write_whole  # noqa: E402
 # The bar of the CPU device.
 MOST_SECONDS = 5
 SEED_LIMIT_S = 120
+SEEDS_OF_PROCESS = 25
 
 
 def right_twins(mistakes):
@@ -238,15 +239,24 @@ def complaints(mistake, findings):
 
 
 def alarms_of_seeds(mistakes, programs, seeds, jobs):
-    """The right programs on random schedules, with race checks: one line for each alarm."""
-    def one(twin, seed):
-        command = [str(programs.path(twin)), *twin.run, "--threads", "1", "--check-races", "--seed", str(seed)]
+    """The right programs on random schedules, with race checks: one line for each alarm, and the number of schedules."""
+    def alarm(twin, seeds):
+        command = [str(programs.path(twin)), *twin.run, "--threads", "1", "--check-races", "--seed", seeds]
         finding = judged(run(command, SEED_LIMIT_S))
-        return "" if finding.outcome == "missed" else f"{title(twin)} --seed {seed}: {finding.outcome}: {finding.message}"
+        return "" if finding.outcome == "missed" else f"{title(twin)} --seed {seeds}: {finding.outcome}: {finding.message}"
+
+    def of_part(twin, first, last):
+        """One process for all: it computes once what the result should be. After an alarm it says nothing of further
+        seeds, so each is tried by itself."""
+        if not (together := alarm(twin, f"{first}-{last}")):
+            return []
+        return list(filter(None, (alarm(twin, str(seed)) for seed in range(first, last + 1)))) or [together]
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         twins = right_twins(mistake for mistake in mistakes if mistake.kind == "handshake")
-        running = [pool.submit(one, twin, seed) for twin in twins for seed in range(1, seeds + 1)]
-        return [line for line in (result.result() for result in running) if line], len(running)
+        parts = [pool.submit(of_part, twin, first, min(first + SEEDS_OF_PROCESS - 1, seeds))
+                 for twin in twins for first in range(1, seeds + 1, SEEDS_OF_PROCESS)]
+        return [line for part in parts for line in part.result()], len(twins) * seeds
 
 
 def parse_arguments():

@@ -286,6 +286,26 @@ class GpuMatrix(WithFolder):
             self.matrix("--detectors", "magic")
 
 
+class Seeds(WithFolder):
+    def alarms(self, script):
+        self.program("right_05", script)
+        return matrix.alarms_of_seeds([MISTAKE], Programs(self.folder, None, ""), 60, 2)
+
+    def test_each_seed_is_tried_once_by_few_programs(self):
+        log = self.folder / "log"
+        self.assertEqual(self.alarms(f'echo "$*" >> {log}'), ([], 60))
+        self.assertEqual(sorted(line.split("--seed ")[1] for line in log.read_text(encoding="utf-8").splitlines()),
+                         ["1-25", "26-50", "51-60"])
+
+    def test_an_alarm_names_its_seed(self):
+        alarms, _ = self.alarms('case "$*" in *"seed 26-50" | *"seed 28") echo "right_05: error: a race"; exit 1; esac')
+        self.assertEqual(alarms, ["05 right: --shape 8x8x8 --seed 28: caught: a race"])
+
+    def test_an_alarm_that_no_seed_raises_alone_is_one_all_the_same(self):
+        alarms, _ = self.alarms('case "$*" in *"seed 1-25") echo "right_05: error: a race"; exit 1; esac')
+        self.assertEqual(alarms, ["05 right: --shape 8x8x8 --seed 1-25: caught: a race"])
+
+
 class Costs(WithFolder):
     def counters(self, right, broken):
         for name, row in (("right_05", right), (MISTAKE.program, broken)):

@@ -59,7 +59,7 @@ void expect_invalid_argument(const std::function<void()>& call, const std::vecto
 int random_seeds_tried(Breadth breadth, int asked_for) {
   if (const char* text = std::getenv("LADDER_TEST_SEEDS"))
     return static_cast<int>(parse_number("LADDER_TEST_SEEDS", text, 0, 1000000));
-  return breadth == Breadth::all ? asked_for : breadth == Breadth::usual ? std::min(asked_for, 1) : 0;
+  return breadth == Breadth::more ? asked_for : breadth == Breadth::usual ? std::min(asked_for, 1) : 0;
 }
 
 void for_each_schedule_of(Breadth breadth, const std::function<void()>& test, int random_seeds) {
@@ -112,7 +112,7 @@ void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const
 
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
   for_each_schedule_of(
-      breadth() == Breadth::all ? Breadth::all : Breadth::narrow,
+      breadth() == Breadth::more ? Breadth::more : Breadth::narrow,
       [&] { check_gemm(lesson, shape, settings); }, /*random_seeds=*/1);
 }
 

@@ -32,7 +32,7 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                  int random_seeds = 4);
 
-/// check_gemm by the two schedules that differ most, and with Breadth::all by every one. For kernels that
+/// check_gemm by the two schedules that differ most, and with Breadth::more by all others. For kernels that
 /// only differ in numbers from one that is tried on all.
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 

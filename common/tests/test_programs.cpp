@@ -212,6 +212,10 @@ TEST_CASE("The choices of the CPU device are checked") {
   check_bad_input(run_fake({"--schedule", "nonsense"}), "nonsense");
   check_bad_input(run_fake({"--seed", "1", "--schedule", "all"}), "--seed 1");
   check_bad_input(run_fake({"--seed", "x"}), "--seed 'x'");
+  check_bad_input(run_fake({"--seed=-1"}), "--seed '-1'");
+  check_bad_input(run_fake({"--seed", "1-"}), "--seed ''");
+  check_bad_input(run_fake({"--seed", "2-1"}), "--seed 2-1");
+  check_bad_input(run_fake({"--seed", "0-18446744073709551615"}), "seeds at most");
   check_bad_input(run_fake({"--threads", "0"}), "--threads '0'");
 }
 
@@ -313,6 +317,10 @@ TEST_CASE("A list of schedules gives a row for each") {
   skip_unless_cpu_device();
   CHECK(lines_with(run_fake({"--size", "8", "--schedule", "all"}).out, "yes") == 6);
   CHECK(lines_with(run_fake({"--size", "8", "--seed", "17"}).out, "random:17") == 1);
+  const Result seeds = run_fake({"--size", "8", "--seed", "8-10"});
+  CHECK(lines_with(seeds.out, "yes") == 3);
+  for (const char* schedule : {"random:8 ", "random:9 ", "random:10 "})
+    CHECK(lines_with(seeds.out, schedule) == 1);
 }
 
 TEST_CASE("A wrong result gives exit code 1 and says where") {

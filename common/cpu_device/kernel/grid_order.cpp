@@ -129,24 +129,61 @@ bool GridOrder::is_ordered(const RaceChecker& races, unsigned thread, const Writ
   });
 }
 
+void GridOrder::LastWrites::for_each(const std::byte* address, size_t bytes,
+                                     const std::function<bool(const Write&)>& function) const {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  uint32_t told = 0;
+  for (uintptr_t at = begin, end_of_page; at < begin + bytes; at = end_of_page) {
+    end_of_page = std::min(begin + bytes, (at / kPageBytes + 1) * kPageBytes);
+    const auto page = pages_.find(at / kPageBytes);
+    if (page == pages_.end()) continue;
+    for (uintptr_t byte = at; byte < end_of_page; ++byte) {
+      const uint32_t number = page->second[byte % kPageBytes];
+      if (number == 0 || number == told) continue;
+      if (!function(stores_[number - 1].write)) return;
+      told = number;
+    }
+  }
+}
+
+void GridOrder::LastWrites::set(const std::byte* address, size_t bytes, const Write& write) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  uint32_t number = 0;  // of the store that this one replaces wholly, as those in loops do
+  for (uintptr_t at = begin, end_of_page; at < begin + bytes; at = end_of_page) {
+    end_of_page = std::min(begin + bytes, (at / kPageBytes + 1) * kPageBytes);
+    Page& page = pages_[at / kPageBytes];
+    page.resize(kPageBytes);
+    if (at == begin && page[at % kPageBytes]) {
+      const Store& before = stores_[page[at % kPageBytes] - 1];
+      if (before.address == address && before.bytes == bytes) number = page[at % kPageBytes];
+    }
+    if (!number) {
+      stores_.emplace_back();
+      number = static_cast<uint32_t>(stores_.size());
+    }
+    std::fill(page.begin() + at % kPageBytes, page.begin() + (end_of_page - 1) % kPageBytes + 1, number);
+  }
+  if (number) stores_[number - 1] = {address, bytes, write};
+}
+
 std::string GridOrder::access(const RaceChecker& races, const Who& who, const std::byte* address,
                               size_t bytes, bool write, const Place& place) {
   if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
   const Write now{cluster_, who, races.epoch(who.thread), place};
-  for (const std::byte* byte = address; byte < address + bytes; ++byte) {
-    const auto last = writes_.find(byte);
-    if (last != writes_.end() && last->second.cluster != cluster_ &&
-        !is_ordered(races, who.thread, last->second))
-      return "race in global memory: blocks hand over, and " + explain(races, last->second, now) +
-             "\n  first store by " + describe(last->second) + "\n  then  " +
-             (write ? "store by " : "load by ") + describe(now);
-    if (write) writes_[byte] = now;
-  }
-  if (write) {
+  std::string wrong;
+  writes_.for_each(address, bytes, [&](const Write& last) {
+    if (last.cluster == cluster_ || is_ordered(races, who.thread, last)) return true;
+    wrong = "race in global memory: blocks hand over, and " + explain(races, last, now) +
+            "\n  first store by " + describe(last) + "\n  then  " + (write ? "store by " : "load by ") +
+            describe(now);
+    return false;
+  });
+  if (wrong.empty() && write) {
+    writes_.set(address, bytes, now);
     first_written_ = first_written_ ? std::min(first_written_, address) : address;
     written_end_ = std::max(written_end_, address + bytes);
   }
-  return "";
+  return wrong;
 }
 
 // --- reports -------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -113,6 +114,26 @@ class GridOrder {
     std::vector<uint32_t> known, released, fenced;  ///< of its own cluster, where it changes the object
   };
   struct Explanation;
+  /// The last write of each byte.
+  class LastWrites {
+   public:
+    /// Calls `function` with each write that was the last of one of these bytes, in the order of the bytes;
+    /// one that was the last of several in a row may come once. Stops where it returns false.
+    void for_each(const std::byte* address, size_t bytes,
+                  const std::function<bool(const Write&)>& function) const;
+    void set(const std::byte* address, size_t bytes, const Write& write);
+
+   private:
+    struct Store {
+      const std::byte* address = nullptr;
+      size_t bytes = 0;
+      Write write;
+    };
+    static constexpr uintptr_t kPageBytes = 4096;
+    using Page = std::vector<uint32_t>;  ///< for each byte its number in stores_, from 1; 0: never written
+    std::deque<Store> stores_;
+    std::unordered_map<uintptr_t, Page> pages_;
+  };
 
   Knowledge known_to(RaceChecker&, unsigned thread);
   void acquire(unsigned thread, uint32_t epoch, const SharedKnowledge& what);
@@ -131,7 +152,7 @@ class GridOrder {
   std::vector<Acquired> acquired_;           ///< by its threads
   std::map<const void*, Message> messages_;  ///< by atomic object
   std::deque<Operation> operations_;         ///< the last ones
-  std::unordered_map<const std::byte*, Write> writes_;
+  LastWrites writes_;
   const std::byte* first_written_ = nullptr;  ///< all writes are between these: most loads are elsewhere
   const std::byte* written_end_ = nullptr;
 };

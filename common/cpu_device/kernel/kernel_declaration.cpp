@@ -141,6 +141,12 @@ const KernelDeclaration& declaration_of(const void* function) {
 
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {
   const Unobserved unobserved;
+  // Most programs have no kernel that wants several, and to ask which kernel this is takes long.
+  const auto& records = launch_bounds_records();
+  if (std::none_of(records.begin(), records.end(), [&](const LaunchBoundsRecord& record) {
+        return record.threads == threads && record.blocks > 1;
+      }))
+    return 1;
   const KernelDeclaration& declaration = declaration_of(function);
   if (!declaration.is_known) return 1;
   // Kernels made from one template may want different numbers; those for this block size, and of those the

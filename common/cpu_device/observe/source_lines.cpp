@@ -8,6 +8,10 @@
 #include <array>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 namespace cpu_device {
@@ -112,8 +116,7 @@ std::string hex(uintptr_t offset) {
 std::vector<std::string> ask_addr2line(const std::string& module, const std::string& offsets) {
   std::vector<std::string> lines =
       lines_of_command("addr2line -C -f -i -e " + quoted(module) + offsets + " 2>/dev/null");
-  for (size_t i = 1; i < lines.size(); i += 2)
-    lines[i] = lines[i].substr(0, lines[i].find(" (discriminator"));
+  for (std::string& line : lines) line = line.substr(0, line.find(" (discriminator"));
   return lines;
 }
 
@@ -168,13 +171,32 @@ std::string describe_call_site(uintptr_t return_address) {
 }
 
 std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count) {
-  std::string offsets;
+  // Chains of calls have most of their addresses in common, and each addr2line reads all debug information.
+  static std::mutex mutex;
+  static std::map<uintptr_t, std::vector<std::string>> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::vector<uintptr_t> offsets;
+  std::string asked;
   for (unsigned i = 0; i < count; ++i) {
     const uintptr_t call = return_addresses[i] - 1;
     const Module module = find_module(call);
-    if (module.load_address == program_load_address()) offsets += ' ' + hex(call - module.load_address);
+    if (module.load_address != program_load_address()) continue;
+    offsets.push_back(call - module.load_address);
+    if (known.try_emplace(offsets.back()).second) asked += ' ' + hex(offsets.back());
   }
-  return offsets.empty() ? std::vector<std::string>() : calls_in(ask_addr2line(program_path(), offsets));
+  if (!asked.empty()) {
+    std::vector<std::string>* of_address = nullptr;
+    for (const std::string& line : ask_addr2line(program_path(), " -a" + asked)) {
+      if (line.rfind("0x", 0) == 0)
+        of_address = &known[std::strtoull(line.c_str(), nullptr, 16)];
+      else if (of_address)
+        of_address->push_back(line);
+    }
+  }
+  std::vector<std::string> calls;
+  for (const uintptr_t offset : offsets)
+    for (std::string& call : calls_in(known[offset])) calls.push_back(std::move(call));
+  return calls;
 }
 
 std::string line_of_function(const void* function) {

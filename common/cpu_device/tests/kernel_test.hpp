@@ -50,11 +50,11 @@ inline std::string failure(const Shape& shape, const Schedule& schedule, const s
   return "";
 }
 
-/// How many random schedules a test tries: a hundred with LADDER_TEST_BREADTH=all.
+/// How many random schedules a test tries: a hundred with LADDER_TEST_BREADTH=more.
 inline uint64_t random_seeds() {
   using ladder::testing::Breadth;
   const Breadth breadth = ladder::testing::breadth();
-  return breadth == Breadth::all ? 100 : breadth == Breadth::usual ? 10 : 2;
+  return breadth == Breadth::more ? 100 : breadth == Breadth::usual ? 10 : 2;
 }
 
 inline std::vector<Schedule> random_schedules() {

@@ -4,18 +4,41 @@
 
 #include <CLI/CLI.hpp>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/host/base/text.hpp"
 
 namespace ladder {
+namespace {
+
+/// "17" is one seed, "1-100" a hundred.
+std::vector<std::string> random_schedules(const std::string& seeds) {
+  constexpr uint64_t kMostSeeds = 100000;
+  const size_t dash = seeds.find('-', 1);  // a number that begins with one is refused as a number
+  const uint64_t first = parse_number("--seed", seeds.substr(0, dash), 0, UINT64_MAX);
+  const uint64_t last =
+      dash == seeds.npos ? first : parse_number("--seed", seeds.substr(dash + 1), 0, UINT64_MAX);
+  if (last < first || last - first >= kMostSeeds)
+    throw std::invalid_argument("--seed " + seeds +
+                                ": must be SEED or FIRST-LAST, with FIRST at most LAST and " +
+                                std::to_string(kMostSeeds) + " seeds at most");
+  std::vector<std::string> schedules;
+  for (uint64_t i = 0; i <= last - first; ++i)
+    schedules.push_back(cpu_device::Schedule::random(first + i).name());
+  return schedules;
+}
+
+}  // namespace
 
 void ExecutionOptions::add_to(CLI::App& app) {
   app.add_option(
          "--schedule", schedule_,
          "Order of threads and landing of copies, for example lowest-first/eager; or random:SEED; or all")
       ->type_name("NAME");
-  app.add_option("--seed", seed_, "The same as --schedule random:SEED")->type_name("SEED");
+  app.add_option("--seed", seed_, "The same as --schedule random:SEED; 1-100: with each of these seeds")
+      ->type_name("SEED");
   app.add_option("--threads", threads_, "Threads of the host to run on (default: one for each core)")
       ->type_name("N");
   app.add_flag("--check-races", check_races_,
@@ -27,8 +50,7 @@ Execution ExecutionOptions::parsed() const {
   if (!schedule_.empty() && !seed_.empty())
     throw std::invalid_argument("--seed " + seed_ + ": is the same as --schedule random:" + seed_ +
                                 " and cannot be combined with --schedule");
-  if (!seed_.empty())
-    execution.schedules = {"random:" + std::to_string(parse_number("--seed", seed_, 0, UINT64_MAX))};
+  if (!seed_.empty()) execution.schedules = random_schedules(seed_);
   if (schedule_ == "all") {
     execution.schedules.clear();
     for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())

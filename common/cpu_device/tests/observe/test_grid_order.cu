@@ -6,6 +6,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cuda/atomic>
 #include <vector>
 
@@ -310,6 +312,35 @@ TEST_CASE("two blocks that store to the same place are named") {
                    }),
              ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at") &&
                  ContainsSubstring("then  store by block (1,0,0) warp 0 lane 0 at"));
+}
+
+TEST_CASE("stores are told apart to the byte, also where two pages of the checker meet") {
+  using Unaligned __attribute__((aligned(1))) = uint64_t;
+  std::vector<unsigned char> bytes(2 * 4096);
+  const size_t to_boundary = 4096 - reinterpret_cast<uintptr_t>(bytes.data()) % 4096;
+  unsigned char* const piece = &bytes[to_boundary >= 4 ? to_boundary - 4 : to_boundary + 4096 - 4];
+  const auto blame_of_last_block = [&](unsigned byte) {
+    return blame({}, true, [&] {
+      if (threadIdx.x != 0) return;
+      if (blockIdx.x == kBlocks - 1) piece[byte] = 1;
+      if (blockIdx.x != 0) return;
+      for (int i = 0; i < 2; ++i) {  // the second store of 8 bytes replaces both that were before
+        *reinterpret_cast<Unaligned*>(piece) = 0;
+        piece[6] = 1;
+      }
+      *reinterpret_cast<Unaligned*>(piece) = 0;
+    });
+  };
+  for (const unsigned byte : {0u, 3u, 4u, 6u, 7u}) {
+    INFO(byte);
+    CHECK_THAT(blame_of_last_block(byte),
+               ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at") &&
+                   ContainsSubstring("then  store by block (4,0,0)"));
+  }
+  CHECK(blame_of_last_block(8) == "");
+  CHECK(blame({}, true, [&] {
+          if (threadIdx.x == 0) piece[blockIdx.x + 2] = 1;
+        }) == "");
 }
 
 TEST_CASE("copies between two blocks that nothing orders are named") {
