@@ -20,9 +20,6 @@ using namespace ladder;
 constexpr TileShape kTile{128, 128, 64};
 template <class Core>
 constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
-/// While one block loads, another one may compute, if the registers of both fit.
-template <class Core, bool kAligned>
-constexpr int kBlocksPerSm = kAligned ? Core::kBlocksPerSm : 1;
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -32,9 +29,10 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes one tile of C. kAligned: n and k are multiples of 8.
+/// Each block computes one tile of C. kAligned: n and k are multiples of 8. While one block loads, another
+/// one may compute, if the registers of both fit.
 template <class Core, bool kAligned>
-__global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<Core, kAligned>) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm : 1) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -68,10 +66,9 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<Core, kAligned>) 
 /// One block for each tile of C.
 template <class Core, bool kAligned>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<Core, kAligned>,
                  {.name = "02_tiled",
-                  .grid = dim3(tiles),
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads<Core>),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},

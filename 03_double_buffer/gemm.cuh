@@ -95,10 +95,9 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
 /// One block for each tile of C.
 template <int kSlots, class Core>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<kSlots, Core>,
                  {.name = "03_double_buffer",
-                  .grid = dim3(tiles),
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads<Core>),
                   .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},

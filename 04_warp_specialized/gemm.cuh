@@ -60,26 +60,26 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows; together they hand the storer kStagedN columns at a time.
-template <class Core>
+/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, kStagedN
+/// columns at a time.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   for ([[maybe_unused]] const auto tile : walk) {
-    Core core;
+    WgmmaCore<kTile.n> core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       pipe_lc.consumer_wait();
       core.start(smem.a, my_rows, smem.b, step == 0);
       core.template finish<0>();  // there is no other slot to go on with
-      pipe_lc.consumer_release(threadIdx.x % (kWarpgroup / Core::kReaders) == 0);
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
     // [k_loop]
 
     unrolled<kTile.n / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_sums<Core, kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -92,9 +92,7 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
   for (const auto tile : walk) {
     for (int first = 0; first < kTile.n; first += kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < kStagedN; column += 64)
-        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
-                       tile.row * kTile.m);
+      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + first, tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -104,12 +102,12 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
-template <int kSlotK, class Core = WgmmaCore<kTile.n>>
-__global__ void __launch_bounds__(kThreads, Core::kBlocksPerSm)
+template <int kSlotK>
+__global__ void __launch_bounds__(kThreads, 2)
     gemm(const __grid_constant__ TensorMaps maps, const TileWalk walk, const int k_steps) {
   auto& smem = shared_storage<SharedStorage<kSlotK>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups * Core::kReaders);
+    smem.pipe_lc.init(1, kWarpgroups);
     smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
@@ -118,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, Core::kBlocksPerSm)
   // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
-    compute_tiles<Core>(smem, walk, k_steps);
+    compute_tiles(smem, walk, k_steps);
   } else if (lane_index() == 0) {
     if (warp == kLoaderWarp) load_tiles<kSlotK>(smem, maps, walk, k_steps);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
@@ -127,15 +125,15 @@ __global__ void __launch_bounds__(kThreads, Core::kBlocksPerSm)
 }
 
 /// As many blocks as the GPU holds at one time, or as there are tiles.
-template <int kSlotK, class Core = WgmmaCore<kTile.n>>
+template <int kSlotK>
 void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
   const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
                            make_tensor_map(p.b, p.k, p.n, kSlotK, 64),
                            make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
   const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
-  ladder::launch(gemm<kSlotK, Core>,
+  ladder::launch(gemm<kSlotK>,
                  {.name = "04_warp_specialized",
-                  .grid = persistent_grid<SharedStorage<kSlotK>>(gemm<kSlotK, Core>, kThreads, walk.tiles()),
+                  .grid = persistent_grid<SharedStorage<kSlotK>>(gemm<kSlotK>, kThreads, walk.tiles()),
                   .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage<kSlotK>),
                   .stream = stream},

@@ -1,6 +1,5 @@
 /// @file
 /// Lesson 04 for the programs: its knobs, its rung, its limits.
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -10,9 +9,6 @@
 
 namespace lesson04 {
 namespace {
-using Wgmma = ladder::WgmmaCore<kTile.n>;
-/// 320 threads leave each 168 registers: too few for warps of 64 x 64.
-using MmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;
 
 /// The rows of A that a group of tiles shares should fit into the L2 cache of 50 MB: 16 tile rows are 34 MB
 /// at k = 8192 and 67 MB at 16384, where blocks that have drifted apart fetch them from memory again.
@@ -22,7 +18,6 @@ int group_of(const Gemm& p, const ladder::Settings& settings) {
   return p.k > kLongK ? 4 : 16;
 }
 
-bool uses_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
 
 /// Calls visit(slot_k), an integral constant, for the slot that is chosen.
@@ -35,12 +30,7 @@ void visit_slot_k(const ladder::Settings& settings, const Visit& visit) {
 }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
-  if (has_tma(settings)) {
-    ladder::require_tma(p, settings);
-    if (settings.at("slot_k") == "192" && !uses_wgmma(settings))
-      throw std::invalid_argument("--slot_k 192: with --loader tma only for --core wgmma");
-    return;
-  }
+  if (has_tma(settings)) return ladder::require_tma(p, settings);
   ladder::require_chunks(p);
   visit_slot_k(settings, [&](auto slot_k) {
     ladder::require_shared_memory("--slot_k " + settings.at("slot_k"),
@@ -52,12 +42,10 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
   check(p, settings);
   const int group = group_of(p, settings);
   visit_slot_k(settings, [&](auto slot_k) {
-    if (!has_tma(settings))
+    if (has_tma(settings))
+      launch_gemm<slot_k()>(p, group, stream);
+    else
       without_tma::launch_gemm<1, slot_k()>(p, group, stream);
-    else if (uses_wgmma(settings))
-      launch_gemm<slot_k(), Wgmma>(p, group, stream);
-    else if constexpr (slot_k() <= 128)
-      launch_gemm<slot_k(), MmaSync>(p, group, stream);
   });
 }
 

@@ -15,16 +15,6 @@ using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 
-namespace {
-
-/// TMA with mma.sync: on Hopper and later, whatever the build has of wgmma.
-void skip_without_tma() {
-  const std::string reason = ladder::why_not({ladder::kHopper, {"mma_sync"}}, ladder::this_target());
-  if (!reason.empty()) SKIP(reason);
-}
-
-}  // namespace
-
 TEST_CASE("04: one slot is handed over any number of times") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
   const auto slot_k = GENERATE("64", "128", "192");
@@ -54,22 +44,6 @@ TEST_CASE("04: edges are cut by TMA") {
                               Shape{129, 136, 200},   // one more than a tile
                               Shape{257, 264, 136});  // nothing fits
   check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 2);
-}
-
-TEST_CASE("04: warps that multiply with mma.sync release the slot one by one") {
-  skip_unless_runnable(lesson04::lesson(), "mma_sync");
-  skip_without_tma();
-  const auto slot_k = GENERATE("64", "128");
-  const auto shape = GENERATE(Shape{1, 8, 8}, Shape{129, 136, 200}, Shape{128 * 3, 128 * 3, 320});
-  check_gemm_on_all_schedules(lesson04::lesson(), shape,
-                              {{"core", "mma_sync"}, {"loader", "tma"}, {"slot_k", slot_k}}, 1);
-}
-
-TEST_CASE("04: mma.sync has no registers for the longest slot") {
-  skip_unless_runnable(lesson04::lesson(), "mma_sync");
-  skip_without_tma();
-  expect_refused(lesson04::lesson(), {128, 128, 64},
-                 {{"core", "mma_sync"}, {"loader", "tma"}, {"slot_k", "192"}}, {"slot_k 192", "wgmma"});
 }
 
 TEST_CASE("04: every order of tiles covers C") {

@@ -22,23 +22,21 @@
 namespace lesson05 {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 256, 64};   ///< n: that of the core, 256 with wgmma
+constexpr TileShape kTile{128, 256, 64};
 constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64 rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-/// Registers move between whole warpgroups, so two of the threads that move data bring another 126 along.
-template <class Core>
-constexpr int kThreads = kComputeThreads + (Core::kMovesRegisters ? kWarpgroup : 2 * kWarp);
+constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
 /// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kStagedN = 128;  ///< columns of C that are handed over at a time
 
 /// The ring, and a staging tile for a piece of C.
-template <int kSlots, int kColumns = kTile.n>
+template <int kSlots>
 struct SharedStorage {
   SwizzledTile<kTile.m, kTile.k> a[kSlots];
-  SwizzledTile<kTile.k, kColumns> b[kSlots];
+  SwizzledTile<kTile.k, kTile.n> b[kSlots];
   SwizzledTile<kTile.m, kStagedN> c;
   Pipeline<kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
@@ -56,39 +54,39 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
       const int slot = pipe_lc.producer_acquire();  // waits until both compute warpgroups have released it
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
-      for (int column = 0; column < smem.b[slot].kColumns; column += 64)
-        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b,
-                      tile.column * smem.b[slot].kColumns + column, step * kTile.k, full);
+      for (int column = 0; column < kTile.n; column += 64)
+        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
+                      step * kTile.k, full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows; together they hand the storer kStagedN columns at a time.
-template <class Core>
+/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, kStagedN
+/// columns at a time.
 __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int my_rows = 64 * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
   for ([[maybe_unused]] const auto tile : walk) {
-    Core core;
+    WgmmaCore<kTile.n> core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.template finish<kInFlight>();  // the step before this one is finished: its slot may be filled
                                           // again
-      if (step >= kInFlight) pipe_lc.consumer_release(threadIdx.x % (kWarpgroup / Core::kReaders) == 0);
+      if (step >= kInFlight) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
     core.template finish<0>();
-    if (kInFlight > 0) pipe_lc.consumer_release(threadIdx.x % (kWarpgroup / Core::kReaders) == 0);
+    if (kInFlight > 0) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     // [k_loop]
 
-    unrolled<Core::kColumns / kStagedN>([&](auto piece) {
+    unrolled<kTile.n / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_sums<Core, kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
@@ -99,11 +97,11 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
-    for (int first = 0; first < smem.b[0].kColumns; first += kStagedN) {
+    for (int first = 0; first < kTile.n; first += kStagedN) {
       pipe_cs.consumer_wait();
       for (int column = 0; column < kStagedN; column += 64)
-        ptx::tma_store(&maps.c, &smem.c.panels[column / 64],
-                       tile.column * smem.b[0].kColumns + first + column, tile.row * kTile.m);
+        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
+                       tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -113,12 +111,12 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
-template <int kSlots, class Core = WgmmaCore<kTile.n>>
-__global__ void __launch_bounds__(kThreads<Core>, 1)
+template <int kSlots>
+__global__ void __launch_bounds__(kThreads, 1)
     gemm(const __grid_constant__ TensorMaps maps, const TileWalk walk, const int k_steps) {
-  auto& smem = shared_storage<SharedStorage<kSlots, Core::kColumns>>();
+  auto& smem = shared_storage<SharedStorage<kSlots>>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups * Core::kReaders);
+    smem.pipe_lc.init(1, kWarpgroups);
     smem.pipe_cs.init(kComputeThreads, 1);
     ptx::fence_mbarrier_init();
   }
@@ -127,10 +125,10 @@ __global__ void __launch_bounds__(kThreads<Core>, 1)
   // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
-    if constexpr (Core::kMovesRegisters) ptx::setmaxnreg_inc<kComputeRegisters>();
-    compute_tiles<Core>(smem, walk, k_steps);
+    ptx::setmaxnreg_inc<kComputeRegisters>();
+    compute_tiles(smem, walk, k_steps);
   } else {
-    if constexpr (Core::kMovesRegisters) ptx::setmaxnreg_dec<kMoverRegisters>();
+    ptx::setmaxnreg_dec<kMoverRegisters>();
     if (lane_index() > 0 || warp > kStorerWarp) return;
     if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
@@ -139,19 +137,17 @@ __global__ void __launch_bounds__(kThreads<Core>, 1)
 }
 
 /// As many blocks as the GPU holds at one time, or as there are tiles.
-template <int kSlots, class Core = WgmmaCore<kTile.n>>
+template <int kSlots>
 void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
   const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
                            make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
                            make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
-  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, Core::kColumns), group};
-  const auto kernel = gemm<kSlots, Core>;
-  using Smem = SharedStorage<kSlots, Core::kColumns>;
-  ladder::launch(kernel,
+  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
+  ladder::launch(gemm<kSlots>,
                  {.name = "05_ws_double_buffer",
-                  .grid = persistent_grid<Smem>(kernel, kThreads<Core>, walk.tiles()),
-                  .block = dim3(kThreads<Core>),
-                  .shared_bytes = sizeof(Smem),
+                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, walk.tiles()),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
                  maps, walk, tiles_over(p.k, kTile.k));
 }

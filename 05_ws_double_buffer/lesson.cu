@@ -21,12 +21,6 @@ namespace {
 using ladder::Settings;
 using ratios::kMostSharedBytes;
 namespace without_tma = lesson04::without_tma;
-using Wgmma = ladder::WgmmaCore<kTile.n>;
-/// Without setmaxnreg 320 threads have 168 registers each: enough for warps of 64 x 32, and for half the
-/// tile.
-using MmaSync = ladder::MmaSyncCore<128, 64, 32>;
-template <int kSlots, class Core>
-using PlainStorage = SharedStorage<kSlots, Core::kColumns>;
 
 /// Whether the lesson's own kernel runs.
 bool is_plain(const Settings& settings) {
@@ -80,14 +74,11 @@ void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit)
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, visit);
 }
 
-bool uses_wgmma(const Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
-
-/// visit.operator()<kSlots, Core>(), whether or not that fits into shared memory.
+/// visit(slots), for rings that fit into shared memory.
 template <class Visit>
 void visit_plain(const Settings& settings, const Visit& visit) {
   visit_slots(settings, [&](auto slots) {
-    uses_wgmma(settings) ? visit.template operator()<slots(), Wgmma>()
-                         : visit.template operator()<slots(), MmaSync>();
+    if constexpr (sizeof(SharedStorage<slots()>) <= kMostSharedBytes) visit(slots);
   });
 }
 
@@ -146,14 +137,10 @@ void check_without_tma(const Gemm& p, const Settings& settings) {
 void check(const Gemm& p, const Settings& settings) {
   if (!has_tma(settings)) return check_without_tma(p, settings);
   ladder::require_tma(p, settings);
-  if (!is_plain(settings) && !uses_wgmma(settings))
-    throw std::invalid_argument("--core " + settings.at("core") +
-                                ": only with --ratio 1:2, --epilogue none and --consumers together; all else "
-                                "needs wgmma");
   if (takes_turns(settings)) return check_ping_pong(settings);
   if (is_plain(settings))
-    return visit_plain(settings, [&]<int kSlots, class Core>() {
-      using Smem = PlainStorage<kSlots, Core>;
+    return visit_slots(settings, [&](auto slots) {
+      using Smem = SharedStorage<slots()>;
       require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
     });
   if (settings.at("slots") == "1")
@@ -180,10 +167,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
   if (is_plain(settings))
-    return visit_plain(settings, [&]<int kSlots, class Core>() {
-      if constexpr (sizeof(PlainStorage<kSlots, Core>) <= kMostSharedBytes)
-        launch_gemm<kSlots, Core>(p, group, stream);
-    });
+    return visit_plain(settings, [&](auto slots) { launch_gemm<slots()>(p, group, stream); });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
     ratios::launch_gemm<Shape>(p, group, epilogue, stream);
   });
@@ -205,11 +189,8 @@ ladder::Resources resources(const Settings& settings) {
       ask(ping_pong::gemm<Epilogue>, Shape::kThreads, sizeof(ping_pong::SharedStorage), Shape::kTile);
     });
   } else if (is_plain(settings)) {
-    visit_plain(settings, [&]<int kSlots, class Core>() {
-      using Smem = PlainStorage<kSlots, Core>;
-      if constexpr (sizeof(Smem) <= kMostSharedBytes)
-        ask(gemm<kSlots, Core>, kThreads<Core>, sizeof(Smem), {kTile.m, Core::kColumns, kTile.k});
-    });
+    visit_plain(settings,
+                [&](auto slots) { ask(gemm<slots()>, kThreads, sizeof(SharedStorage<slots()>), kTile); });
   } else {
     visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
       ask(ratios::gemm<Shape, Epilogue>, Shape::kThreads, sizeof(ratios::SharedStorage<Shape>), Shape::kTile);

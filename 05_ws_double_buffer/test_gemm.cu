@@ -34,12 +34,6 @@ struct Choice {
 
 /// The most that `--slots` may ask for on this device.
 int slots_without_tma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
-/// TMA with mma.sync: on Hopper and later, whatever the build has of wgmma.
-void skip_without_tma() {
-  const std::string reason = ladder::why_not({ladder::kHopper, {"mma_sync"}}, ladder::this_target());
-  if (!reason.empty()) SKIP(reason);
-}
-
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
@@ -67,26 +61,6 @@ TEST_CASE("05: edges are cut by TMA") {
                Shape{65, 136, 200},    // the second warpgroup has one row, the third panel 8 columns
                Shape{257, 520, 136});  // nothing fits
   check_gemm_on_all_schedules(lesson05::lesson(), shape, {}, 2);
-}
-
-TEST_CASE("05: with mma.sync the ring has tiles half as wide, and no registers move") {
-  skip_unless_runnable(lesson05::lesson(), "mma_sync");
-  skip_without_tma();
-  const int slots = GENERATE(1, 2, 3, 5);
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_all_schedules(lesson05::lesson(), {136, 264, 64 * steps},
-                                {{"core", "mma_sync"}, {"loader", "tma"}, {"slots", std::to_string(slots)}},
-                                1);
-  check_gemm_on_all_schedules(lesson05::lesson(), {128 * 5, 128 * 3, 72},
-                              {{"core", "mma_sync"}, {"loader", "tma"}, {"slots", std::to_string(slots)}}, 1);
-}
-
-TEST_CASE("05: variants with mma.sync are refused") {
-  skip_unless_runnable(lesson05::lesson(), "mma_sync");
-  skip_without_tma();
-  expect_refused(lesson05::lesson(), {128, 128, 64},
-                 {{"core", "mma_sync"}, {"loader", "tma"}, {"ratio", "1:1"}},
-                 {"--core mma_sync", "--ratio 1:2"});
 }
 
 TEST_CASE("05: every order of tiles covers C") {

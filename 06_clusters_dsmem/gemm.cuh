@@ -16,7 +16,6 @@
 #include "common/device/tile_shape.cuh"
 #include "common/device/unrolled.cuh"
 #include "common/host/problem/lesson.hpp"
-#include "common/ptx/cluster.cuh"
 #include "common/ptx/grid_dependency.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -75,7 +74,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, 
     if (kInFlight > 0) release(pipe_lc, part);
     // [k_loop]
 
-    const bool complete = add_up(sums, part, core.d, walk, tile, ending.workspace, smem.all_there);
+    const bool complete = add_up(sums, part, core.d, walk, tile, ending, smem);
     unrolled<part.kShare / part.kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
       stage<part.kStagedN* decltype(piece)::value>(core.d, smem, part, tile, ending, complete);
@@ -134,7 +133,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
   // [roles]
   // No block leaves while another may still reach its shared memory.
-  if constexpr (Shape::kBlocks > 1) ptx::cluster_sync();
+  if constexpr (Shape::kBlocks > 1) meet<Shape>();
 }
 
 /// As many clusters as the GPU holds at once without the SMs that it spares, or as there is work for.

@@ -150,7 +150,7 @@ std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& set
 ladder::Shape shape_of(const Gemm& p) { return {p.m, p.n, p.k}; }
 
 void check(const Gemm& p, const Settings& settings) {
-  ladder::require_tma_and_wgmma(p, settings);
+  ladder::require_tma(p, settings);
   open_plans(shape_of(p), settings);
 }
 
@@ -201,7 +201,7 @@ Workspace workspace_of(cudaStream_t stream) {
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  ladder::require_tma_and_wgmma(p, settings);
+  ladder::require_tma(p, settings);
   ladder::require_bias(p, settings);
   // Most launches repeat the one before, and the choice takes longer than they do.
   static thread_local ladder::Shape shape;

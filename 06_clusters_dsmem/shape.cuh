@@ -185,10 +185,10 @@ __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) 
 /// @returns whether this block has the whole sums of its columns
 template <class Shape, int kCount>
 __device__ __forceinline__ bool add_up(auto& sums, const Part<Shape>& part, float (&d)[kCount],
-                                       const StepWalk& walk, const TileSteps& tile,
-                                       const Workspace& workspace, bool& all_there) {
+                                       const StepWalk& walk, const TileSteps& tile, const auto& ending,
+                                       auto& smem) {
   sums.add(d);
-  return add_parts(part, d, walk, tile, workspace, all_there);
+  return add_parts(part, d, walk, tile, ending.workspace, smem.all_there);
 }
 
 /// Writes a piece of the columns that this block stores, from kFirst on, to the warpgroup's rows of the

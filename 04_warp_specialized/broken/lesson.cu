@@ -11,7 +11,7 @@ namespace {
 bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
-  has_tma(settings) ? ladder::require_tma_and_wgmma(p, settings) : ladder::require_chunks(p);
+  has_tma(settings) ? ladder::require_tma(p, settings) : ladder::require_chunks(p);
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {

@@ -6,7 +6,7 @@
 namespace lesson05 {
 namespace {
 
-void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tma_and_wgmma(p, settings); }
+void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tma(p, settings); }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);

@@ -27,7 +27,7 @@ void visit_combine(const Settings& settings, const Visit& visit) {
 
 int group_of(const Settings& settings) { return std::stoi(settings.at("group")); }
 
-void check(const Gemm& p, const Settings& settings) { ladder::require_tma_and_wgmma(p, settings); }
+void check(const Gemm& p, const Settings& settings) { ladder::require_tma(p, settings); }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);

@@ -60,7 +60,7 @@ void visit_shape(const ladder::Settings& settings, const Visit& visit) {
 }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
-  ladder::require_tma_and_wgmma(p, settings);
+  ladder::require_tma(p, settings);
   visit_shape(settings, [](auto) {});
 }
 

@@ -10,10 +10,7 @@
 ///   core.publish()       before the barrier after which other threads' tiles are multiplied
 ///   core.start(a, r, b, first)  d += a[r .. r+kRows-1][:] · b; the first of a tile overwrites d instead
 ///   core.finish<n>()     waits until at most n of the products started are unfinished
-///   core.d               the sums of this thread; Core::kReaders threads of a warpgroup, evenly spaced, say
-///                        that it has read
-///
-/// store_sums (epilogue.cuh) and stage_sums (staged_epilogue.cuh) ask the core where its sums lie.
+///   core.d               the sums of this thread; store_sums (epilogue.cuh) asks the core where they lie
 #pragma once
 #include <cstdint>
 
@@ -29,8 +26,7 @@ namespace ladder {
 /// Tensor cores of Hopper (sm_90a). They read both tiles from shared memory, in the background.
 template <int kN>
 struct WgmmaCore : WarpgroupFragment<kN> {
-  static constexpr int kBlocksPerSm = 2, kReaders = 1;  ///< 256 threads fit twice into the registers
-  static constexpr bool kMovesRegisters = true;         ///< where wgmma is, setmaxnreg is
+  static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
   using WarpgroupFragment<kN>::d;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the
@@ -70,16 +66,12 @@ struct WgmmaCore : WarpgroupFragment<kN> {
 /// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
 /// for 32 products of 16 x 8.
 ///
-/// While 16 of k are multiplied, the fragments of the next 16 are fetched. Those of the last 16 are fetched
-/// too, and stay unmultiplied until the next start or finish<0>: their products hide the first loads of the
-/// next step.
+/// While 16 of k are multiplied, the fragments of the next 16 are fetched.
 template <int kN, int kWarpRows = 64, int kWarpColumns = 64>
 struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
   using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
   /// Two blocks with tiles of 128 x 128 leave a thread as many registers for all else as for sums.
   static constexpr int kBlocksPerSm = kWarpRows * kWarpColumns >= 64 * 64 ? 2 : 1;
-  static constexpr int kReaders = kWarpsOfWarpgroup;
-  static constexpr bool kMovesRegisters = false;
   using Fragment::d, Fragment::kStrips;
 
   __device__ __forceinline__ void publish() {}
@@ -87,7 +79,6 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
-    static_assert(kK % 32 == 0, "the last 16 of k are in the second half of a_fragments");
     const StripOrigin origin = Fragment::origin(0);
     const int lane = lane_index();
     const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
@@ -100,49 +91,28 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
       ptx::ldmatrix_x4_trans(b_fragments[group], b.chunk(k + lane % 16, b_column + 16 * group));
     };
     if (first) clear(d);
-    if (left_over) {
 #pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        fetch_a(0, group);
-        multiply(1, group);
-        fetch_b(0, group);
-      }
-    } else {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        fetch_a(0, group);
-        fetch_b(0, group);
-      }
+    for (int group = 0; group < kGroups; ++group) {
+      fetch_a(0, group);
+      fetch_b(0, group);
     }
 #pragma unroll
-    for (int k = 0; k < kK - 16; k += 16) {
+    for (int k = 0; k < kK; k += 16) {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
-        fetch_a(k + 16, group);
+        if (k + 16 < kK) fetch_a(k + 16, group);
         multiply(k / 16 % 2, group);
-        fetch_b(k + 16, group);
+        if (k + 16 < kK) fetch_b(k + 16, group);
       }
     }
-    left_over = true;
   }
 
-  /// In any case all lanes have read the tiles: one of them may release their slot.
   template <int kInFlight>
-  __device__ __forceinline__ void finish() {
-    if constexpr (kInFlight == 0) {
-      if (left_over) {
-#pragma unroll
-        for (int group = 0; group < kGroups; ++group) multiply(1, group);
-      }
-      left_over = false;
-    }
-    __syncwarp();
-  }
+  __device__ __forceinline__ void finish() {}
 
  private:
   static constexpr int kGroups = kWarpColumns / 16;  ///< of 16 columns
   uint32_t a_fragments[2][kStrips][4], b_fragments[kGroups][4];
-  bool left_over = false;  ///< fetched and not yet multiplied
 
   /// All rows by a group of columns.
   __device__ __forceinline__ void multiply(int half, int group) {
@@ -159,7 +129,7 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
 /// CUDA cores: the same tile, the same fragment, ordinary multiply-adds.
 template <int kN>
 struct FmaCore : WarpgroupFragment<kN> {
-  static constexpr int kBlocksPerSm = 2, kReaders = kWarpsOfWarpgroup;
+  static constexpr int kBlocksPerSm = 2;
   using WarpgroupFragment<kN>::d;
 
   __device__ __forceinline__ void publish() {}

@@ -23,24 +23,19 @@ std::string usable_core(const Settings& settings) {
 }
 
 void require_tma(const Gemm& p, const Settings& settings) {
-  const std::string reason = why_not({kHopper, {usable_core(settings)}}, this_target());
+  const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
   if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
   require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
 }
 
-void require_tma_and_wgmma(const Gemm& p, const Settings& settings) {
-  const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
-  if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
-  require_tma(p, settings);
-}
-
 std::string usable_loader(const Settings& settings) {
   const std::string core = usable_core(settings), &loader = settings.at("loader");
-  if (loader == "cp_async" && core == "wgmma")
-    throw std::invalid_argument("--loader cp_async: brings tiles for --core mma_sync, not for wgmma");
-  if (loader != "auto") return loader;
-  return why_not({kHopper, {core}}, this_target()).empty() ? "tma" : "cp_async";
+  const std::string of_core = core == "wgmma" ? "tma" : "cp_async";
+  if (loader != "auto" && loader != of_core)
+    throw std::invalid_argument(fmt::format("--loader {}: brings tiles for --core {}, not for {}", loader,
+                                            loader == "tma" ? "wgmma" : "mma_sync", core));
+  return of_core;
 }
 
 void require_chunks(const Gemm& p) {

@@ -15,16 +15,12 @@ void require_multiple(const std::string& name, int value, int factor, const std:
 /// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
-/// What kernels with TMA need: a GPU that has it, rows that it can copy, and a core of those in the knob
-/// `core`.
+/// What kernels with TMA and wgmma need: both, and rows that TMA can copy.
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
-/// The same for kernels that have no other core than wgmma.
-/// @throws std::invalid_argument
-void require_tma_and_wgmma(const Gemm& p, const Settings& settings);
 
 /// What brings tiles to shared memory in lessons 04 and 05: "tma", or "cp_async" with the core mma_sync. This
-/// is where `auto` becomes one of them: TMA wherever it was compiled and the GPU has it.
+/// is where `auto` becomes one of them.
 /// @throws std::invalid_argument for a core that the GPU does not have, and for a loader that does not go
 /// with it.
 std::string usable_loader(const Settings& settings);
@@ -48,7 +44,7 @@ inline Knob roles_core_knob() {
 /// What copies in lessons 04 and 05.
 inline Knob loader_knob() {
   return {"loader",
-          "what brings tiles to shared memory; auto is tma where the GPU has it, else cp_async",
+          "what brings tiles to shared memory; auto is tma for wgmma, and cp_async for mma_sync",
           {"auto", "tma", "cp_async"}};
 }
 
