@@ -141,8 +141,8 @@ def choices(runs, all_runs):
         row = [shape_title(size), best["choice"], microseconds(best), tflops(best), percent(best, library)]
         rows.append(row + ([alone["choice"], microseconds(alone), f"{best['tflops'] / alone['tflops']:.2f}"]
                            if alone else [""] * 3))
-    return markdown(["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs",
-                     "× faster"], rows)
+    header = ["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs", "× faster"]
+    return markdown(*without_empty_columns(header, rows))
 
 
 def rung_title(run, runs):
@@ -218,8 +218,8 @@ def origin(results):
     sizes = sorted({shape(run) for run in results["runs"]})
     verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
     places = ", ".join(map(shape_title, sizes)) if len(sizes) <= MOST_NAMED else f"{len(sizes)} shapes"
-    return (f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; interleaved with cuBLAS at "
-            f"{places}{verified}.")
+    interleaved = "interleaved with cuBLAS " if any(map(is_library, results["runs"])) else ""
+    return f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; {interleaved}at {places}{verified}."
 
 
 FILLERS = {

@@ -340,7 +340,12 @@ class PageTables(WithResults):
         for count, said in ((2, "at 64³, 65³."), (11, "at 11 shapes.")):
             self.record("r.json", *(run("01_x", 100, size=64 + i) for i in range(count)))
             text = self.filled("<!-- table: r.json rows=rung -->\n<!-- end -->")
-            self.assertIn(f"commit `abc`; interleaved with cuBLAS {said}", text)
+            self.assertIn(f"commit `abc`; {said}", text)
+
+    def test_a_table_names_cublas_only_if_it_took_part(self):
+        self.record("r.json", run("01_x", 100), run("cublaslt", 300, b="row-major"))
+        text = self.filled("<!-- table: r.json rows=rung -->\n<!-- end -->")
+        self.assertIn("commit `abc`; interleaved with cuBLAS at 64³.", text)
 
     def test_a_name_with_a_star_is_the_newest_file_and_without_one_a_line_says_so(self):
         request = "<!-- table: *-steps.json rows=slots -->\n<!-- end -->"
@@ -385,10 +390,15 @@ class PageTables(WithResults):
 
     def test_choices_are_the_fastest_with_and_without_a_cluster(self):
         chosen = [dict(run("06_x", speed), choice=choice)
-                  for speed, choice in ((100, "64x64"), (150, "64x64, cluster 1x2"), (120, "128x128"))]
+                  for speed, choice in ((100, "64x64"), (150, "64x64, cluster 1x1x2"), (120, "128x128"))]
         self.record("c.json", *chosen, run("cublaslt", 300, b="row-major"), run("cublas_gemmex", 200, b="row-major"))
         text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
-        self.assertIn("| 64³ | 64x64, cluster 1x2 | 10.0 | 150 | 50 % | 128x128 | 10.0 | 1.25 |", text)
+        self.assertIn("| 64³ | 64x64, cluster 1x1x2 | 10.0 | 150 | 50 % | 128x128 | 10.0 | 1.25 |", text)
+
+    def test_choices_without_a_library_have_no_column_for_it(self):
+        self.record("c.json", dict(run("06_x", 100), choice="64x64"))
+        text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
+        self.assertIn("| M×N×K | fastest | µs | TFLOP/s | without a cluster | µs | × faster |", text)
 
     def test_lessons_are_compared_with_the_fastest_library_at_each_size(self):
         self.record("l.json", run("05_x", 100), dict(run("06_x", 150), choice="64x64"), run("06_x", 600, size=128),

@@ -1,8 +1,8 @@
 /// @file
 /// Exercise 06.4: who sends what to whom in a cluster of two by two blocks?
 ///
-/// Lesson 06 shares B between blocks of one column. Here four blocks are a square of tiles of C: blocks of
-/// one row need the same tiles of A, blocks of one column the same tiles of B.
+/// Four blocks are a square of tiles of C: blocks of one row need the same tiles of A, blocks of one column
+/// the same tiles of B. Lesson 06 shares them in the same way, in rectangles of blocks.
 ///
 ///                column 0   column 1
 ///     row 0      rank 0     rank 2      both need A[0]
