@@ -241,7 +241,7 @@ const ladder::Lesson& lesson() {
                  {"auto", "128x256", "128x192", "192x128", "128x128", "64x256", "64x128", "128x64"}},
                 {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
                 {"cluster_n", "blocks that share tiles of A", {"auto", "1", "2", "4"}},
-                {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
+                {"cluster_k", "blocks that split K", {"auto", "1", "2"}},
                 {"stream_k",
                  "whether clusters share the K steps of the tiles that would not fill a wave",
                  {"auto", "off", "on"}},
