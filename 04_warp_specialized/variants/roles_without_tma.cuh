@@ -29,8 +29,8 @@ namespace lesson04::without_tma {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};  ///< k is a choice of lesson 04: see kSlotK
-using Core = MmaSyncCore<kTile.n, 64, 32>;
-constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsOfWarpgroup, kLoaderWarps = 1, kStorerWarps = 1;
+using Core = MmaSyncCore<kTile.n, 32, 64>;
+constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsOfWarpgroup, kLoaderWarps = 2, kStorerWarps = 1;
 constexpr int kFirstLoaderWarp = kComputeWarps, kStorerWarp = kFirstLoaderWarp + kLoaderWarps;
 constexpr int kComputeThreads = kComputeWarps * kWarp, kLoaderThreads = kLoaderWarps * kWarp;
 constexpr int kThreads = (kStorerWarp + kStorerWarps) * kWarp;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void copy_tile(SwizzledTile<kRows, kColumns>& tile, c
     const int rows_left = first_column + column < columns ? rows - first_row : 0;
     const __nv_bfloat16* const source =
         matrix + static_cast<size_t>(first_row + my_row) * columns + first_column + column;
-#pragma unroll
+#pragma unroll 4
     for (int i = 0; i < kRows; i += kRowStep)
       ptx::cp_async_16(tile.chunk(my_row + i, column), source + static_cast<size_t>(i) * columns,
                        my_row + i < rows_left ? 16 : 0);
