@@ -20,18 +20,17 @@ constexpr int kLine = 64;  ///< elements of a cache line
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
 // tile is that of 128x256.
 
-constexpr double kLaunchUs = 2.960;
-constexpr double kClusterUs = 0.532;  ///< more for a launch with clusters, which meet twice
-constexpr double kSumUs = 1.107;      ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.676;   ///< the products of a K step
-constexpr double kLone =
-    1.238;  ///< times as much for a warpgroup that is alone: none computes while it waits
-constexpr double kLoadUs = 0.419;    ///< its tiles of A and B, from L2
-constexpr double kStraddle = 1.560;  ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.538;  ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.224;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.612;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 1.177;      ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 3.113;
+constexpr double kClusterUs = 0.234;  ///< more for a launch with clusters, which meet twice
+constexpr double kSumUs = 1.262;      ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.707;   ///< the products of a K step
+constexpr double kLone = 1.122;       ///< times as much for a warpgroup alone: nobody computes while it waits
+constexpr double kLoadUs = 0.405;     ///< its tiles of A and B, from L2
+constexpr double kStraddle = 1.583;   ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.513;  ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.223;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.641;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 1.192;      ///< a tile's partial sums, stored or read once
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
 

@@ -9,7 +9,7 @@ import dataclasses
 import re
 
 # What the files are compiled for. Macros of the repository's other builds (LADDER_...) are not defined.
-DEFINED = {"__CUDA_ARCH__": 900, "__CUDA_ARCH_FEAT_SM90_ALL": 1, "__CUDACC__": 1}
+DEFINED = {"__CUDA_ARCH__": 900, "__CUDA_ARCH_FEAT_SM90_ALL": 1, "__CUDACC__": 1, "CUDART_VERSION": 12050}
 
 
 class Unreadable(Exception):

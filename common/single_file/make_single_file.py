@@ -144,7 +144,7 @@ def reachable(sources):
 HEAD = """\
 // Kernel Ladder, {name}, in one file.
 //
-//   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}
+//   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}    (CUDA 12.5 or later)
 //   ./{name} [SIZE | M N K]
 //
 // The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their
