@@ -97,7 +97,7 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
       fetch_b(0, group);
     }
     // Small pieces are for kernels with more warps, which leave each fewer registers for addresses.
-    constexpr int kAtOnce = kWarpRows * kWarpColumns >= 64 * 64 ? kK / 16 : 2;
+    [[maybe_unused]] constexpr int kAtOnce = kWarpRows * kWarpColumns >= 64 * 64 ? kK / 16 : 2;
 #pragma unroll kAtOnce
     for (int k = 0; k < kK; k += 16) {
 #pragma unroll
