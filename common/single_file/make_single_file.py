@@ -144,8 +144,10 @@ def reachable(sources):
 HEAD = """\
 // Kernel Ladder, {name}, in one file.
 //
-//   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}    (CUDA 12.5 or later)
+//   nvcc -std=c++20 -gencode=arch=compute_90a,code=sm_90a {name}.cu -o {name}
 //   ./{name} [SIZE | M N K]
+//
+// It takes CUDA 12.5 or later.
 //
 // The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their
 // parts, each after those that it is made of.
