@@ -23,6 +23,7 @@ struct StripOrigin {
 template <int kN>
 struct WarpgroupFragment {
   static constexpr int kRows = 64, kColumns = kN, kStrips = 1, kStripColumns = kN;
+  /// Where this warp's only strip begins.
   __device__ __forceinline__ static StripOrigin origin(int) { return {kStripRows * warp_in_warpgroup(), 0}; }
 
   float d[kN / 2];
@@ -36,6 +37,7 @@ struct WarpTileFragment {
   static_assert(kN % kWarpColumns == 0 && kWarpsOfWarpgroup % kWarpsAcross == 0);
   static constexpr int kRows = kWarpsOfWarpgroup / kWarpsAcross * kWarpRows, kColumns = kN;
   static constexpr int kStrips = kWarpRows / kStripRows, kStripColumns = kWarpColumns;
+  /// Where a strip of this warp begins, counted from 0 downwards.
   __device__ __forceinline__ static StripOrigin origin(int strip) {
     const int warp = warp_in_warpgroup();
     return {warp / kWarpsAcross * kWarpRows + kStripRows * strip, warp % kWarpsAcross * kWarpColumns};
