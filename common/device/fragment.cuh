@@ -22,7 +22,7 @@ struct StripOrigin {
 /// The accumulator of wgmma: 64 rows of kN columns, one strip for each warp.
 template <int kN>
 struct WarpgroupFragment {
-  static constexpr int kRows = 64, kColumns = kN, kStrips = 1, kStripColumns = kN;
+  static constexpr int kRows = 64, kStrips = 1, kStripColumns = kN;
   /// Where this warp's only strip begins.
   __device__ __forceinline__ static StripOrigin origin(int) { return {kStripRows * warp_in_warpgroup(), 0}; }
 
@@ -35,7 +35,7 @@ template <int kN, int kWarpRows, int kWarpColumns>
 struct WarpTileFragment {
   static constexpr int kWarpsAcross = kN / kWarpColumns;
   static_assert(kN % kWarpColumns == 0 && kWarpsOfWarpgroup % kWarpsAcross == 0);
-  static constexpr int kRows = kWarpsOfWarpgroup / kWarpsAcross * kWarpRows, kColumns = kN;
+  static constexpr int kRows = kWarpsOfWarpgroup / kWarpsAcross * kWarpRows;
   static constexpr int kStrips = kWarpRows / kStripRows, kStripColumns = kWarpColumns;
   /// Where a strip of this warp begins, counted from 0 downwards.
   __device__ __forceinline__ static StripOrigin origin(int strip) {

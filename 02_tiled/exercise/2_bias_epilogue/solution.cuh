@@ -1,7 +1,7 @@
 /// @file
 /// Exercise 02.2: add a bias while the sums are still in registers.
 ///
-/// Lesson 02's kernel ends with store_fragment(), which rounds the sums and stores them. A bias could be
+/// Lesson 02's kernel ends with store_sums(), which rounds the sums and stores them. A bias could be
 /// added by another kernel, which would read and write all of C again. Write the epilogue that adds it on the
 /// way: which element of C does each of a thread's 32 sums belong to?
 #pragma once
