@@ -12,7 +12,7 @@
 
 namespace ladder {
 
-constexpr int kStripRows = 16;
+inline constexpr int kStripRows = 16;
 
 /// Where a strip begins within what its warpgroup multiplies.
 struct StripOrigin {
