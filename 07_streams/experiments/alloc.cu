@@ -156,7 +156,7 @@ void show_memory_going_back(const Context& context, BatchSlot& slot, cudaStream_
                  "returned;\ntrimmed: after cudaMemPoolTrimTo\n";
 }
 
-void run(const Context& context) {
+void run_alloc(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
   const RandomWeights weights(shape.k, shape.n);
@@ -218,7 +218,7 @@ void run(const Context& context) {
 
 const Experiment& alloc_experiment() {
   static const Experiment experiment = {
-      "alloc", "What does it cost to allocate and free device memory for every batch?", run};
+      "alloc", "What does it cost to allocate and free device memory for every batch?", run_alloc};
   return experiment;
 }
 

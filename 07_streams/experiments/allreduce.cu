@@ -80,7 +80,7 @@ void print(const Context& context, const SplitProduct& product, const std::vecto
                ladder::fixed(us(row, 3), 1), ladder::fixed((us(0, 2) - us(row, 3)) / shorter * 100, 0)});
 }
 
-void run(const Context& context) {
+void run_allreduce(const Context& context) {
   if (!has_devices(context, "allreduce", 2)) return;
   const int devices = count_devices();
   check_kernel(context.shape);
@@ -127,7 +127,7 @@ void run(const Context& context) {
 
 const Experiment& allreduce_experiment() {
   static const Experiment experiment = {
-      "allreduce", "What does it take to hide an all-reduce behind the next batch's product?", run};
+      "allreduce", "What does it take to hide an all-reduce behind the next batch's product?", run_allreduce};
   return experiment;
 }
 

@@ -70,7 +70,7 @@ bool is_named(const Variant& variant) {
   return false;
 }
 
-void run(const Context& context) {
+void run_arrival(const Context& context) {
   const std::vector<size_t> sizes =
       ladder::on_cpu_device() ? std::vector<size_t>{64, 64 << 10}
                               : std::vector<size_t>{64,        4 << 10, 32 << 10, 64 << 10, (64 << 10) + 1,
@@ -108,7 +108,7 @@ void run(const Context& context) {
 
 const Experiment& arrival_experiment() {
   static const Experiment experiment = {
-      "arrival", "Has the data arrived when cudaMemcpy from pageable memory returns?", run};
+      "arrival", "Has the data arrived when cudaMemcpy from pageable memory returns?", run_arrival};
   return experiment;
 }
 

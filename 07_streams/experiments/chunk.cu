@@ -57,7 +57,7 @@ void add_variants(std::vector<Variant>& variants, Chunk& chunk, const std::vecto
                       }});
 }
 
-void run(const Context& context) {
+void run_chunk(const Context& context) {
   const ladder::Shape& shape = context.shape;
   // On the CPU device every size of a batch costs seconds.
   const int most_batches = ladder::on_cpu_device() ? 4 : 8, smallest = ladder::on_cpu_device() ? 4 : 16;
@@ -119,7 +119,8 @@ void run(const Context& context) {
 const Experiment& chunk_experiment() {
   static const Experiment experiment = {
       "chunk",
-      "How many rows should a batch have, and does copy time = compute time or the closed form tell?", run};
+      "How many rows should a batch have, and does copy time = compute time or the closed form tell?",
+      run_chunk};
   return experiment;
 }
 

@@ -21,7 +21,7 @@ std::vector<ladder::Stream> make_blocking_streams(int count) {
   return streams;
 }
 
-void run(const Context& context) {
+void run_default_stream(const Context& context) {
   const int batches = announced_batches(context);
   const RandomWeights weights(context.shape.k, context.shape.n);
   std::vector<BatchSlot> slots = make_slots(weights, context.shape.m, context.streams);
@@ -67,7 +67,8 @@ void run(const Context& context) {
 
 const Experiment& default_stream_experiment() {
   static const Experiment experiment = {
-      "default_stream", "What does one operation in the legacy default stream do to the other streams?", run};
+      "default_stream", "What does one operation in the legacy default stream do to the other streams?",
+      run_default_stream};
   return experiment;
 }
 

@@ -149,7 +149,7 @@ class FourEngines {
 
 std::string ms(double us) { return ladder::fixed(us / 1e3, 2); }
 
-void run(const Context& context) {
+void run_engines(const Context& context) {
   if (!has_devices(context, "engines", 2)) return;
   check_kernel(context.shape);
   const bool direct = enable_peer_access(0, 1);
@@ -227,7 +227,7 @@ void run(const Context& context) {
 
 const Experiment& engines_experiment() {
   static const Experiment experiment = {
-      "engines", "Do an upload, a download, a copy to another GPU and kernels run at once?", run};
+      "engines", "Do an upload, a download, a copy to another GPU and kernels run at once?", run_engines};
   return experiment;
 }
 

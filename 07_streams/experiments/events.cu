@@ -79,7 +79,7 @@ std::vector<__nv_bfloat16> Chain::results() const {
 
 namespace {
 
-void run(const Context& context) {
+void run_events(const Context& context) {
   const int rows = std::max(1, context.shape.m / 16);  // few blocks, so that two kernels fit on the GPU
   const RandomWeights weights(context.shape.k, context.shape.k);
   Chain chain(weights, rows);
@@ -117,7 +117,7 @@ void run(const Context& context) {
 
 const Experiment& events_experiment() {
   static const Experiment experiment = {
-      "events", "Do events keep a chain of streams in order and leave another stream alone?", run};
+      "events", "Do events keep a chain of streams in order and leave another stream alone?", run_events};
   return experiment;
 }
 

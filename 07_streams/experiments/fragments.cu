@@ -171,7 +171,7 @@ void play_without_cache(Case& one, const Sizes& size, cudaStream_t stream) {
 
 std::string mb(size_t bytes) { return ladder::fixed(static_cast<double>(bytes) / 1e6, 1); }
 
-void run(const Context& context) {
+void run_fragments(const Context& context) {
   const Sizes size = sizes();
   const ladder::Stream stream = ladder::make_stream();
   // NVIDIA's words on the allocator (developer blog, 2021): where a pool is fragmented, the driver maps what
@@ -231,7 +231,7 @@ const Experiment& fragments_experiment() {
   static const Experiment experiment = {
       "fragments",
       "When does an allocator run out of memory while bytes are free, and what does it keep from others?",
-      run};
+      run_fragments};
   return experiment;
 }
 

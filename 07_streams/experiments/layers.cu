@@ -85,7 +85,7 @@ std::vector<float> LayersOfOneGpu::expected_rows(int batch, const std::vector<in
 
 namespace {
 
-void run(const Context& context) {
+void run_layers(const Context& context) {
   const int n = context.shape.n, k = context.shape.k, batches = announced_batches(context);
   const RandomWeights first(k, n, 1), second(n, k, 2);
   const ladder::Stream one = ladder::make_stream(), other = ladder::make_stream(),
@@ -130,7 +130,7 @@ void run(const Context& context) {
 
 const Experiment& layers_experiment() {
   static const Experiment experiment = {
-      "layers", "Does it pay to run layer 1 of a batch beside layer 2 of the batch before?", run};
+      "layers", "Does it pay to run layer 1 of a batch beside layer 2 of the batch before?", run_layers};
   return experiment;
 }
 

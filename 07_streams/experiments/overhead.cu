@@ -106,9 +106,9 @@ class Chains {
 };
 
 /// All ways to run the same batches.
-class Batches {
+class SmallBatches {
  public:
-  Batches(int batches, int parts, int steps)
+  SmallBatches(int batches, int parts, int steps)
       : batches_(batches),
         parts_(parts),
         steps_(steps),
@@ -219,21 +219,21 @@ class Batches {
 
 struct Way {
   std::string name;
-  void (Batches::*run)();
+  void (SmallBatches::*run)();
 };
 
-void run(const Context& context) {
+void run_overhead(const Context& context) {
   const bool cpu = ladder::on_cpu_device();
   const int batches = context.batches, parts = cpu ? 4 : ladder::device_info().multiprocessors;
-  const std::vector<Way> ways = {{"one kernel that knows them all", &Batches::run_loop},
-                                 {"a launch for each", &Batches::run_launches},
-                                 {"one graph", &Batches::run_graph},
-                                 {"a queue", &Batches::run_queue}};
+  const std::vector<Way> ways = {{"one kernel that knows them all", &SmallBatches::run_loop},
+                                 {"a launch for each", &SmallBatches::run_launches},
+                                 {"one graph", &SmallBatches::run_graph},
+                                 {"a queue", &SmallBatches::run_queue}};
   const std::vector<int> steps = cpu ? std::vector{0, 20} : std::vector{0, 2'000, 20'000};
-  std::vector<std::unique_ptr<Batches>> all;
+  std::vector<std::unique_ptr<SmallBatches>> all;
   std::vector<Variant> variants;
   for (const int one : steps) {
-    Batches& of_size = *all.emplace_back(std::make_unique<Batches>(batches, parts, one));
+    SmallBatches& of_size = *all.emplace_back(std::make_unique<SmallBatches>(batches, parts, one));
     for (const Way& way : ways) {
       const auto run = [&of_size, run = way.run] { (of_size.*run)(); };
       of_size.check(way.name, run);
@@ -274,7 +274,7 @@ void run(const Context& context) {
 const Experiment& overhead_experiment() {
   static const Experiment experiment = {
       "overhead", "What does a batch cost by a launch, in a graph, and from a persistent kernel's queue?",
-      run};
+      run_overhead};
   return experiment;
 }
 

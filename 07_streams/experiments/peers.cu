@@ -193,7 +193,7 @@ void verify(TwoLayers& layers, const Context& context) {
   check("host waits", [&](SampledRows* sampled) { layers.run_on_two(kBatches, HandOff::host, sampled); });
 }
 
-void run(const Context& context) {
+void run_peers(const Context& context) {
   if (!has_devices(context, "peers", 2)) return;
   check_kernel(context.shape);
   const bool direct = enable_peer_access(kFirst, kSecond);
@@ -247,7 +247,7 @@ void run(const Context& context) {
 
 const Experiment& peers_experiment() {
   static const Experiment experiment = {
-      "peers", "Two layers on two GPUs: how can they run without waiting for each other?", run};
+      "peers", "Two layers on two GPUs: how can they run without waiting for each other?", run_peers};
   return experiment;
 }
 

@@ -18,7 +18,7 @@ constexpr HostMemory kMemories[] = {HostMemory::pageable, HostMemory::registered
 /// What is measured of each kind of memory, in this order.
 enum Measurement { upload, download, kernels, pipeline, kMeasurements };
 
-void run(const Context& context) {
+void run_pinned(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
   const RandomWeights weights(shape.k, shape.n);
@@ -80,7 +80,7 @@ void run(const Context& context) {
 
 const Experiment& pinned_experiment() {
   static const Experiment experiment = {
-      "pinned", "Do copies from pageable, registered and pinned memory overlap with kernels?", run};
+      "pinned", "Do copies from pageable, registered and pinned memory overlap with kernels?", run_pinned};
   return experiment;
 }
 

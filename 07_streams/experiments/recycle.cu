@@ -16,10 +16,10 @@
 namespace lesson07 {
 namespace {
 
-constexpr int kSlots[] = {3, 4, 6};
+constexpr int kSlotCounts[] = {3, 4, 6};
 constexpr uint64_t kSeed = 1;
 
-void run(const Context& context) {
+void run_recycle(const Context& context) {
   const Batches batches = make_batches(context.shape, context.batches, kSeed);
   PinnedBuffer<bf16> host_weights(size_t(batches.k) * batches.n);
   fill_normals(host_weights.data(), host_weights.size(), kSeed);
@@ -29,7 +29,7 @@ void run(const Context& context) {
 
   std::deque<Pipeline> pipelines;
   std::vector<Variant> variants;
-  for (const int slots : kSlots) {
+  for (const int slots : kSlotCounts) {
     Pipeline& pipeline = pipelines.emplace_back(batches, context.streams, slots);
     fill_uploads(pipeline, batches, kSeed);
     for (const bool apart : {false, true})
@@ -70,7 +70,8 @@ void run(const Context& context) {
 const Experiment& recycle_experiment() {
   static const Experiment experiment = {
       "recycle",
-      "How many pinned slots do hundreds of batches need, and in which stream are they given back?", run};
+      "How many pinned slots do hundreds of batches need, and in which stream are they given back?",
+      run_recycle};
   return experiment;
 }
 

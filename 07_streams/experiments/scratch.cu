@@ -146,7 +146,7 @@ namespace {
 
 std::string mb(double bytes) { return ladder::fixed(bytes / 1e6, 1); }
 
-void run(const Context& context) {
+void run_scratch(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const RandomWeights weights(shape.k, shape.n);
   const std::vector<ladder::Stream> streams = make_streams(context.streams);
@@ -194,7 +194,8 @@ void run(const Context& context) {
 
 const Experiment& scratch_experiment() {
   static const Experiment experiment = {
-      "scratch", "What do buffers that grow in the order of a stream save, and what do they cost?", run};
+      "scratch", "What do buffers that grow in the order of a stream save, and what do they cost?",
+      run_scratch};
   return experiment;
 }
 

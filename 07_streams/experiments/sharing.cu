@@ -174,7 +174,7 @@ void count_kernels_at_once(const Context& context, int steps) {
   add_result(context, "sharing", variant, {}, measured);
 }
 
-void run(const Context& context) {
+void run_sharing(const Context& context) {
   if (ladder::on_cpu_device()) {
     context.out << "The CPU device runs one kernel at a time, each block on a multiprocessor of its own.\n";
     compare_two_kernels(context, 4, 10);
@@ -240,7 +240,8 @@ void run_priority(const Context& context) {
 
 const Experiment& sharing_experiment() {
   static const Experiment experiment = {
-      "sharing", "When do two kernels share a multiprocessor, and how many kernels run at once?", run};
+      "sharing", "When do two kernels share a multiprocessor, and how many kernels run at once?",
+      run_sharing};
   return experiment;
 }
 

@@ -29,7 +29,7 @@ Measured median_of(const std::vector<double>& samples) {
   return {quartiles.median, quartiles.q1, quartiles.q3};
 }
 
-void run(const Context& context) {
+void run_stalls(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const RandomWeights weights(shape.k, shape.n);
   BatchSlot slot(weights, shape.m);
@@ -107,7 +107,7 @@ void run(const Context& context) {
 
 const Experiment& stalls_experiment() {
   static const Experiment experiment = {
-      "stalls", "Which allocation calls wait for other streams, and which hold their work up?", run};
+      "stalls", "Which allocation calls wait for other streams, and which hold their work up?", run_stalls};
   return experiment;
 }
 

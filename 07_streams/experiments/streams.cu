@@ -22,7 +22,7 @@ int copy_engines() {
   return engines;
 }
 
-void run(const Context& context) {
+void run_streams(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
   const RandomWeights weights(shape.k, shape.n);
@@ -93,7 +93,7 @@ void run(const Context& context) {
 
 const Experiment& streams_experiment() {
   static const Experiment experiment = {
-      "streams", "How many streams does it take to upload, compute and download at once?", run};
+      "streams", "How many streams does it take to upload, compute and download at once?", run_streams};
   return experiment;
 }
 

@@ -52,7 +52,7 @@ void run_batches_with(Wait wait, const Streams& streams, std::vector<BatchSlot>&
   CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-void run(const Context& context) {
+void run_waits(const Context& context) {
   const int batches = announced_batches(context);
   const RandomWeights weights(context.shape.k, context.shape.n);
   std::vector<BatchSlot> slots = make_slots(weights, context.shape.m, kSlots);
@@ -84,7 +84,7 @@ void run(const Context& context) {
 
 const Experiment& waits_experiment() {
   static const Experiment experiment = {"waits", "What does it cost if the host waits where a stream could?",
-                                        run};
+                                        run_waits};
   return experiment;
 }
 

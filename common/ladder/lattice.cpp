@@ -11,7 +11,7 @@
 namespace ladder {
 namespace {
 
-constexpr char kUnknown[] = "-";
+constexpr char kNoRatio[] = "-";
 
 /// 02 loads and computes in turns, 03 has a ring of slots, 04 has roles, 05 both.
 constexpr char kNeither[] = "02", kRing[] = "03", kRoles[] = "04", kBoth[] = "05";
@@ -77,9 +77,9 @@ std::string Gains::gains_cell(const Shape& shape, const RungPlace& place) const 
   std::vector<std::string> words;
   for (const RungPlace& base : lattice_.bases(place)) {
     const std::optional<double> ratio = gain(shape, place, base);
-    words.push_back(ratio ? fixed(*ratio, 2) : kUnknown);
+    words.push_back(ratio ? fixed(*ratio, 2) : kNoRatio);
   }
-  return words.empty() ? kUnknown : join(words, ", ");
+  return words.empty() ? kNoRatio : join(words, ", ");
 }
 
 std::vector<std::string> Gains::notes() const {

@@ -22,7 +22,7 @@
 namespace ladder {
 namespace {
 
-constexpr int kDefaultGpuSize = 4096, kDefaultCpuSize = 256;
+constexpr int kTunedGpuSize = 4096, kTunedCpuSize = 256;
 
 const Lesson& lesson_with_plans(const std::vector<const Lesson*>& lessons) {
   const auto found = std::find_if(lessons.begin(), lessons.end(),
@@ -51,7 +51,7 @@ bool within_noise(const Run& a, const Run& b) {
 }
 
 /// Makes the rows. Of each shape the first that comes is the model's choice.
-class Rows {
+class PlanRows {
  public:
   std::vector<std::string> operator()(const Outcome& outcome) {
     const Run& run = outcome.run;
@@ -159,13 +159,13 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   require_device();
   if (forget_them) return forget(lesson, options.shapes);
   if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
-  const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
+  const int size = on_cpu_device() ? kTunedCpuSize : kTunedGpuSize;
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
   for (const Shape& shape : options.shapes) check_lesson(lesson, {}, shape);
   ignore_tuned_plans();  // the model's choice is what they are compared with
   warn_of_damage();
 
-  Rows rows;
+  PlanRows rows;
   bool remembered = false;
   std::string failure;  // the tables come first
   Report report{"ladder tune", "Plans of " + lesson.name, columns(), std::ref(rows), true};

@@ -9,8 +9,8 @@
 
 namespace {
 
-using exercise::ClusterShape, exercise::kM, exercise::kN, exercise::kK;
 using ladder::exercise::expect_predicted;
+using moves::ClusterShape, exercise::kM, exercise::kN, exercise::kK;
 
 constexpr int kOddColumns = 1000;
 constexpr int64_t kSectorBytes = 32, kLineBytes = 128;
@@ -27,15 +27,15 @@ Moved moved(int m, int n, int k, int columns_of_b) {
   const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(m * k)),
       b(std::vector<__nv_bfloat16>(k * columns_of_b));
   const auto counters = ladder::exercise::counted(
-      [&] { exercise::launch_move<Shape>(a.data(), b.data(), m, n, k, columns_of_b); });
+      [&] { moves::launch_move<Shape>(a.data(), b.data(), m, n, k, columns_of_b); });
   if (counters)
     return {static_cast<int64_t>(counters->global_read_sectors) * kSectorBytes,
             static_cast<int64_t>(counters->cluster_bytes)};
-  using Shared = exercise::SharedStorage<Shape>;
-  const int64_t steps = int64_t{m / exercise::kTileM} * (n / exercise::kTileN) * (k / exercise::kTileK);
+  using Shared = moves::SharedStorage<Shape>;
+  const int64_t steps = int64_t{m / moves::kTileM} * (n / moves::kTileN) * (k / moves::kTileK);
   const int64_t bytes_a = sizeof(Shared::a), bytes_b = sizeof(Shared::b);
   // Where rows begin between sectors, every other one touches a sector more.
-  const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? exercise::kTileK : 0;
+  const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? moves::kTileK : 0;
   const int64_t read = bytes_a / Shape::kAcross + bytes_b / Shape::kDown + more_sectors * kSectorBytes;
   const int64_t sums = int64_t{m} * n * (Shape::kSplits - 1) * static_cast<int64_t>(sizeof(float));
   return {steps * read, steps * (bytes_a + bytes_b - read + more_sectors * kSectorBytes) + sums};

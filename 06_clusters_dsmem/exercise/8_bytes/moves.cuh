@@ -13,7 +13,7 @@
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
 
-namespace exercise {
+namespace moves {
 
 constexpr int kTileM = 64, kTileN = 128, kTileK = 64, kThreads = ladder::kWarpgroup;
 
@@ -102,4 +102,4 @@ void launch_move(const __nv_bfloat16* a, const __nv_bfloat16* b, int m, int n, i
                  k / kTileK);
 }
 
-}  // namespace exercise
+}  // namespace moves

@@ -13,6 +13,9 @@ struct Thread;
 /// Address of byte 0 of a block's dynamic shared memory in its shared window; Hopper reserves the first 1024.
 constexpr uint32_t kSharedWindowBase = 1024;
 
+/// The row within which the 128-byte swizzle moves chunks of 16 bytes.
+constexpr uint32_t kSwizzleRowBytes = 128;
+
 /// Two views of a block's shared memory. Threads use the generic one; the async proxy sees a write of a
 /// thread only after a fence. Exactly as large as the launch says, so that AddressSanitizer sees the end.
 class SharedMemory {

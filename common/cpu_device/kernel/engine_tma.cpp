@@ -14,7 +14,7 @@
 namespace cpu_device {
 namespace {
 
-constexpr uint32_t kAlignment = 128, kSwizzleAlignment = 1024;
+constexpr uint32_t kPlainAlignment = 128, kSwizzleAlignment = 1024;
 
 /// Not by memcmp: AddressSanitizer would stop it at the guards between the variables of a stack.
 #ifdef CPU_DEVICE_ASAN
@@ -105,7 +105,7 @@ TmaBox make_box(Thread& thread, const void* map, const void* shared, int column,
   box.column = column;
   box.row = row;
   box.shared_offset = shared_offset(thread, shared, box.shared_bytes(), what, where);
-  const uint32_t alignment = box.map.swizzled ? kSwizzleAlignment : kAlignment;
+  const uint32_t alignment = box.map.swizzled ? kSwizzleAlignment : kPlainAlignment;
   if (box.shared_offset % alignment) {
     thread.cluster.fail(
         thread,

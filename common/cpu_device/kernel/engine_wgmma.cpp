@@ -19,7 +19,6 @@ namespace {
 constexpr int kTileM = 64, kTileK = 16, kMaxTileN = 256;
 constexpr uint32_t kChunkBytes = 16;  ///< the unit that the swizzle moves: 8 elements
 constexpr int kChunk = 8;
-constexpr uint32_t kSwizzleRowBytes = 128;
 constexpr uint64_t kSwizzle128 = 1;  ///< in bits 62-63 of a descriptor
 
 Warpgroup& warpgroup_of(Thread& thread) {

@@ -11,8 +11,6 @@
 namespace cpu_device {
 namespace {
 
-constexpr uint32_t kSwizzleRowBytes = 128;
-
 uint32_t element_bytes(CUtensorMapDataType type) {
   switch (type) {
     case CU_TENSOR_MAP_DATA_TYPE_UINT8:

@@ -19,7 +19,7 @@
 namespace ladder {
 namespace {
 
-std::vector<__nv_bfloat16> to_bf16(const std::vector<float>& values) {
+std::vector<__nv_bfloat16> all_to_bf16(const std::vector<float>& values) {
   std::vector<__nv_bfloat16> result(values.size());
   for (size_t i = 0; i < values.size(); ++i) result[i] = ladder::to_bf16(values[i]);
   return result;
@@ -74,7 +74,7 @@ bool multiply_files(const Lesson& lesson, const Settings& settings, const FileNa
   const Shape shape = checked_shape("--a, --b", a.rows, b.columns, a.columns);
   check_lesson(lesson, settings, shape);
 
-  const std::vector<__nv_bfloat16> host_a = to_bf16(a.values), host_b = to_bf16(b.values);
+  const std::vector<__nv_bfloat16> host_a = all_to_bf16(a.values), host_b = all_to_bf16(b.values);
   const DeviceBuffer<__nv_bfloat16> device_a(host_a), device_b(host_b);
   OutputMatrix c(shape.m, shape.n);
   const Gemm gemm{device_a.data(), device_b.data(), c.data(), shape.m, shape.n, shape.k};
