@@ -1,5 +1,5 @@
 /// @file
-/// The list of all experiments, in the order of the page. Each is defined in experiments/NAME.cu.
+/// The list of all experiments, in the order of the page. Each is defined in a file of its name.
 #include "07_streams/experiments/experiment.hpp"
 
 namespace lesson07 {

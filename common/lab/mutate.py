@@ -47,7 +47,7 @@ FILES = {"02": ["02_tiled/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
          "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/shape.cuh", "06_clusters_dsmem/stream_k.cuh",
                 "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
-         "07": ["07_streams/pipeline.cu", "07_streams/experiments/layers.cu", "07_streams/experiments/graph.cu"]}
+         "07": ["07_streams/pipeline.cpp", "07_streams/experiments/layers.cpp", "07_streams/experiments/graph.cpp"]}
 # Together they reach every statement, and go round the ring.
 RUNS = {
     "02": ["--shape 256x256x256"],
