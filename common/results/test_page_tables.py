@@ -621,10 +621,28 @@ class Schedules(WithResults):
         text = self.filled("<!-- schedules: s.json rows=memory show=host_us_in_calls,reserved_mb,gb_per_s -->\n<!-- end -->")
         self.assertIn("| × first | host µs in calls | reserved MB | GB/s |", text)
 
+    def test_a_page_may_show_the_figures_alone_that_it_uses(self):
+        self.record("s.json", schedule(4000, 1000, level="0", bytes="1"), schedule(2000, 1000, level="1", bytes="2"))
+        text = self.filled("<!-- schedules: s.json rows=level figures=times_bound,time -->\n<!-- end -->")
+        self.assertIn("| level | ms | × bound |\n| --- | --: | --: |\n| `0` | 4 | 4.000 |\n| `1` | 2 | 2.000 |\n\n", text)
+        text = self.filled("<!-- schedules: s.json rows=level figures=none show=bytes -->\n<!-- end -->")
+        self.assertIn("| level | bytes |\n| --- | --: |\n| `0` | 1 |\n", text)
+
+    def test_times_of_a_second_setting_stand_beside_each_other(self):
+        self.record("s.json", schedule(2000, rows="1", how="run"), schedule(1500, rows="1", how="closed form"),
+                    schedule(3000, rows="2", how="run"), schedule(4000, rows="2", how="run", size=128))
+        text = self.filled("<!-- schedules: s.json rows=rows columns=how -->\n<!-- end -->")
+        self.assertIn("| rows | rows×N×K | run, ms | closed form, ms |\n| --- | --: | --: | --: |\n"
+                      "| `1` | 64³ | 2 | 1.5 |\n| `2` | 64³ | 3 |  |\n| `2` | 128³ | 4 |  |\n", text)
+        with self.assertRaisesRegex(BadInput, "several runs have how run in one row"):
+            self.filled("<!-- schedules: s.json rows=memory columns=how -->\n<!-- end -->")
+
     def test_without_a_file_a_line_says_so_and_bad_requests_are_named(self):
         self.assertIn("Not recorded yet.", self.filled("<!-- schedules: no-*.json rows=level -->\n<!-- end -->"))
         self.record("s.json", schedule(10, level="0"))
-        for words, message in (("s.json", "rows=KEY is missing"), ("s.json rows=level only=level:7", "no run of s.json")):
+        for words, message in (("s.json", "rows=KEY is missing"), ("s.json rows=level only=level:7", "no run of s.json"),
+                               ("s.json rows=level figures=time,speeds", "figures=speeds is none of time, spread"),
+                               ("s.json rows=level columns=how figures=time", "columns=KEY shows times alone")):
             with self.assertRaisesRegex(BadInput, message):
                 self.filled(f"<!-- schedules: {words} -->\n<!-- end -->")
 
