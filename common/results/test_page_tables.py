@@ -314,6 +314,14 @@ class AblationTable(WithResults):
         self.assertIn("| 06: not recorded yet |", text)
         self.assertIn("\nG, today, commit `abc`.\n", text)
 
+    def test_a_table_of_the_most_names_lesson_and_shape_once(self):
+        (self.folder / "experiments").mkdir()
+        self.record("experiments/2026-01-02-g-ablate_05.json", run("05_x", 100, without="(as it is)"),
+                    run("05_x", 60, without="a") | {"time_us_median": 20}, run("05_x", 50, without="b") | {"time_us_median": 30})
+        text = self.filled("<!-- ablation: 05 most=1 -->\n<!-- end -->\n")
+        self.assertIn("| 05, 64³, without | µs | TFLOP/s | time | SM clock, MHz |", text)
+        self.assertIn("| (as it is) | 10 | 100 |  | 1000 |\n| b | 30 | 50 | +200.0 % | 1000 |\n\n", text)
+
     def test_no_lesson_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs the numbers"):
             self.filled("<!-- ablation: -->\n<!-- end -->\n")
