@@ -678,11 +678,17 @@ class StreamTables(WithResults):
         busy = {"upload": 50.0, "compute": 90.0, "download": 20.0, "peer copy": 0.0, "all-reduce": 0.0, "host function": 3.0}
         use = {"experiment": "levels", "schedule": "streams", "device": 0, "length_us": 100.0, "busy_us": busy,
                "two_at_once_us": 60.0, "three_at_once_us": 10.0}
-        metadata = {"device": "G", "date": "today", "commit": "abc", "summary": [use]}
+        metadata = {"device": "G", "date": "today", "commit": "abc", "summary": [use, use | {"schedule": "copies"}]}
         (self.folder / "traces" / "t.json").write_text(json.dumps({"metadata": metadata}), encoding="utf-8")
         text = self.filled("<!-- engines: t.json -->\n<!-- end -->")
         self.assertIn("| schedule | ms | upload, % | compute, % | download, % | two, % | three, % |", text)
         self.assertIn("| streams | 0.10 | 50 | 90 | 20 | 60 | 10 |", text)
+        self.assertIn("| copies | 0.10 |", text)
+        text = self.filled("<!-- engines: t.json schedules=1 -->\n<!-- end -->")
+        self.assertIn("| copies | 0.10 |", text)
+        self.assertNotIn("| streams |", text)
+        with self.assertRaisesRegex(BadInput, "schedules=2: the file has schedules 0 to 1"):
+            self.filled("<!-- engines: t.json schedules=2 -->\n<!-- end -->")
 
     def test_what_was_not_recorded_says_so(self):
         for kind in ("engines", "hidden"):
