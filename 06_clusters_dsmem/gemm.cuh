@@ -23,7 +23,6 @@
 namespace lesson06 {
 using namespace ladder;
 
-// [load_tiles]
 /// One thread keeps the ring full. It loads some rows of the tiles of A and B, for all blocks that share
 /// them, and expects the bytes of whole tiles: the other rows come from the others.
 __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
@@ -36,6 +35,7 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
                                 // loads wait.
   for (const auto tile : walk) {
     for (int step = tile.first_step; step < tile.after_step; ++step) {
+      // [load_step]
       const int slot =
           pipe_lc.producer_acquire();  // waits until all blocks that it is filled for have released it
       auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
@@ -44,10 +44,10 @@ __device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, c
         multicast_b(part, smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
                     step * kTile.k, full);
       pipe_lc.producer_commit_bytes();
+      // [load_step]
     }
   }
 }
-// [load_tiles]
 
 /// Each warpgroup multiplies its 64 rows and adds up with the blocks that split K; together they hand their
 /// share of the columns to the storer, kStagedN at a time.

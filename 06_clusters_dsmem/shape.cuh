@@ -169,16 +169,16 @@ __device__ __forceinline__ void multicast_b(const Part<Shape>& part, auto& panel
 }
 // [multicast]
 
-// [release]
 /// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
 template <class Shape>
 __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) {
+  // [release]
   const int thread = threadIdx.x % kWarpgroup;
   if constexpr (Shape::kSharers == 1) return pipe_lc.consumer_release(thread == 0);
   if (thread < Shape::kSharers) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), part.sharer(thread));
   pipe_lc.consumer_release(false);
+  // [release]
 }
-// [release]
 
 /// Adds up what blocks have of a tile: those of a cluster that split K through each other's shared memory,
 /// clusters that share its steps through global memory.

@@ -38,7 +38,9 @@ __device__ __forceinline__ void cluster_sync() {
 __device__ __forceinline__ uint32_t cluster_address(const void* pointer, uint32_t rank) {
   uint32_t address = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // [mapa]
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(pointer)), "r"(rank));
+  // [mapa]
 #else
   __trap();
 #endif
@@ -57,7 +59,6 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
   return reinterpret_cast<T*>(address);
 }
 
-// [arrive_remote]
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
 ///
 /// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
@@ -65,14 +66,15 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 /// slower; presumably it waits for all that the thread has in flight, wgmma too.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // [arrive_remote]
   asm volatile(
       "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(barrier, rank))
       : "memory");
+  // [arrive_remote]
 #else
   __trap();
 #endif
 }
-// [arrive_remote]
 
 /// `mbarrier.arrive.release.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`, after
 /// all that this thread has read and written before.
@@ -116,11 +118,13 @@ __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_
 /// thread that has waited for the barrier sees them.
 __device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // [store_async]
   asm volatile(
       "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
           cluster_address(to, rank)),
       "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(cluster_address(full, rank))
       : "memory");
+  // [store_async]
 #else
   __trap();
 #endif

@@ -37,23 +37,23 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int c
 }
 // [load]
 
-// [multicast]
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`: the
 /// same copy, to the same place in every block of the cluster whose bit is set in `blocks`; each block counts
 /// the bytes at its own `full`.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, int column, int row,
                                                    Mbarrier* full, uint16_t blocks) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)  // elsewhere it is slow, and ptxas says so
+  // [multicast]
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
       "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)),
       "l"(map), "r"(shared_address(full)), "r"(column), "r"(row), "h"(blocks)
       : "memory");
+  // [multicast]
 #else
   __trap();
 #endif
 }
-// [multicast]
 
 /// `cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group`: copies a box to global memory; what lies
 /// outside the tensor is left out. What threads wrote to `from` needs a fence_proxy_async before.

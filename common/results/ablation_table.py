@@ -5,7 +5,7 @@
     <!-- end -->
 
 For each lesson the newest docs/results/experiments/*-ablate_NN.json; with most=N, the N ingredients that are worth the most, in
-this order.
+this order. A table of one lesson with most= names lesson and shape in its heading alone.
 """
 from climb_table import BadInput, read_results, shape, shape_title
 from page_requests import markdown, without_empty_columns
@@ -18,7 +18,7 @@ def ablation_table(line, words, folder):
         raise BadInput(f"{line}: needs the numbers of lessons")
     if len(most) > 1 or any(not number.isdecimal() or int(number) == 0 for number in most):
         raise BadInput(f"{line}: most= must be a number from 1 on, and stand there once")
-    rows, origins = [], {}
+    rows, origins, heading = [], {}, "without"
     for number in words:
         path = max(folder.glob(f"*-ablate_{number}.json"), default=None)
         if path is None:
@@ -31,12 +31,15 @@ def ablation_table(line, words, folder):
             if len(shapes) > 1:
                 raise BadInput(f"{line}: most= needs a file of one shape, and {path.name} has several")
             runs = runs[:1] + sorted(runs[1:], key=lambda run: -run["time_us_median"])[:int(most[0])]
+            if len(words) == 1:
+                heading = f"{number}, {shape_title(shapes[0])}, without"
         for run in runs:
+            name = run["settings"]["without"]
             more = run["time_us_median"] / runs[0]["time_us_median"] - 1
-            rows.append([f"{number}, {shape_title(shape(run))}: {run['settings']['without']}", f"{run['time_us_median']:.0f}",
+            rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
                          f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %",
                          f"{run['sm_clock_mhz']:.0f}" if run["sm_clock_mhz"] else ""])
         verified = "" if all(run["verified"] for run in runs) else ", not all results verified"
         origins.setdefault(f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}", []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
-    return markdown(*without_empty_columns(["without", "µs", "TFLOP/s", "time", "SM clock, MHz"], rows)) + ([""] + places if places else [])
+    return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "SM clock, MHz"], rows)) + ([""] + places if places else [])

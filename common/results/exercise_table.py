@@ -3,14 +3,15 @@
     <!-- exercises: 04 -->
     <!-- end -->
 
-The word is the lesson's number; the request belongs on the lesson's own page, from which the links go.
+The word is the lesson's number; the request belongs on the lesson's own page, from which the links go. What a learner can do
+then is not here: `ladder learn` says it when an exercise is done.
 """
 import json
 
 from climb_table import BadInput
 from page_requests import left_aligned
 
-HEADER = ["exercise", "kind", "what to do", "what you can do then"]
+HEADER = ["exercise", "kind", "what to do"]
 
 
 def row(folder):
@@ -18,13 +19,13 @@ def row(folder):
     path = folder / "exercise.json"
     try:
         exercise = json.loads(path.read_text(encoding="utf-8"))
-        kind, title, trains = (exercise[field] for field in ("kind", "title", "trains"))
+        kind, title = (exercise[field] for field in ("kind", "title"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: {error!r}") from error
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path}: has no field {error}") from error
     name = f"{folder.parents[1].name[:2]}.{folder.name.partition('_')[0]}"
-    return [f"`build/bin/ladder learn {name}`", kind, f"[{title}](exercise/{folder.name}/starter.cuh)", trains]
+    return [name, kind, f"[{title}](exercise/{folder.name}/starter.cuh)"]
 
 
 def exercise_table(line, words, root):
@@ -34,4 +35,5 @@ def exercise_table(line, words, root):
     folders = sorted(path.parent for path in root.glob(f"{words[0]}_*/exercise/[0-9]*_*/exercise.json"))
     if not folders:
         raise BadInput(f"{line}: lesson {words[0]} has no exercises")
-    return left_aligned(HEADER, [row(folder) for folder in folders])
+    rows = [row(folder) for folder in folders]
+    return [f"`build/bin/ladder learn {rows[0][0]}` opens the first:", "", *left_aligned(HEADER, rows)]

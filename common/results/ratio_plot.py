@@ -9,7 +9,7 @@ intensity, that is flops for each byte if A and B are read once and C is written
 that follows the reader's light or dark theme. The text has the geometric mean, the worst, and the five worst with what the
 lesson chose for them.
 
-With table=no the text has neither table nor origin, for a page that links to another which has both.
+With table=no the text is the number of shapes, the mean and the worst, for a page that links to another which has the rest.
 
 With fixed=SEED:COUNT the shapes that random_shapes.py makes of this seed are told from the others, which were drawn on the day
 of the recording: whoever worked on the lesson may have known the former, and cannot have known the latter.
@@ -124,13 +124,14 @@ def ratio_text(line, words, results_folder):
     known, drawn_later = request.halves()
     apart = (f" ({mean_of(known)} over the {len(known)} from a fixed seed, {mean_of(drawn_later)} over the "
              f"{len(drawn_later)} from a seed of that day)") if known and drawn_later else ""
-    worst = f"worst {ratios[0]:.2f}, {above or 'none'} above 1.00." + (" The worst:" if request.has_table else "")
-    lines = [f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
-            f"{mean_of(points)}, worst {ratios[0]:.2f}](../docs/figures/{request.picture})", "",
-            f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: geometric "
-            f"mean **{mean_of(points)}**{apart}, {worst}"]
-    return lines if not request.has_table else lines + [
-        "", *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
+    worst = f"worst {ratios[0]:.2f}"
+    picture = (f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
+               f"{mean_of(points)}, {worst}](../docs/figures/{request.picture})")
+    if not request.has_table:
+        return [picture, "", f"{len(points)} shapes: geometric mean **{mean_of(points)}**, {worst}."]
+    return [picture, "", f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: "
+            f"geometric mean **{mean_of(points)}**{apart}, {worst}, {above or 'none'} above 1.00. The worst:", "",
+            *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
 
 
 def mean_of(points):

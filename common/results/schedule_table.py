@@ -4,19 +4,28 @@ import json
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value
 
+FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
 UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and as headings do
 
 
 def schedule_table(line, words, folder):
-    """What `<!-- schedules: FILE rows=KEY,... show=KEY,... only=KEY:VALUE,... -->` asks for.
+    """What `<!-- schedules: FILE rows=KEY,... show=KEY,... figures=NAME,... columns=KEY only=KEY:VALUE,... -->` asks for.
 
     FILE may hold a *; then it is the newest that there is. Without one, a line says that nothing was recorded yet.
-    rows are the settings that name a row, show are settings that are shown at its end.
+    rows are the settings that name a row, show are settings that are shown at its end. figures are those of FIGURES that
+    the page uses, or none; without it, all that there are. With columns=KEY there is a column of times for each value of this
+    setting, instead of the figures.
     """
     name, *words = words
-    values, only = parse_words(line, words, ("rows", "show"))
+    values, only = parse_words(line, words, ("rows", "show", "figures", "columns"))
     if "rows" not in values:
         raise BadInput(f"{line}: rows=KEY is missing")
+    if "columns" in values and ("show" in values or "figures" in values):
+        raise BadInput(f"{line}: columns=KEY shows times alone, neither show=KEY nor figures=NAME")
+    chosen = values.get("figures", ",".join(FIGURES))
+    figures = [] if chosen == "none" else chosen.split(",")
+    if unknown := [figure for figure in figures if figure not in FIGURES]:
+        raise BadInput(f"{line}: figures={unknown[0]} is none of {', '.join(FIGURES)}")
     path = max(folder.glob(name), default=None)
     if path is None:
         return ["Not recorded yet."]
@@ -26,34 +35,64 @@ def schedule_table(line, words, folder):
         raise BadInput(f"{line}: no run of {path.name} is like that")
     shown = values["show"].split(",") if "show" in values else []
     verified = "" if all(run["verified"] for run in runs) else "; not all results are verified"
-    return rows_of(runs, values["rows"].split(","), shown) + [
+    keys = values["rows"].split(",")
+    table = times_beside(line, runs, keys, values["columns"]) if "columns" in values else rows_of(runs, keys, shown, figures)
+    return table + [
         "", f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."]
 
 
-def rows_of(runs, keys, shown):
+def sizes_of(runs):
+    return list(dict.fromkeys(shape(run) for run in runs))
+
+
+def unit_of(runs):
+    """What times are divided by, and the unit that they then have."""
+    return (1e3, "ms") if min(run["time_us_median"] for run in runs) >= 1e3 else (1, "µs")
+
+
+def named(run, keys):
+    """The first cells of a run's row."""
+    return [f"`{title(run, key)}`" if title(run, key) else "" for key in keys]
+
+
+def rows_of(runs, keys, shown, figures):
     """A row for each run: its settings, its shape where there are several, time, spread, speed, gain, and the bound."""
-    sizes = list(dict.fromkeys(shape(run) for run in runs))
-    scale, unit = (1e3, "ms") if min(run["time_us_median"] for run in runs) >= 1e3 else (1, "µs")
-    bounded = any(run.get("bound_us") for run in runs)
-    speeds = any(run["tflops"] for run in runs)
-    limits = bounded and any(run["settings"].get("bound_by") for run in runs)
-    header = [name(key) for key in keys] + ["rows×N×K"] * (len(sizes) > 1) + [unit, "± %"] + ["TFLOP/s"] * speeds + ["× first"]
-    header += [f"bound, {unit}", "× bound"] * bounded + ["bound by"] * limits + [name(key) for key in shown]
+    sizes, (scale, unit) = sizes_of(runs), unit_of(runs)
+    there = {"time": unit, "spread": "± %", "gain": "× first"}
+    if any(run["tflops"] for run in runs):
+        there["speed"] = "TFLOP/s"
+    if any(run.get("bound_us") for run in runs):
+        there.update({"bound": f"bound, {unit}", "times_bound": "× bound"})
+        if any(run["settings"].get("bound_by") for run in runs):
+            there["bound_by"] = "bound by"
+    kept = [figure for figure in FIGURES if figure in figures and figure in there]
+    header = [name(key) for key in keys] + ["rows×N×K"] * (len(sizes) > 1) + [there[figure] for figure in kept]
     rows = []
     for size in sizes:
         here = [run for run in runs if shape(run) == size]
         for run in here:
-            us = run["time_us_median"]
-            row = [f"`{title(run, key)}`" if title(run, key) else "" for key in keys] + [shape_title(size)] * (len(sizes) > 1)
-            row += [f"{us / scale:.4g}", f"{(run['time_us_q3'] - run['time_us_q1']) / 2 / us * 100:.1f}"]
-            row += [f"{run['tflops']:.4g}" if run["tflops"] else ""] * speeds
-            row.append(f"{here[0]['time_us_median'] / us:.2f}")
-            if bounded:
-                bound = run.get("bound_us")
-                row += [f"{bound / scale:.4g}", f"{us / bound:.3f}"] if bound else ["", ""]
-            row += [value(run, "bound_by")] * limits
-            rows.append(row + [title(run, key) for key in shown])
-    return markdown(header, rows)
+            us, bound = run["time_us_median"], run.get("bound_us")
+            cells = {"time": f"{us / scale:.4g}", "spread": f"{(run['time_us_q3'] - run['time_us_q1']) / 2 / us * 100:.1f}",
+                     "speed": f"{run['tflops']:.4g}" if run["tflops"] else "", "gain": f"{here[0]['time_us_median'] / us:.2f}",
+                     "bound": f"{bound / scale:.4g}" if bound else "", "times_bound": f"{us / bound:.3f}" if bound else "",
+                     "bound_by": value(run, "bound_by")}
+            rows.append(named(run, keys) + [shape_title(size)] * (len(sizes) > 1) + [cells[figure] for figure in kept] +
+                        [title(run, key) for key in shown])
+    return markdown(header + [name(key) for key in shown], rows)
+
+
+def times_beside(line, runs, keys, second):
+    """A row for each choice of the settings and each shape, with a column of times for each value of the second setting."""
+    (scale, unit), several = unit_of(runs), len(sizes_of(runs)) > 1
+    columns = list(dict.fromkeys(title(run, second) for run in runs))
+    rows = {}
+    for run in runs:
+        cells = rows.setdefault((*named(run, keys), *[shape_title(shape(run))] * several), {})
+        if title(run, second) in cells:
+            raise BadInput(f"{line}: several runs have {second} {title(run, second)} in one row")
+        cells[title(run, second)] = f"{run['time_us_median'] / scale:.4g}"
+    header = [name(key) for key in keys] + ["rows×N×K"] * several + [f"{column}, {unit}" for column in columns]
+    return markdown(header, [[*names, *(cells.get(column, "") for column in columns)] for names, cells in rows.items()])
 
 
 def name(key):

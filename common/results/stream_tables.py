@@ -2,7 +2,7 @@
 import json
 
 from climb_table import BadInput
-from page_requests import markdown
+from page_requests import markdown, parse_words
 
 NONE_YET = ["Not recorded yet."]
 
@@ -18,14 +18,24 @@ def origin(facts, gpu):
 
 
 def engines_table(line, words, folder):
-    """What `<!-- engines: FILE -->` asks for: from a timeline that `07_streams --trace` wrote, a row for each schedule."""
-    if len(words) != 1:
+    """What `<!-- engines: FILE schedules=I,... -->` asks for: from a timeline that `07_streams --trace` wrote, a row for each schedule.
+
+    With schedules= only those in these places of the file, counted from 0.
+    """
+    name, *words = words or [""]
+    values, only = parse_words(line, words, ("schedules",))
+    if not name or only:
         raise BadInput(f"{line}: one file is wanted")
-    timeline = newest(folder, words[0])
+    timeline = newest(folder, name)
     if timeline is None:
         return NONE_YET
     facts = timeline["metadata"]
     uses = facts["summary"]
+    if "schedules" in values:
+        places = values["schedules"].split(",")
+        if any(not place.isdecimal() or int(place) >= len(uses) for place in places):
+            raise BadInput(f"{line}: schedules={values['schedules']}: the file has schedules 0 to {len(uses) - 1}")
+        uses = [uses[int(place)] for place in places]
     experiments = list(dict.fromkeys(use["experiment"] for use in uses))
     engines = [engine for engine in uses[0]["busy_us"]
                if engine != "host function" and any(use["busy_us"][engine] > 0 for use in uses)]

@@ -87,11 +87,12 @@ class Exercises(WithResults):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "exercise.json").write_text(json.dumps(fields), encoding="utf-8")
 
-    def test_a_row_has_the_command_the_kind_and_a_link_to_the_starter(self):
-        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:6], [
-            "| exercise | kind | what to do | what you can do then |", "| --- | --- | --- | --- |",
-            "| `build/bin/ladder learn 04.1` | write | [A](exercise/1_a/starter.cuh) | do a |",
-            "| `build/bin/ladder learn 04.2` | find | [B](exercise/2_b/starter.cuh) | do b |"])
+    def test_a_row_has_the_name_the_kind_and_a_link_to_the_starter_and_the_command_is_there_once(self):
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:8], [
+            "`build/bin/ladder learn 04.1` opens the first:", "",
+            "| exercise | kind | what to do |", "| --- | --- | --- |",
+            "| 04.1 | write | [A](exercise/1_a/starter.cuh) |",
+            "| 04.2 | find | [B](exercise/2_b/starter.cuh) |"])
 
     def test_a_page_is_out_of_date_when_a_description_changes_or_comes(self):
         self.assertEqual(page_tables_of("--check"), (1, f"{self.page}: not up to date; run common/results/page_tables.py\n"))
@@ -105,8 +106,8 @@ class Exercises(WithResults):
         for words, complaint in (("", "needs the number"), ("05", "lesson 05 has no exercises")):
             with self.assertRaisesRegex(BadInput, complaint):
                 self.filled(f"<!-- exercises: {words} -->\n<!-- end -->\n")
-        self.describe("2_b", title="B", kind="find")
-        with self.assertRaisesRegex(BadInput, "2_b/exercise.json: has no field 'trains'"):
+        self.describe("2_b", kind="find")
+        with self.assertRaisesRegex(BadInput, "2_b/exercise.json: has no field 'title'"):
             page_tables.filled(self.page)
 
 
@@ -204,8 +205,7 @@ class RatioPlot(WithResults):
         self.assertEqual(dots, {"64³": "drawn", "353": "shape", "276": "shape"})
         self.assertIn("seed of that day", [text.text for text in svg.findall(".//{*}text")])
         short = self.filled(request.replace("fixed", "table=no fixed"))
-        self.assertIn("geometric mean **", short)
-        self.assertNotIn("The worst:", short)
+        self.assertIn("p.svg)\n\n3 shapes: geometric mean **0.93**, worst 0.80.\n<!--", short)
         self.assertNotIn("| M×N×K |", short)
         with self.assertRaisesRegex(BadInput, "table=yes: only table=no means something"):
             self.filled(request.replace("fixed", "table=yes fixed"))
@@ -313,6 +313,14 @@ class AblationTable(WithResults):
         self.assertIn("| 05, 64³: (as it is) | 10 | 100 |  | 1000 |\n| 05, 64³: stores by TMA | 20 | 50 | +100.0 % | 1000 |", text)
         self.assertIn("| 06: not recorded yet |", text)
         self.assertIn("\nG, today, commit `abc`.\n", text)
+
+    def test_a_table_of_the_most_names_lesson_and_shape_once(self):
+        (self.folder / "experiments").mkdir()
+        self.record("experiments/2026-01-02-g-ablate_05.json", run("05_x", 100, without="(as it is)"),
+                    run("05_x", 60, without="a") | {"time_us_median": 20}, run("05_x", 50, without="b") | {"time_us_median": 30})
+        text = self.filled("<!-- ablation: 05 most=1 -->\n<!-- end -->\n")
+        self.assertIn("| 05, 64³, without | µs | TFLOP/s | time | SM clock, MHz |", text)
+        self.assertIn("| (as it is) | 10 | 100 |  | 1000 |\n| b | 30 | 50 | +200.0 % | 1000 |\n\n", text)
 
     def test_no_lesson_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs the numbers"):
@@ -621,10 +629,28 @@ class Schedules(WithResults):
         text = self.filled("<!-- schedules: s.json rows=memory show=host_us_in_calls,reserved_mb,gb_per_s -->\n<!-- end -->")
         self.assertIn("| × first | host µs in calls | reserved MB | GB/s |", text)
 
+    def test_a_page_may_show_the_figures_alone_that_it_uses(self):
+        self.record("s.json", schedule(4000, 1000, level="0", bytes="1"), schedule(2000, 1000, level="1", bytes="2"))
+        text = self.filled("<!-- schedules: s.json rows=level figures=times_bound,time -->\n<!-- end -->")
+        self.assertIn("| level | ms | × bound |\n| --- | --: | --: |\n| `0` | 4 | 4.000 |\n| `1` | 2 | 2.000 |\n\n", text)
+        text = self.filled("<!-- schedules: s.json rows=level figures=none show=bytes -->\n<!-- end -->")
+        self.assertIn("| level | bytes |\n| --- | --: |\n| `0` | 1 |\n", text)
+
+    def test_times_of_a_second_setting_stand_beside_each_other(self):
+        self.record("s.json", schedule(2000, rows="1", how="run"), schedule(1500, rows="1", how="closed form"),
+                    schedule(3000, rows="2", how="run"), schedule(4000, rows="2", how="run", size=128))
+        text = self.filled("<!-- schedules: s.json rows=rows columns=how -->\n<!-- end -->")
+        self.assertIn("| rows | rows×N×K | run, ms | closed form, ms |\n| --- | --: | --: | --: |\n"
+                      "| `1` | 64³ | 2 | 1.5 |\n| `2` | 64³ | 3 |  |\n| `2` | 128³ | 4 |  |\n", text)
+        with self.assertRaisesRegex(BadInput, "several runs have how run in one row"):
+            self.filled("<!-- schedules: s.json rows=memory columns=how -->\n<!-- end -->")
+
     def test_without_a_file_a_line_says_so_and_bad_requests_are_named(self):
         self.assertIn("Not recorded yet.", self.filled("<!-- schedules: no-*.json rows=level -->\n<!-- end -->"))
         self.record("s.json", schedule(10, level="0"))
-        for words, message in (("s.json", "rows=KEY is missing"), ("s.json rows=level only=level:7", "no run of s.json")):
+        for words, message in (("s.json", "rows=KEY is missing"), ("s.json rows=level only=level:7", "no run of s.json"),
+                               ("s.json rows=level figures=time,speeds", "figures=speeds is none of time, spread"),
+                               ("s.json rows=level columns=how figures=time", "columns=KEY shows times alone")):
             with self.assertRaisesRegex(BadInput, message):
                 self.filled(f"<!-- schedules: {words} -->\n<!-- end -->")
 
@@ -652,11 +678,17 @@ class StreamTables(WithResults):
         busy = {"upload": 50.0, "compute": 90.0, "download": 20.0, "peer copy": 0.0, "all-reduce": 0.0, "host function": 3.0}
         use = {"experiment": "levels", "schedule": "streams", "device": 0, "length_us": 100.0, "busy_us": busy,
                "two_at_once_us": 60.0, "three_at_once_us": 10.0}
-        metadata = {"device": "G", "date": "today", "commit": "abc", "summary": [use]}
+        metadata = {"device": "G", "date": "today", "commit": "abc", "summary": [use, use | {"schedule": "copies"}]}
         (self.folder / "traces" / "t.json").write_text(json.dumps({"metadata": metadata}), encoding="utf-8")
         text = self.filled("<!-- engines: t.json -->\n<!-- end -->")
         self.assertIn("| schedule | ms | upload, % | compute, % | download, % | two, % | three, % |", text)
         self.assertIn("| streams | 0.10 | 50 | 90 | 20 | 60 | 10 |", text)
+        self.assertIn("| copies | 0.10 |", text)
+        text = self.filled("<!-- engines: t.json schedules=1 -->\n<!-- end -->")
+        self.assertIn("| copies | 0.10 |", text)
+        self.assertNotIn("| streams |", text)
+        with self.assertRaisesRegex(BadInput, "schedules=2: the file has schedules 0 to 1"):
+            self.filled("<!-- engines: t.json schedules=2 -->\n<!-- end -->")
 
     def test_what_was_not_recorded_says_so(self):
         for kind in ("engines", "hidden"):
