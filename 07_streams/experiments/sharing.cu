@@ -56,7 +56,7 @@ int most_at_once(const std::vector<BlockRecord>& records) {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kChainThreads = 256;
 constexpr size_t kLittle = 32 << 10, kMuch = 200 << 10;  ///< bytes of shared memory; there are 227 KiB
 constexpr int kGrids = 256;
 
@@ -71,7 +71,7 @@ class SmallKernels {
     ladder::launch(multiply_add_chain,
                    {.name = "multiply_add_chain",
                     .grid = dim3(static_cast<unsigned>(blocks_)),
-                    .block = dim3(kThreads),
+                    .block = dim3(kChainThreads),
                     .shared_bytes = shared_bytes,
                     .stream = stream},
                    records_.data() + first, sums_.data() + first, steps);
