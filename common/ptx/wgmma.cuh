@@ -79,10 +79,12 @@ __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBRowMajor ? 1 : 0));
 }
 
+// [mma_async]
 /// `wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16`: d [64, 128] (+)= a [64, 16] · b [16, 128].
 template <bool kBRowMajor>
 __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b,
                                                  bool accumulate = true) {
+  // [mma_async]
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
