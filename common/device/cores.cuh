@@ -153,11 +153,13 @@ struct FmaCore : WarpgroupFragment<kN> {
         for (int j = 0; j < kN / 8; ++j) {
           const auto pair =
               *reinterpret_cast<const __nv_bfloat162*>(b_row + (j / 8 * kK + i) * 64 + (j ^ i) % 8 * 8);
+          // [fma_pair]
           const float left = __bfloat162float(pair.x), right = __bfloat162float(pair.y);
           d[4 * j] += upper_value * left;
           d[4 * j + 1] += upper_value * right;
           d[4 * j + 2] += lower_value * left;
           d[4 * j + 3] += lower_value * right;
+          // [fma_pair]
         }
       }
     }

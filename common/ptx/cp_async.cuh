@@ -12,9 +12,11 @@ namespace ptx {
 /// `cp.async.cg.shared.global`: starts to copy 16 bytes, past the L1 cache. Only the first `source_bytes` are
 /// read; zeros follow. With 0 nothing is read, wherever `from` points.
 __device__ __forceinline__ void cp_async_16(void* to, const void* from, uint32_t source_bytes) {
+  // [copy]
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(source_bytes)
                : "memory");
+  // [copy]
 }
 
 /// `cp.async.mbarrier.arrive.noinc.shared.b64`: when all copies that this thread has started have landed, it

@@ -55,13 +55,13 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 #endif
 }
 
-// [try_wait]
 /// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait a
 /// while for it. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
 /// semantics.
 __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // [try_wait]
   asm volatile(
       "{\n.reg .pred p;\n"
       "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
@@ -69,6 +69,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
+  // [try_wait]
 #elif __CUDA_ARCH__ >= 800
   asm volatile(
       "{\n.reg .pred p;\n"
@@ -82,7 +83,6 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
 #endif
   return done;
 }
-// [try_wait]
 
 /// Waits until the phase of that parity has completed.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {

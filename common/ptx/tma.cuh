@@ -19,23 +19,23 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map) {
 #endif
 }
 
-// [load]
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: copies the box whose
 /// first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in the async
 /// proxy.
 __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int column, int row,
                                          Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  // [load]
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
       "%4}], [%2];" ::"r"(shared_address(to)),
       "l"(map), "r"(shared_address(full)), "r"(column), "r"(row)
       : "memory");
+  // [load]
 #else
   __trap();
 #endif
 }
-// [load]
 
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster`: the
 /// same copy, to the same place in every block of the cluster whose bit is set in `blocks`; each block counts

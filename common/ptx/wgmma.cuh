@@ -85,12 +85,14 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uin
                                                  bool accumulate = true) {
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+      // [mma_async]
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
       "}, %64, %65, p, 1, 1, 0, %67;\n}\n"
+      // [mma_async]
       : LADDER_ACC16(d, 0), LADDER_ACC16(d, 16), LADDER_ACC16(d, 32), LADDER_ACC16(d, 48)
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBRowMajor ? 1 : 0));
 }

@@ -6,7 +6,7 @@
     <!-- lab: false-alarms -->    what the detectors said of the right kernels
     <!-- lab: headline -->        how many each device notices, in a sentence
     <!-- lab: lesson 05 -->       what became of the results of this lesson's mistakes of order and memory on the GPU
-    <!-- lab: report 05 NAME -->  what the CPU device prints of this mistake, word for word
+    <!-- lab: report 05 NAME -->  what the CPU device prints of this mistake, word for word; lines=4: the first four lines
     <!-- lab: mutants -->         what became of the lessons without one synchronisation statement
     <!-- end -->
 
@@ -209,12 +209,14 @@ def lesson(halves, number):
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def report(halves, number, name):
-    """The whole report, as a block of code."""
+def report(halves, number, name, most=None):
+    """The report, or as many lines of it, as a block of code."""
     for row in halves[0]["mistakes"]:
         if row["lesson"][:2] == number and row["name"] == name:
             words = row["findings"].get(row["notice"], {}).get("report")
-            return ["```", *words.splitlines(), "```"] if words else [NONE_YET]
+            lines = words.splitlines() if words else []
+            cut = ["  ..."] if len(lines[:most]) < len(lines) else []
+            return ["```", *lines[:most], *cut, "```"] if lines else [NONE_YET]
     return None
 
 
@@ -242,10 +244,11 @@ def origin(results, versions):
 def lab_table(line, words, folder):
     """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
     of_lesson = len(words) == 2 and words[0] == "lesson"
-    of_mistake = len(words) == 3 and words[0] == "report"
+    shorter = re.fullmatch(r"lines=([1-9]\d*)", words[3]) if len(words) == 4 and words[0] == "report" else None
+    of_mistake = words[0] == "report" and (len(words) == 3 or shorter is not None)
     of_tool = len(words) == 4 and words[0] == "tool"
     if not of_lesson and not of_mistake and not of_tool and (len(words) != 1 or words[0] not in (*TABLES, "mutants")):
-        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'report NN NAME', 'tool NN NAME DETECTOR', 'mutants'))}")
+        raise BadInput(f"{line}: must ask for one of {', '.join((*TABLES, 'lesson NN', 'report NN NAME [lines=N]', 'tool NN NAME DETECTOR', 'mutants'))}")
     if words[0] == "mutants":
         results = newest(folder, "mutants")
         return mutants(results) + ["", origin(results, VERSIONS)] if results else [NONE_YET]
@@ -255,7 +258,7 @@ def lab_table(line, words, folder):
     there = {key(row) for row in halves[0]["mistakes"]}  # A GPU's file may hold mistakes that were taken out since.
     halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
     if of_mistake or of_tool:
-        lines = (report if of_mistake else tool)(halves, *words[1:])
+        lines = report(halves, *words[1:3], int(shorter[1]) if shorter else None) if of_mistake else tool(halves, *words[1:])
         if lines is None:
             raise BadInput(f"{line}: the lab has no mistake {' '.join(words[1:])}")
         return lines

@@ -1023,6 +1023,10 @@ class Lab(WithResults):
         results["mistakes"][0]["findings"]["races"]["report"] = "x: error: race\n  here"
         path.write_text(json.dumps(results), encoding="utf-8")
         self.assertIn("-->\n```\nx: error: race\n  here\n```\n<!--", self.lab("report 05 no_wait"))
+        self.assertIn("-->\n```\nx: error: race\n  ...\n```\n<!--", self.lab("report 05 no_wait lines=1"))
+        self.assertIn("-->\n```\nx: error: race\n  here\n```\n<!--", self.lab("report 05 no_wait lines=2"))
+        with self.assertRaisesRegex(BadInput, "report NN NAME"):
+            self.lab("report 05 no_wait lines=none")
         with self.assertRaisesRegex(BadInput, "the lab has no mistake 05 no_such"):
             self.lab("report 05 no_such")
 

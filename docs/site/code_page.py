@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "common/single_file"))
 import make_single_file
 
 MBARRIERS, TMA = "docs/concepts/mbarriers_and_phases.md", "docs/concepts/tma.md"
-FRAGMENTS, SWIZZLE = "docs/concepts/tensor_core_fragments.md", "docs/concepts/swizzle.md"
+FRAGMENTS = "docs/concepts/tensor_core_fragments.md"
 CLUSTERS, GLOSSARY = "docs/concepts/clusters_and_dsmem.md", "docs/concepts/glossary.md"
 LESSON_05, LESSON_06 = "05_ws_double_buffer/README.md", "06_clusters_dsmem/README.md"
 
@@ -25,7 +25,7 @@ EXPLAINED_ON = {
     "wgmma_fence": FRAGMENTS, "wgmma_commit_group": FRAGMENTS, "wgmma_wait_group": FRAGMENTS, "keep_in_registers": FRAGMENTS,
     "wgmma_m64n64k16": FRAGMENTS, "wgmma_m64n128k16": FRAGMENTS, "wgmma_m64n192k16": FRAGMENTS, "wgmma_m64n256k16": FRAGMENTS,
     "mma_m16n8k16": FRAGMENTS, "ldmatrix_x4": FRAGMENTS, "ldmatrix_x4_trans": FRAGMENTS, "stmatrix_x4": FRAGMENTS,
-    "matrix_descriptor": SWIZZLE,
+    "matrix_descriptor": FRAGMENTS,
     "cluster_block_rank": CLUSTERS, "cluster_sync": CLUSTERS, "cluster_address": CLUSTERS, "map_shared": CLUSTERS,
     "mbarrier_arrive_remote": CLUSTERS, "mbarrier_arrive_remote_release": CLUSTERS, "mbarrier_try_wait_cluster": CLUSTERS,
     "mbarrier_wait_cluster": CLUSTERS, "store_async": CLUSTERS, "tma_load_multicast": CLUSTERS,
