@@ -23,8 +23,7 @@ class Budget:
 LESSON, README = Budget(words=1400), Budget(words=900, tables=0, rows=0, pictures=1)  # the README's picture is the climb
 
 def seen(text):
-    """What a reader sees of a page: no code in fences, comments, pictures and targets of links."""
-    text = re.sub(r"^(\s*)```.*?^\s*```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    """What a reader sees of a page, code too: no comments, pictures and targets of links."""
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     return re.sub(r"\]\([^)\s]*\)", "]", text)
@@ -55,7 +54,8 @@ def measured(page):
 
 def sections(text):
     """The headings of a page, of which "What changed since 02" is "What changed"."""
-    titles = re.findall(r"^## (.*)$", seen(text), flags=re.MULTILINE)
+    text = re.sub(r"^(\s*)```.*?^\s*```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
     return [next((section for section in SECTIONS if title.startswith(section)), title) for title in titles]
 
 
@@ -65,10 +65,10 @@ class PageBudgets(unittest.TestCase):
         self.assertEqual(len(pages), 8)
         return {str(page.relative_to(ROOT)): page for page in pages}
 
-    def test_code_comments_pictures_and_targets_of_links_are_no_words_but_cells_are(self):
+    def test_comments_pictures_and_targets_of_links_are_no_words_but_cells_and_code_are(self):
         text = ("# A title\n\n<!-- table: x rows=y -->\n| one | 2.0 % |\n| --- | --: |\n<!-- end -->\n![not this](a/b.svg)\n"
-                "[a link](../to/some.md#where), `code`\n\n```cpp\nint not_this;\n```\n\n    indented = code\n")
-        self.assertEqual(words(text), len("A title one 2.0 a link, code indented code".split()))
+                "[a link](../to/some.md#where), `code`\n\n```cpp\nint code;\n```\n\n    indented = code\n")
+        self.assertEqual(words(text), len("A title one 2.0 a link, code cpp int code indented code".split()))
 
     def test_tables_of_results_are_counted_with_their_rows(self):
         table = "| a |\n| --- |\n| 1 |\n| 2 |\n"
@@ -101,7 +101,7 @@ class PageBudgets(unittest.TestCase):
         for page in [*sorted(ROOT.glob("docs/concepts/*.md")), ROOT / "docs/cost_model.md"]:
             with self.subTest(page.name):
                 text = page.read_text(encoding="utf-8")
-                self.assertLessEqual(words(text), 1750)
+                self.assertLessEqual(words(text), 1800)
                 if page.stem in lists:
                     continue
                 mistakes = re.search(r"^## Three mistakes that people make\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
