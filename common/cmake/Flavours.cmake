@@ -98,7 +98,7 @@ function(ladder_add_kernel_test name)
   ladder_discover_tests(${name} "${name}, more: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=more)
   if(LADDER_ASAN)
     ladder_add_program(${name}_asan SOURCES ${arg_SOURCES} FLAVOUR asan LINK ${arg_LINK} Catch2::Catch2WithMain)
-    ladder_discover_tests(${name}_asan "${name}_asan: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=narrow)
+    ladder_discover_tests(${name}_asan "${name}_asan: " LABELS ${arg_LABEL}-more ENVIRONMENT LADDER_TEST_BREADTH=one)
   endif()
 endfunction()
 

@@ -1,6 +1,6 @@
 /// @file
-/// How much a test tries. The default is what must be fast; the environment variable LADDER_TEST_BREADTH says
-/// otherwise.
+/// How much a test tries, from little to much. The default is what must be fast; the environment variable
+/// LADDER_TEST_BREADTH says otherwise.
 #pragma once
 #include <cstdlib>
 #include <stdexcept>
@@ -9,8 +9,8 @@
 namespace ladder::testing {
 
 enum class Breadth {
-  narrow,  ///< two schedules, for AddressSanitizer, which sees the same accesses on each; on the GPU few
-           ///< problems where compute-sanitizer is slow
+  one,     ///< one schedule, for AddressSanitizer, which sees the same accesses on each
+  narrow,  ///< two schedules; on the GPU few problems where compute-sanitizer is slow
   usual,   ///< every fixed schedule, races checked on two of them; one random schedule
   more  ///< what `usual` leaves out: the fixed schedules on which it checks for no races and as many random
         ///< ones as a test asks for, races checked on each
@@ -20,10 +20,11 @@ enum class Breadth {
 inline Breadth breadth() {
   const char* text = std::getenv("LADDER_TEST_BREADTH");
   const std::string word = text ? text : "usual";
+  if (word == "one") return Breadth::one;
   if (word == "narrow") return Breadth::narrow;
   if (word == "usual") return Breadth::usual;
   if (word == "more") return Breadth::more;
-  throw std::invalid_argument("LADDER_TEST_BREADTH=" + word + ": must be narrow, usual or more");
+  throw std::invalid_argument("LADDER_TEST_BREADTH=" + word + ": must be one, narrow, usual or more");
 }
 
 }  // namespace ladder::testing

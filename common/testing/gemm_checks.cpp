@@ -112,7 +112,7 @@ void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const
 
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
   for_each_schedule_of(
-      breadth() == Breadth::more ? Breadth::more : Breadth::narrow,
+      breadth() == Breadth::more ? Breadth::more : std::min(breadth(), Breadth::narrow),
       [&] { check_gemm(lesson, shape, settings); }, /*random_seeds=*/1);
 }
 

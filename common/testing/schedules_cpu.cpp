@@ -22,8 +22,9 @@ bool is_one_of_two(const cpu_device::Schedule& schedule) {
 std::vector<TestSchedule> test_schedules(Breadth breadth, int random_seeds) {
   std::vector<TestSchedule> schedules;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())
-    if (is_one_of_two(schedule) ? breadth != Breadth::more : breadth != Breadth::narrow)
+    if (is_one_of_two(schedule) ? breadth != Breadth::more : breadth > Breadth::narrow)
       schedules.push_back({schedule.name(), is_one_of_two(schedule) || breadth == Breadth::more});
+  if (breadth == Breadth::one) schedules.resize(1);
   for (int seed = 1; seed <= random_seeds; ++seed)
     schedules.push_back({cpu_device::Schedule::random(seed).name(), breadth == Breadth::more});
   return schedules;

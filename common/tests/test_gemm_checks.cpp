@@ -45,6 +45,7 @@ TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the ot
   const auto count = [](const std::vector<testing::TestSchedule>& schedules) {
     return std::count_if(schedules.begin(), schedules.end(), [](const auto& one) { return one.check_races; });
   };
+  CHECK(testing::test_schedules(testing::Breadth::one, 0).size() == 1);
   CHECK(count(testing::test_schedules(testing::Breadth::narrow, 0)) == 2);
   CHECK(count(testing::test_schedules(testing::Breadth::usual, 1)) == 2);
   CHECK(count(testing::test_schedules(testing::Breadth::more, 3)) == 7);
