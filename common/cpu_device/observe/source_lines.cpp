@@ -199,6 +199,16 @@ std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigne
   return calls;
 }
 
+std::string describe_callers(const void* return_address, const char* file, unsigned line) {
+  const auto address = reinterpret_cast<uintptr_t>(return_address);
+  const std::vector<std::string> calls = source_calls(&address, 1);
+  const std::string place = short_path(file) + ":" + std::to_string(line) + " in ";
+  if (calls.empty() || calls.front().rfind(place, 0) != 0) return "";
+  std::string text = " in " + calls.front().substr(place.size());
+  for (size_t i = 1; i < calls.size(); ++i) text += ", called from " + calls[i];
+  return text;
+}
+
 std::string line_of_function(const void* function) {
   const auto address = reinterpret_cast<uintptr_t>(function);
   const Module module = find_module(address);
