@@ -26,10 +26,9 @@ void check() {
           kTiles, static_cast<int>(counters->cycles), kSlots - 1, kSlots));
   ladder::exercise::expect(
       counters->block_barriers < kTiles,
-      fmt::format(
-          "y is right, but {} tiles take {} barriers besides the four verbs: whom do acquire and wait "
-          "leave to wait for?",
-          kTiles, counters->block_barriers));
+      fmt::format("y is right, but {} tiles take {} barriers besides the four verbs: what "
+                  "would a barrier wait for that the verbs do not?",
+                  kTiles, counters->block_barriers));
 }
 
 }  // namespace
