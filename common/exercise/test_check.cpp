@@ -94,6 +94,22 @@ TEST_CASE("Values of another row, column or part are named by that") {
              EndsWith("elements 128 to 191 hold what elements 0 to 63 must hold"));
 }
 
+TEST_CASE("Values that differ by one or two steps of bf16 are called rounded") {
+  const auto with = [](size_t count, float steps) {
+    Comparison c = right_result(64, 8);
+    for (size_t i = 0; i < 64; ++i) {
+      c.expected[i] = c.got[i] = 1024 + 32 * static_cast<float>(i % 8);  // a step is 8
+      if (i < count) c.got[i] += (i % 2 ? -8 : 8) * steps;
+    }
+    return describe_wrong_values(c);
+  };
+  const char* const rounded = "; each is off by its last bits: is something rounded twice?";
+  CHECK_THAT(with(20, 1), EndsWith(rounded));
+  CHECK_THAT(with(20, 2), EndsWith(rounded));
+  CHECK_THAT(with(20, 3), !EndsWith(rounded));
+  CHECK_THAT(with(7, 1), !EndsWith(rounded));  // too few to tell
+}
+
 TEST_CASE("A multiple of the right values, and a constant too much, are named") {
   const auto with = [](auto change) {
     Comparison c = right_result(64, 8);

@@ -63,7 +63,8 @@ class Reader {
     text += ", must be " + to_text(c_.expected[wrong_[0]]);
     if (c_.expected.size() == 1) return text;
     text += "; " + describe_places();
-    for (const std::string& relation : {as_transpose(), as_row(), as_column(), as_shift(), as_multiple()})
+    for (const std::string& relation :
+         {as_transpose(), as_row(), as_column(), as_shift(), as_multiple(), as_rounding()})
       if (!relation.empty()) return text + "; " + relation;
     return text;
   }
@@ -121,6 +122,18 @@ class Reader {
     if (holds([&](size_t at) { return c_.expected[at] + more; }))
       return fmt::format("each of them is {} too {}", to_text(std::abs(more)), more > 0 ? "large" : "small");
     return "";
+  }
+
+  /// All are one or two steps of bf16 off.
+  std::string as_rounding() const {
+    constexpr int kBitsAfterFirst = 7;  // that bf16 has of a number
+    const bool is =
+        wrong_.size() >= kFewest && std::all_of(wrong_.begin(), wrong_.end(), [&](size_t at) {
+          const float right = c_.expected[at];
+          if (right == 0 || !std::isfinite(right)) return false;
+          return std::abs(c_.got[at] - right) <= 2 * std::ldexp(1.0f, std::ilogb(right) - kBitsAfterFirst);
+        });
+    return is ? "each is off by its last bits: is something rounded twice?" : "";
   }
 
   template <class Right>

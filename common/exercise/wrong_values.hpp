@@ -20,7 +20,8 @@ struct Comparison {
 };
 
 /// The first wrong element; how many are wrong, and where; and what they are instead, where that is the right
-/// value of another place, or the right value times or plus a number. Empty if all are right.
+/// value of another place, the right value times or plus a number, or the right value but for rounding. Empty
+/// if all are right.
 std::string describe_wrong_values(const Comparison&);
 
 }  // namespace ladder::exercise

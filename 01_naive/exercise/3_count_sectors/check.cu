@@ -64,6 +64,7 @@ void check() {
   count(kPitch, a + b, c);
   count(kWidePitch, a + wide_b, c);
 
+  constexpr int kRowSectors = kRows * kK * kBytes / 32;  // rows 0 to 3 of A, or 4 to 7: whole sectors
   const char* const one_step = "that is one step of all warps; there are as many steps as A has columns";
   const char* const one_warp = "that is one warp; how many cover C?";
   const char* const each_lane = "you counted a request for each lane; lanes in one sector share it";
@@ -75,6 +76,10 @@ void check() {
       {{a / kRows, "you counted one sector for a warp's load, but its lanes lie in four rows of C"},
        {a / kK, one_step},
        {a / kWarps, one_warp},
+       {kWarps * kRowSectors,
+        "you counted each sector of a warp's rows once; the next step requests it again"},
+       {kWarps * kK * kRowSectors,
+        "that is all that a warp's four rows lie in; in one step each row needs one element"},
        {kWarps * kK * kLanes, each_lane},
        {kM * kK * kBytes / 32, cached}});
   expect_predicted("kSectorsOfB", kSectorsOfB, b,
@@ -89,6 +94,7 @@ void check() {
   expect_predicted(
       "kSectorsOfWideB", kSectorsOfWideB, wide_b,
       {{b, "a row is 104 bytes now, so that rows begin anywhere in a sector: whose 16 bytes straddle two?"},
+       {3 * b / 2, "fewer rows straddle two sectors: where do rows 0 to 3 begin?"},
        {2 * b, "not every row's 16 bytes straddle two sectors: where do rows 0 to 3 begin?"},
        {wide_b / kK, one_step},
        {wide_b / kWarps, one_warp}});

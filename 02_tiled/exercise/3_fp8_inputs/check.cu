@@ -99,7 +99,9 @@ void load_in_few_sectors(int M, int K, const std::string& question) {
 void check() {
   Inputs(32, 1, 64).widen_a();
   Inputs(70, 1, 272).widen_a();  // 32 x 64 leaves rows, columns and half a group over
-  load_in_few_sectors(64, 256, "how much of A can a thread ask for at once?");
+  load_in_few_sectors(64, 256,
+                      "how much of A can a thread ask for at once, and which 16 bytes do its neighbours in "
+                      "the warp ask for?");
   load_in_few_sectors(1, 256, "which rows of a tile need no load?");
   ladder::exercise::on_every_schedule([] { Inputs(33, 40, 144).multiply(); });
 }

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const Problem p) {
   const int first_row = blockIdx.y * kTile, first_column = blockIdx.x * kTile;
   const int steps = p.K / kTile;
   float sums[kRows] = {};
-  // Read 02_tiled/README.md and common/device/tile_shape.cuh.
+  // Read 02_tiled/README.md and docs/concepts/how_to_read_the_errors.md.
   // >>> yours
   const auto fetch_scale = [&](int step) {  // a thread for each row of the tile
     if (me < kTile) smem.scales[me] = p.scales[(first_row + me) * steps + step];

@@ -24,6 +24,11 @@ void check() {
           "y is right, but {} tiles take {} cycles, as with {} slots: does the copy of tile t + {} start "
           "as soon as tile t is released?",
           kTiles, static_cast<int>(counters->cycles), kSlots - 1, kSlots));
+  ladder::exercise::expect(
+      counters->block_barriers < kTiles,
+      fmt::format("y is right, but {} tiles take {} barriers besides the four verbs: what "
+                  "would a barrier wait for that the verbs do not?",
+                  kTiles, counters->block_barriers));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void check() {
          "out is right, but nothing was copied asynchronously: start the next copies first");
   expect(counters->cycles < 0.75 * kRounds * kLatency,
          fmt::format("out is right, but {} rounds take {} cycles, and a copy alone {}: which batches are on "
-                     "their way while you compute?",
+                     "their way while you wait? Start the next copies before you wait for these",
                      kRounds, static_cast<int>(counters->cycles), kLatency));
 }
 

@@ -2,10 +2,11 @@
 /// Exercise 03.3: how many batches may still be on their way?
 ///
 /// Every thread weighs values with keys, 4 of each in every tile: score = |k|^2, out = score * v. Keys and
-/// values come through a ring of three slots, in batches of their own, because the keys are needed first. A
-/// thread reads only what it has copied itself, so there is no barrier; all that protects it is the number
-/// that it gives to __pipeline_wait_prior. Write the loop, and choose that number: while the ring fills,
-/// while it is full, and while it drains.
+/// values come through a ring of three slots, in batches of their own, so that a thread may score while the
+/// values are on their way. A thread reads only what it has copied itself, so there is no barrier; all that
+/// protects it is the number that it gives to __pipeline_wait_prior. Write the loop, and choose that number
+/// so that nothing is read too early, and the full ring stays full: while a tile is waited for, both batches
+/// of the two after it are on their way. Whether empty batches follow the last tile is up to you.
 #pragma once
 #include <cuda_pipeline.h>
 

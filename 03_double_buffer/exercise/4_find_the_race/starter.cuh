@@ -49,13 +49,14 @@ __device__ inline void stream(SharedStorage& smem, const float* x, float* y, int
     if (tile < tiles) copy(smem, x, tile);
     __pipeline_commit();  // empty after the last tile, because wait_prior counts batches
   };
+  const auto load_again = [&](int tile) {  // into a slot that held a tile before
+    if (tile < tiles) __syncthreads();     // nobody reads that one any more
+    load(tile);
+  };
   for (int tile = 0; tile < kAhead; ++tile) load(tile);
   for (int tile = 0; tile < tiles; ++tile) {
     __pipeline_wait_prior(kAhead - 1);
-    if (tile + kAhead < tiles) {  // a slot is filled again: nobody may read it any more
-      __syncthreads();
-    }
-    load(tile + kAhead);
+    load_again(tile + kAhead);
     smooth(smem, y, tile);
   }
   // <<<

@@ -4,7 +4,8 @@
 /// The ring of lesson 03: a thread waits for its copies of a tile, all meet, the slot of the tile *before* is
 /// filled again, and the tile is worked on. Predict what the CPU device's clock says of it. Its constants:
 ///   - 42 bytes a cycle come from memory, each 700 cycles after it was asked for (ClockModel)
-///   - all threads load 4 bytes each from shared memory and work on them in 5 cycles
+///   - together, all threads load 4 bytes each from shared memory and work on them in 5 cycles: as many for
+///     one thread as for 64
 ///   - a barrier takes 20 cycles; what else there is takes a cycle or two, and may be left out
 #pragma once
 #include <cuda_pipeline.h>

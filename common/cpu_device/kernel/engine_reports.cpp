@@ -11,6 +11,7 @@
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cuda/barrier_names.hpp"
 
 namespace cpu_device {
@@ -67,20 +68,25 @@ std::string describe(const Mbarrier& barrier) {
          print(" (initialised at %s, count %u)", to_string(barrier.initialised_at).c_str(), barrier.expected);
 }
 
-Site Cluster::site(Location where) { return race_checker_->site(where.file, where.line); }
+Site Cluster::site(Location where, const void* return_address) {
+  return race_checker_->site(where.file, where.line, return_address);
+}
 
-void Cluster::record_failure(const Thread* thread, const std::string& rule, Location where) {
+void Cluster::record_failure(const Thread* thread, const std::string& rule, Location where,
+                             const void* return_address) {
   if (failed()) return;
   failure_ = print("kernel '%s': ", kernel_.name) + rule;
   if (thread) {
     failure_ += "\n  in " + describe(*thread);
     if (where.line) failure_ += " at " + to_string(where);
+    if (return_address) failure_ += describe_callers(return_address, where.file, where.line);
   }
   failure_ += "\n  schedule " + options_.schedule.explained();
 }
 
-void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {
-  record_failure(&thread, rule, where);
+void Cluster::fail(const Thread& thread, const std::string& rule, Location where,
+                   const void* return_address) {
+  record_failure(&thread, rule, where, return_address);
   throw Abandoned{};
 }
 

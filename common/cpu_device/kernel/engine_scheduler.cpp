@@ -20,6 +20,17 @@ constexpr unsigned kIdleSweeps = 200;
 /// ever. A correct kernel with 1024 threads reaches 20,000 barriers without a copy until then.
 constexpr uint64_t kSwitchBudget = 20'000'000;
 
+/// What its last wait for cp.async has to do with the group that it did not wait for.
+std::string why_not_waited_for(const Thread& thread) {
+  if (thread.copy_groups_at_wait == 0) return "";
+  if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
+  return thread.copy_groups_left == 1
+             ? ": its last wait leaves out the newest group; which group is the newest in the last round?"
+             : print(
+                   ": its last wait leaves out the newest %u groups; which are the newest in the last round?",
+                   thread.copy_groups_left);
+}
+
 /// Throws for work that the exiting thread has left unfinished.
 void check_nothing_left_in_flight(Thread& thread) {
   if (thread.open_copies && !thread.open_copies->copies.empty()) {
@@ -27,8 +38,9 @@ void check_nothing_left_in_flight(Thread& thread) {
                         thread.open_copies->copies.front().where);
   }
   if (thread.last_copy_group > thread.waited_copy_groups) {
-    thread.cluster.fail(thread, "the thread exits with cp.async groups that it never waited for",
-                        thread.last_copy_at);
+    thread.cluster.fail(
+        thread, "the thread exits with cp.async groups that it never waited for" + why_not_waited_for(thread),
+        thread.last_copy_at, thread.last_copy_returns_to);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
     thread.cluster.fail(thread,
@@ -189,7 +201,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
 
   thread.open_copies.reset();
   thread.committed_copy_groups = thread.landed_copy_groups = 0;
-  thread.waited_copy_groups = thread.last_copy_group = 0;
+  thread.waited_copy_groups = thread.last_copy_group = thread.copy_groups_at_wait = 0;
   thread.landed_groups.clear();
   thread.copies_since_convergence = 0;
   thread.store_groups.clear();

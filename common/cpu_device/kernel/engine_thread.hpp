@@ -40,9 +40,12 @@ struct Thread {
   std::unique_ptr<CopyGroup> open_copies;  ///< issued, not yet committed
   uint64_t committed_copy_groups = 0, landed_copy_groups = 0, waited_copy_groups = 0;
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
+  uint64_t copy_groups_at_wait = 0;       ///< committed when it waited last; 0: it never did
+  unsigned copy_groups_left = 0;          ///< by that wait
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
   Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product
+  const void* last_copy_returns_to = nullptr;
 
   /// The last one is open; those in front that were waited for are gone.
   std::deque<TmaStoreGroup> store_groups;

@@ -110,6 +110,7 @@ struct RaceChecker::Cell {
   Site write_site_before;
   uint64_t readers, readers_before;  ///< of what the last write left, and the one before: see bit_of_reader
   Reads reads;
+  uint32_t lanes_before;  ///< of the writer's own warp, that had read what the write before the last left
 };
 
 /// The shadow memory of a block. One cell stands for all of its chunk until an access touches only a part.
@@ -149,6 +150,7 @@ struct RaceChecker::Conflict {
   bool second_writes;
   Site second_site;
   bool second_only_relies = false;
+  Site write_before = 0;  ///< of a write before the first access, if that is a write
 };
 
 RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early)
@@ -553,7 +555,7 @@ void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_
   }
   const std::size_t first_byte = cell.write_mask & mask & 1 ? 0 : 1;
   report({block, offset + first_byte, why, cell.writer, cell.write_epoch, true, cell.write_site, who.agent,
-          who.epoch, write, who.site, who.only_relies});
+          who.epoch, write, who.site, who.only_relies, cell.write_epoch_before ? cell.write_site_before : 0});
 }
 
 /// Readers share bits with others now and then.
@@ -584,12 +586,21 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
     if (who.thread == issuer || (is_last && who.knows(issuer, issue_epoch_of_agent_[queue])))
       return Why::early_read_later;
   }
-  if (!cell.write_epoch_before || cell.readers_before & bit_of_reader(who.thread) ||
+  if (!cell.write_epoch_before || had_read_before(who, cell) ||
       !who.knows(cell.writer_before, cell.write_epoch_before))
     return Why::early_read_later;
   // It has not read what was there before, which the same line had written.
   if (cell.write_site_before == cell.write_site) return Why::overwritten;
   return reads_later ? Why::unordered_async : Why::unordered;
+}
+
+/// Had `who` read what the write before the last left? Its warp speaks for it, unless the writer is of that
+/// warp: that one may have read for itself alone.
+bool RaceChecker::had_read_before(const Accessor& who, const Cell& cell) const {
+  const bool same_warp = who.agent < thread_count_ && cell.writer < thread_count_ &&
+                         who.thread / kWarpLanes == cell.writer / kWarpLanes;
+  return same_warp ? (cell.lanes_before & who.read_lane) != 0
+                   : (cell.readers_before & bit_of_reader(who.thread)) != 0;
 }
 
 void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
@@ -635,6 +646,11 @@ void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
     cell.write_epoch_before = cell.write_epoch;
     cell.write_site_before = cell.write_site;
     cell.readers_before = std::exchange(cell.readers, 0);
+    cell.lanes_before = 0;
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      if (reads->group == who.read_group) cell.lanes_before |= reads->lanes;
+      if (!reads->next) break;
+    }
   }
   cell.writer = static_cast<uint16_t>(who.agent);
   cell.write_epoch = who.epoch;
@@ -729,11 +745,11 @@ Site RaceChecker::site(const void* return_address) {
   return offset < kEngineSite ? static_cast<Site>(offset) : 0;  // 0: in a shared library
 }
 
-Site RaceChecker::site(const char* file, unsigned line) {
-  const auto [entry, is_new] = engine_site_numbers_.try_emplace({file, line}, 0);
+Site RaceChecker::site(const char* file, unsigned line, const void* return_address) {
+  const auto [entry, is_new] = engine_site_numbers_.try_emplace({file, line, return_address}, 0);
   if (is_new) {
     entry->second = kEngineSite | static_cast<Site>(engine_sites_.size());
-    engine_sites_.push_back({file, line, ""});
+    engine_sites_.push_back({file, line, return_address, ""});
   }
   return entry->second;
 }
@@ -745,9 +761,19 @@ void RaceChecker::name_site(Site site, const char* what) {
 std::string RaceChecker::describe_site(Site site) const {
   if (site & kEngineSite) {
     const EngineSite& place = engine_sites_[site & ~kEngineSite];
-    return short_path(place.file) + ":" + std::to_string(place.line);
+    return short_path(place.file) + ":" + std::to_string(place.line) +
+           (place.return_address ? describe_callers(place.return_address, place.file, place.line) : "");
   }
   return site ? describe_call_site(program_load_address() + site) : "an unknown place";
+}
+
+bool RaceChecker::is_same_line(Site one, Site other) const {
+  if (!one || !other) return false;
+  const auto line = [this](Site site) {
+    const std::string calls = describe_site(site);
+    return calls.substr(0, calls.find(", called from "));
+  };
+  return line(one) == line(other);
 }
 
 std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const {
@@ -778,7 +804,8 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
     case Why::overwritten:
       return "overwritten while it may still be read: no barrier or wait orders the two";
     case Why::unordered:
-      return "a write and a read that no barrier or wait orders";
+      return "a write and a read that no barrier or wait orders: it is read too early, or overwritten too "
+             "early";
     case Why::unordered_async:
       return "a write, and an asynchronous read that may happen at any time until it is waited for: no "
              "barrier "
@@ -791,9 +818,11 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
   return "";
 }
 
-void RaceChecker::report(const Conflict& conflict) {
+void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
+  const bool unordered = conflict.why == Why::unordered || conflict.why == Why::unordered_async;
+  if (unordered && is_same_line(conflict.write_before, conflict.first_site)) conflict.why = Why::overwritten;
   std::string text = fmt::format(
       "race in shared memory of block {} at byte {}: {}\n  first {} at {}\n  then  {} at {}", conflict.block,
       conflict.offset, describe(conflict),

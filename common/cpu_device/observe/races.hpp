@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/cpu_device/observe/vector_clock.hpp"
@@ -144,8 +145,8 @@ class RaceChecker {
 
   /// The place that a call returns to: a plain access. Resolved to file and line only when a report needs it.
   Site site(const void* return_address);
-  /// A place that the engine knows. `file` must be a literal.
-  Site site(const char* file, unsigned line);
+  /// A place that the engine knows. `file` must be a literal. `return_address`, if any, says who called it.
+  Site site(const char* file, unsigned line, const void* return_address = nullptr);
 
   bool reported() const { return reported_; }
 
@@ -178,6 +179,7 @@ class RaceChecker {
   struct EngineSite {
     const char* file;
     unsigned line;
+    const void* return_address;
     const char* what;  ///< what accessed memory there last
   };
 
@@ -205,6 +207,7 @@ class RaceChecker {
   static uint64_t bit_of_reader(unsigned thread);
   unsigned thread_of(unsigned agent) const;
   bool is_issuer(unsigned agent, unsigned thread) const;
+  bool had_read_before(const Accessor& who, const Cell& cell) const;
   Why why_read_after(const Accessor& who, const Cell& cell) const;
   Why why_write_after(const Accessor& who, const Cell& cell, const Reads& reads, unsigned reader) const;
   void record_write(const Accessor& who, Cell& cell, uint8_t mask);
@@ -214,10 +217,12 @@ class RaceChecker {
   void drop_reads(Cell& cell, Condition is_dropped);
 
   struct Conflict;
-  void report(const Conflict&);
+  void report(Conflict);
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
   std::string describe_site(Site site) const;
+  /// Is it one line of the source, whoever calls it?
+  bool is_same_line(Site one, Site other) const;
 
   Report report_;
   Describe describe_, explain_early_;
@@ -241,7 +246,7 @@ class RaceChecker {
   uint32_t unused_reads_ = 0;
 
   std::vector<EngineSite> engine_sites_;
-  std::map<std::pair<const char*, unsigned>, Site> engine_site_numbers_;
+  std::map<std::tuple<const char*, unsigned, const void*>, Site> engine_site_numbers_;
 };
 
 }  // namespace cpu_device

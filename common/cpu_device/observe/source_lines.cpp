@@ -81,7 +81,8 @@ std::vector<std::string> lines_of_command(const std::string& command) {
   return lines;
 }
 
-/// "void lesson02::Loader<2>::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles".
+/// "void lesson02::Loader<2>::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles",
+/// "operator()(int)" a lambda.
 std::string bare_name(std::string function) {
   const std::string anonymous = "(anonymous namespace)::";
   for (size_t at; (at = function.find(anonymous)) != std::string::npos;) function.erase(at, anonymous.size());
@@ -94,7 +95,8 @@ std::string bare_name(std::string function) {
     depth -= c == '>';
   }
   const size_t qualifiers = name.find_last_of(": ");
-  return qualifiers == std::string::npos ? name : name.substr(qualifiers + 1);
+  if (qualifiers != std::string::npos) name.erase(0, qualifiers + 1);
+  return name == "operator" ? "a lambda" : name;
 }
 
 /// Code that readers of a report do not look for: shadow headers, of either kind, and the standard library.
@@ -197,6 +199,16 @@ std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigne
   for (const uintptr_t offset : offsets)
     for (std::string& call : calls_in(known[offset])) calls.push_back(std::move(call));
   return calls;
+}
+
+std::string describe_callers(const void* return_address, const char* file, unsigned line) {
+  const auto address = reinterpret_cast<uintptr_t>(return_address);
+  const std::vector<std::string> calls = source_calls(&address, 1);
+  const std::string place = short_path(file) + ":" + std::to_string(line) + " in ";
+  if (calls.empty() || calls.front().rfind(place, 0) != 0) return "";
+  std::string text = " in " + calls.front().substr(place.size());
+  for (size_t i = 1; i < calls.size(); ++i) text += ", called from " + calls[i];
+  return text;
 }
 
 std::string line_of_function(const void* function) {

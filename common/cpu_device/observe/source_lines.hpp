@@ -22,6 +22,11 @@ std::string describe_call_site(uintptr_t return_address);
 /// those that are inlined, and without the CPU device's own. Empty without addr2line or debug information.
 std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count);
 
+/// What follows the "file:line" of a call in a report: " in copy, called from 02_tiled/gemm.cuh:57 in
+/// stream", where calls are inlined. Empty if the call that returns to `return_address` is not known to be
+/// there.
+std::string describe_callers(const void* return_address, const char* file, unsigned line);
+
 /// Where the function begins, "/path/05_ws_double_buffer/gemm.cuh:143"; empty likewise.
 std::string line_of_function(const void* function);
 

@@ -32,10 +32,12 @@ struct alignas(kBytes) CopyChunk {
 /// The group copies `size` bytes, thread by thread in turn, in chunks of kAlignment bytes but at most 16.
 /// With an alignment below 4, or not from global to shared memory, there is no cp.async: the copy is an
 /// ordinary one and complete when the call returns. Like libcu++, this copies whole chunks: a size that is no
-/// multiple of the alignment overruns.
+/// multiple of the alignment overruns. All of this is inlined, so that reports find who called it.
 template <size_t kAlignment, class Group>
-cuda::async_contract_fulfillment copy_chunks(const Group& group, unsigned char* to, const unsigned char* from,
-                                             size_t size, Location where) {
+[[gnu::always_inline]] inline cuda::async_contract_fulfillment copy_chunks(const Group& group,
+                                                                           unsigned char* to,
+                                                                           const unsigned char* from,
+                                                                           size_t size, Location where) {
   constexpr size_t kChunk = ::std::min<size_t>(kAlignment, 16);
   const size_t first = static_cast<size_t>(group.thread_rank()) * kChunk;
   const size_t step = static_cast<size_t>(group.size()) * kChunk;
@@ -53,8 +55,9 @@ cuda::async_contract_fulfillment copy_chunks(const Group& group, unsigned char* 
 
 /// The alignment is that of T or of the size, whichever is larger.
 template <class Group, class T, class Size>
-cuda::async_contract_fulfillment copy_as_group(const Group& group, T* to, const T* from, Size size,
-                                               Location where) {
+[[gnu::always_inline]] inline cuda::async_contract_fulfillment copy_as_group(const Group& group, T* to,
+                                                                             const T* from, Size size,
+                                                                             Location where) {
   size_t constexpr type_alignment = [] {
     if constexpr (::std::is_void_v<T>) {
       return size_t{1};

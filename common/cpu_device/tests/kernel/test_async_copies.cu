@@ -226,6 +226,26 @@ TEST_CASE("groups that were never waited for are named when the thread exits") {
   }
 }
 
+TEST_CASE("a group that was never waited for is reported with what the last wait has to do with it") {
+  const std::vector<float> input = numbers(128);
+  const auto kernel = [&](bool waits_after) {
+    return failure(kShape, {}, [&] {
+      auto& shared = ladder::shared_storage<Ring>();
+      const auto copy = [&](int slot) {
+        __pipeline_memcpy_async(&shared.tiles[slot][4 * threadIdx.x], &input[4 * threadIdx.x], 16);
+        __pipeline_commit();
+      };
+      copy(0);
+      if (!waits_after) __pipeline_wait_prior(0);
+      copy(1);
+      if (waits_after) __pipeline_wait_prior(1);
+    });
+  };
+  CHECK_THAT(kernel(true), ContainsSubstring("never waited for: its last wait leaves out the newest group; "
+                                             "which group is the newest in the last round?"));
+  CHECK_THAT(kernel(false), ContainsSubstring("never waited for: it commits after its last wait"));
+}
+
 TEST_CASE("empty groups need no wait") {
   CHECK(failure(kShape, {}, [] { __pipeline_commit(); }).empty());
 }

@@ -10,7 +10,9 @@
 
 #include <cuda.h>
 #include <cuda_bf16.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
+#include <cuda/pipeline>
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/races.hpp"
@@ -143,6 +145,17 @@ TEST_CASE("reading again what was read and given back is called too early, whoev
   CHECK_THAT(write_first.reports[0], ContainsSubstring(": may be read before it is written: no barrier"));
 }
 
+TEST_CASE("what the writer has read itself says nothing of its neighbours in the warp") {
+  Scene scene;
+  scene.write(0, 64);
+  scene.block_barrier();
+  scene.read(0, 64);
+  scene.write(0, 64);
+  scene.read(3, 64);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": overwritten while it may still be read"));
+}
+
 TEST_CASE("writing again what a reader has not read yet is called overwriting, whoever comes first") {
   for (const bool write_first : {false, true}) {
     Scene scene;
@@ -165,7 +178,8 @@ TEST_CASE("where nothing says who was too early, neither is blamed") {
   scene.write(0, 64);
   scene.read(3, 64);
   REQUIRE(scene.reports.size() == 1);
-  CHECK_THAT(scene.reports[0], ContainsSubstring(": a write and a read that no barrier or wait orders"));
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": a write and a read that no barrier or wait orders: it is "
+                                                 "read too early, or overwritten too early"));
 }
 
 TEST_CASE("a copy of whose issue the reader knows is what it wants, also where something was before") {
@@ -663,6 +677,45 @@ __global__ void turns(int* out) {
   out[t] = sum;
 }
 
+/// The same, where one line stores for two callers.
+__global__ void turns_with_a_helper(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  const int t = static_cast<int>(threadIdx.x);
+  const auto store = [&](int i) { smem.values[t] = t + i; };
+  int sum = 0;
+  store(0);
+  for (int i = 1; i < 3; ++i) {
+    __syncthreads();
+    sum += smem.values[t] + smem.values[kThreads - 1 - t];
+    store(i);
+  }
+  out[t] = sum;
+}
+
+__device__ inline void copy_word(float* to, const float* from) {
+  __pipeline_memcpy_async(to, from, 4);  // copies
+}
+
+__global__ void reads_a_copy_in_flight(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  float* const to = reinterpret_cast<float*>(&smem.values[threadIdx.x]);
+  copy_word(to, &from[threadIdx.x]);  // asks for the copy
+  __pipeline_commit();
+  out[threadIdx.x] = *to;
+  __pipeline_wait_prior(0);
+}
+
+__global__ void leaves_a_copy_in_flight(const float* from) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  auto pipe = cuda::make_pipeline();
+  const auto copy = [&](float* to) {
+    pipe.producer_acquire();
+    cuda::memcpy_async(to, &from[threadIdx.x], cuda::aligned_size_t<4>(4), pipe);  // leaves it
+    pipe.producer_commit();
+  };
+  copy(reinterpret_cast<float*>(&smem.values[threadIdx.x]));
+}
+
 __global__ void all_write_one(int* out) {
   auto& smem = ladder::shared_storage<Exchange>();
   smem.values[0] = static_cast<int>(threadIdx.x);
@@ -784,6 +837,24 @@ TEST_CASE("a slot overwritten while it is still read is reported, and its right 
     CHECK_THAT(report, ContainsSubstring(place_of("still reads")));
     CHECK(failure_of(schedule, turns<true>, out.data()) == "");
   }
+}
+
+TEST_CASE("a line that stores for two callers is known as one when it overwrites too early") {
+  PinnedVector<int> out(kThreads);
+  for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK_THAT(failure_of(schedule, turns_with_a_helper, out.data()),
+               ContainsSubstring("overwritten while it may still be read"));
+  }
+}
+
+TEST_CASE("a report of a copy names those who called for it") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  CHECK_THAT(failure_of({}, reads_a_copy_in_flight, from.data(), out.data()),
+             ContainsSubstring(place_of("copies") + " in copy_word, called from observe/" +
+                               place_of("asks for the copy")));
+  CHECK_THAT(failure_of({}, leaves_a_copy_in_flight, from.data()),
+             ContainsSubstring(place_of("leaves it") + " in a lambda, called from observe/test_races.cu:"));
 }
 
 TEST_CASE("two threads that write the same address are reported") {
