@@ -564,12 +564,14 @@ class PageTables(WithResults):
 
         (self.folder / "t.json").write_text(json.dumps({
             "metadata": {"device": "G", "date": "today", "commit": "abc", "summary": [
-                {"experiment": "levels", "schedule": "one < two"}, {"experiment": "levels", "schedule": "both"}]},
+                {"experiment": "levels 8x64x32", "schedule": "one < two"}, {"experiment": "levels 8x64x32", "schedule": "both"}]},
             "traceEvents": [lane(0, 0, "engine: upload"), lane(0, 1, "engine: compute"), lane(0, 2, "stream 0"),
                             lane(1, 3, "engine: upload"), work(0, 0, 100, 1000), work(0, 1, 1100, 3000), work(0, 2, 0, 9000),
                             work(1, 3, 7, 2000)]}), encoding="utf-8")
         words = ["t.json", "picture=l.svg", "schedules=0,1"]
-        self.assertIn("one < two: 4.0 ms; both: 2.0 ms", lanes_picture.lanes_text("line", words, self.folder)[0])
+        text = lanes_picture.lanes_text("line", words, self.folder)
+        self.assertIn("one < two: 4.0 ms; both: 2.0 ms", text[0])
+        self.assertIn("Batches of 8 rows, weights of 32 × 64; G, today", text[-1])
         picture = lanes_picture.lanes_pictures("line", words, self.folder, self.folder)[self.folder / "l.svg"]
         xml.etree.ElementTree.fromstring(picture)
         widths = {kind: float(width) for kind, width in re.findall('class="(upload|compute)" .*? width="(.*?)"', picture)}
