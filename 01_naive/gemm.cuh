@@ -12,7 +12,7 @@
 namespace lesson01 {
 using ladder::Gemm;
 
-/// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of B then lie in
+/// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of A then lie in
 /// one column.
 enum class Along {
   columns,  ///< of C: neighbouring threads have neighbouring columns

@@ -169,7 +169,7 @@ class Climb:
             for base in self.lattice.bases(key):
                 places = [shape_title(sizes) for sizes in self.shapes if (self.gain(key, base, sizes) or 1) < 1 - NOISE]
                 if places:
-                    lines += ["", f"{self.title(key)} is slower than {self.title(base)} at {', '.join(places)}; its page says why."]
+                    lines += ["", f"{self.title(key)} is slower than {self.title(base)} at {', '.join(places)}; the lesson's pages say why."]
         return lines
 
 

@@ -170,19 +170,18 @@ def mutants(results):
 def headline(halves):
     """What each device makes of the mistakes of order and memory, in a sentence."""
     rows = [row for row in halves[0]["mistakes"] if row["kind"] != "performance"]
-    text = f"{len(rows)} mistakes of order and memory are planted in copies of the lessons."
+    text = f"The lab plants {len(rows)} mistakes of order and memory in copies of the lessons."
     for half in halves:
         outcomes = outcomes_of(half)
         found = [set(outcomes[key(row)].values()) for row in rows if key(row) in outcomes]
         named, hangs = sum("caught" in one for one in found), sum("caught" not in one and "hang" in one for one in found)
         if half["half"] == "CPU":
-            text += f" The CPU device notices {named} of them."
+            text += f" The CPU device notices {'all' if named == len(rows) else named} of them."
         else:
-            of = "" if len(found) == len(rows) else f" of the {len(found)} that were tried there"
-            text += (f" On an {half['half']}, checks of the result, the four tools of compute-sanitizer, bounded waits and the "
-                     f"compiler notice {named}{of} together; of {hangs} more a hang is all there is to see, and "
-                     f"{len(found) - named - hangs} pass everything.")
-    return textwrap.wrap(text + " The [lab](../docs/lab.md) has them all, with what was said of each.", 120, break_long_words=False,
+            text += (f" {len(found)} were also tried on an {half['half']}. There checks of the result, the four tools of "
+                     f"compute-sanitizer, waits with a time limit and the compiler together notice {named}; "
+                     f"{hangs} more hang without a word, and {len(found) - named - hangs} pass everything.")
+    return textwrap.wrap(text + " [The lab](../docs/lab.md) shows what was said of each.", 120, break_long_words=False,
                          break_on_hyphens=False)
 
 

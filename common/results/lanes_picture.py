@@ -61,12 +61,18 @@ class Request:
             self.schedules.append((summary[process]["schedule"], max(at + length for _, at, length in boxes), boxes))
 
 
+def work_in_words(experiment):
+    """What "levels 2048x4096x8192" works on: batches of 2048 rows, and the weights."""
+    shape = re.fullmatch(r"\w+ (\d+)x(\d+)x(\d+)", experiment)
+    return "Batches of {0} rows, weights of {2} × {1}".format(*shape.groups()) if shape else experiment
+
+
 def lanes_text(line, words, folder):
     """The lines below the request."""
     request = Request(line, words, folder)
     lengths = "; ".join(f"{name}: {length / 1e3:.1f} ms" for name, length, _ in request.schedules)
     return [f"![Upload, compute and download over time, at one scale: {lengths}](../docs/figures/{request.picture})", "",
-            f"{request.facts['summary'][0]['experiment']}; {request.facts['device']}, {request.facts['date']}, commit "
+            f"{work_in_words(request.facts['summary'][0]['experiment'])}; {request.facts['device']}, {request.facts['date']}, commit "
             f"`{request.facts['commit']}`."]
 
 

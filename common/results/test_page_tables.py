@@ -477,8 +477,8 @@ class PageTables(WithResults):
         self.record("s.json", run("02_y", 100), run("03_z", 99.7), run("04_u", 90), run("05_v", 95), run("02_y", 77, size=128),
                     run("04_u", 78, size=128))
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("[04_u](../04_u/) is slower than [02_y](../02_y/) at 64³; its page says why.", text)
-        self.assertIn("[05_v](../05_v/) is slower than [03_z](../03_z/) at 64³; its page says why.", text)
+        self.assertIn("[04_u](../04_u/) is slower than [02_y](../02_y/) at 64³; the lesson's pages say why.", text)
+        self.assertIn("[05_v](../05_v/) is slower than [03_z](../03_z/) at 64³; the lesson's pages say why.", text)
         self.assertEqual(text.count("is slower than"), 2)
 
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
@@ -564,12 +564,14 @@ class PageTables(WithResults):
 
         (self.folder / "t.json").write_text(json.dumps({
             "metadata": {"device": "G", "date": "today", "commit": "abc", "summary": [
-                {"experiment": "levels", "schedule": "one < two"}, {"experiment": "levels", "schedule": "both"}]},
+                {"experiment": "levels 8x64x32", "schedule": "one < two"}, {"experiment": "levels 8x64x32", "schedule": "both"}]},
             "traceEvents": [lane(0, 0, "engine: upload"), lane(0, 1, "engine: compute"), lane(0, 2, "stream 0"),
                             lane(1, 3, "engine: upload"), work(0, 0, 100, 1000), work(0, 1, 1100, 3000), work(0, 2, 0, 9000),
                             work(1, 3, 7, 2000)]}), encoding="utf-8")
         words = ["t.json", "picture=l.svg", "schedules=0,1"]
-        self.assertIn("one < two: 4.0 ms; both: 2.0 ms", lanes_picture.lanes_text("line", words, self.folder)[0])
+        text = lanes_picture.lanes_text("line", words, self.folder)
+        self.assertIn("one < two: 4.0 ms; both: 2.0 ms", text[0])
+        self.assertIn("Batches of 8 rows, weights of 32 × 64; G, today", text[-1])
         picture = lanes_picture.lanes_pictures("line", words, self.folder, self.folder)[self.folder / "l.svg"]
         xml.etree.ElementTree.fromstring(picture)
         widths = {kind: float(width) for kind, width in re.findall('class="(upload|compute)" .*? width="(.*?)"', picture)}
@@ -1072,8 +1074,8 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed", races="caught")
         self.record_half("h200", result="hang", racecheck="missed")
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("The CPU device notices 1 of them", text)
-        self.assertIn("notice 0 together; of 1 more a hang is all there is to see, and 0 pass everything", text)
+        self.assertIn("The CPU device notices all of them. 1 were also tried on an H200.", text)
+        self.assertIn("together notice 0; 1 more hang without a word, and 0 pass everything", text)
 
     def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
         self.record_half("cpu", result="caught")
@@ -1086,7 +1088,7 @@ class Lab(WithResults):
         self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))
         self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("notice 0 of the 0 that were tried there together", text)
+        self.assertIn("0 were also tried on an H200.", text)
         self.assertIn("and 0 pass everything", text)
 
     def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
