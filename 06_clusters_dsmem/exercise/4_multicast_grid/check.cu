@@ -14,7 +14,7 @@ using ladder::exercise::NotYet;
 constexpr int kElements = exercise::kTile * exercise::kTile;
 
 /// Says of the first wrong element of y which operand is wrong. y = a + 16 b, and |a| is at most 4: so y
-/// tells both. @throws NotYet if there is a wrong element that is a number
+/// tells both. @throws NotYet if there is a wrong element
 void explain(const std::vector<float>& y, const std::vector<float>& a, const std::vector<float>& b,
              int tiles) {
   for (size_t i = 0; i < y.size(); ++i) {
@@ -23,7 +23,12 @@ void explain(const std::vector<float>& y, const std::vector<float>& a, const std
     const int row = rank % exercise::kSide, column = rank / exercise::kSide;
     const float right_a = a[row * tiles * kElements + element],
                 right_b = b[column * tiles * kElements + element];
-    if (std::isnan(y[i]) || y[i] == right_a + 16 * right_b) continue;
+    if (y[i] == right_a + 16 * right_b) continue;
+    if (std::isnan(y[i]))
+      throw NotYet(
+          fmt::format("nobody has sent the block of rank {} (row {}, column {}) row {} of its tile of "
+                      "A or B: which ranks do the masks name, and who sends which half?",
+                      rank, row, column, element % kElements / exercise::kTile));
     const float of_b = std::round(y[i] / 16);
     const bool is_a = of_b == right_b;
     throw NotYet(
@@ -90,7 +95,8 @@ void check() {
   const int arrivals = exercise::kEmptyArrivals;
   ladder::exercise::expect(
       arrivals != exercise::kBlocks && arrivals != exercise::kBlocks * exercise::kReaders,
-      "y is right, but each `empty` hears all four blocks, one of which its block never sends to: which?");
+      "y is right, but each `empty` hears four times, and its block sends to three blocks, itself included: "
+      "which does it hear without need, a fourth one or one of them twice?");
 
   constexpr int kTiles = 4;
   const auto counters = ladder::exercise::counted([] { combine(kTiles); });

@@ -2,7 +2,9 @@
 /// The check of exercise 06.7: ragged and empty splits, blocks in any order; and splits that share the work.
 #include EXERCISE
 
+#include <algorithm>
 #include <sstream>
+#include <string>
 
 #include "common/exercise/check.hpp"
 
@@ -33,6 +35,23 @@ std::vector<float> reference(const std::vector<float>& a, const std::vector<floa
   return c;
 }
 
+/// Where C was not written: did blocks count themselves, and did none take itself for the last?
+/// @param arrivals of each tile when the kernel has ended
+/// @throws NotYet if they did
+void explain_missing_sum(const std::vector<unsigned>& arrivals, int splits) {
+  const unsigned most = *std::max_element(arrivals.begin(), arrivals.end());
+  if (most == 0) return;
+  if (most >= static_cast<unsigned>(splits))
+    throw NotYet(
+        fmt::format("all {} splits of a tile have counted themselves, and none took itself for the "
+                    "last, which adds up: what does atomicAdd return?",
+                    splits));
+  throw NotYet(
+      fmt::format("at the end only {} of {} splits of a tile are counted, so none was the last: must "
+                  "a split without a k count itself, too, and who may set the count back, and when?",
+                  most, splits));
+}
+
 /// @throws NotYet unless C is right
 void multiply(int K, int splits) {
   const std::vector<float> a = tenths(kRows * K, 1), b = tenths(K * kCols, 2),
@@ -45,14 +64,19 @@ void multiply(int K, int splits) {
   exercise::launch_split_k(
       {a_device.data(), b_device.data(), c.data(), partials.data(), arrivals.data(), kRows, kCols, K},
       splits);
-  c.expect_equal(expected, 1e-3f);
+  std::vector<unsigned> counts(zeros.size());
+  CUDA_CHECK(cudaMemcpy(counts.data(), arrivals.data(), counts.size() * sizeof(unsigned), cudaMemcpyDefault));
+  try {
+    c.expect_equal(expected, 1e-3f);
+  } catch (const NotYet& wrong) {
+    if (std::string(wrong.what()).find("written") != std::string::npos) explain_missing_sum(counts, splits);
+    throw;
+  }
   try {
     c.expect_equal(expected);
   } catch (const NotYet&) {
     throw NotYet("C is right but for the last bits: what does the order of the additions depend on?");
   }
-  std::vector<unsigned> counts(zeros.size());
-  CUDA_CHECK(cudaMemcpy(counts.data(), arrivals.data(), counts.size() * sizeof(unsigned), cudaMemcpyDefault));
   expect(counts == zeros,
          "C is right, but the count of arrivals is not 0 again: which block of the next launch would be the "
          "last?");

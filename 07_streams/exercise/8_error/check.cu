@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
@@ -13,7 +14,7 @@
 namespace {
 
 /// What the exercise is told when it asks whether a stream, or an event, is done.
-enum class Answers { truly, always_busy, busy_one_after_another, an_error_first };
+enum class Answers { truly, busy_once, always_busy, busy_one_after_another, an_error_first };
 Answers answers = Answers::truly;
 std::chrono::steady_clock::time_point began;  // when run() was called
 constexpr std::chrono::seconds kTooLong{2};
@@ -32,6 +33,11 @@ bool is_still_busy(const void* handle) {
 template <class Query>
 cudaError_t ask(const void* handle, const Query& query) {
   if (answers == Answers::truly) return query();
+  if (answers == Answers::busy_once) {
+    if (std::find(asked.begin(), asked.end(), handle) != asked.end()) return query();
+    asked.push_back(handle);
+    return cudaErrorNotReady;
+  }
   if (answers == Answers::busy_one_after_another && !is_still_busy(handle)) return query();
   if (answers == Answers::an_error_first) {
     answers = Answers::truly;
@@ -62,15 +68,17 @@ using exercise::kElements;
 using ladder::exercise::expect;
 using ladder::exercise::NotYet;
 
-struct FillFailed : std::runtime_error {
-  explicit FillFailed(int batch)
-      : std::runtime_error("the fill of batch " + std::to_string(batch) + " failed") {}
+/// No std::exception: C++ may throw anything.
+struct FillFailed {
+  int batch;
+  std::string what() const { return fmt::format("the fill of batch {} failed", batch); }
 };
 
 /// What goes wrong.
 struct Fault {
   std::string name;
-  int fill_fails = -1;        ///< the batch whose fill throws
+  int fill_fails = -1;  ///< the batch whose fill throws
+  std::chrono::milliseconds fill_takes{0};
   std::vector<int> bad = {};  ///< batches with a bad element
   int copy_fails = -1;        ///< the batch whose second copy CUDA refuses; on the CPU device
   Answers answers = Answers::truly;
@@ -87,7 +95,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
   Outcome outcome;
   const auto fill = [&](int batch, float* x) {
     outcome.filled.push_back(batch);
-    if (batch == fault.fill_fails) throw FillFailed(batch);
+    std::this_thread::sleep_for(fault.fill_takes);
+    if (batch == fault.fill_fails) throw FillFailed{batch};
     std::copy_n(&values[size_t(batch) * kElements], kElements, x);
     if (std::count(fault.bad.begin(), fault.bad.end(), batch)) x[kElements / 2] = exercise::kBad;
   };
@@ -107,6 +116,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
   } catch (const cpu_device::Failure&) {
     throw;
 #endif
+  } catch (const FillFailed& failed) {
+    outcome.thrown = failed.what();
   } catch (const std::exception& error) {
     outcome.thrown = error.what();
   }
@@ -122,6 +133,7 @@ void run(const Fault& fault) {
   const auto values = ladder::exercise::small_integers<float>(size_t(kBatches) * kElements, 1);
   exercise::Pipeline pipeline;
   if (fault.answers == Answers::always_busy) pipeline.patience = std::chrono::milliseconds(20);
+  if (fault.fill_takes.count() > 0) pipeline.patience = fault.fill_takes * kBatches / 2;
   // Long, so that a busy computer is not taken for a slow stream.
   if (fault.answers == Answers::busy_one_after_another) pipeline.patience = std::chrono::milliseconds(200);
   for (exercise::Slot& slot : pipeline.slots) {
@@ -178,8 +190,8 @@ void run(const Fault& fault) {
 void check() {
   std::vector<Fault> faults = {
       {.name = "nothing fails"},
-      {.name = "the fill of batch 4 fails", .fill_fails = 4, .thrown = FillFailed(4).what()},
-      {.name = "the fill of batch 0 fails", .fill_fails = 0, .thrown = FillFailed(0).what()},
+      {.name = "the fill of batch 4 fails", .fill_fails = 4, .thrown = FillFailed{4}.what()},
+      {.name = "the fill of batch 0 fails", .fill_fails = 0, .thrown = FillFailed{0}.what()},
       {.name = "batches 6 and 3 are bad", .bad = {6, 3}, .thrown = exercise::BadBatch(3).what()},
       {.name = "batch 2 is bad and the fill of batch 5 fails",
        .fill_fails = 5,
@@ -188,7 +200,7 @@ void check() {
       {.name = "the fill of batch 4 fails, then the device",
        .fill_fails = 4,
        .answers = Answers::an_error_first,
-       .thrown = FillFailed(4).what()},
+       .thrown = FillFailed{4}.what()},
       {.name = "the device fails at the end",
        .answers = Answers::an_error_first,
        .thrown = cudaGetErrorString(cudaErrorIllegalAddress)},
@@ -212,6 +224,9 @@ void check() {
              waits.empty() ? "" : waits.front()));
   for (const Fault& fault : faults)
     if (fault.answers != Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
+  run({.name = "to fill all batches takes twice as long as patience",
+       .fill_takes = std::chrono::milliseconds(50),
+       .answers = Answers::busy_once});
   run({.name = "the streams are done after 140, 280 and 420 ms, and patience is 200 ms",
        .answers = Answers::busy_one_after_another});
 }
