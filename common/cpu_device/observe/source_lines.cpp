@@ -153,14 +153,20 @@ class Addr2Line {
   std::string unread_;
 };
 
-/// What addr2line says of an address in a module. Nothing without addr2line.
+/// What addr2line says of an address in a module. Nothing without addr2line. It is asked once for each
+/// address: asked again it may name another function of those that are inlined.
 std::vector<std::string> ask_addr2line(const std::string& module, uintptr_t offset) {
   static std::mutex mutex;
   static auto& of_module = *new std::map<std::string, std::unique_ptr<Addr2Line>>;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::unique_ptr<Addr2Line>& one = of_module[module];
-  if (!one || !one->is_mine()) one = std::make_unique<Addr2Line>(module);
-  return one->ask(offset);
+  static auto& known = *new std::map<std::pair<std::string, uintptr_t>, std::vector<std::string>>;
+  const auto [answer, is_new] = known.try_emplace({module, offset});
+  if (is_new) {
+    std::unique_ptr<Addr2Line>& one = of_module[module];
+    if (!one || !one->is_mine()) one = std::make_unique<Addr2Line>(module);
+    answer->second = one->ask(offset);
+  }
+  return answer->second;
 }
 
 /// The calls among these lines that readers look for.
