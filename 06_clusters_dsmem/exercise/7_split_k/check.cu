@@ -33,6 +33,30 @@ std::vector<float> reference(const std::vector<float>& a, const std::vector<floa
   return c;
 }
 
+/// Says why no split of a tile has added up, where the count tells. @param count of the tile's arrivals, when
+/// the kernel has ended
+/// @throws NotYet if splits have stored or counted anything
+void explain_tile_without_sum(unsigned count, bool has_partials, int K, int splits) {
+  if (count == 0 && !has_partials) return;
+  const unsigned all = splits;
+  if (count == all)
+    throw NotYet(
+        fmt::format("all splits have counted themselves ({} of {}), and none took itself for the "
+                    "last: what does atomicAdd return?",
+                    count, all));
+  const int length = (K + splits - 1) / splits;
+  const unsigned with_k = (K + length - 1) / length;
+  if (count == with_k)
+    throw NotYet(
+        fmt::format("{} of {} splits have counted themselves, and none was the last: a split with "
+                    "no k must count itself, too",
+                    count, all));
+  throw NotYet(
+      fmt::format("no split took itself for the last, and when all have ended the count is {}; there "
+                  "are {} splits: how often does each count itself, and who may set the count to 0?",
+                  count, all));
+}
+
 /// @throws NotYet unless C is right
 void multiply(int K, int splits) {
   const std::vector<float> a = tenths(kRows * K, 1), b = tenths(K * kCols, 2),
@@ -45,14 +69,18 @@ void multiply(int K, int splits) {
   exercise::launch_split_k(
       {a_device.data(), b_device.data(), c.data(), partials.data(), arrivals.data(), kRows, kCols, K},
       splits);
+  std::vector<unsigned> counts(zeros.size());
+  CUDA_CHECK(cudaMemcpy(counts.data(), arrivals.data(), counts.size() * sizeof(unsigned), cudaMemcpyDefault));
+  for (size_t tile = 0; tile < counts.size(); ++tile) {
+    const size_t first = tile * exercise::kTile;  // the tile's first element: the tiles are side by side
+    if (!c.was_written(first)) explain_tile_without_sum(counts[tile], partials.was_written(first), K, splits);
+  }
   c.expect_equal(expected, 1e-3f);
   try {
     c.expect_equal(expected);
   } catch (const NotYet&) {
     throw NotYet("C is right but for the last bits: what does the order of the additions depend on?");
   }
-  std::vector<unsigned> counts(zeros.size());
-  CUDA_CHECK(cudaMemcpy(counts.data(), arrivals.data(), counts.size() * sizeof(unsigned), cudaMemcpyDefault));
   expect(counts == zeros,
          "C is right, but the count of arrivals is not 0 again: which block of the next launch would be the "
          "last?");
