@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
@@ -67,12 +68,18 @@ struct FillFailed : std::runtime_error {
       : std::runtime_error("the fill of batch " + std::to_string(batch) + " failed") {}
 };
 
+/// Of a fill that throws what is no std::exception.
+constexpr int kThrownInt = 7;
+constexpr const char* kAnInt = "an int";
+
 /// What goes wrong.
 struct Fault {
   std::string name;
-  int fill_fails = -1;        ///< the batch whose fill throws
-  std::vector<int> bad = {};  ///< batches with a bad element
-  int copy_fails = -1;        ///< the batch whose second copy CUDA refuses; on the CPU device
+  int fill_fails = -1;                     ///< the batch whose fill throws
+  std::vector<int> bad = {};               ///< batches with a bad element
+  bool throws_int = false;                 ///< where the fill fails, not FillFailed
+  std::chrono::milliseconds slow_fill{0};  ///< what the fill of batch 0 takes
+  int copy_fails = -1;                     ///< the batch whose second copy CUDA refuses; on the CPU device
   Answers answers = Answers::truly;
   std::string thrown = {};  ///< must be in the words of what run() throws; empty: it must not throw
 };
@@ -87,6 +94,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
   Outcome outcome;
   const auto fill = [&](int batch, float* x) {
     outcome.filled.push_back(batch);
+    if (batch == 0) std::this_thread::sleep_for(fault.slow_fill);
+    if (batch == fault.fill_fails && fault.throws_int) throw kThrownInt;
     if (batch == fault.fill_fails) throw FillFailed(batch);
     std::copy_n(&values[size_t(batch) * kElements], kElements, x);
     if (std::count(fault.bad.begin(), fault.bad.end(), batch)) x[kElements / 2] = exercise::kBad;
@@ -109,6 +118,8 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
 #endif
   } catch (const std::exception& error) {
     outcome.thrown = error.what();
+  } catch (int) {
+    outcome.thrown = kAnInt;
   }
   answers = Answers::truly;
   for (const ladder::Stream& stream : pipeline.streams)
@@ -124,6 +135,7 @@ void run(const Fault& fault) {
   if (fault.answers == Answers::always_busy) pipeline.patience = std::chrono::milliseconds(20);
   // Long, so that a busy computer is not taken for a slow stream.
   if (fault.answers == Answers::busy_one_after_another) pipeline.patience = std::chrono::milliseconds(200);
+  if (fault.slow_fill.count()) pipeline.patience = fault.slow_fill * 8 / 10;
   for (exercise::Slot& slot : pipeline.slots) {
     std::fill_n(slot.y.get(), kElements, -1e9f);
     *slot.is_bad = 1;  // as an earlier run has left it
@@ -143,6 +155,10 @@ void run(const Fault& fault) {
                        fault.name, said()));
     return;
   }
+  expect(!fault.slow_fill.count() || outcome.thrown != exercise::StillBusy().what(),
+         fmt::format(
+             "{}: run() throws '{}', and the device has hardly begun: from when on must run() be patient?",
+             fault.name, outcome.thrown));
   const int failed = std::max(fault.fill_fails, fault.copy_fails);
   expect(failed < 0 || outcome.filled.back() <= failed,
          fmt::format("batch {} was begun though batch {} had failed", outcome.filled.back(), failed));
@@ -180,6 +196,7 @@ void check() {
       {.name = "nothing fails"},
       {.name = "the fill of batch 4 fails", .fill_fails = 4, .thrown = FillFailed(4).what()},
       {.name = "the fill of batch 0 fails", .fill_fails = 0, .thrown = FillFailed(0).what()},
+      {.name = "the fill of batch 4 throws an int", .fill_fails = 4, .throws_int = true, .thrown = kAnInt},
       {.name = "batches 6 and 3 are bad", .bad = {6, 3}, .thrown = exercise::BadBatch(3).what()},
       {.name = "batch 2 is bad and the fill of batch 5 fails",
        .fill_fails = 5,
@@ -214,6 +231,8 @@ void check() {
     if (fault.answers != Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
   run({.name = "the streams are done after 140, 280 and 420 ms, and patience is 200 ms",
        .answers = Answers::busy_one_after_another});
+  run({.name = "the fill of batch 0 takes 500 ms, and patience is 400 ms",
+       .slow_fill = std::chrono::milliseconds(500)});
 }
 
 }  // namespace

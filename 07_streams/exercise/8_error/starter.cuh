@@ -6,7 +6,7 @@
 /// and the host can read when the batch has been downloaded; and the device itself may fail, or hang. The
 /// caller owns all memory, and fills or frees it as soon as run() is left, in whichever way.
 ///
-///   - After an error no further batch is begun.
+///   - After what throws no further batch is begun. (A bad batch stops nothing: run() does not wait to look.)
 ///   - When run() is left, nothing is in flight that uses the memory.
 ///   - But a device that hangs must not hang the program: run() waits for `patience` at most and then throws
 ///     StillBusy, which tells the caller to keep the memory. (cudaStreamSynchronize has no such limit.)
