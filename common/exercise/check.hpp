@@ -65,13 +65,6 @@ class Output {
 
   T* data() { return memory_.data(); }
 
-  /// Has the device written the element?
-  bool was_written(size_t index) const {
-    T value{};
-    CUDA_CHECK(cudaMemcpy(&value, memory_.data() + index, sizeof(T), cudaMemcpyDefault));
-    return is_written(value);
-  }
-
   /// @throws NotYet unless every element differs by at most `tolerance` from what it must be. Says which is
   /// the first wrong one, and what the wrong ones have in common
   void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {

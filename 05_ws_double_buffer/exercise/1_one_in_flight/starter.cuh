@@ -5,7 +5,7 @@
 /// rows of x come through a ring. For each tile the tensor cores work for 256 cycles (2 * 64 * 128 * 64
 /// flops, 4096 a cycle). Then the threads take more than half as long to add up their part, and the tensor
 /// cores idle. Write the loop of the compute warpgroup so that the next product runs while the threads add up
-/// the last one.
+/// the last one. Two products need two cores, each by a name of its own: registers have no index at run time.
 #pragma once
 #include <cuda_bf16.h>
 

@@ -14,8 +14,7 @@ using ladder::exercise::NotYet;
 constexpr int kElements = exercise::kTile * exercise::kTile;
 
 /// Says of the first wrong element of y which operand is wrong. y = a + 16 b, and |a| is at most 4: so y
-/// tells both. NaN is what the CPU device has in memory where nothing has come.
-/// @throws NotYet if there is a wrong element
+/// tells both. @throws NotYet if there is a wrong element
 void explain(const std::vector<float>& y, const std::vector<float>& a, const std::vector<float>& b,
              int tiles) {
   for (size_t i = 0; i < y.size(); ++i) {
@@ -25,18 +24,18 @@ void explain(const std::vector<float>& y, const std::vector<float>& a, const std
     const float right_a = a[row * tiles * kElements + element],
                 right_b = b[column * tiles * kElements + element];
     if (y[i] == right_a + 16 * right_b) continue;
-    const int tile_row = element % kElements / exercise::kTile;
-    const bool is_a = std::round(y[i] / 16) == right_b;
-    const std::string what =
-        std::isnan(y[i])
-            ? fmt::format("has all of its bytes, but nothing has come to row {} of its tile of A or B",
-                          tile_row)
-            : fmt::format("computes with other elements than its own in row {} of its tile of {}", tile_row,
-                          is_a ? "A" : "B");
+    if (std::isnan(y[i]))
+      throw NotYet(
+          fmt::format("nobody has sent the block of rank {} (row {}, column {}) row {} of its tile of "
+                      "A or B: which ranks do the masks name, and who sends which half?",
+                      rank, row, column, element % kElements / exercise::kTile));
+    const float of_b = std::round(y[i] / 16);
+    const bool is_a = of_b == right_b;
     throw NotYet(
-        fmt::format("the block of rank {} (row {}, column {}) {}: which ranks do the masks name, and "
-                    "who sends which half?",
-                    rank, row, column, what));
+        fmt::format("the block of rank {} (row {}, column {}) computes with other elements than its own in "
+                    "row {} of its tile "
+                    "of {}: which ranks do the masks name, and who sends which half?",
+                    rank, row, column, element % kElements / exercise::kTile, is_a ? "A" : "B"));
   }
 }
 
@@ -96,9 +95,8 @@ void check() {
   const int arrivals = exercise::kEmptyArrivals;
   ladder::exercise::expect(
       arrivals != exercise::kBlocks && arrivals != exercise::kBlocks * exercise::kReaders,
-      "y is right, but each `empty` hears four blocks, and its block sends to three: does it hear the one "
-      "across "
-      "the corner, or itself twice, in its row and in its column?");
+      "y is right, but each `empty` hears four times, and its block sends to three blocks, itself included: "
+      "which does it hear without need, a fourth one or one of them twice?");
 
   constexpr int kTiles = 4;
   const auto counters = ladder::exercise::counted([] { combine(kTiles); });

@@ -6,9 +6,10 @@
 /// and the host can read when the batch has been downloaded; and the device itself may fail, or hang. The
 /// caller owns all memory, and fills or frees it as soon as run() is left, in whichever way.
 ///
-///   - After what throws no further batch is begun. (A bad batch stops nothing: run() does not wait to look.)
+///   - After an exception no further batch is begun. A bad batch stops nothing.
 ///   - When run() is left, nothing is in flight that uses the memory.
-///   - But a device that hangs must not hang the program: run() waits for `patience` at most and then throws
+///   - But a device that hangs must not hang the program: run() waits for `patience` at most, however long it
+///   took to queue, and then throws
 ///     StillBusy, which tells the caller to keep the memory. (cudaStreamSynchronize has no such limit.)
 ///   - StillBusy comes before everything else: the caller must keep the memory. Otherwise run() throws what
 ///     came first of all that has failed: the batch with the lowest number. If the device has failed, nobody

@@ -2,15 +2,20 @@
 /// Finds source lines with the dynamic loader's list of modules and addr2line.
 #include "common/cpu_device/observe/source_lines.hpp"
 
+#include <fcntl.h>
 #include <link.h>
+#include <spawn.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,32 +60,6 @@ Module find_module(uintptr_t address) {
   return search.found;
 }
 
-/// For a POSIX shell.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-std::vector<std::string> lines_of_command(const std::string& command) {
-  std::vector<std::string> lines;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return lines;
-  std::string text;
-  std::array<char, 1024> buffer;
-  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    text.append(buffer.data(), count);
-  }
-  pclose(pipe);
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 /// "void lesson02::Loader<2>::load_tiles<2>(lesson02::SharedStorage&)" becomes "load_tiles",
 /// "operator()(int)" a lambda.
 std::string bare_name(std::string function) {
@@ -113,13 +92,75 @@ std::string hex(uintptr_t offset) {
   return text.data();
 }
 
-/// What addr2line says of addresses in a module: two lines for each level of inlining, innermost first: the
-/// function, and the file with the line.
-std::vector<std::string> ask_addr2line(const std::string& module, const std::string& offsets) {
-  std::vector<std::string> lines =
-      lines_of_command("addr2line -C -f -i -e " + quoted(module) + offsets + " 2>/dev/null");
-  for (std::string& line : lines) line = line.substr(0, line.find(" (discriminator"));
-  return lines;
+/// addr2line for one module. It reads all debug information when it is asked for the first time, so it is
+/// kept and asked again, until this process ends and its input with it.
+class Addr2Line {
+ public:
+  explicit Addr2Line(const std::string& module) : owner_(getpid()) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO})
+      posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    std::string program = "addr2line", options = "-aCfie", name = module;
+    char* const arguments[] = {program.data(), options.data(), name.data(), nullptr};
+    pid_t child = 0;
+    if (posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ) == 0)
+      socket_ = ends[0];
+    else
+      close(ends[0]);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+  }
+  Addr2Line(const Addr2Line&) = delete;
+
+  /// A child of this process would get answers to the parent's questions.
+  bool is_mine() const { return owner_ == getpid(); }
+
+  /// Two lines for each level of inlining, innermost first: the function, and the file with the line.
+  std::vector<std::string> ask(uintptr_t offset) {
+    // An answer begins with the address, and that to 0, where there is no code, has two lines more.
+    const std::string question = hex(offset) + "\n0x0\n";
+    if (send(socket_, question.data(), question.size(), MSG_NOSIGNAL) != ssize_t(question.size())) return {};
+    std::vector<std::string> lines;
+    next_line();
+    for (std::string line; !(line = next_line()).empty() && line.rfind("0x", 0) != 0;)
+      lines.push_back(line.substr(0, line.find(" (discriminator")));
+    next_line(), next_line();
+    return lines;
+  }
+
+ private:
+  /// Empty at the end.
+  std::string next_line() {
+    size_t end;
+    while ((end = unread_.find('\n')) == std::string::npos) {
+      std::array<char, 1024> buffer;
+      const ssize_t count = read(socket_, buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return "";
+      unread_.append(buffer.data(), static_cast<size_t>(count));
+    }
+    const std::string line = unread_.substr(0, end);
+    unread_.erase(0, end + 1);
+    return line;
+  }
+
+  pid_t owner_;
+  int socket_ = -1;
+  std::string unread_;
+};
+
+/// What addr2line says of an address in a module. Nothing without addr2line.
+std::vector<std::string> ask_addr2line(const std::string& module, uintptr_t offset) {
+  static std::mutex mutex;
+  static auto& of_module = *new std::map<std::string, std::unique_ptr<Addr2Line>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<Addr2Line>& one = of_module[module];
+  if (!one || !one->is_mine()) one = std::make_unique<Addr2Line>(module);
+  return one->ask(offset);
 }
 
 /// The calls among these lines that readers look for.
@@ -166,38 +207,21 @@ std::string describe_call_site(uintptr_t return_address) {
   const uintptr_t offset = call - module.load_address;
 
   std::string result;
-  for (const std::string& place : calls_in(ask_addr2line(module.path, ' ' + hex(offset)))) {
+  for (const std::string& place : calls_in(ask_addr2line(module.path, offset))) {
     result += (result.empty() ? "" : ", called from ") + place;
   }
   return result.empty() ? module_and_offset(module, offset) : result;
 }
 
 std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count) {
-  // Chains of calls have most of their addresses in common, and each addr2line reads all debug information.
-  static std::mutex mutex;
-  static std::map<uintptr_t, std::vector<std::string>> known;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::vector<uintptr_t> offsets;
-  std::string asked;
+  std::vector<std::string> calls;
   for (unsigned i = 0; i < count; ++i) {
     const uintptr_t call = return_addresses[i] - 1;
     const Module module = find_module(call);
     if (module.load_address != program_load_address()) continue;
-    offsets.push_back(call - module.load_address);
-    if (known.try_emplace(offsets.back()).second) asked += ' ' + hex(offsets.back());
+    for (std::string& place : calls_in(ask_addr2line(program_path(), call - module.load_address)))
+      calls.push_back(std::move(place));
   }
-  if (!asked.empty()) {
-    std::vector<std::string>* of_address = nullptr;
-    for (const std::string& line : ask_addr2line(program_path(), " -a" + asked)) {
-      if (line.rfind("0x", 0) == 0)
-        of_address = &known[std::strtoull(line.c_str(), nullptr, 16)];
-      else if (of_address)
-        of_address->push_back(line);
-    }
-  }
-  std::vector<std::string> calls;
-  for (const uintptr_t offset : offsets)
-    for (std::string& call : calls_in(known[offset])) calls.push_back(std::move(call));
   return calls;
 }
 
@@ -214,7 +238,7 @@ std::string describe_callers(const void* return_address, const char* file, unsig
 std::string line_of_function(const void* function) {
   const auto address = reinterpret_cast<uintptr_t>(function);
   const Module module = find_module(address);
-  const auto lines = ask_addr2line(module.path, ' ' + hex(address - module.load_address));
+  const auto lines = ask_addr2line(module.path, address - module.load_address);
   return lines.size() < 2 || lines.back().rfind("??", 0) == 0 ? "" : lines.back();
 }
 

@@ -853,8 +853,11 @@ TEST_CASE("a report of a copy names those who called for it") {
   CHECK_THAT(failure_of({}, reads_a_copy_in_flight, from.data(), out.data()),
              ContainsSubstring(place_of("copies") + " in copy_word, called from observe/" +
                                place_of("asks for the copy")));
-  CHECK_THAT(failure_of({}, leaves_a_copy_in_flight, from.data()),
-             ContainsSubstring(place_of("leaves it") + " in a lambda, called from observe/test_races.cu:"));
+  const std::string report = failure_of({}, leaves_a_copy_in_flight, from.data());
+  CHECK_THAT(report, ContainsSubstring(place_of("leaves it")));
+#ifndef __clang__  // whose lines of a lambda that it inlines name no caller
+  CHECK_THAT(report, ContainsSubstring(" in a lambda, called from observe/test_races.cu:"));
+#endif
 }
 
 TEST_CASE("two threads that write the same address are reported") {
