@@ -54,6 +54,7 @@ struct Options {
   bool trace = false;         ///< keep the virtual-time spans of the first cluster
   bool check_grid = false;    ///< see below
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
+  bool warn = true;           ///< on stderr, of waits for events that were never recorded
 };
 // Options::check_grid is for kernels whose blocks hand over to each other through global memory: clusters run
 // one at a time, in an order that the schedule chooses, and what one stores and another loads needs an order

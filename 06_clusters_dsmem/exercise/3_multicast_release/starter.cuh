@@ -2,8 +2,8 @@
 /// Exercise 06.3: who must hear that a slot has been read?
 ///
 /// Two blocks of a cluster need the same tiles. Each loads half of a tile and multicasts it to both, so a
-/// loader fills slots in both blocks and may fill them again only when both have read them. The starter tells
-/// the own loader only; write the release that both hear.
+/// loader fills slots in both blocks and may fill them again only when both have read them. Write the
+/// release, and how many arrivals the barrier `empty` of a block expects in a phase.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -26,7 +26,7 @@ using Tile = ladder::SwizzledTile<kTile, kTile>;
 
 struct SharedStorage {
   Tile slots[kSlots];
-  ladder::Pipeline<kSlots> pipe_lc;  ///< empty: an arrival from every reader of both blocks
+  ladder::Pipeline<kSlots> pipe_lc;  ///< full: one arrival, and bytes; empty: kEmptyArrivals
 };
 
 struct TensorMaps {
@@ -47,13 +47,15 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
   }
 }
 
-/// Every reader says that it has read the slot: to the loaders of both blocks, and not before it has.
-__device__ inline void release(SharedStorage& smem, int slot) {
-  // Read docs/concepts/clusters_and_dsmem.md and common/ptx/cluster.cuh.
-  // >>> yours
-  ptx::mbarrier_arrive(&smem.pipe_lc.empty[slot]);
-  // <<<
-}
+// Who says to whom that a slot has been read, and not before it has?
+// Read docs/concepts/clusters_and_dsmem.md and common/ptx/cluster.cuh.
+// >>> yours
+/// What `empty` of each block expects in a phase.
+constexpr int kEmptyArrivals = 1;
+
+/// Every reader, when it has read the slot by ordinary loads.
+__device__ inline void release(SharedStorage& smem, int slot) { (void)smem, (void)slot; }
+// <<<
 
 /// y[rank] = (rank + 1) x, tile after tile.
 __device__ inline void read_tiles(SharedStorage& smem, __nv_bfloat16* y, int tiles) {
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(kThreads)
     multiply(const __grid_constant__ TensorMaps maps, __nv_bfloat16* y, const int tiles) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kBlocks * kReaders);
+    smem.pipe_lc.init(1, kEmptyArrivals);
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before the barriers of both are there

@@ -9,6 +9,7 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include "06_clusters_dsmem/exercise/5_rows_run_out/both_blocks.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/pipeline.cuh"
@@ -30,7 +31,7 @@ using Table = ladder::SwizzledTile<kTable, kTable>;
 
 struct SharedStorage {
   Table slots[kSlots];
-  ladder::Pipeline<kSlots> pipe_lc;  ///< empty: an arrival from every reader of both blocks
+  ladder::Pipeline<kSlots> pipe_lc;  ///< full: one arrival, and bytes; empty: see both_blocks.cuh
 };
 
 struct TensorMaps {
@@ -66,8 +67,7 @@ __device__ inline void mix(SharedStorage& smem, const float* weights, float* y, 
       const int element = i * kReaders + static_cast<int>(threadIdx.x);
       sum[i] += weight * __bfloat162float(smem.slots[reading.slot].at(element / kTable, element % kTable));
     }
-    for (uint32_t rank = 0; rank < kBlocks; ++rank)
-      ptx::mbarrier_arrive_remote_release(&smem.pipe_lc.empty[reading.slot], rank);
+    both_blocks::release(&smem.pipe_lc.empty[reading.slot]);
   }
   for (int i = 0; i < kMine && has_row; ++i) y[(row * kMine + i) * kReaders + threadIdx.x] = sum[i];
 }
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads)
             const int tables) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kBlocks * kReaders);
+    smem.pipe_lc.init(1, both_blocks::arrivals(kReaders));
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before the barriers of both are there

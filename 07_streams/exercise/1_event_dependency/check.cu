@@ -49,10 +49,16 @@ void check() {
   const auto one = ladder::exercise::counted_in_streams([] { run(1); });
   const auto all = ladder::exercise::counted_in_streams([] { run(kBatches); });
   if (!all) return;
-  std::ostringstream sentence;
-  sentence << "y is right, but " << kBatches << " batches take " << all->us / one->us
-           << " times as long as one: which steps of different batches go on at once?";
-  ladder::exercise::expect(all->us < 0.6 * kBatches * one->us, sentence.str());
+  const double times = all->us / one->us;
+  const std::string right_but =
+      fmt::format("y is right, but {} batches take {:.1f} times as long as one: ", kBatches, times);
+  ladder::exercise::expect(times < 0.6 * kBatches,
+                           right_but + "which steps of different batches go on at once?");
+  // 4.9 with three batches in flight, 6.4 with two.
+  ladder::exercise::expect(times < 5.6,
+                           right_but +
+                               "fewer than three of them are in flight at a time. Which batch had the slot "
+                               "before, and for whose download does the upload wait?");
 }
 
 }  // namespace

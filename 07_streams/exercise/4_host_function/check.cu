@@ -97,9 +97,9 @@ void check() {
 }
 
 constexpr const char* kJobIsGone =
-    "nothing lies where a pointer leads: was a host function called with a pointer to a Job that is gone, "
-    "and "
-    "who keeps a Job until when?";
+    "a pointer leads to memory that is gone: was a host function called with a pointer to a Job that is "
+    "gone, "
+    "and who keeps a Job until when?";
 const char* words_of_test = nullptr;  // what must be said where the file is one that must fail
 
 /// The program cannot go on: this says so instead of the device's report.

@@ -45,8 +45,9 @@ void run(int count) {
     const int batch = static_cast<int>(i / kElements), other = batch_of(values[i], y.data()[i], lines);
     if (other == batch || other < 0) continue;
     throw ladder::exercise::NotYet(
-        fmt::format("batch {} of {} is wrong: of what it needs, what else has changed since it was queued?",
-                    batch, count));
+        fmt::format("batch {} of {} is wrong: it was computed with the scale and the offset of batch {}. Of "
+                    "what it needs, what else has changed since it was queued?",
+                    batch, count, other));
   }
   y.expect_equal(expected);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 
 namespace cpu_device {
@@ -68,7 +69,7 @@ void warn_of_unrecorded(const std::string& call, const CUstream_st* stream, cons
   static auto& warned = *new std::set<std::string>;
   const std::string what = call + " waits for an event that was never recorded";
   if (stream) streams().note_wait_for_nothing(*stream, event, what);
-  if (!warned.insert(what).second) return;
+  if (!options().warn || !warned.insert(what).second) return;
   std::fprintf(stderr, "%s: warning: %s; CUDA passes over it, and nothing is ordered\n",
                program_invocation_short_name, what.c_str());
 }

@@ -50,7 +50,7 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
 }
 
 /// The thread has seen that a phase ended.
-void observe(Thread& thread, Mbarrier& barrier) {
+void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* what, Location where) {
   const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
@@ -58,7 +58,13 @@ void observe(Thread& thread, Mbarrier& barrier) {
   ++thread.mbarrier_waits;
   if (barrier.phases_seen.empty()) barrier.phases_seen.resize(thread.block->ids.threads);
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
-  if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
+  if (RaceChecker* races = cluster.races()) {
+    races->acquire(thread.number, barrier.completed);
+    if (of_cluster) races->acquire(thread.number, barrier.completed_afar);
+    if (barrier.last_waits.empty()) barrier.last_waits.resize(thread.block->ids.threads);
+    barrier.last_waits[thread.ids.rank] = {barrier.phase, races->epoch(thread.number), of_cluster, what,
+                                           where};
+  }
   if (VirtualClock* clock = cluster.clock()) {
     clock->wait_until(thread.number, barrier.completed_at, name_of(barrier));
   }
@@ -220,7 +226,8 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
   --barrier.pending;
-  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true});
+  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true,
+                              /*waits_before=*/0, arrival.order, arrival.epoch});
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -262,7 +269,7 @@ void check_bytes_at_exit(Thread& last, const Block& block) {
 
 namespace {
 
-Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Location where) {
+void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const char* what, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
@@ -282,20 +289,17 @@ Mbarrier& wait_for_phase(uint64_t* object, uint32_t parity, const char* what, Lo
                    where);
     }
   }
-  observe(thread, barrier);
-  return barrier;
+  observe(thread, barrier, of_cluster, what, where);
 }
 
 }  // namespace
 
 void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
-  wait_for_phase(object, parity, what, where);
+  wait_for_phase(object, parity, /*of_cluster=*/false, what, where);
 }
 
 void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
-  const Mbarrier& barrier = wait_for_phase(object, parity, what, where);
-  const Thread& thread = this_thread(where);
-  if (RaceChecker* races = thread.cluster.races()) races->acquire(thread.number, barrier.completed_afar);
+  wait_for_phase(object, parity, /*of_cluster=*/true, what, where);
 }
 
 bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
@@ -305,7 +309,7 @@ bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location
     thread.cluster.yield_poll(thread, {WaitKind::poll, &barrier, parity & 1, what, where});
     if (!phase_ended(barrier, parity)) return false;
   }
-  observe(thread, barrier);
+  observe(thread, barrier, /*of_cluster=*/false, what, where);
   return true;
 }
 

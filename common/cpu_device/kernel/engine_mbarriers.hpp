@@ -2,9 +2,11 @@
 /// mbarriers: their phases, who arrived, and who tells them of what has landed.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
@@ -36,12 +38,23 @@ struct Mbarrier {
     const char* what;
     const Thread* thread;
     Location where;
-    bool of_operation = false;  ///< bytes of a copy, or an arrival in flight
-    uint64_t waits_before = 0;  ///< phases that the thread had seen end, at any barrier
+    bool of_operation = false;                ///< bytes of a copy, or an arrival in flight
+    uint64_t waits_before = 0;                ///< phases that the thread had seen end, at any barrier
+    std::optional<ArrivalOrder> remote = {};  ///< of an arrival that may be of another block
+    uint32_t epoch = 0;                       ///< of the thread, when it sent that
+  };
+  /// A wait that has ended.
+  struct Wait {
+    uint64_t phase = 0;  ///< that goes on
+    uint32_t epoch = 0;  ///< of the thread
+    bool of_cluster = false;
+    const char* what = "";
+    Location where;
   };
   std::vector<Arrival> arrivals, last_arrivals, earlier_arrivals;  ///< of this phase and of the two before
   /// For each thread of the block that has waited here: the phases whose end it has seen, or passed by.
   std::vector<uint64_t> phases_seen;
+  std::vector<Wait> last_waits;  ///< of each of these threads, where races are checked
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
   SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope

@@ -84,6 +84,7 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   note_arrival_in_flight(thread, *arrival->barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) {
+    arrival->epoch = races->epoch(thread.number);
     races->release_operations(thread.number, arrival->operations);
     if (order == ArrivalOrder::release) races->release(thread.number, arrival->released);
     // It touches the barrier: the block must not leave before it knows of that, from this thread or a wait.

@@ -34,6 +34,7 @@ struct RemoteArrival : PendingOperation {
   ArrivalOrder order = ArrivalOrder::relaxed;
   const char* name = "";
   double lands_at = 0;            ///< virtual time
+  uint32_t epoch = 0;             ///< of the issuer, for races
   SyncObject released;            ///< what the issuer made known; nothing if it arrived relaxed
   SyncObject operations;          ///< of that, the asynchronous operations, which any arrival makes known
   AsyncOperation race_operation;  ///< the arrival itself, which touches the barrier

@@ -155,6 +155,33 @@ std::string explain_last_wait(const Thread& thread) {
   return text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
 }
 
+std::string explain_weak_arrival(const Thread& first, uint32_t first_epoch, const Thread& second,
+                                 uint32_t second_epoch) {
+  const Mbarrier* barrier = nullptr;
+  const Mbarrier::Arrival* arrival = nullptr;  // the first that comes after the access
+  for (const auto& candidate : second.block->mbarriers) {
+    if (candidate->last_waits.empty()) continue;
+    const Mbarrier::Wait& wait = candidate->last_waits[second.ids.rank];
+    if (!wait.phase || wait.epoch > second_epoch || candidate->phase - wait.phase > 1) continue;
+    for (const auto& one :
+         candidate->phase == wait.phase ? candidate->last_arrivals : candidate->earlier_arrivals) {
+      if (!one.remote || one.thread != &first || one.epoch < first_epoch) continue;
+      if (arrival && arrival->epoch <= one.epoch) continue;
+      barrier = candidate.get();
+      arrival = &one;
+    }
+  }
+  if (!arrival) return "";
+  const std::string came = "\n  between them: " + std::string(arrival->what) + " at " + name_of(*barrier) +
+                           ", at " + to_string(arrival->where);
+  if (*arrival->remote == ArrivalOrder::relaxed)
+    return came + ": it is relaxed, and says nothing of loads and stores before it";
+  const Mbarrier::Wait& wait = barrier->last_waits[second.ids.rank];
+  if (wait.of_cluster || first.block == second.block) return "";
+  return came + ", of another block, and the " + wait.what + " at " + to_string(wait.where) +
+         ": its scope is the block, and for an arrival of another block it must be the cluster";
+}
+
 std::string explain_two_phases(const Mbarrier& barrier) {
   return print("\n  phase %llu ended with the arrivals of",
                static_cast<unsigned long long>(barrier.phase - 2)) +

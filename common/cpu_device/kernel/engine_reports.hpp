@@ -1,6 +1,7 @@
 /// @file
 /// The words for what a failure speaks of.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "common/cpu_device/base/location.hpp"
@@ -28,6 +29,10 @@ std::string explain_open_phase(const Mbarrier&);
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
 /// A line that says which mbarrier the thread waited for last; empty if for none.
 std::string explain_last_wait(const Thread&);
+/// A line that says which arrival of `first`, later than what it did in its epoch, `second` has waited for
+/// before what it did in its own, and why that orders nothing; empty if there is none.
+std::string explain_weak_arrival(const Thread& first, uint32_t first_epoch, const Thread& second,
+                                 uint32_t second_epoch);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.

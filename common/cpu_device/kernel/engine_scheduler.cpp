@@ -87,7 +87,11 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   race_checker_ = std::make_unique<RaceChecker>(
       [this](const std::string& race) { record_failure(current_thread, race, {}); },
       [this](unsigned thread) { return describe(*threads_[thread]); },
-      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); });
+      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); },
+      [this](const RaceChecker::Unordered& accesses) {
+        return explain_weak_arrival(*threads_[accesses.first], accesses.first_epoch,
+                                    *threads_[accesses.second], accesses.second_epoch);
+      });
 }
 
 Cluster::~Cluster() {

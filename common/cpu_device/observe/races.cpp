@@ -153,8 +153,12 @@ struct RaceChecker::Conflict {
   Site write_before = 0;  ///< of a write before the first access, if that is a write
 };
 
-RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early)
-    : report_(std::move(report)), describe_(std::move(describe)), explain_early_(std::move(explain_early)) {
+RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early,
+                         ExplainUnordered explain_unordered)
+    : report_(std::move(report)),
+      describe_(std::move(describe)),
+      explain_early_(std::move(explain_early)),
+      explain_unordered_(std::move(explain_unordered)) {
   if (describe_) return;
   describe_ = [this](unsigned thread) {
     const unsigned rank = thread % threads_per_block_;
@@ -818,6 +822,15 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
   return "";
 }
 
+/// The epoch in which its thread did or issued it; 0 if that is not known.
+uint32_t RaceChecker::epoch_of_second(const Conflict& conflict) const {
+  if (conflict.second_agent < thread_count_) return conflict.second_epoch;
+  const unsigned queue = conflict.second_agent - thread_count_;
+  const uint32_t later = agent_epochs_[queue] - conflict.second_epoch;  // operations of the same agent
+  if (later && conflict.second_agent < first_thread_queue_) return 0;   // perhaps of another thread
+  return issue_epoch_of_agent_[queue] - later;  // each was issued in an epoch of its own
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -835,6 +848,11 @@ void RaceChecker::report(Conflict conflict) {
     text += explain_early_(thread_of(conflict.first_agent));
   if (explain_early_ && conflict.why == Why::early_read_later && !conflict.second_only_relies)
     text += explain_early_(thread_of(conflict.second_agent));
+  if (explain_unordered_ && conflict.first_agent < thread_count_) {
+    if (const uint32_t epoch = epoch_of_second(conflict))
+      text += explain_unordered_(
+          {conflict.first_agent, thread_of(conflict.second_agent), conflict.first_epoch, epoch});
+  }
   report_(text);
 }
 

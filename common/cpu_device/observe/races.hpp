@@ -76,10 +76,20 @@ class RaceChecker {
   using Report = std::function<void(const std::string&)>;
   /// How a thread is called in reports; "loader, warp 4 lane 0 of block 0" for example.
   using Describe = std::function<std::string(unsigned thread)>;
+  /// Two threads that have no order: what one did in an epoch comes too late for what the other did, or
+  /// issued.
+  struct Unordered {
+    unsigned first, second;
+    uint32_t first_epoch, second_epoch;
+  };
+  using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
   /// A null `describe` stands for "block b warp w lane l".
   /// `explain_early` adds to a report what a thread that reads too early did wait for: a line, or nothing.
-  explicit RaceChecker(Report report, Describe describe = nullptr, Describe explain_early = nullptr);
+  /// `explain_unordered` adds which order was meant and is none, where the first of the two is a load or
+  /// store of a thread: a line, or nothing.
+  explicit RaceChecker(Report report, Describe describe = nullptr, Describe explain_early = nullptr,
+                       ExplainUnordered explain_unordered = nullptr);
   ~RaceChecker();
   RaceChecker(const RaceChecker&) = delete;
   RaceChecker& operator=(const RaceChecker&) = delete;
@@ -217,6 +227,7 @@ class RaceChecker {
   void drop_reads(Cell& cell, Condition is_dropped);
 
   struct Conflict;
+  uint32_t epoch_of_second(const Conflict&) const;
   void report(Conflict);
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
@@ -226,6 +237,7 @@ class RaceChecker {
 
   Report report_;
   Describe describe_, explain_early_;
+  ExplainUnordered explain_unordered_;
   bool reported_ = false, only_early_reads_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;

@@ -33,6 +33,7 @@ struct Execution {
   int os_threads = 0;                         ///< 0: one for each core
   bool check_races = false;
   bool check_grid = false;  ///< see cpu_device::Options
+  bool warn = true;         ///< the same
 };
 
 /// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.

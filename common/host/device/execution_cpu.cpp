@@ -72,6 +72,7 @@ void use_schedule(const Execution& execution, const std::string& schedule) {
   options.os_threads = execution.os_threads;
   options.check_races = execution.check_races;
   options.check_grid = execution.check_grid;
+  options.warn = execution.warn;
   options.count = cpu_device::instrumented();
   cpu_device::set_options(options);
 }

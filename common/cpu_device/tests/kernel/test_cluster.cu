@@ -473,7 +473,8 @@ TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at th
   if (!instrumented()) return;
   const CheckRaces checked;
   for (const bool is_released : {false, true}) {
-    check_named_always("race in shared memory of block 1", [&](Storage& shared) {
+    const char* const why = is_released ? ": its scope is the block" : ": it is relaxed";
+    const auto run = [&](Storage& shared) {
       if (is_thread(0)) {
         ptx::map_shared(shared.inbox, 1)[0] = 1.f;
         is_released ? ptx::mbarrier_arrive_remote_release(&shared.empty, 1)
@@ -484,7 +485,9 @@ TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at th
         shared.inbox[1] = shared.inbox[0];
       }
       ptx::cluster_sync();
-    });
+    };
+    check_named_always("race in shared memory of block 1", run);
+    check_named_always(why, run);
   }
 }
 
