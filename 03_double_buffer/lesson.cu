@@ -23,13 +23,12 @@ void launch_ring(const Gemm& p, const std::string& slots, cudaStream_t stream) {
   if (slots == "5") launch_gemm<5, Core>(p, stream);
 }
 
+/// More slots than three bring no other way to copy anything: see check().
 template <class Pipe, class Core>
 void launch_with(const Gemm& p, const std::string& slots, cudaStream_t stream) {
   if (slots == "1") copies::launch_gemm<1, Pipe, Core>(p, stream);
   if (slots == "2") copies::launch_gemm<2, Pipe, Core>(p, stream);
   if (slots == "3") copies::launch_gemm<3, Pipe, Core>(p, stream);
-  if (slots == "4") copies::launch_gemm<4, Pipe, Core>(p, stream);
-  if (slots == "5") copies::launch_gemm<5, Pipe, Core>(p, stream);
 }
 
 /// Other ways to copy.
@@ -38,8 +37,8 @@ void launch_copy(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string &copy = settings.at("copy"), &bytes = settings.at("bytes"), &slots = settings.at("slots");
   if (copy == "primitives") copies::launch_gemm<1, copies::Primitives, Core>(p, stream);
   if (copy == "memcpy_async" && bytes == "16") launch_with<copies::MemcpyAsync<16>, Core>(p, slots, stream);
-  if (copy == "memcpy_async" && bytes == "8") launch_with<copies::MemcpyAsync<8>, Core>(p, slots, stream);
-  if (copy == "memcpy_async" && bytes == "4") launch_with<copies::MemcpyAsync<4>, Core>(p, slots, stream);
+  if (copy == "memcpy_async" && bytes == "8") copies::launch_gemm<3, copies::MemcpyAsync<8>, Core>(p, stream);
+  if (copy == "memcpy_async" && bytes == "4") copies::launch_gemm<3, copies::MemcpyAsync<4>, Core>(p, stream);
   if (copy == "block") launch_with<copies::BlockPipeline, Core>(p, slots, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups, Core>(p, slots, stream);
 }
@@ -60,10 +59,14 @@ void check(const Gemm& p, const Settings& settings) {
   ladder::require_multiple("k", p.k, TileA::kChunk,
                            "because copies move 16 bytes at a time (02_tiled takes any size)");
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
-                    &bytes = settings.at("bytes");
+                    &bytes = settings.at("bytes"), &slots = settings.at("slots");
   if (bytes != "16" && copy != "memcpy_async")
     throw std::invalid_argument("--bytes " + bytes +
                                 ": only --copy memcpy_async moves less than 16 bytes at a time");
+  if (bytes != "16" && slots != "3")
+    throw std::invalid_argument("--slots " + slots + ": copies of " + bytes + " bytes have three slots");
+  if (copy != "primitives" && (slots == "4" || slots == "5"))
+    throw std::invalid_argument("--slots " + slots + ": only --copy primitives has more than three");
   if (core == "fma" && copy != "primitives")
     throw std::invalid_argument("--core fma: only with --copy primitives");
 }

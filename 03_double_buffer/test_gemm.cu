@@ -38,13 +38,6 @@ TEST_CASE("03: every way to copy hands the slots over") {
                                 {{"slots", std::to_string(slots)}, {"copy", copy}}, 1);
 }
 
-TEST_CASE("03: the deepest rings work with every way to copy") {
-  skip_unless_runnable(lesson03::lesson());
-  const auto copy = GENERATE("memcpy_async", "block", "cg", "registers");
-  const auto slots = GENERATE("4", "5");
-  check_gemm(lesson03::lesson(), {136, 72, 64 * 11 + 8}, {{"slots", slots}, {"copy", copy}});
-}
-
 TEST_CASE("03: narrow copies bring the same tile") {
   skip_unless_runnable(lesson03::lesson());
   const auto bytes = GENERATE("8", "4");
@@ -73,6 +66,10 @@ TEST_CASE("03: combinations that do not exist are refused") {
   skip_unless_runnable(lesson03::lesson());
   expect_refused(lesson03::lesson(), {128, 128, 64}, {{"bytes", "4"}, {"copy", "cg"}},
                  {"--bytes 4", "memcpy_async"});
+  expect_refused(lesson03::lesson(), {128, 128, 64},
+                 {{"bytes", "8"}, {"copy", "memcpy_async"}, {"slots", "2"}}, {"--slots 2", "8 bytes"});
+  expect_refused(lesson03::lesson(), {128, 128, 64}, {{"copy", "block"}, {"slots", "4"}},
+                 {"--slots 4", "primitives"});
   expect_refused(lesson03::lesson(), {128, 128, 64}, {{"core", "fma"}, {"copy", "block"}}, {"--core fma"});
 }
 
