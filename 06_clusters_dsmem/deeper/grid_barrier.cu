@@ -30,6 +30,7 @@
 #include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/results.hpp"
+#include "common/ptx/cluster.cuh"
 
 namespace lesson06::grid_barrier {
 namespace {
@@ -68,7 +69,7 @@ __global__ void with_block_barriers(Memory memory, int rounds) {
 
 __global__ void with_cluster_barriers(Memory memory, int rounds) {
   const unsigned neighbour = blockIdx.x / kClusterBlocks * kClusterBlocks + (blockIdx.x + 1) % kClusterBlocks;
-  run_rounds(memory, rounds, neighbour, [](unsigned) { cg::this_cluster().sync(); });
+  run_rounds(memory, rounds, neighbour, [](unsigned) { ptx::cluster_sync(); });
 }
 
 __global__ void with_grid_barriers(Memory memory, int rounds) {

@@ -298,7 +298,7 @@ def main():
                        f"{', '.join(CPU_DETECTORS if arguments.device == 'cpu' else GPU_DETECTORS)}")
     numbers = [number for number in arguments.lessons.split(",") if number]
     mistakes = [mistake for mistake in read_mistakes(numbers, arguments.patches)
-                if arguments.only in (None, mistake.name)]
+                if arguments.only in (None, mistake.name) and (arguments.device == "cpu" or not mistake.cpu_device_alone)]
     if not mistakes:
         raise BadInput(f"--only {arguments.only}: no such mistake")
     programs = Programs(arguments.programs, arguments.debug_programs, arguments.sanitizer)

@@ -9,11 +9,13 @@ A patch begins with these lines, then comes a unified diff:
     Notice: the detector that should notice it, or nothing
     Says: words that must be in the CPU device's report (of a performance mistake: the counter that grows, or the remark of
           the compiler)
+    Compiles: for the CPU device alone, if the GPU's compiler refuses it
 """
 import dataclasses
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+CPU_DEVICE_ALONE = "for the CPU device alone"
 KINDS = ("handshake", "memory", "performance")
 
 
@@ -31,6 +33,7 @@ class Mistake:
     run: tuple   # arguments
     notice: str
     says: str
+    cpu_device_alone: bool = False
 
     @property
     def number(self):
@@ -56,7 +59,8 @@ def read_patch(path):
     if lines["Kind"] not in KINDS:
         raise BadInput(f"{path}: Kind: {lines['Kind']}: must be {', '.join(KINDS)}")
     return Mistake(path.parent.parent.name, path.stem, lines["Mistake"], lines["Kind"], tuple(lines["Run"].split()),
-                   lines["Notice"], lines.get("Says", ""))
+                   lines["Notice"], lines.get("Says", ""),
+                   lines.get("Compiles") == CPU_DEVICE_ALONE)
 
 
 def read_mistakes(numbers=(), folder=None):

@@ -47,6 +47,11 @@ class Patches(WithFolder):
     def test_a_patch_says_what_it_is(self):
         self.assertEqual(mistakes.read_patch(self.patch(PATCH)), MISTAKE)
 
+    def test_a_patch_that_the_compiler_of_a_gpu_refuses_is_for_the_cpu_device_alone(self):
+        refused = PATCH.replace("Notice: races\n", "Notice: races\nCompiles: for the CPU device alone\n")
+        self.assertTrue(mistakes.read_patch(self.patch(refused)).cpu_device_alone)
+        self.assertFalse(mistakes.read_patch(self.patch(PATCH)).cpu_device_alone)
+
     def test_a_missing_line_and_an_unknown_kind_are_refused(self):
         with self.assertRaisesRegex(BadInput, "no line 'Notice: "):
             mistakes.read_patch(self.patch(PATCH.replace("Notice: races\n", "")))
