@@ -9,10 +9,19 @@
 
 namespace lesson07 {
 
+namespace {
+
+bool pays_here(const ladder::Lesson& lesson) {
+  const bool has_roles = lesson.name >= "04";
+  return ladder::why_not_runnable(lesson).empty() && (!has_roles || ladder::resolve_core("auto") == "wgmma");
+}
+
+}  // namespace
+
 Kernel best_kernel(const ladder::Settings& wishes) {
   const ladder::Lesson* best = nullptr;
   for (const ladder::Lesson* lesson : ladder::all_lessons())
-    if (ladder::why_not_runnable(*lesson).empty()) best = lesson;
+    if (pays_here(*lesson)) best = lesson;
   ladder::Settings granted;
   for (const ladder::Knob& knob : best->knobs)
     if (const auto wish = wishes.find(knob.name); wish != wishes.end()) granted.insert(*wish);
@@ -24,9 +33,7 @@ void check_kernel(const ladder::Shape& shape) {
   ladder::check_lesson(*kernel.lesson, kernel.settings, shape);
 }
 
-bool runs_here(const std::string& number) {
-  return ladder::why_not_runnable(*kernel_of(number).lesson).empty();
-}
+bool pays_here(const std::string& number) { return pays_here(*kernel_of(number).lesson); }
 
 Kernel kernel_of(const std::string& number) {
   for (const ladder::Lesson* lesson : ladder::all_lessons())

@@ -8,7 +8,7 @@
 
 namespace lesson07 {
 
-/// The last lesson that runs here, by what was compiled and by what the GPU has: 06 on Hopper.
+/// The last lesson that pays here, by what was compiled and by what the GPU has: 06 on Hopper, 03 on others.
 /// @param wishes for its knobs; those that it does not have are left out
 /// @throws ladder::BadInput if there is no device
 Kernel best_kernel(const ladder::Settings& wishes = {});
@@ -16,8 +16,9 @@ Kernel best_kernel(const ladder::Settings& wishes = {});
 /// @throws std::invalid_argument if the best kernel cannot run the shape
 void check_kernel(const ladder::Shape& shape);
 
-/// Does a lesson of that number, "05", run here?
-bool runs_here(const std::string& number);
+/// Does a lesson of that number, "05", run here, and is it faster than those before it? Roles are not where
+/// mma.sync multiplies instead of wgmma (04_warp_specialized/deeper/roles_without_tma.md).
+bool pays_here(const std::string& number);
 
 /// The lesson of that number, as it is.
 /// @throws std::logic_error if there is none

@@ -146,11 +146,11 @@ std::vector<Level> levels() {
   std::vector<Level> result = {{0, "nothing (kernel of 02)", kernel_of("02"), false},
                                {1, "streams", kernel_of("02"), true}};
   const auto add = [&](int number, const std::string& idea, const std::string& lesson) {
-    if (runs_here(lesson))
+    if (pays_here(lesson))
       result.push_back({number, idea + " (kernel of " + lesson + ")", kernel_of(lesson), true});
   };
   add(2, "roles", "04");
-  add(3, "ring", runs_here("05") ? "05" : "03");
+  add(3, "ring", pays_here("05") ? "05" : "03");
   add(4, "clusters", "06");
   return result;
 }
@@ -162,7 +162,7 @@ void run_levels(const Context& context, const std::vector<int>& numbers, uint64_
     const auto level =
         std::find_if(here.begin(), here.end(), [&](const Level& level) { return level.number == number; });
     if (level == here.end()) {
-      context.out << "no level " << number << ": its kernel does not run here\n";
+      context.out << "no level " << number << ": its kernel does not run here, or gains nothing\n";
       continue;
     }
     ladder::check_lesson(*level->kernel.lesson, level->kernel.settings, context.shape);
