@@ -58,7 +58,7 @@ TEST_CASE("04: rows that TMA cannot copy are refused") {
   expect_refused(lesson04::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
 }
 
-TEST_CASE("04: without TMA one slot is handed over any number of times") {
+TEST_CASE("04: without TMA one slot is handed over any number of times", "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const auto slot_k = GENERATE("64", "128", "192");
   const int panels = GENERATE(1, 2, 3, 4, 7);
@@ -66,13 +66,14 @@ TEST_CASE("04: without TMA one slot is handed over any number of times") {
                               {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slot_k", slot_k}}, 2);
 }
 
-TEST_CASE("04: without TMA a block walks over several tiles") {
+TEST_CASE("04: without TMA a block walks over several tiles", "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const auto shape = GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 5, 128 * 2, 64});
   check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", "cp_async"}}, 1);
 }
 
-TEST_CASE("04: without TMA the loader fills up with zeros, and the storer leaves out what is outside") {
+TEST_CASE("04: without TMA the loader fills up with zeros, and the storer leaves out what is outside",
+          "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
                               Shape{1, 136, 72},      // one row

@@ -163,7 +163,7 @@ TEST_CASE("05: rows that TMA cannot copy are refused") {
   expect_refused(lesson05::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
 }
 
-TEST_CASE("05: without TMA a ring of any depth survives any number of steps") {
+TEST_CASE("05: without TMA a ring of any depth survives any number of steps", "[one_lane_arrives]") {
   skip_unless_runnable(lesson05::lesson());
   const int slots = GENERATE(2, 3, 4);
   if (slots > slots_without_tma()) SKIP("this GPU has no room for that many slots");
@@ -173,7 +173,7 @@ TEST_CASE("05: without TMA a ring of any depth survives any number of steps") {
         {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slots", std::to_string(slots)}}, 1);
 }
 
-TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cut") {
+TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cut", "[one_lane_arrives]") {
   skip_unless_runnable(lesson05::lesson());
   const std::string slots = "2";  // as many as every GPU has room for
   const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{1, 8, 8},

@@ -71,6 +71,8 @@ function(ladder_sanitize test)
     set(cases)
     if(tool STREQUAL "memcheck") # It counts the errors of CUDA that a test case provokes.
       set(cases "~[provokes_errors]")
+    elseif(tool STREQUAL "racecheck") # It does not follow __syncwarp to the arrival of one lane for its warp.
+      set(cases "~[one_lane_arrives]")
     endif()
     add_test(
       NAME "${test}: ${tool}"
