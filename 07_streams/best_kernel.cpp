@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/host/program/command_line.hpp"
 
