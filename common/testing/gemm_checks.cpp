@@ -89,6 +89,11 @@ void for_each_schedule(const std::function<void()>& test, int random_seeds) {
   for_each_schedule_of(breadth(), test, random_seeds);
 }
 
+void for_two_schedules(const std::function<void()>& test) {
+  for_each_schedule_of(breadth() == Breadth::more ? Breadth::more : std::min(breadth(), Breadth::narrow),
+                       test, /*random_seeds=*/1);
+}
+
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
   const std::string command = replay_command(lesson, shape, settings);
   try {
@@ -111,9 +116,7 @@ void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const
 }
 
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  for_each_schedule_of(
-      breadth() == Breadth::more ? Breadth::more : std::min(breadth(), Breadth::narrow),
-      [&] { check_gemm(lesson, shape, settings); }, /*random_seeds=*/1);
+  for_two_schedules([&] { check_gemm(lesson, shape, settings); });
 }
 
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,

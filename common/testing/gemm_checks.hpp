@@ -22,6 +22,9 @@ void skip_unless_runnable(const Lesson& lesson, const std::string& core = "");
 /// @param random_seeds at most so many are random
 void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
 
+/// The same on the two schedules that differ most, and with Breadth::more on all others.
+void for_two_schedules(const std::function<void()>& test);
+
 /// Runs the lesson and fails the test unless the result is right twice (see Verifier: small integers bit for
 /// bit, normal data against fp64, C poisoned before, canaries around it). The message ends with a command
 /// line that repeats the run. The lesson's alternatives for these settings must be right, too. A rule of the
@@ -32,8 +35,8 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                  int random_seeds = 4);
 
-/// check_gemm by the two schedules that differ most, and with Breadth::more by all others. For kernels that
-/// only differ in numbers from one that is tried on all.
+/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on all, and
+/// for edges, which no schedule moves.
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
