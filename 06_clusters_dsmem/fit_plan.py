@@ -12,6 +12,7 @@ The choices are judged twice: with the constants that are fitted to all shapes, 
 fitted without it and a third of the others. The second is what a shape can expect that nobody measured.
 """
 import argparse
+import functools
 import math
 import json
 import random
@@ -89,6 +90,11 @@ class Plan:
         return us
 
 
+    def expected_us(self, c):
+        """The same as plan.cpp's estimate, with the factor there that is not fitted."""
+        return self.us(c) * (written("kShareFromOneWave") if self.shares and self.full_waves > 1 else 1)
+
+
 def read(paths, resident):
     """{shape: {choice: (plan, microseconds)}}, and {shape: microseconds of the fastest library}"""
     times, libraries = {}, {}
@@ -110,7 +116,7 @@ def fastest(plans):
 
 def cheapest(plans, constants):
     """What the model chooses; of equals the widest tile, as plan.cpp's list has it."""
-    return min(plans, key=lambda choice: (plans[choice][0].us(constants), -plans[choice][0].columns))
+    return min(plans, key=lambda choice: (plans[choice][0].expected_us(constants), -plans[choice][0].columns))
 
 
 def dot(left, right):
@@ -169,7 +175,8 @@ def fit(times):
 
 
 def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logs) / len(logs))
 
 
 def fitted_without(times, parts=3):
@@ -188,7 +195,7 @@ def print_choices(times, libraries, constants):
     for shape, plans in sorted(times.items()):
         choice, best = cheapest(plans, constants), fastest(plans)
         us, best_us = plans[choice][1], plans[best][1]
-        expected = plans[choice][0].us(constants)
+        expected = plans[choice][0].expected_us(constants)
         library = libraries.get(shape, math.nan)
         print(f"{'x'.join(map(str, shape)):18} {choice:30} {expected:8.1f} {us:8.1f}  {best:30} {best_us:8.1f} "
               f"{100 * us / best_us - 100:6.1f} {100 * library / us:6.1f}")
@@ -205,11 +212,36 @@ def summary(times, libraries, constants_for):
             + (f"; {100 * mean(speeds):.1f} % of the fastest library" if speeds else ""))
 
 
+def print_sharing_from_one_wave(times, constants):
+    """What stream-K gains over whole tiles of the same plan, by the fit and by the clock: kShareFromOneWave makes up for
+    the difference."""
+    pairs = []
+    for plans in times.values():
+        for choice, (plan, us) in plans.items():
+            whole = plans.get(choice.replace(", stream-K", ""))
+            if plan.shares and plan.full_waves > 1 and whole:
+                pairs.append((whole[0].us(constants) / plan.us(constants), whole[1] / us))
+    print(f"\nstream-K against whole tiles that would fill a wave, {len(pairs)} pairs; the fit promises "
+          f"{100 * mean(promised / measured for promised, measured in pairs) - 100:.1f} % too much")
+    for low, high, name in ((0, 1, "a loss"), (1, 1.03, "0 to 3 %"), (1.03, 9, "more than 3 %")):
+        measured = [gain for promised, gain in pairs if low <= promised < high]
+        print(f"  promised {name}: {len(measured)} pairs, {100 * mean(measured) - 100:+.1f} %, "
+              f"{sum(gain > 1 for gain in measured)} gain")
+
+
+@functools.cache
+def constants_of_plan_cpp():
+    text = (Path(__file__).parent / "plan.cpp").read_text(encoding="utf-8")
+    return dict(re.findall(r"constexpr double (k\w+) = ([\d.]+);", text))
+
+
+def written(name):
+    return float(constants_of_plan_cpp()[name])
+
+
 def written_constants():
     """The constants of plan.cpp, in the order of START."""
-    text = (Path(__file__).parent / "plan.cpp").read_text(encoding="utf-8")
-    named = dict(re.findall(r"constexpr double (k\w+) = ([\d.]+);", text))
-    return [named.get(name) for name in START]
+    return [constants_of_plan_cpp().get(name) for name in START]
 
 
 def main():
@@ -232,6 +264,7 @@ def main():
         print(f"constexpr double {name} = {constant};")
     print(f"typical error: {100 * error:.1f} %")
     print_choices(times, libraries, constants)
+    print_sharing_from_one_wave(times, constants)
     print(f"\nfitted to all:   {summary(times, libraries, lambda shape: constants)}")
     without = fitted_without(times)
     print(f"fitted to others: {summary(times, libraries, without.get)}")

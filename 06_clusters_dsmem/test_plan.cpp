@@ -91,6 +91,16 @@ TEST_CASE("06: steps are shared where rows straddle lines and the last of many w
   }
 }
 
+TEST_CASE("06: steps are shared only where that promises more than the model overrates it") {
+  // 3.9 waves of 128x256. There is hardly anything to share; sharing was 22 % slower than whole tiles of 05.
+  const Estimate full = estimates({4096, 4096, 14336}, kH200).front();
+  INFO(full.plan.name());
+  CHECK(!full.plan.stream_k);
+  CHECK(full.plan.tile_m * full.plan.tile_n == 128 * 256);
+  // A last wave that has two of 66 tiles: in the record sharing is fastest of all plans.
+  CHECK(choice({9673, 1312, 3120}) == Plan{128, 192, 2, 1, 1, true});
+}
+
 TEST_CASE("06: B is shared in large problems where rows straddle lines") {
   for (const int size : {5000, 8200, 12008}) CHECK(choice({size, size, size}).cluster_m == 2);
 }

@@ -35,8 +35,8 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                  int random_seeds = 4);
 
-/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on all, and
-/// for edges, which no schedule moves.
+/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on all,
+/// and for edges, which no schedule moves.
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
