@@ -16,6 +16,7 @@
 #include "common/device/tile_walk.cuh"
 #include "common/device/unrolled.cuh"
 #include "common/host/problem/lesson.hpp"
+#include "common/ptx/elect.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 
@@ -129,7 +130,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     compute_tiles(smem, walk, k_steps);
   } else {
     ptx::setmaxnreg_dec<kMoverRegisters>();
-    if (lane_index() > 0 || warp > kStorerWarp) return;
+    if (warp > kStorerWarp || !ptx::elect_one()) return;
     if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }

@@ -22,6 +22,7 @@ from pathlib import Path
 
 STEP_K = 64
 WARPGROUP_ROWS = 64
+NARROW = 64
 LINE = 64  # elements of a cache line
 WIDEST = 128 * 256  # the tile that constants are for
 FEWEST_STEPS = 4
@@ -29,8 +30,8 @@ MOST_WAVES = 8
 FAR_FROM_BEST = 2.0
 
 # Where the search begins. Only the order of magnitude matters.
-START = {"kLaunchUs": 3, "kClusterUs": 1, "kSumUs": 1, "kTensorUs": 1, "kLoadUs": 1, "kStraddle": 1.5, "kIdle": 0.5,
-         "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1, "kLone": 1.2}
+START = {"kLaunchUs": 3, "kSumUs": 1, "kTensorUs": 1, "kTogether": 1.1, "kLone": 1.2, "kNarrow": 1.1, "kLoadUs": 1,
+         "kStraddle": 1.5, "kIdle": 0.5, "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
 
 
 def over(extent, tile):
@@ -49,9 +50,12 @@ class Plan:
         self.blocks = cluster_m * cluster_n * self.cluster_k
         self.straddles_k, self.straddles_n = k % LINE > 0, n % LINE > 0
         self.tile = tile_m * tile_n / WIDEST
-        self.rows, self.columns = tile_m / (128 + 256) / cluster_n, tile_n / (128 + 256) / cluster_m
         at_once = resident[self.blocks]
-        clusters = over(m, tile_m * cluster_m) * over(n, tile_n * cluster_n)
+        high, wide = over(m, tile_m * cluster_m), over(n, tile_n * cluster_n)
+        clusters = high * wide
+        # Of the rows of A and the columns of B that a block needs, those that there are.
+        self.rows = m / (high * cluster_m) / cluster_n / (128 + 256)
+        self.columns = n / (wide * cluster_n) / cluster_m / (128 + 256)
         self.full_waves = clusters / at_once
         steps = over(k, STEP_K)
         shared = self.tiles_to_share(clusters, at_once, steps) if stream_k else 0
@@ -62,7 +66,8 @@ class Plan:
         if self.shares:
             parts = at_once // shared + (2 if at_once % shared else 0)
             self.moves = 2 if parts == 2 else parts + 1
-        self.lone = tile_m == WARPGROUP_ROWS
+        self.lone, self.narrow = tile_m == WARPGROUP_ROWS, tile_n == NARROW
+        self.area = tile_m * tile_n
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
     @staticmethod
@@ -74,15 +79,14 @@ class Plan:
 
     def us(self, c):
         """What the plan is expected to cost, with constants in the order of START."""
-        launch, cluster, sums, tensor, load, straddle, idle, megabyte, share, part, lone = c
+        launch, sums, tensor, together, lone, narrow, load, straddle, idle, megabyte, share, part = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
         steps = self.k_steps * (self.full_waves + idle * (self.waves - self.full_waves))
         inputs, output = self.megabytes
-        us = launch + math.hypot(steps * tensor * self.tile * (lone if self.lone else 1),
+        waits = (together if self.blocks > 1 else 1) * (lone if self.lone else 1) * (narrow if self.narrow else 1)
+        us = launch + math.hypot(steps * tensor * self.tile * waits,
                                  steps * load * (self.rows * straddle_k + self.columns * straddle_n),
                                  megabyte * (inputs + output * straddle_n))
-        if self.blocks > 1:
-            us += cluster
         if self.cluster_k > 1:
             us += sums * max(self.waves, 1)
         if self.shares:
@@ -115,8 +119,8 @@ def fastest(plans):
 
 
 def cheapest(plans, constants):
-    """What the model chooses; of equals the widest tile, as plan.cpp's list has it."""
-    return min(plans, key=lambda choice: (plans[choice][0].expected_us(constants), -plans[choice][0].columns))
+    """What the model chooses; of equals the largest tile, as plan.cpp's list has it."""
+    return min(plans, key=lambda choice: (plans[choice][0].expected_us(constants), -plans[choice][0].area))
 
 
 def dot(left, right):

@@ -16,6 +16,7 @@
 #include "common/device/tile_shape.cuh"
 #include "common/device/unrolled.cuh"
 #include "common/host/problem/lesson.hpp"
+#include "common/ptx/elect.cuh"
 #include "common/ptx/grid_dependency.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -25,33 +26,28 @@ using namespace ladder;
 
 /// One thread keeps the ring full. It loads some rows of the tiles of A and B, for all blocks that share
 /// them, and expects the bytes of whole tiles: the other rows come from the others.
-__device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
-  const Part part(smem);
-  constexpr TileShape kTile = part.kTile;
+__device__ __forceinline__ void load_tiles(auto& smem, const MapsWithEnd& maps, const auto& walk) {
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
-  ptx::wait_for_grid_before();  // That grid may still write A and B, or read C. Stores follow loads, so only
-                                // loads wait.
   for (const auto tile : walk) {
+    ptx::wait_for_grid_before();  // That grid may still write A and B, or read C. Stores follow loads, so
+                                  // only loads wait. Until then, what to load has been worked out.
     for (int step = tile.first_step; step < tile.after_step; ++step) {
       // [load_step]
-      const int slot =
-          pipe_lc.producer_acquire();  // waits until all blocks that it is filled for have released it
-      auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      multicast_a(part, smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
-      for (int column = 0; column < kTile.n; column += 64)
-        multicast_b(part, smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                    step * kTile.k, full);
+      const int slot = pipe_lc.producer_acquire();  // waits until all blocks that it fills have released it
+      auto* const full = pipe_lc.expect_bytes(tile.bytes);
+      load_parts(smem, slot, maps, tile, step, full);
       pipe_lc.producer_commit_bytes();
       // [load_step]
     }
   }
+  pipe_lc.wait_until_empty();  // no block leaves while another may still reach its shared memory
 }
 
 /// Each warpgroup multiplies its 64 rows and adds up with the blocks that split K; together they hand their
 /// share of the columns to the storer, kStagedN at a time.
-__device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, const auto& ending) {
+__device__ __forceinline__ void compute_tiles(auto& smem, const auto& walk, const auto& ending) {
   const Part part(smem);
   constexpr TileShape kTile = part.kTile;
   const int my_rows = 64 * warpgroup_index();
@@ -82,17 +78,18 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const StepWalk& walk, 
       pipe_cs.producer_commit();
     });
   }
+  sums.wait_until_read();
 }
 
 /// One thread sends what is staged to global memory.
-__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const StepWalk& walk) {
+__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const auto& walk) {
   const Part part(smem);
   constexpr TileShape kTile = part.kTile;
   Consumer pipe_cs(smem.pipe_cs);
   for (const auto tile : walk) {
     for (int first = part.first_column; first < part.after_column; first += part.kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < part.kStagedN && smem.complete; column += 64)
+      for (int column = 0; column < part.kStagedN && is_complete(smem); column += 64)
         ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
                        tile.row * kTile.m);
       ptx::tma_store_commit();
@@ -107,7 +104,8 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
 /// are at least kClusterK K steps.
 template <class Shape, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    gemm(const __grid_constant__ TensorMaps maps, const StepWalk walk, const Ending<Epilogue> ending) {
+    gemm(const __grid_constant__ MapsWithEnd maps, const __grid_constant__ typename Shape::Walk walk,
+         const __grid_constant__ Ending<Epilogue> ending) {
   auto& smem = shared_storage<SharedStorage<Shape>>();
   constexpr int kComputeThreads = Shape::kComputeThreads, kComputeRegisters = Shape::kComputeRegisters;
   constexpr int kLoaderWarp = Shape::kLoaderWarp, kStorerWarp = Shape::kStorerWarp;
@@ -127,23 +125,17 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     compute_tiles(smem, walk, ending);
   } else {
     ptx::setmaxnreg_dec<kMoverRegisters>();
-    if (lane_index() > 0 || warp > kStorerWarp) return;  // waiting for the others would cost power
+    if (warp > kStorerWarp || !ptx::elect_one()) return;
     if (warp == kLoaderWarp) load_tiles(smem, maps, walk);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
   // [roles]
-  // No block leaves while another may still reach its shared memory.
-  if constexpr (Shape::kBlocks > 1) meet<Shape>();
 }
 
 /// As many clusters as the GPU holds at once without the SMs that it spares, or as there is work for.
 template <class Shape, class Epilogue>
 void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
-  constexpr TileShape kTile = Shape::kTile;
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m / Shape::kClusterN, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k / Shape::kClusterM, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
-  const StepWalk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);
+  const typename Shape::Walk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);
   ladder::launch(gemm<Shape, Epilogue>,
                  {.name = "06_clusters_dsmem",
                   .grid = dim3(walk.clusters * Shape::kBlocks),
@@ -152,7 +144,7 @@ void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& endi
                   .cluster = dim3(Shape::kBlocks),
                   .stream = stream,
                   .begins_early = order.begins_early},
-                 maps, walk, ending);
+                 maps_of<Shape>(p), walk, ending);
 }
 
 /// The lesson, its knobs and its rungs.

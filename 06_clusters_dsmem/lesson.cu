@@ -26,19 +26,16 @@ namespace {
 using ladder::Settings;
 
 template <class S>
-constexpr Plan plan_of(S, bool stream_k) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, stream_k};
+constexpr Plan plan_of(S) {
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK};
 }
 
 /// Whether a kernel is compiled with other epilogues than none: each of these doubles what a compiler has to
 /// do.
 constexpr bool takes_epilogues(const Plan& plan) {
   constexpr Plan kThese[] = {
-      {128, 256, 2, 1, 1}, {128, 128, 1, 1, 1}, {64, 128, 1, 1, 1}, {64, 128, 1, 1, 2}};
-  return std::any_of(std::begin(kThese), std::end(kThese), [&](Plan these) {
-    these.stream_k = plan.stream_k;
-    return these == plan;
-  });
+      {128, 256, 2, 1, 1}, {64, 128, 1, 1, 1}, {64, 128, 1, 1, 2}, {64, 128, 1, 1, 1, true}};
+  return std::find(std::begin(kThese), std::end(kThese), plan) != std::end(kThese);
 }
 
 /// All kernels, and how many of their clusters this GPU holds. Asked once: the answer costs microseconds.
@@ -48,7 +45,7 @@ const std::vector<Candidate>& all_candidates() {
     visit_shapes([&]<class S>(S shape) {
       const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
                                                      sizeof(SharedStorage<S>), S::kBlocks);
-      for (const bool stream_k : {false, true}) all.push_back({plan_of(shape, stream_k), resident});
+      all.push_back({plan_of(shape), resident});
     });
     return all;
   }();
@@ -73,13 +70,11 @@ bool allow(const Settings& settings, const Plan& plan) {
          allows("stream_k", plan.stream_k ? "on" : "off");
 }
 
-/// "128x256 1x1, 128x256 2x1" and so on: the kernels with this epilogue, by tile and cluster.
+/// "128x256; 128x256, cluster 2x1x1" and so on: the kernels with this epilogue.
 std::string kernels(const Settings& settings) {
   std::string list;
   for (const auto& [plan, resident] : all_candidates())
-    if (!plan.stream_k && has_epilogue(plan, settings))
-      list += fmt::format("{}{} {}x{}x{}", list.empty() ? "" : ", ", plan.tile(), plan.cluster_m,
-                          plan.cluster_n, plan.cluster_k);
+    if (has_epilogue(plan, settings)) list += (list.empty() ? "" : "; ") + plan.name();
   return list;
 }
 
@@ -93,11 +88,11 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
     if (allow(settings, plan)) open.push_back(candidate);
   }
   if (open.empty())
-    throw std::invalid_argument(
-        fmt::format("--cluster_m {} --cluster_n {} --cluster_k {}: not compiled for --tile {} and --epilogue "
-                    "{}; there are {}",
-                    settings.at("cluster_m"), settings.at("cluster_n"), settings.at("cluster_k"),
-                    settings.at("tile"), settings.at("epilogue"), kernels(settings)));
+    throw std::invalid_argument(fmt::format(
+        "--cluster_m {} --cluster_n {} --cluster_k {} --stream_k {}: not compiled for --tile {} "
+        "and --epilogue {}; there are {}",
+        settings.at("cluster_m"), settings.at("cluster_n"), settings.at("cluster_k"), settings.at("stream_k"),
+        settings.at("tile"), settings.at("epilogue"), kernels(settings)));
   std::vector<Estimate> result = estimates(shape, open);
   if (result.empty())
     throw std::invalid_argument(
@@ -217,9 +212,8 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const Workspace workspace = estimate.parts > 1 ? workspace_of(stream) : Workspace();
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
     visit_shapes([&]<class S>(S shape) {
-      if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S(), false)))
-        if (plan_of(shape, plan.stream_k) == plan)
-          launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
+      if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
+        if (plan_of(shape) == plan) launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
     });
   });
 }
@@ -238,10 +232,11 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::wgmma_knob(),
                 {"tile",
                  "tile of C that a block computes; auto takes the plan that is predicted fastest",
-                 {"auto", "128x256", "128x192", "192x128", "128x128", "64x256", "64x128", "128x64"}},
+                 {"auto", "128x256", "128x192", "192x128", "128x128", "192x64", "128x64", "64x256", "64x192",
+                  "64x128", "64x64"}},
                 {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
                 {"cluster_n", "blocks that share tiles of A", {"auto", "1", "2", "4"}},
-                {"cluster_k", "blocks that split K", {"auto", "1", "2"}},
+                {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
                 {"stream_k",
                  "whether clusters share the K steps of the tiles that would not fill a wave",
                  {"auto", "off", "on"}},
@@ -266,7 +261,7 @@ const ladder::Lesson& lesson() {
       // For small problems the plan, which is an H200's, has no clusters.
       .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
                    {{"cluster_n", "4"}},
-                   {{"cluster_k", "2"}, {"cluster_n", "1"}},
+                   {{"cluster_k", "2"}, {"cluster_m", "1"}},
                    {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
   return lesson;
 }

@@ -78,6 +78,10 @@ class PartialSums {
       ptx::mbarrier_arrive_remote_release(&inbox_.others_empty, part_.splitter(lane));
     parity_ ^= 1;
   }
+  /// Waits until the others have read what was sent to them last.
+  __device__ __forceinline__ void wait_until_read() {
+    ptx::mbarrier_wait_cluster(&inbox_.others_empty, parity_ ^ 1);
+  }
 
  private:
   Inbox<kBlocks, kShareFloats>& inbox_;
@@ -93,6 +97,8 @@ class PartialSums<1, kShareFloats, Part> {
   /// Leaves the sums as they are.
   template <int kCount>
   __device__ __forceinline__ void add(float (&)[kCount]) {}
+  /// Nothing was sent.
+  __device__ __forceinline__ void wait_until_read() {}
 };
 
 }  // namespace lesson06

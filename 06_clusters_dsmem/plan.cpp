@@ -14,29 +14,29 @@
 namespace lesson06 {
 namespace {
 
-constexpr int kStepK = 64, kWarpgroupRows = 64;
+constexpr int kStepK = 64, kWarpgroupRows = 64, kNarrowTile = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
 // tile is that of 128x256.
 
-constexpr double kLaunchUs = 3.113;
-constexpr double kClusterUs = 0.234;  ///< more for a launch with clusters, which meet twice
-constexpr double kSumUs = 1.262;      ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.707;   ///< the products of a K step
-constexpr double kLone = 1.122;       ///< times as much for a warpgroup alone: nobody computes while it waits
-constexpr double kLoadUs = 0.405;     ///< its tiles of A and B, from L2
-constexpr double kStraddle = 1.583;   ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.513;  ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.223;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.641;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 1.192;      ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 2.430;
+constexpr double kSumUs = 1.124;     ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.649;  ///< the products of a K step
+constexpr double kTogether = 1.088;  ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kLone = 1.058;      ///< times as much for a warpgroup alone: nobody computes while it waits
+constexpr double kNarrow = 1.115;  ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kLoadUs = 0.397;  ///< its tiles of A and B, from L2
+constexpr double kStraddle = 1.595;  ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.583;  ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.177;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.852;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 1.149;      ///< a tile's partial sums, stored or read once
 
 /// Times as much for a launch that shares steps although tiles would fill a wave. Not fitted, but what the
-/// fit leaves: in 351 recorded pairs of such a launch and the same plan with whole tiles, sharing gains 3 %
-/// less than the fit says. Where that promises 0 to 3 %, sharing is 1 % slower on average; where more, 8 %
-/// faster. Without this, 4096x4096x14336 shared steps for a promised 0.8 %, and reached 82 % of the
-/// library where whole tiles of lesson 05 reach 101 %.
+/// fit leaves: in 82 recorded pairs of such a launch and the same kernel with whole tiles, sharing gains 3 %
+/// less than the fit says. Where that promises 0 to 3 %, sharing is 2 % slower on average; where more, 11 %
+/// faster.
 constexpr double kShareFromOneWave = 1.03;
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
@@ -51,15 +51,18 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
   const double steps = estimate.k_steps * (full_waves + kIdle * (estimate.waves - full_waves));
 
-  // A block's TMA asks L2 for one line after the other: blocks that share A or B ask for fewer.
-  const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
-  const double rows =
-      double(plan.tile_m) / plan.cluster_n * straddle_k + double(plan.tile_n) / plan.cluster_m * straddle_n;
-
-  const double lone = plan.tile_m == kWarpgroupRows ? kLone : 1;
-  const double tensor_us = steps * kTensorUs * lone * (plan.tile_m * plan.tile_n) / (128 * 256);
-  const double load_us = steps * kLoadUs * rows / (128 + 256);
+  // A block's TMA asks L2 for one line after the other, where there is one: blocks that share A or B ask for
+  // fewer.
   const double m = shape.m, n = shape.n, k = shape.k;
+  const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
+  const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
+            wide = ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
+  const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
+  const double load_us = steps * kLoadUs * rows / (128 + 256);
+
+  const double waits = (plan.blocks() > 1 ? kTogether : 1) * (plan.tile_m == kWarpgroupRows ? kLone : 1) *
+                       (plan.tile_n == kNarrowTile ? kNarrow : 1);
+  const double tensor_us = steps * kTensorUs * waits * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
   return std::sqrt(tensor_us * tensor_us + load_us * load_us + memory_us * memory_us);
 }
@@ -68,7 +71,6 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
 double together_us(const Estimate& estimate) {
   const Plan& plan = estimate.plan;
   double us = 0;
-  if (plan.blocks() > 1) us += kClusterUs;
   if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
   if (estimate.parts > 1) {
     // A block stores its part, and the last to come reads all; of two parts only that of the other block.

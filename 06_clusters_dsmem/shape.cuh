@@ -9,6 +9,7 @@
 #include "06_clusters_dsmem/plan.hpp"
 #include "06_clusters_dsmem/stream_k.cuh"
 #include "common/cuda/residency.hpp"
+#include "common/cuda/tensor_map.hpp"
 #include "common/device/pipeline.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/swizzled_tile.cuh"
@@ -26,11 +27,17 @@ using namespace ladder;
 constexpr int kMoverRegisters = 40;  ///< see lesson 05
 
 /// The tile of C; the blocks below each other, which share tiles of B; the blocks beside each other, which
-/// share tiles of A; and the blocks that split K.
-template <int kTileM, int kTileN, int kBlocksM, int kBlocksN, int kBlocksK>
+/// share tiles of A; the blocks that split K; and whether clusters share K steps. Stream-K is a kernel of its
+/// own, since small launches are faster without its instructions.
+template <int kTileM, int kTileN, int kBlocksM, int kBlocksN, int kBlocksK, bool kSharesSteps = false>
 struct Shape {
   static constexpr int kClusterM = kBlocksM, kClusterN = kBlocksN, kClusterK = kBlocksK,
                        kBlocks = kClusterM * kClusterN * kClusterK;
+  static constexpr bool kStreamK = kSharesSteps;
+  /// Ranks run down the rows of C first, then along its columns, then over the blocks that split K.
+  __device__ __forceinline__ static Place place(int rank) {
+    return {rank % kClusterM, rank / kClusterM % kClusterN, rank / (kClusterM * kClusterN)};
+  }
   /// That fill a block's slots, and whose slots it fills: those that share A or B with it, and itself.
   static constexpr int kSharers = kClusterM + kClusterN - 1;
   static constexpr TileShape kTile{kTileM, kTileN, 64};
@@ -41,12 +48,14 @@ struct Shape {
   /// All threads together have at most the 64 K registers of an SM, and none has fewer than at first.
   static constexpr int kComputeRegisters = kWarpgroups == 1 ? 256 : kWarpgroups == 2 ? 232 : 152;
 
-  static constexpr int kShare = kTileN / kClusterK;  ///< columns of C that this block sums up and stores
+  static constexpr int kLoadedRows = kTileM / kClusterN;  ///< of a tile of A, by each of those that share it
+  static constexpr int kShare = kTileN / kClusterK;       ///< columns of C that this block sums up and stores
   static_assert(kShare % 64 == 0, "TMA moves panels of 64 columns");
   using TileA = SwizzledTile<kTile.m, kTile.k>;
   using TileB = SwizzledTile<kTile.k, kTile.n>;
   static constexpr int kStagedN = kShare % 128 > 0 ? 64 : 128;  ///< columns that are handed over at a time
   using StagedC = SwizzledTile<kTile.m, kStagedN>;
+  using Walk = StepWalk<Shape>;
   using SumInbox = Inbox<kClusterK, kShare / 2>;
 
   /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
@@ -83,20 +92,26 @@ struct Ending {
   Workspace workspace = {};  ///< for stream-K; without one, clusters work on whole tiles
 };
 
+/// How many rows the last box of A has, which is not whole: boxes have whole chunks of 8.
+template <class Shape>
+int rows_at_end(int rows) {
+  return std::max(8 * tiles_over(rows % Shape::kLoadedRows, 8), 8);
+}
+
 /// What clusters walk over: as many clusters as the GPU holds at once without the SMs that it spares, or as
 /// there is work for.
 template <class Shape, class... Params>
-StepWalk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order, const Workspace& workspace) {
+typename Shape::Walk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order,
+                               const Workspace& workspace) {
   const int resident = clusters_beside(
       order.spare_sms, Shape::kBlocks,
       resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
   const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM),
-                          tiles_over(p.n, Shape::kTile.n * Shape::kClusterN), order.group, Shape::kBlocks,
-                          Shape::kClusterM};
+                          tiles_over(p.n, Shape::kTile.n * Shape::kClusterN), order.group};
   const int k_steps = tiles_over(p.k, Shape::kTile.k);
-  const int shared = workspace.sums ? tiles_to_share(tiles.tiles(), resident, k_steps) : 0;
+  const int shared = Shape::kStreamK && workspace.sums ? tiles_to_share(tiles.tiles(), resident, k_steps) : 0;
   const int shares = shared > 0 ? shared * k_steps / kFewestSteps : tiles.tiles();
-  return {tiles, Shape::kClusterN, k_steps, shared, std::min(resident, shares)};
+  return {tiles, p.m, p.n, rows_at_end<Shape>(p.m), k_steps, shared, std::min(resident, shares)};
 }
 
 /// All blocks of a cluster meet; a block that is alone waits for its own threads, which is faster.
@@ -108,18 +123,15 @@ __device__ __forceinline__ void meet() {
     __syncthreads();
 }
 
-/// What a block does of its cluster's work. Ranks run down the rows of C first.
+/// What a block does of its cluster's work.
 template <class Shape>
-struct Part : Shape {
-  int m, n, k;                     ///< which of the kClusterM, kClusterN and kClusterK blocks this is
+struct Part : Shape, Place {
   int a_row, b_row;                ///< the first row of a tile of A, and of B, that it loads
   int first_column, after_column;  ///< the columns of the tile of C that it sums up and stores
 
-  __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&) {
-    const int rank = static_cast<int>(ptx::cluster_block_rank());
-    m = rank % Shape::kClusterM, n = rank / Shape::kClusterM % Shape::kClusterN;
-    k = rank / (Shape::kClusterM * Shape::kClusterN);
-    a_row = Shape::kTile.m / Shape::kClusterN * n, b_row = Shape::kTile.k / Shape::kClusterM * m;
+  __device__ __forceinline__ explicit Part(const SharedStorage<Shape>&)
+      : Place(Shape::place(static_cast<int>(ptx::cluster_block_rank()))) {
+    a_row = Shape::kLoadedRows * n, b_row = Shape::kTile.k / Shape::kClusterM * m;
     first_column = Shape::kShare * k, after_column = first_column + Shape::kShare;
   }
   /// The rank of a block of the cluster.
@@ -145,9 +157,21 @@ struct Part : Shape {
   }
 };
 
+/// Those of a product's matrices, and one for what remains of A behind its last whole box.
+struct MapsWithEnd : TensorMaps {
+  CUtensorMap a_end;
+};
+template <class Shape>
+MapsWithEnd maps_of(const Gemm& p) {
+  return {{make_tensor_map(p.a, p.m, p.k, Shape::kLoadedRows, 64),
+           make_tensor_map(p.b, p.k, p.n, Shape::kTile.k / Shape::kClusterM, 64),
+           make_tensor_map(p.c, p.m, p.n, Shape::kTile.m, 64)},
+          make_tensor_map(p.a, p.m, p.k, rows_at_end<Shape>(p.m), 64)};
+}
+
 // [multicast]
-/// Loads this block's rows of a tile of A, whose first element is (column, row), for all blocks beside it:
-/// each receives them at the same place, and counts them at its barrier.
+/// Loads this block's rows of a tile of A, whose first element is (column, row) and which has `rows` rows,
+/// for all blocks beside it: each receives them at the same place, and counts them at its barrier.
 template <class Shape>
 __device__ __forceinline__ void multicast_a(const Part<Shape>& part, auto& tile, const CUtensorMap* map,
                                             int column, int row, ptx::Mbarrier* full) {
@@ -168,6 +192,19 @@ __device__ __forceinline__ void multicast_b(const Part<Shape>& part, auto& panel
     ptx::tma_load_multicast(to, map, column, row + part.b_row, full, part.sharers_of_b());
 }
 // [multicast]
+/// Loads this block's parts of a K step's tiles of A and B into a slot.
+template <class Shape>
+__device__ __forceinline__ void load_parts(SharedStorage<Shape>& smem, int slot, const MapsWithEnd& maps,
+                                           const TileSteps& tile, int step, ptx::Mbarrier* full) {
+  const Part part(smem);
+  constexpr TileShape kTile = Shape::kTile;
+  multicast_a(part, smem.a[slot], tile.a_is_whole ? &maps.a : &maps.a_end, step * kTile.k, tile.row * kTile.m,
+              full);
+  for (int column = 0; column < kTile.n; column += 64)
+    if (column < tile.b_columns)
+      multicast_b(part, smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
+                  step * kTile.k, full);
+}
 
 /// A warpgroup that has read a slot says so in all blocks that fill it: one thread for each.
 template <class Shape>
@@ -185,9 +222,10 @@ __device__ __forceinline__ void release(auto& pipe_lc, const Part<Shape>& part) 
 /// @returns whether this block has the whole sums of its columns
 template <class Shape, int kCount>
 __device__ __forceinline__ bool add_up(auto& sums, const Part<Shape>& part, float (&d)[kCount],
-                                       const StepWalk& walk, const TileSteps& tile, const auto& ending,
+                                       const auto& walk, const TileSteps& tile, const auto& ending,
                                        auto& smem) {
   sums.add(d);
+  if constexpr (!Shape::kStreamK) return true;
   return add_parts(part, d, walk, tile, ending.workspace, smem.all_there);
 }
 
@@ -196,10 +234,16 @@ __device__ __forceinline__ bool add_up(auto& sums, const Part<Shape>& part, floa
 template <int kFirst, class Shape, class Epilogue, int kCount>
 __device__ __forceinline__ void stage(const float (&d)[kCount], auto& smem, const Part<Shape>& part,
                                       const TileSteps& tile, const Ending<Epilogue>& ending, bool complete) {
-  if (threadIdx.x == 0) smem.complete = complete;
+  if (Shape::kStreamK && threadIdx.x == 0) smem.complete = complete;
   if (complete)
     stage_fragment<kFirst>(d, smem.c, 64 * warpgroup_index(), ending.epilogue,
                            tile.column * Shape::kTile.n + part.first_column);
+}
+
+/// Whether what is staged is to be stored.
+template <class Shape>
+__device__ __forceinline__ bool is_complete(const SharedStorage<Shape>& smem) {
+  return !Shape::kStreamK || smem.complete;
 }
 
 }  // namespace lesson06

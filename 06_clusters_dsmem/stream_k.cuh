@@ -5,20 +5,35 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <cuda/atomic>
 
 #include "06_clusters_dsmem/plan.hpp"
 #include "common/device/cores.cuh"
 #include "common/device/tile_order.cuh"
+#include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
 #include "common/ptx/named_barrier.cuh"
 
 namespace lesson06 {
 
-/// Some K steps of a tile of C.
+/// Some K steps of a tile of C, and what a block's loads bring for each.
+///
+/// TMA would fill with zeros what lies outside A and B, but takes longer for a row of zeros than for a row of
+/// A. What shared memory holds there instead only reaches sums that are not stored. But no load brings
+/// nothing: a block that did not wait for another's bytes could release a slot twice before a third has
+/// released it once, and the two arrivals would count for both.
 struct TileSteps : ladder::TileIndex {
   int first_step, after_step;  ///< those of this block
   int index;                   ///< of the tile in the walk
+  bool a_is_whole;             ///< this block's part of the tile of A; else it loads A's last box
+  int b_columns;               ///< of the tile of B, a multiple of 64
+  uint32_t bytes;              ///< that arrive in a slot
+};
+
+/// Where a block stands in its cluster.
+struct Place {
+  int m, n, k;  ///< which of the kClusterM, kClusterN and kClusterK blocks it is
 };
 
 /// The clusters that have steps of one tile.
@@ -27,46 +42,41 @@ struct Sharers {
   int place;      ///< of the first one's sums in the workspace; those of the others follow
 };
 
-/// The first `shared_tiles` tiles are one row of K steps, of which each of `clusters` has an equal share; the
-/// others are walked over as a TileWalk does.
+/// What the clusters of a Shape walk over. With stream-K the first `shared_tiles` tiles are one row of K
+/// steps, of which each of `clusters` has an equal share. All others are walked over as a TileWalk does. The
+/// walk's tiles are those of whole clusters.
+///
+/// All but the problem is known when it is compiled: a division that is not takes a tenth of a microsecond,
+/// and the first load waits for it.
+template <class Shape>
 struct StepWalk : ladder::TileWalk {
-  int cluster_columns;  ///< blocks that lie beside each other
-  int k_steps;          ///< of a tile
-  int shared_tiles;     ///< 0: no stream-K
-  int clusters;         ///< of the grid
+  int rows, columns;  ///< of C
+  int rows_at_end;    ///< of A's last box
+  int k_steps;        ///< of a tile
+  int shared_tiles;   ///< 0 without stream-K
+  int clusters;       ///< of the grid
 
   struct Iterator {
     const StepWalk& walk;
     int index, begin, end;  ///< the tile, and the cluster's share of steps, counted over all shared tiles
+    TileSteps tile = walk.steps(index, begin, end);  ///< worked out before it is asked for
 
-    __device__ __forceinline__ TileSteps operator*() const {
-      ladder::TileIndex tile = *TileWalk::Iterator{walk, index, 0};
-      const int rank = static_cast<int>(blockIdx.x) % walk.cluster_blocks;
-      tile.column = tile.column * walk.cluster_columns + rank / walk.cluster_rows % walk.cluster_columns;
-      int first = 0, after = walk.k_steps;
-      if (index < walk.shared_tiles) {
-        first = max(first, begin - index * walk.k_steps);
-        after = min(after, end - index * walk.k_steps);
-      }
-      // Blocks that split K divide their cluster's steps among themselves.
-      const int sharers = walk.cluster_rows * walk.cluster_columns;
-      const int splits = walk.cluster_blocks / sharers, mine = rank / sharers;
-      const int count = after - first;
-      return {tile, first + count * mine / splits, first + count * (mine + 1) / splits, index};
-    }
+    __device__ __forceinline__ const TileSteps& operator*() const { return tile; }
     __device__ __forceinline__ void operator++() {
-      if (index >= walk.shared_tiles)
+      if (!Shape::kStreamK || index >= walk.shared_tiles)
         index += walk.clusters;
       else if ((index + 1) * walk.k_steps < end)
         ++index;
       else
         index = walk.shared_tiles + walk.cluster();
+      tile = walk.steps(index, begin, end);
     }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
 
   /// At the first tile of which this cluster has steps.
   __device__ __forceinline__ Iterator begin() const {
+    if (!Shape::kStreamK || shared_tiles == 0) return {*this, cluster(), 0, 0};
     const int first = share_begin(cluster()), after = share_begin(cluster() + 1);
     return {*this, first < after ? first / k_steps : shared_tiles + cluster(), first, after};
   }
@@ -80,12 +90,39 @@ struct StepWalk : ladder::TileWalk {
   }
 
  private:
-  __device__ __forceinline__ int cluster() const { return static_cast<int>(blockIdx.x) / cluster_blocks; }
+  __device__ __forceinline__ static int cluster() { return static_cast<int>(blockIdx.x) / Shape::kBlocks; }
+
+  /// This block's part of a tile, of which its cluster has the steps that lie between `begin` and `end`.
+  __device__ __forceinline__ TileSteps steps(int index, int begin, int end) const {
+    if (index >= tiles()) return {};
+    const Place place = Shape::place(static_cast<int>(blockIdx.x) % Shape::kBlocks);
+    ladder::TileIndex tile = ladder::grouped_tile(index, tile_rows, tile_columns, group);
+    tile.row = tile.row * Shape::kClusterM + place.m;
+    tile.column = tile.column * Shape::kClusterN + place.n;
+    int first = 0, after = k_steps;
+    if (Shape::kStreamK && index < shared_tiles) {
+      first = max(first, begin - index * k_steps);
+      after = min(after, end - index * k_steps);
+    }
+    const int count = after - first;
+
+    const int rows_left = max(rows - tile.row * Shape::kTile.m, 0),
+              columns_left = max(columns - tile.column * Shape::kTile.n, 1);
+    const int whole = min(rows_left / Shape::kLoadedRows, Shape::kClusterN);
+    const int a_rows = Shape::kLoadedRows * whole + rows_at_end * (Shape::kClusterN - whole);
+    const int b_columns = min(64 * ladder::tiles_over(columns_left, 64), Shape::kTile.n);
+    return {tile,
+            first + count * place.k / Shape::kClusterK,
+            first + count * (place.k + 1) / Shape::kClusterK,
+            index,
+            place.n < whole,
+            b_columns,
+            static_cast<uint32_t>((a_rows + b_columns) * Shape::kTile.k * sizeof(__nv_bfloat16))};
+  }
 
   /// The first step of a cluster's share. An end of fewer than kFewestSteps steps goes to the neighbour: its
   /// sums would not be worth sending.
   __device__ __forceinline__ int share_begin(int cluster) const {
-    if (shared_tiles == 0) return 0;
     const int begin = shared_tiles * k_steps * cluster / clusters, step = begin % k_steps;
     if (step < kFewestSteps) return begin - step;
     return k_steps - step < kFewestSteps ? begin - step + k_steps : begin;
@@ -111,7 +148,7 @@ struct Workspace {
 /// @param all_there a place in shared memory
 /// @returns whether the tile is complete
 template <class Part, int kCount>
-__device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], const StepWalk& walk,
+__device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], const auto& walk,
                                           const TileSteps& tile, const Workspace& workspace,
                                           bool& all_there) {
   const Sharers sharers = walk.sharers(tile);

@@ -1,14 +1,15 @@
 /// @file
-/// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles, in two blocks that
+/// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles, in blocks that
 /// split K, and in clusters that share K steps. The sums are the same, bit for bit.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>
-#include <tuple>
+#include <string>
 #include <vector>
 
 #include "05_ws_double_buffer/gemm.cuh"
 #include "06_clusters_dsmem/gemm.cuh"
+#include "06_clusters_dsmem/kernels.hpp"
 #include "common/cuda/error.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/verify/verifier.hpp"
@@ -38,17 +39,14 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   ladder::testing::skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto shape = GENERATE(ladder::Shape{130, 264, 328}, ladder::Shape{512, 512, 256});
   const auto expected = product(lesson05::lesson(), {}, shape);
-  const auto [cluster_m, cluster_n, cluster_k] =
-      GENERATE(std::tuple("1", "1", "1"), std::tuple("4", "1", "1"), std::tuple("2", "2", "1"),
-               std::tuple("2", "2", "2"));
-  for (const char* stream_k : {"off", "on"}) {
-    CAPTURE(shape.name(), cluster_m, cluster_n, cluster_k, stream_k);
+  for (const lesson06::Plan& plan : lesson06::kKernels) {
+    CAPTURE(shape.name(), plan.name());
     CHECK(product(lesson06::lesson(),
-                  {{"tile", "128x128"},
-                   {"cluster_m", cluster_m},
-                   {"cluster_n", cluster_n},
-                   {"cluster_k", cluster_k},
-                   {"stream_k", stream_k}},
+                  {{"tile", plan.tile()},
+                   {"cluster_m", std::to_string(plan.cluster_m)},
+                   {"cluster_n", std::to_string(plan.cluster_n)},
+                   {"cluster_k", std::to_string(plan.cluster_k)},
+                   {"stream_k", plan.stream_k ? "on" : "off"}},
                   shape) == expected);
   }
 }

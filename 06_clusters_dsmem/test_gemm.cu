@@ -29,19 +29,22 @@ namespace {
 
 /// A kernel, and how many slots its ring has.
 struct Choice {
-  int rows, columns, cluster_m, cluster_n, cluster_k, slots;
+  int rows, columns, cluster_m, cluster_n, cluster_k;
+  bool stream_k;
+  int slots;
 
   ladder::Settings settings() const {
     return {{"tile", fmt::format("{}x{}", rows, columns)},
             {"cluster_m", std::to_string(cluster_m)},
             {"cluster_n", std::to_string(cluster_n)},
-            {"cluster_k", std::to_string(cluster_k)}};
+            {"cluster_k", std::to_string(cluster_k)},
+            {"stream_k", stream_k ? "on" : "off"}};
   }
 };
 
 template <class S>
 Choice choice_of(S) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kSlots};
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK, S::kSlots};
 }
 
 Choice any_choice() {
@@ -53,9 +56,17 @@ Choice any_choice() {
 /// One of each kind of cluster, and of each number of warpgroups.
 Choice kind_of_choice() {
   using lesson06::Shape;
-  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 2>()),
-                  choice_of(Shape<64, 128, 1, 2, 2>()), choice_of(Shape<128, 192, 2, 1, 1>()),
-                  choice_of(Shape<192, 128, 1, 4, 1>()));
+  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 1>()),
+                  choice_of(Shape<64, 128, 2, 1, 2>()), choice_of(Shape<64, 256, 1, 1, 4>()),
+                  choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()));
+}
+
+/// One of each kind of those that share steps: blocks alone, blocks that share B, and those that share A,
+/// too, and split K.
+Choice stream_k_choice() {
+  using lesson06::Shape;
+  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1, true>()), choice_of(Shape<128, 256, 2, 1, 1, true>()),
+                  choice_of(Shape<128, 128, 2, 2, 2, true>()));
 }
 
 }  // namespace
@@ -108,9 +119,7 @@ TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
 
 TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and complete each tile once") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
-  const Choice choice = kind_of_choice();
-  ladder::Settings settings = choice.settings();
-  settings["stream_k"] = "on";
+  const Choice choice = stream_k_choice();
   const int rows = choice.rows * choice.cluster_m, columns = choice.columns * choice.cluster_n;
   // One tile more than the clusters that find room.
   const int many =
@@ -122,9 +131,9 @@ TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and 
       std::tuple(1, many, 9));                       // the last wave and the one before
   const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
   if (tile_rows == 3)
-    check_gemm_on_all_schedules(lesson06::lesson(), shape, settings, 0);
+    check_gemm_on_all_schedules(lesson06::lesson(), shape, choice.settings(), 0);
   else
-    check_gemm_on_two_schedules(lesson06::lesson(), shape, settings);
+    check_gemm_on_two_schedules(lesson06::lesson(), shape, choice.settings());
 }
 
 TEST_CASE("06: every kernel cuts its edges") {
@@ -135,10 +144,9 @@ TEST_CASE("06: every kernel cuts its edges") {
 TEST_CASE("06: an epilogue finds its columns in every share of a tile, and of its sums") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto epilogue = GENERATE("bias_relu", "bias_gelu");
-  const auto [tile, cluster_m, cluster_k] =
-      GENERATE(std::tuple("128x256", "2", "1"), std::tuple("128x128", "1", "1"),
-               std::tuple("64x128", "1", "1"), std::tuple("64x128", "1", "2"));
-  const auto stream_k = GENERATE("off", "on");
+  const auto [tile, cluster_m, cluster_k, stream_k] =
+      GENERATE(std::tuple("128x256", "2", "1", "off"), std::tuple("64x128", "1", "1", "off"),
+               std::tuple("64x128", "1", "2", "off"), std::tuple("64x128", "1", "1", "on"));
   check_gemm_on_two_schedules(lesson06::lesson(), {130, 264, 648},
                               {{"tile", tile},
                                {"cluster_m", cluster_m},
@@ -155,10 +163,10 @@ TEST_CASE("06: an epilogue needs a bias, and a kernel that was compiled with it"
 
 TEST_CASE("06: a launch does not go by what was chosen for other settings") {
   skip_unless_runnable(lesson06::lesson(), "wgmma");
-  const Shape shape{128, 256, 128};
+  const Shape shape{128, 256, 256};
   check_gemm(lesson06::lesson(), shape, {{"tile", "64x256"}});
-  expect_refused(lesson06::lesson(), shape, {{"tile", "64x256"}, {"cluster_m", "2"}},
-                 {"--cluster_m 2", "64x256"});
+  expect_refused(lesson06::lesson(), shape, {{"tile", "64x256"}, {"cluster_n", "4"}},
+                 {"--cluster_n 4", "64x256"});
 }
 
 TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") {

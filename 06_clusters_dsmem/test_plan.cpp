@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "06_clusters_dsmem/kernels.hpp"
 #include "06_clusters_dsmem/plan.hpp"
 
 using lesson06::Candidate;
@@ -14,31 +15,22 @@ using lesson06::Plan;
 
 namespace {
 
-/// The kernels of lesson.cu on an H200: 132 multiprocessors; of clusters of 4 only 30 fit and of 8 only 15,
-/// since its GPCs are no multiples of these.
+/// A plan on an H200: 132 multiprocessors; of clusters of 4 only 30 fit and of 8 only 15, since its GPCs are
+/// no multiples of these.
+Candidate on_h200(const Plan& plan) {
+  const int blocks = plan.blocks();
+  return {plan, blocks == 8 ? 15 : blocks == 4 ? 30 : 132 / blocks};
+}
+
 std::vector<Candidate> all_candidates() {
-  const int kernels[][5] = {
-      {128, 256, 1, 1, 1}, {128, 256, 2, 1, 1}, {128, 192, 2, 1, 1}, {192, 128, 1, 4, 1}, {128, 128, 1, 1, 1},
-      {128, 128, 4, 1, 1}, {128, 128, 2, 2, 1}, {128, 128, 2, 2, 2}, {64, 256, 1, 1, 1},  {64, 128, 1, 1, 1},
-      {64, 128, 1, 4, 1},  {64, 128, 2, 2, 1},  {64, 128, 1, 1, 2},  {64, 128, 1, 2, 2},  {128, 64, 1, 1, 1},
-      {128, 256, 1, 2, 1}, {192, 128, 2, 1, 1}, {128, 128, 1, 2, 1}, {128, 128, 1, 4, 1}, {128, 128, 1, 1, 2},
-      {128, 128, 2, 1, 2}, {128, 128, 1, 2, 2}};
   std::vector<Candidate> all;
-  for (const auto& [tile_m, tile_n, cluster_m, cluster_n, cluster_k] : kernels)
-    for (const bool stream_k : {false, true}) {
-      const int blocks = cluster_m * cluster_n * cluster_k;
-      const int resident = blocks == 8 ? 15 : blocks == 4 ? 30 : 132 / blocks;
-      all.push_back({{tile_m, tile_n, cluster_m, cluster_n, cluster_k, stream_k}, resident});
-    }
+  for (const Plan& plan : lesson06::kGpuKernels) all.push_back(on_h200(plan));
   return all;
 }
 const std::vector<Candidate> kH200 = all_candidates();
 
 Estimate estimate_of(const ladder::Shape& shape, const Plan& plan) {
-  for (const Estimate& estimate : estimates(shape, kH200))
-    if (estimate.plan == plan) return estimate;
-  FAIL("there is no such plan");
-  return {};
+  return estimates(shape, {on_h200(plan)}).front();
 }
 
 Plan choice(const ladder::Shape& shape) { return estimates(shape, kH200).front().plan; }
@@ -97,8 +89,6 @@ TEST_CASE("06: steps are shared only where that promises more than the model ove
   INFO(full.plan.name());
   CHECK(!full.plan.stream_k);
   CHECK(full.plan.tile_m * full.plan.tile_n == 128 * 256);
-  // A last wave that has two of 66 tiles: in the record sharing is fastest of all plans.
-  CHECK(choice({9673, 1312, 3120}) == Plan{128, 192, 2, 1, 1, true});
 }
 
 TEST_CASE("06: B is shared in large problems where rows straddle lines") {

@@ -34,12 +34,11 @@ Workspace workspace() {
     ladder::DeviceBuffer<unsigned> arrived;
   };
   static Memory& memory = *new Memory([] {
-    using Largest = Shape<128, 256, 2, 1, 1>;
-    const size_t blocks =
-        Largest::kBlocks * ladder::resident_clusters(gemm<Largest, ladder::Identity>, Largest::kThreads,
-                                                     sizeof(SharedStorage<Largest>), Largest::kBlocks);
+    using Shared = Shape<64, 128, 1, 1, 1, true>;
+    const size_t blocks = ladder::resident_clusters(gemm<Shared, ladder::Identity>, Shared::kThreads,
+                                                    sizeof(SharedStorage<Shared>), Shared::kBlocks);
     // Fewer than 2 tiles for each block are shared, and there are fewer parts than tiles and blocks.
-    return Memory{ladder::DeviceBuffer<float4>(3 * blocks * Largest::kTile.m * Largest::kTile.n / 4),
+    return Memory{ladder::DeviceBuffer<float4>(3 * blocks * Shared::kTile.m * Shared::kTile.n / 4),
                   ladder::DeviceBuffer(std::vector<unsigned>(2 * blocks))};
   }());
   return {memory.sums.data(), memory.arrived.data()};
@@ -49,14 +48,18 @@ Workspace workspace() {
 template <class Visit>
 void visit_shape(const ladder::Settings& settings, const Visit& visit) {
   const std::string kernel = settings.at("tile") + " " + settings.at("cluster_m") + "x" +
-                             settings.at("cluster_n") + "x" + settings.at("cluster_k");
+                             settings.at("cluster_n") + "x" + settings.at("cluster_k") +
+                             (settings.at("stream_k") == "on" ? ", stream-K" : "");
   if (kernel == "64x128 1x1x1") return visit(Shape<64, 128, 1, 1, 1>());
+  if (kernel == "64x128 1x1x1, stream-K") return visit(Shape<64, 128, 1, 1, 1, true>());
   if (kernel == "64x128 2x1x1") return visit(Shape<64, 128, 2, 1, 1>());
   if (kernel == "64x128 2x2x1") return visit(Shape<64, 128, 2, 2, 1>());
   if (kernel == "64x128 1x1x2") return visit(Shape<64, 128, 1, 1, 2>());
   if (kernel == "128x256 2x1x1") return visit(Shape<128, 256, 2, 1, 1>());
-  throw std::invalid_argument("--tile " + kernel +
-                              ": the lab has 64x128 1x1x1, 2x1x1, 2x2x1, 1x1x2 and 128x256 2x1x1");
+  throw std::invalid_argument(
+      "--tile " + kernel +
+      ": the lab has 64x128 1x1x1, with stream-K and without, 2x1x1, 2x2x1, 1x1x2 and "
+      "128x256 2x1x1");
 }
 
 void check(const Gemm& p, const ladder::Settings& settings) {

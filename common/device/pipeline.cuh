@@ -58,6 +58,13 @@ class Producer {
     ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
     return position_.slot;
   }
+  /// Waits until consumers have released all slots.
+  __device__ __forceinline__ void wait_until_empty() {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      producer_acquire();
+      position_.advance();
+    }
+  }
   /// The slot will be full when this many bytes have landed and been counted at the barrier that this
   /// returns.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {

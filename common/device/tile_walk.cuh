@@ -6,13 +6,10 @@
 namespace ladder {
 
 /// Block b of g computes tiles b, b + g, b + 2g, ... of the grouped order. Every role walks the same way on
-/// its own: `for (const TileIndex tile : walk)`. Blocks of a cluster walk together: then the cluster counts
-/// as one block, and its tiles as one.
+/// its own: `for (const TileIndex tile : walk)`.
 struct TileWalk {
-  int tile_rows, tile_columns;  ///< of C; rows in clusters' tiles
+  int tile_rows, tile_columns;  ///< of C
   int group;                    ///< tile rows of a group; see grouped_tile
-  int cluster_blocks = 1;       ///< along x
-  int cluster_rows = 1;         ///< blocks that lie below each other, those with neighbouring ranks
 
   /// Tiles of C that all blocks compute together.
   __host__ __device__ __forceinline__ int tiles() const { return tile_rows * tile_columns; }
@@ -24,16 +21,14 @@ struct TileWalk {
 
     /// Where in C the tile lies, in tiles.
     __device__ __forceinline__ TileIndex operator*() const {
-      const TileIndex tile = grouped_tile(index, walk.tile_rows, walk.tile_columns, walk.group);
-      return {tile.row * walk.cluster_rows + static_cast<int>(blockIdx.x) % walk.cluster_rows, tile.column};
+      return grouped_tile(index, walk.tile_rows, walk.tile_columns, walk.group);
     }
     __device__ __forceinline__ void operator++() { index += step; }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
   /// At the block's first tile.
   __device__ __forceinline__ Iterator begin() const {
-    return {*this, static_cast<int>(blockIdx.x) / cluster_blocks,
-            static_cast<int>(gridDim.x) / cluster_blocks};
+    return {*this, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   }
   __device__ __forceinline__ End end() const { return {}; }
 };

@@ -85,7 +85,8 @@ if wanted plans; then
 fi
 # Batches of lesson 07, where the last wave of tiles is not full.
 experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
-  --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 128x128 --cluster_m 1 --cluster_n 1 --cluster_k 1,2
+  --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 --cluster_k 1,2 \
+  --stream_k off
 experiment stream_k 06_clusters_dsmem --no-verify --shape 5000x5000x5000,2506x2632x4040,3072x3072x3072 --stream_k off,on
 experiment fused 06_clusters_dsmem --size 4096 --shape 256x1024x8192 --epilogue none,bias_relu,bias_gelu
 experiment grid_barrier 06_grid_barrier

@@ -10,7 +10,7 @@ import unittest
 import make_single_file as tool
 from declarations import Unreadable, expanded, read_source, without_conditionals
 
-MOST_LINES = {"06_clusters_dsmem": 1850}  # it has three ideas
+MOST_LINES = {"06_clusters_dsmem": 1950}  # it has three ideas
 MOST_LINES_OF_OTHERS = 1300
 SCRIPT = pathlib.Path(tool.__file__)
 
