@@ -127,13 +127,13 @@ endfunction()
 # The standard library's headers take a third of the time that it takes to compile a source. So those that most sources
 # include are compiled once for each flavour, and once more with Catch2's for tests. Sources still include what they
 # use: builds by clang and for the GPU do without this.
-function(ladder_precompile_headers target flavour libraries hot)
+function(ladder_precompile_headers target flavour libraries optimisation)
   if(NOT LADDER_CPU_DEVICE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <sstream> <stdexcept> <string> <vector>)
   set(precompiled ladder_headers_${flavour})
-  if(hot)
+  if(NOT optimisation)
     string(APPEND precompiled _hot)
   endif()
   set(catch2)
@@ -147,7 +147,7 @@ function(ladder_precompile_headers target flavour libraries hot)
     set(nothing "${PROJECT_BINARY_DIR}/generated/nothing.cpp")
     file(CONFIGURE OUTPUT "${nothing}" CONTENT "// A library needs a source.\n")
     add_library(${precompiled} OBJECT "${nothing}")
-    ladder_set_flavour(${precompiled} ${flavour} ${hot})
+    ladder_set_flavour(${precompiled} ${flavour} "${optimisation}")
     target_link_libraries(${precompiled} PRIVATE ${catch2})
     target_precompile_headers(${precompiled} PRIVATE ${headers})
   endif()
@@ -173,15 +173,10 @@ function(ladder_name_of_flavour result library flavour)
   endif()
 endfunction()
 
-# On the CPU device, only what is HOT runs long enough to repay the time that more optimisation would cost.
-set(LADDER_OPTIMISATION "$<$<NOT:$<CONFIG:Debug>>:-O1>")
-
-# Gives a target the common settings and those of its flavour.
-function(ladder_set_flavour target flavour hot)
+# Gives a target the common settings and those of its flavour. Where <optimisation> is empty, that of the build type stays.
+function(ladder_set_flavour target flavour optimisation)
   target_link_libraries(${target} PUBLIC ladder_build_settings)
-  if(LADDER_CPU_DEVICE AND NOT hot)
-    target_compile_options(${target} PRIVATE ${LADDER_OPTIMISATION})
-  endif()
+  target_compile_options(${target} PRIVATE ${optimisation})
   if(flavour STREQUAL "instrumented")
     ladder_instrument(${target})
   elseif(flavour STREQUAL "asan")
@@ -195,8 +190,16 @@ endfunction()
 # Gives a target its flavour, and links it.
 function(ladder_build_as target flavour)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HOT" "" "LINK")
-  ladder_set_flavour(${target} ${flavour} ${arg_HOT})
-  ladder_precompile_headers(${target} ${flavour} "${arg_LINK}" ${arg_HOT})
+  # On the CPU device, only what is HOT runs long enough to repay the time that more optimisation would cost. Tests
+  # without kernels repay none.
+  set(optimisation)
+  if(LADDER_CPU_DEVICE AND flavour STREQUAL "plain" AND arg_LINK MATCHES "Catch2::")
+    set(optimisation -O0)
+  elseif(LADDER_CPU_DEVICE AND NOT arg_HOT)
+    set(optimisation "$<$<NOT:$<CONFIG:Debug>>:-O1>")
+  endif()
+  ladder_set_flavour(${target} ${flavour} "${optimisation}")
+  ladder_precompile_headers(${target} ${flavour} "${arg_LINK}" "${optimisation}")
   foreach(library IN LISTS arg_LINK)
     if(library MATCHES ":") # Imported (Boost::context) or an expression: not ours, so without flavours.
       target_link_libraries(${target} PUBLIC ${library})

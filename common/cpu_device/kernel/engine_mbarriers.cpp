@@ -150,6 +150,16 @@ void mbarrier_name(uint64_t* object, const char* name, int index, Location where
   Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
   barrier.name = name;
   barrier.name_index = index;
+  for (auto& any : barrier.block->mbarriers) any->noted_among = 0;
+}
+
+const std::string& note_of(Mbarrier& barrier) {
+  const size_t all = barrier.block->mbarriers.size();
+  if (barrier.noted_among != all) {
+    barrier.note = " for " + name_of(barrier);
+    barrier.noted_among = all;
+  }
+  return barrier.note;
 }
 
 uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -26,6 +27,8 @@ struct Mbarrier {
   uint64_t phase = 0;
   const char* name = nullptr;  ///< of a barrier that is not called as the source calls it
   int name_index = -1;
+  std::string note;        ///< see note_of()
+  size_t noted_among = 0;  ///< so many mbarriers of the block: the name depends on the others
   Location initialised_at;
   const char* end = "";  ///< of a pipeline: "full" or "empty"
   int slot = 0;          ///< of that pipeline
@@ -65,6 +68,8 @@ struct Mbarrier {
 Mbarrier& find_mbarrier(Thread&, const uint64_t* object, Location where);
 /// The one at the same place in another block. `operation` is the word that reports show.
 Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* operation, Location where);
+/// " for full[1]": which barrier an operation completes on, for the race checker. Kept: operations are many.
+const std::string& note_of(Mbarrier&);
 /// An arrival by a thread of another block.
 void arrive_from_afar(Cluster&, const RemoteArrival&);
 /// An arrival on an mbarrier by an asynchronous operation.

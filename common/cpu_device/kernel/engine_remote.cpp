@@ -143,7 +143,7 @@ void store_async(const void* to, unsigned rank, const void* value, const uint64_
     const Unobserved unobserved;
     races->issue(store->race_operation, thread.number, RaceChecker::Queue::thread, Proxy::generic, kStore,
                  cluster.site(where));
-    races->annotate(store->race_operation, " for " + name_of(*store->barrier));
+    races->annotate(store->race_operation, note_of(*store->barrier));
   }
   cluster.submit(std::move(store));
   cluster.leave_if_failed();

@@ -39,7 +39,7 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   if (RaceChecker* races = cluster.races()) {
     races->issue(load->race_operation, thread.number, RaceChecker::Queue::none, Proxy::async, load->what(),
                  cluster.site(where));
-    races->annotate(load->race_operation, " for " + name_of(barrier));
+    races->annotate(load->race_operation, note_of(barrier));
   }
   return load;
 }

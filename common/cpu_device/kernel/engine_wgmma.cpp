@@ -140,6 +140,20 @@ void for_each_fragment(WgmmaOperation& operation, int row, Function&& function) 
   }
 }
 
+/// So many sums stay in registers while k goes on.
+constexpr int kInRegisters = 16;
+
+/// d += a * b, for kInRegisters columns of b, whose rows lie `columns` apart.
+void add_products(const float (&a)[kTileK], const float* b, int columns, float* d) {
+  float sums[kInRegisters];
+  std::copy(d, d + kInRegisters, sums);
+  for (int k = 0; k < kTileK; ++k) {
+#pragma GCC unroll kInRegisters
+    for (int i = 0; i < kInRegisters; ++i) sums[i] += a[k] * b[k * columns + i];
+  }
+  std::copy(sums, sums + kInRegisters, d);
+}
+
 template <int kColumns>
 void execute(Cluster& cluster, Block& block, WgmmaOperation& operation) {
   float a[kTileM][kTileK], b[kTileK][kColumns];
@@ -159,9 +173,8 @@ void execute(Cluster& cluster, Block& block, WgmmaOperation& operation) {
     if (operation.accumulate) {
       for_each_fragment<kColumns>(operation, row, [&](float value, int column) { d[column] = value; });
     }
-    for (int k = 0; k < kTileK; ++k) {
-      for (int column = 0; column < kColumns; ++column) d[column] += a[row][k] * b[k][column];
-    }
+    for (int column = 0; column < kColumns; column += kInRegisters)
+      add_products(a[row], &b[0][column], kColumns, &d[column]);
     for_each_fragment<kColumns>(operation, row, [&](float& value, int column) { value = d[column]; });
   }
   cluster.totals().mma_flops += uint64_t{2} * kTileM * kColumns * kTileK;

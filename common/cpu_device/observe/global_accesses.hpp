@@ -1,6 +1,7 @@
 /// @file
 /// Which pieces of global memory a kernel reads and writes, for the order between operations of streams.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,11 +19,13 @@ class Ranges {
   };
   void add(const void* begin, size_t bytes) {
     const auto from = reinterpret_cast<uintptr_t>(begin);
-    if (!ranges_.empty() && from >= ranges_.back().begin && from <= ranges_.back().end) {
-      if (from + bytes > ranges_.back().end) ranges_.back().end = from + bytes;
+    uint32_t& last = last_near_[from / kNearBytes * kSpread >> (64 - kNearBits)];
+    if (last < ranges_.size() && from >= ranges_[last].begin && from <= ranges_[last].end) {
+      if (from + bytes > ranges_[last].end) ranges_[last].end = from + bytes;
       return;
     }
     if (!bytes) return;
+    last = static_cast<uint32_t>(ranges_.size());
     ranges_.push_back({from, from + bytes});
     if (ranges_.size() >= merge_at_) merge();
   }
@@ -33,6 +36,13 @@ class Ranges {
   void merge();
   std::vector<Range> ranges_;
   size_t merge_at_ = 4096;
+
+  // A thread that reads a row of A and a column of B goes from one to the other, so that the piece to extend
+  // is seldom the last one. It is looked for where an access nearby has left it: a hint, which may be wrong.
+  static constexpr uintptr_t kNearBytes = 256;
+  static constexpr unsigned kNearBits = 10;
+  static constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  ///< neighbouring numbers go far from each other
+  std::array<uint32_t, 1 << kNearBits> last_near_{};
 };
 
 /// What one place in the source touches, of accesses that must be judged by themselves.

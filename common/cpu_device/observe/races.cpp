@@ -416,13 +416,12 @@ bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
 
 void RaceChecker::leave(unsigned block) {
   if (reported_ || shadows_.size() == 1) return;
-  VectorClock known;
+  SyncObject::Gathered known;
   for (unsigned i = 0; i < threads_per_block_; ++i) {
     const unsigned thread = block * threads_per_block_ + i;
-    clocks_->join(known, threads_[thread].known);
-    clocks_->raise(known, thread, threads_[thread].epoch);
+    publish(threads_[thread].known, thread, threads_[thread].epoch, known);
   }
-  const uint32_t* counts = clocks_->counts(known);
+  const uint32_t* counts = clocks_->counts(known.clock);
   const auto check_known = [&](std::size_t cell, unsigned agent, uint32_t epoch, bool write, Site site) {
     if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
     reported_ = true;
