@@ -25,7 +25,7 @@ namespace lesson06 {
 using namespace ladder;
 
 /// One thread keeps the ring full. It loads some rows of the tiles of A and B, for all blocks that share
-/// them, and expects the bytes of whole tiles: the other rows come from the others.
+/// them, and expects the bytes of all rows that are loaded: the others load the rest.
 __device__ __forceinline__ void load_tiles(auto& smem, const MapsWithEnd& maps, const auto& walk) {
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
