@@ -21,7 +21,7 @@ EXPLAINED_ON = {
     "mbarrier_init": MBARRIERS, "mbarrier_arrive": MBARRIERS, "mbarrier_arrive_expect_bytes": MBARRIERS,
     "mbarrier_try_wait": MBARRIERS, "mbarrier_wait": MBARRIERS, "fence_mbarrier_init": MBARRIERS,
     "tma_prefetch": TMA, "tma_load": TMA, "tma_store": TMA, "tma_store_commit": TMA, "tma_store_wait_read": TMA,
-    "tma_store_wait": TMA, "fence_proxy_async": TMA,
+    "tma_store_wait": TMA, "fence_proxy_async": TMA, "elect_one": TMA,
     "wgmma_fence": FRAGMENTS, "wgmma_commit_group": FRAGMENTS, "wgmma_wait_group": FRAGMENTS, "keep_in_registers": FRAGMENTS,
     "wgmma_m64n64k16": FRAGMENTS, "wgmma_m64n128k16": FRAGMENTS, "wgmma_m64n192k16": FRAGMENTS, "wgmma_m64n256k16": FRAGMENTS,
     "mma_m16n8k16": FRAGMENTS, "ldmatrix_x4": FRAGMENTS, "ldmatrix_x4_trans": FRAGMENTS, "stmatrix_x4": FRAGMENTS,
