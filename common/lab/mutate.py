@@ -32,8 +32,8 @@ VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consum
          "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
          "__syncwarp", "cluster_sync", "fence_proxy_async", "fence_mbarrier_init", "tma_store_commit", "tma_store_wait_read",
          "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
-         "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_for_grid_before",
-         "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
+         "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_until_empty", "wait_until_read",
+         "wait_for_grid_before", "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
          "__pipeline_wait_prior", "named_barrier_sync",
          # and of the host, which makes streams wait
          "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize", "cudaDeviceSynchronize", "order")

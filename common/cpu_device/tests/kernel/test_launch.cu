@@ -15,6 +15,7 @@
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
+#include "common/ptx/elect.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -72,6 +73,14 @@ TEST_CASE("built-in variables follow CUDA's order in three dimensions") {
   });
   CHECK(wrong == 0);
   CHECK(seen == std::vector<int>(seen.size(), 1));
+}
+
+TEST_CASE("elect_one is true in one lane of each warp") {
+  std::vector<int> elected(3);
+  run({.block = 3 * 32, .grid = 1}, {}, [&] {
+    if (ptx::elect_one()) ++elected[threadIdx.x / 32];
+  });
+  CHECK(elected == std::vector<int>(3, 1));
 }
 
 TEST_CASE("a launch beyond the limits is refused like on a GPU") {
