@@ -161,6 +161,7 @@ struct Part : Shape, Place {
 struct MapsWithEnd : TensorMaps {
   CUtensorMap a_end;
 };
+/// The boxes are what a block loads or stores at a time.
 template <class Shape>
 MapsWithEnd maps_of(const Gemm& p) {
   return {{make_tensor_map(p.a, p.m, p.k, Shape::kLoadedRows, 64),
