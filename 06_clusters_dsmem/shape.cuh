@@ -98,8 +98,7 @@ int rows_at_end(int rows) {
   return std::max(8 * tiles_over(rows % Shape::kLoadedRows, 8), 8);
 }
 
-/// What clusters walk over: as many clusters as the GPU holds at once without the SMs that it spares, or as
-/// there is work for.
+/// What clusters walk over: as many clusters as find room beside the spared SMs, or as there is work for.
 template <class Shape, class... Params>
 typename Shape::Walk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order,
                                const Workspace& workspace) {
