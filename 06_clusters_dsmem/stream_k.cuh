@@ -46,8 +46,8 @@ struct Sharers {
 /// steps, of which each of `clusters` has an equal share. All others are walked over as a TileWalk does. The
 /// walk's tiles are those of whole clusters.
 ///
-/// All but the problem is known when it is compiled: a division that is not takes a tenth of a microsecond,
-/// and the first load waits for it.
+/// All but the problem is known when it is compiled: the first load of a launch waits for every division that
+/// is not.
 template <class Shape>
 struct StepWalk : ladder::TileWalk {
   int rows, columns;  ///< of C
