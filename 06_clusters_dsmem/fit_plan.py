@@ -12,7 +12,6 @@ The choices are judged twice: with the constants that are fitted to all shapes, 
 fitted without it and a third of the others. The second is what a shape can expect that nobody measured.
 """
 import argparse
-import functools
 import math
 import json
 import random
@@ -21,17 +20,17 @@ import sys
 from pathlib import Path
 
 STEP_K = 64
-WARPGROUP_ROWS = 64
 NARROW = 64
 LINE = 64  # elements of a cache line
 WIDEST = 128 * 256  # the tile that constants are for
 FEWEST_STEPS = 4
 MOST_WAVES = 8
 FAR_FROM_BEST = 2.0
+DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
 # Where the search begins. Only the order of magnitude matters.
-START = {"kLaunchUs": 3, "kSumUs": 1, "kTensorUs": 1, "kTogether": 1.1, "kLone": 1.2, "kNarrow": 1.1, "kLoadUs": 1,
-         "kStraddle": 1.5, "kIdle": 0.5, "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
+START = {"kLaunchUs": 3, "kSumUs": 1, "kTensorUs": 1, "kNarrow": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddle": 1.5,
+         "kIdle": 0.5, "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
 
 
 def over(extent, tile):
@@ -44,13 +43,13 @@ class Plan:
     def __init__(self, shape, choice, resident):
         m, n, k = shape
         named = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d)x(\d))?(, stream-K)?", choice)
-        tile, cluster_m, cluster_n, cluster_k, stream_k = named.groups()
+        tile, *cluster, stream_k = named.groups()
         tile_m, tile_n = map(int, tile.split("x"))
-        cluster_m, cluster_n, self.cluster_k = int(cluster_m or 1), int(cluster_n or 1), int(cluster_k or 1)
-        self.blocks = cluster_m * cluster_n * self.cluster_k
+        cluster_m, cluster_n, self.cluster_k = (int(blocks or 1) for blocks in cluster)
+        self.kernel = tile_m, tile_n, cluster_m, cluster_n, self.cluster_k, bool(stream_k)
         self.straddles_k, self.straddles_n = k % LINE > 0, n % LINE > 0
         self.tile = tile_m * tile_n / WIDEST
-        at_once = resident[self.blocks]
+        at_once = resident[cluster_m * cluster_n * self.cluster_k]
         high, wide = over(m, tile_m * cluster_m), over(n, tile_n * cluster_n)
         clusters = high * wide
         # Of the rows of A and the columns of B that a block needs, those that there are.
@@ -66,7 +65,7 @@ class Plan:
         if self.shares:
             parts = at_once // shared + (2 if at_once % shared else 0)
             self.moves = 2 if parts == 2 else parts + 1
-        self.lone, self.narrow = tile_m == WARPGROUP_ROWS, tile_n == NARROW
+        self.narrow = tile_n == NARROW
         self.area = tile_m * tile_n
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
@@ -78,25 +77,21 @@ class Plan:
         return tiles if tiles < clusters else clusters + rest
 
     def us(self, c):
-        """What the plan is expected to cost, with constants in the order of START."""
-        launch, sums, tensor, together, lone, narrow, load, straddle, idle, megabyte, share, part = c
+        """What the plan is expected to cost but for its kernel's factor, with constants in the order of START."""
+        launch, sums, tensor, narrow, epilogue, load, straddle, idle, megabyte, share, part = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
-        steps = self.k_steps * (self.full_waves + idle * (self.waves - self.full_waves))
+        tiles = self.full_waves + idle * (self.waves - self.full_waves)
+        steps = tiles * self.k_steps
         inputs, output = self.megabytes
-        waits = (together if self.blocks > 1 else 1) * (lone if self.lone else 1) * (narrow if self.narrow else 1)
-        us = launch + math.hypot(steps * tensor * self.tile * waits,
-                                 steps * load * (self.rows * straddle_k + self.columns * straddle_n),
-                                 megabyte * (inputs + output * straddle_n))
+        us = launch + math.hypot(
+            (steps * tensor * (narrow if self.narrow else 1) + tiles * epilogue / self.cluster_k) * self.tile,
+            steps * load * (self.rows * straddle_k + self.columns * straddle_n),
+            megabyte * (inputs + output * straddle_n))
         if self.cluster_k > 1:
             us += sums * max(self.waves, 1)
         if self.shares:
             us += share + part * self.moves * self.tile / self.cluster_k
         return us
-
-
-    def expected_us(self, c):
-        """The same as plan.cpp's estimate, with the factor there that is not fitted."""
-        return self.us(c) * (written("kShareFromOneWave") if self.shares and self.full_waves > 1 else 1)
 
 
 def read(paths, resident):
@@ -118,9 +113,17 @@ def fastest(plans):
     return min(plans, key=lambda choice: plans[choice][1])
 
 
-def cheapest(plans, constants):
-    """What the model chooses; of equals the largest tile, as plan.cpp's list has it."""
-    return min(plans, key=lambda choice: (plans[choice][0].expected_us(constants), -plans[choice][0].area))
+class Model:
+    """Constants in the order of START, and a factor for each kernel."""
+
+    def __init__(self, constants, factors):
+        self.constants, self.factors = constants, factors
+
+    def us(self, plan):
+        return plan.us(self.constants) * self.factors.get(plan.kernel, 1)
+
+    def cheapest(self, plans):
+        return min(plans, key=lambda choice: self.us(plans[choice][0]))
 
 
 def dot(left, right):
@@ -143,9 +146,18 @@ def least_squares(columns, goals):
     return [system[i][size] / system[i][i] for i in range(size)]
 
 
+def log_factors(samples, logs):
+    """A kernel's factor is what is left of its errors on average, and less the fewer its runs."""
+    errors, weights = {}, {}
+    for (plan, _, weight), log in zip(samples, logs):
+        errors[plan.kernel] = errors.get(plan.kernel, 0) + weight ** 2 * log
+        weights[plan.kernel] = weights.get(plan.kernel, DOUBT) + weight ** 2
+    return {kernel: -error / weights[kernel] for kernel, error in errors.items()}
+
+
 def fit(times):
-    """The constants for which the errors are smallest, by the method of Gauss and Newton. It looks for their logarithms:
-    no constant gets negative."""
+    """The Model for which the errors are smallest, and their size, by the method of Gauss and Newton. It looks for the
+    constants' logarithms: none gets negative. For any constants the best factors are known at once."""
     samples = []
     for plans in times.values():
         best = plans[fastest(plans)][1]
@@ -153,7 +165,10 @@ def fit(times):
 
     def errors(logs):
         constants = [math.exp(x) for x in logs]
-        return [weight * math.log(plan.us(constants) / us) for plan, us, weight in samples]
+        wrong = [math.log(plan.us(constants) / us) for plan, us, _ in samples]
+        factors = log_factors(samples, wrong)
+        return ([weight * (log + factors[plan.kernel]) for (plan, _, weight), log in zip(samples, wrong)]
+                + [math.sqrt(DOUBT) * log for log in factors.values()])
 
     logs = [math.log(x) for x in START.values()]
     now = errors(logs)
@@ -173,9 +188,12 @@ def fit(times):
         else:
             break
         logs, now = there, then
-        if max(map(abs, step)) < 1e-7:
+        if max(map(abs, step)) < 1e-5:
             break
-    return [math.exp(x) for x in logs], math.sqrt(dot(now, now) / len(now))
+    constants = [math.exp(x) for x in logs]
+    factors = log_factors(samples, [math.log(plan.us(constants) / us) for plan, us, _ in samples])
+    model = Model(constants, {kernel: math.exp(log) for kernel, log in sorted(factors.items())})
+    return model, math.sqrt(dot(now, now) / len(samples))
 
 
 def mean(ratios):
@@ -184,31 +202,31 @@ def mean(ratios):
 
 
 def fitted_without(times, parts=3):
-    """Constants for each shape that know nothing of it."""
+    """A Model for each shape that knows nothing of it."""
     shapes = sorted(times)
     random.Random(1).shuffle(shapes)
     result = {}
     for left_out in (shapes[i::parts] for i in range(parts)):
-        constants, _ = fit({shape: plans for shape, plans in times.items() if shape not in left_out})
-        result.update((shape, constants) for shape in left_out)
+        model, _ = fit({shape: plans for shape, plans in times.items() if shape not in left_out})
+        result.update((shape, model) for shape in left_out)
     return result
 
 
-def print_choices(times, libraries, constants):
+def print_choices(times, libraries, model):
     print(f"\n{'shape':18} {'choice':30} {'expected':>8} {'us':>8}  {'fastest':30} {'us':>8} {'lost %':>6} {'% lib':>6}")
     for shape, plans in sorted(times.items()):
-        choice, best = cheapest(plans, constants), fastest(plans)
+        choice, best = model.cheapest(plans), fastest(plans)
         us, best_us = plans[choice][1], plans[best][1]
-        expected = plans[choice][0].expected_us(constants)
+        expected = model.us(plans[choice][0])
         library = libraries.get(shape, math.nan)
         print(f"{'x'.join(map(str, shape)):18} {choice:30} {expected:8.1f} {us:8.1f}  {best:30} {best_us:8.1f} "
               f"{100 * us / best_us - 100:6.1f} {100 * library / us:6.1f}")
 
 
-def summary(times, libraries, constants_for):
+def summary(times, libraries, model_for):
     losses, speeds = [], []
     for shape, plans in times.items():
-        us = plans[cheapest(plans, constants_for(shape))][1]
+        us = plans[model_for(shape).cheapest(plans)][1]
         losses.append(us / plans[fastest(plans)][1])
         if shape in libraries:
             speeds.append(libraries[shape] / us)
@@ -216,36 +234,12 @@ def summary(times, libraries, constants_for):
             + (f"; {100 * mean(speeds):.1f} % of the fastest library" if speeds else ""))
 
 
-def print_sharing_from_one_wave(times, constants):
-    """What stream-K gains over whole tiles of the same plan, by the fit and by the clock: kShareFromOneWave makes up for
-    the difference."""
-    pairs = []
-    for plans in times.values():
-        for choice, (plan, us) in plans.items():
-            whole = plans.get(choice.replace(", stream-K", ""))
-            if plan.shares and plan.full_waves > 1 and whole:
-                pairs.append((whole[0].us(constants) / plan.us(constants), whole[1] / us))
-    print(f"\nstream-K against whole tiles that would fill a wave, {len(pairs)} pairs; the fit promises "
-          f"{100 * mean(promised / measured for promised, measured in pairs) - 100:.1f} % too much")
-    for low, high, name in ((0, 1, "a loss"), (1, 1.03, "0 to 3 %"), (1.03, 9, "more than 3 %")):
-        measured = [gain for promised, gain in pairs if low <= promised < high]
-        print(f"  promised {name}: {len(measured)} pairs, {100 * mean(measured) - 100:+.1f} %, "
-              f"{sum(gain > 1 for gain in measured)} gain")
-
-
-@functools.cache
-def constants_of_plan_cpp():
-    text = (Path(__file__).parent / "plan.cpp").read_text(encoding="utf-8")
-    return dict(re.findall(r"constexpr double (k\w+) = ([\d.]+);", text))
-
-
-def written(name):
-    return float(constants_of_plan_cpp()[name])
-
-
-def written_constants():
-    """The constants of plan.cpp, in the order of START."""
-    return [constants_of_plan_cpp().get(name) for name in START]
+def lines_of(model):
+    """What plan.cpp has of a Model."""
+    constants = [f"constexpr double {name} = {constant:.3f};" for name, constant in zip(START, model.constants)]
+    factors = ["{{" + ", ".join(map(str, kernel[:5])) + (", true" if kernel[5] else "") + f"}}, {factor:.3f}}},"
+               for kernel, factor in model.factors.items()]
+    return constants, [" ".join(factors[i:i + 3]) for i in range(0, len(factors), 3)]
 
 
 def main():
@@ -254,22 +248,29 @@ def main():
     parser.add_argument("--resident", default="132,66,30,15",
                         help="clusters of 1, 2, 4 and 8 blocks that the GPU holds")
     parser.add_argument("--check", action="store_true", help="compare with plan.cpp")
+    parser.add_argument("--write", action="store_true", help="bring plan.cpp up to the fit")
     arguments = parser.parse_args()
     resident = dict(zip((1, 2, 4, 8), map(int, arguments.resident.split(","))))
     times, libraries = read(arguments.files, resident)
 
-    constants, error = fit(times)
-    printed = [f"{x:.3f}" for x in constants]
+    model, error = fit(times)
+    constants, factors = lines_of(model)
+    plan_cpp = Path(__file__).parent / "plan.cpp"
+    text = before = plan_cpp.read_text(encoding="utf-8")
+    for line in constants:
+        text = re.sub(re.escape(line.split("=")[0]) + r"= [\d.]+;", line, text)
+    text = re.sub(r"(kKernelFactors\[\] = {\n).*?};", lambda table: table[1] + "".join(f"  {line}\n" for line in factors)
+                  + "};", text, flags=re.DOTALL)
     if arguments.check:
-        if printed != written_constants():
-            sys.exit("plan.cpp has other constants than a fit to these files; without --check they are printed")
+        if text != before:
+            sys.exit("plan.cpp has other constants than a fit to these files; with --write it gets them")
         return
-    for name, constant in zip(START, printed):
-        print(f"constexpr double {name} = {constant};")
+    if arguments.write:
+        plan_cpp.write_text(text, encoding="utf-8")
+    print("\n".join(constants + factors))
     print(f"typical error: {100 * error:.1f} %")
-    print_choices(times, libraries, constants)
-    print_sharing_from_one_wave(times, constants)
-    print(f"\nfitted to all:   {summary(times, libraries, lambda shape: constants)}")
+    print_choices(times, libraries, model)
+    print(f"\nfitted to all:   {summary(times, libraries, lambda shape: model)}")
     without = fitted_without(times)
     print(f"fitted to others: {summary(times, libraries, without.get)}")
 

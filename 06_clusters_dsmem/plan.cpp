@@ -14,30 +14,50 @@
 namespace lesson06 {
 namespace {
 
-constexpr int kStepK = 64, kWarpgroupRows = 64, kNarrowTile = 64;
+constexpr int kStepK = 64, kNarrowTile = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
 // tile is that of 128x256.
 
-constexpr double kLaunchUs = 2.430;
-constexpr double kSumUs = 1.124;     ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.649;  ///< the products of a K step
-constexpr double kTogether = 1.088;  ///< times as much in a cluster, whose blocks wait for each other
-constexpr double kLone = 1.058;      ///< times as much for a warpgroup alone: nobody computes while it waits
-constexpr double kNarrow = 1.115;  ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kLoadUs = 0.397;  ///< its tiles of A and B, from L2
-constexpr double kStraddle = 1.595;  ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.583;  ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.177;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.852;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 1.149;      ///< a tile's partial sums, stored or read once
+// clang-format off
+constexpr double kLaunchUs = 2.690;
+constexpr double kSumUs = 0.992;       ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.671;    ///< the products of a K step
+constexpr double kNarrow = 1.306;      ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kEpilogueUs = 0.727;  ///< what is done with a tile's sums, while tensor cores wait
+constexpr double kLoadUs = 0.399;      ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddle = 1.534;    ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.603;        ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.180;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.404;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 0.953;      ///< a tile's partial sums, stored or read once
 
-/// Times as much for a launch that shares steps although tiles would fill a wave. Not fitted, but what the
-/// fit leaves: in 82 recorded pairs of such a launch and the same kernel with whole tiles, sharing gains 3 %
-/// less than the fit says. Where that promises 0 to 3 %, sharing is 2 % slower on average; where more, 11 %
-/// faster.
-constexpr double kShareFromOneWave = 1.03;
+/// What a kernel takes over what all this says, on average: how well its warpgroups take turns, how many slots
+/// its tiles leave room for, what blocks of a cluster wait for each other.
+struct KernelFactor {
+  Plan plan;
+  double times;
+};
+constexpr KernelFactor kKernelFactors[] = {
+  {{64, 64, 1, 1, 1}, 0.989}, {{64, 128, 1, 1, 1}, 0.947}, {{64, 128, 1, 1, 1, true}, 1.118},
+  {{64, 128, 1, 1, 2}, 1.017}, {{64, 128, 1, 1, 2, true}, 1.133}, {{64, 128, 2, 1, 2}, 0.990},
+  {{64, 128, 2, 2, 2, true}, 1.102}, {{64, 128, 4, 1, 1}, 0.980}, {{64, 128, 4, 1, 1, true}, 1.060},
+  {{64, 256, 1, 1, 4}, 1.064}, {{128, 64, 1, 4, 1}, 0.904}, {{128, 128, 1, 1, 1}, 0.940},
+  {{128, 128, 1, 2, 1}, 0.948}, {{128, 128, 2, 1, 1}, 0.949}, {{128, 128, 2, 2, 1}, 0.968},
+  {{128, 128, 2, 2, 1, true}, 0.987}, {{128, 128, 2, 2, 2, true}, 1.053}, {{128, 192, 1, 1, 1}, 0.985},
+  {{128, 192, 2, 1, 1}, 1.014}, {{128, 192, 2, 2, 1, true}, 1.030}, {{128, 256, 1, 1, 1}, 0.963},
+  {{128, 256, 1, 2, 1}, 0.988}, {{128, 256, 2, 1, 1}, 1.014}, {{128, 256, 2, 1, 1, true}, 1.046},
+  {{192, 64, 1, 4, 1}, 0.891}, {{192, 128, 1, 2, 1}, 0.965}, {{192, 128, 2, 1, 1}, 0.972},
+  {{192, 128, 2, 1, 1, true}, 1.032},
+};
+// clang-format on
+
+double kernel_factor(const Plan& plan) {
+  for (const KernelFactor& factor : kKernelFactors)
+    if (factor.plan == plan) return factor.times;
+  return 1;
+}
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
 
@@ -49,7 +69,7 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   // SMs that have no tile in the last wave leave others what they share: bandwidth and, at the power limit,
   // the clock.
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
-  const double steps = estimate.k_steps * (full_waves + kIdle * (estimate.waves - full_waves));
+  const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
 
   // A block's TMA asks L2 for one line after the other, where there is one: blocks that share A or B ask for
   // fewer.
@@ -60,9 +80,9 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
   const double load_us = steps * kLoadUs * rows / (128 + 256);
 
-  const double waits = (plan.blocks() > 1 ? kTogether : 1) * (plan.tile_m == kWarpgroupRows ? kLone : 1) *
-                       (plan.tile_n == kNarrowTile ? kNarrow : 1);
-  const double tensor_us = steps * kTensorUs * waits * (plan.tile_m * plan.tile_n) / (128 * 256);
+  const double step_us = kTensorUs * (plan.tile_n == kNarrowTile ? kNarrow : 1);
+  const double tensor_us =
+      (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
   return std::sqrt(tensor_us * tensor_us + load_us * load_us + memory_us * memory_us);
 }
@@ -95,8 +115,7 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
     // Unless a tile is a whole number of shares, one begins before it and another ends after it.
     estimate.parts = resident / shared + (resident % shared > 0 ? 2 : 0);
   }
-  estimate.us = kLaunchUs + steps_us(shape, estimate) + together_us(estimate);
-  if (estimate.parts > 1 && estimate.waves > 1) estimate.us *= kShareFromOneWave;
+  estimate.us = kernel_factor(plan) * (kLaunchUs + steps_us(shape, estimate) + together_us(estimate));
   return estimate;
 }
 

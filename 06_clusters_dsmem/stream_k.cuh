@@ -14,6 +14,7 @@
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
 #include "common/ptx/named_barrier.cuh"
+#include "common/ptx/thread_ids.cuh"
 
 namespace lesson06 {
 
@@ -161,6 +162,9 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(
       workspace.arrived[tile.index * Part::kBlocks + rank]);
 
+  // Each warp has 16 rows. Those that C does not have need no sums.
+  const bool has_rows = tile.row * Part::kTile.m + int(threadIdx.x) / ladder::kWarp * 16 < walk.rows;
+
   // A share begins within a tile and ends within another. So the block with the first of two parts mostly
   // comes last, and then need not store it.
   bool is_last = false;
@@ -172,7 +176,7 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   }
   if (!is_last) {
 #pragma unroll
-    for (int i = 0; i < kFloats; i += 4)
+    for (int i = 0; i < kFloats && has_rows; i += 4)
       parts[sharers.me * Part::kBlocks * kPieces + i / 4 * kThreads] =
           make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
     ptx::named_barrier_sync(1, kThreads);  // all threads have stored: one may speak for them
@@ -186,7 +190,7 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   // Of two parts it does not matter which is added to which.
   if (sharers.count > 2) ladder::clear(d);
 #pragma unroll 1
-  for (int of = 0; of < sharers.count; ++of) {
+  for (int of = 0; of < sharers.count && has_rows; ++of) {
     if (sharers.count == 2 && of == sharers.me) continue;
 #pragma unroll
     for (int i = 0; i < kFloats; i += 4) {
