@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fits the constants of plan.cpp to recorded times, and says how good its choices are.
 
-    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans.json
-    06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans.json    fails if plan.cpp has other constants
+    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans*.json
+    06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
 
 The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's, and
 explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
@@ -29,7 +29,7 @@ FAR_FROM_BEST = 2.0
 DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
 # Where the search begins. Only the order of magnitude matters.
-START = {"kLaunchUs": 3, "kSumUs": 1, "kTensorUs": 1, "kNarrow": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddle": 1.5,
+START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kTogether": 1.1, "kNarrow": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddle": 1.5,
          "kIdle": 0.5, "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
 
 
@@ -65,7 +65,7 @@ class Plan:
         if self.shares:
             parts = at_once // shared + (2 if at_once % shared else 0)
             self.moves = 2 if parts == 2 else parts + 1
-        self.narrow = tile_n == NARROW
+        self.together, self.narrow = cluster_m * cluster_n * self.cluster_k > 1, tile_n == NARROW
         self.area = tile_m * tile_n
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
@@ -78,14 +78,16 @@ class Plan:
 
     def us(self, c):
         """What the plan is expected to cost but for its kernel's factor, with constants in the order of START."""
-        launch, sums, tensor, narrow, epilogue, load, straddle, idle, megabyte, share, part = c
+        launch, fill, sums, tensor, together, narrow, epilogue, load, straddle, idle, megabyte, share, part = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
         tiles = self.full_waves + idle * (self.waves - self.full_waves)
         steps = tiles * self.k_steps
         inputs, output = self.megabytes
-        us = launch + math.hypot(
-            (steps * tensor * (narrow if self.narrow else 1) + tiles * epilogue / self.cluster_k) * self.tile,
-            steps * load * (self.rows * straddle_k + self.columns * straddle_n),
+        step_load = load * (self.rows * straddle_k + self.columns * straddle_n)
+        tensor *= (together if self.together else 1) * (narrow if self.narrow else 1)
+        us = launch + fill * step_load + math.hypot(
+            (steps * tensor + tiles * epilogue / self.cluster_k) * self.tile,
+            steps * step_load,
             megabyte * (inputs + output * straddle_n))
         if self.cluster_k > 1:
             us += sums * max(self.waves, 1)

@@ -21,35 +21,38 @@ constexpr int kLine = 64;  ///< elements of a cache line
 // tile is that of 128x256.
 
 // clang-format off
-constexpr double kLaunchUs = 2.690;
-constexpr double kSumUs = 0.992;       ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.671;    ///< the products of a K step
-constexpr double kNarrow = 1.306;      ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kEpilogueUs = 0.727;  ///< what is done with a tile's sums, while tensor cores wait
-constexpr double kLoadUs = 0.399;      ///< the tiles of A and B of a K step, from L2
-constexpr double kStraddle = 1.534;    ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.603;        ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.180;  ///< A and B from memory, and C to it
-constexpr double kShareUs = 2.404;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 0.953;      ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 1.855;
+constexpr double kFillSteps = 2.044;     ///< the K steps whose loads nothing hides, before the first products
+constexpr double kSumUs = 1.137;       ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.606;    ///< the products of a K step
+constexpr double kTogether = 1.199;     ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kNarrow = 1.194;      ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kEpilogueUs = 0.980;  ///< what is done with a tile's sums, while tensor cores wait
+constexpr double kLoadUs = 0.447;      ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddle = 1.401;    ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.594;        ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.179;  ///< A and B from memory, and C to it
+constexpr double kShareUs = 2.551;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 0.911;      ///< a tile's partial sums, stored or read once
 
 /// What a kernel takes over what all this says, on average: how well its warpgroups take turns, how many slots
-/// its tiles leave room for, what blocks of a cluster wait for each other.
+/// its tiles leave room for, and so on.
 struct KernelFactor {
   Plan plan;
   double times;
 };
 constexpr KernelFactor kKernelFactors[] = {
-  {{64, 64, 1, 1, 1}, 0.989}, {{64, 128, 1, 1, 1}, 0.947}, {{64, 128, 1, 1, 1, true}, 1.118},
-  {{64, 128, 1, 1, 2}, 1.017}, {{64, 128, 1, 1, 2, true}, 1.133}, {{64, 128, 2, 1, 2}, 0.990},
-  {{64, 128, 2, 2, 2, true}, 1.102}, {{64, 128, 4, 1, 1}, 0.980}, {{64, 128, 4, 1, 1, true}, 1.060},
-  {{64, 256, 1, 1, 4}, 1.064}, {{128, 64, 1, 4, 1}, 0.904}, {{128, 128, 1, 1, 1}, 0.940},
-  {{128, 128, 1, 2, 1}, 0.948}, {{128, 128, 2, 1, 1}, 0.949}, {{128, 128, 2, 2, 1}, 0.968},
-  {{128, 128, 2, 2, 1, true}, 0.987}, {{128, 128, 2, 2, 2, true}, 1.053}, {{128, 192, 1, 1, 1}, 0.985},
-  {{128, 192, 2, 1, 1}, 1.014}, {{128, 192, 2, 2, 1, true}, 1.030}, {{128, 256, 1, 1, 1}, 0.963},
-  {{128, 256, 1, 2, 1}, 0.988}, {{128, 256, 2, 1, 1}, 1.014}, {{128, 256, 2, 1, 1, true}, 1.046},
-  {{192, 64, 1, 4, 1}, 0.891}, {{192, 128, 1, 2, 1}, 0.965}, {{192, 128, 2, 1, 1}, 0.972},
-  {{192, 128, 2, 1, 1, true}, 1.032},
+  {{64, 64, 1, 1, 1}, 1.022}, {{64, 128, 1, 1, 1}, 0.926}, {{64, 128, 1, 1, 1, true}, 1.136},
+  {{64, 128, 1, 1, 2}, 1.008}, {{64, 128, 1, 1, 2, true}, 1.103}, {{64, 128, 2, 1, 2}, 0.971},
+  {{64, 128, 2, 2, 2, true}, 1.083}, {{64, 128, 4, 1, 1}, 1.002}, {{64, 128, 4, 1, 1, true}, 1.050},
+  {{64, 192, 2, 1, 1}, 1.011}, {{64, 192, 4, 1, 1}, 1.038}, {{64, 256, 1, 1, 4}, 1.042},
+  {{128, 64, 1, 4, 1}, 0.958}, {{128, 128, 1, 1, 1}, 0.967}, {{128, 128, 1, 2, 1}, 0.933},
+  {{128, 128, 2, 1, 1}, 0.926}, {{128, 128, 2, 1, 1, true}, 0.992}, {{128, 128, 2, 2, 1}, 0.966},
+  {{128, 128, 2, 2, 2, true}, 1.026}, {{128, 128, 4, 1, 1}, 0.928}, {{128, 192, 1, 1, 1}, 1.045},
+  {{128, 192, 2, 1, 1}, 0.995}, {{128, 192, 2, 1, 1, true}, 1.026}, {{128, 256, 1, 1, 1}, 1.018},
+  {{128, 256, 1, 2, 1}, 0.957}, {{128, 256, 2, 1, 1}, 0.988}, {{128, 256, 2, 1, 1, true}, 1.031},
+  {{192, 64, 1, 4, 1}, 0.912}, {{192, 128, 1, 2, 1}, 0.964}, {{192, 128, 1, 2, 1, true}, 0.997},
+  {{192, 128, 2, 1, 1}, 0.950}, {{192, 192, 1, 2, 1}, 1.009}, {{192, 192, 2, 1, 1, true}, 1.066},
 };
 // clang-format on
 
@@ -78,13 +81,14 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
             wide = ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
   const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
-  const double load_us = steps * kLoadUs * rows / (128 + 256);
+  const double load_us = kLoadUs * rows / (128 + 256);
 
-  const double step_us = kTensorUs * (plan.tile_n == kNarrowTile ? kNarrow : 1);
+  const double step_us =
+      kTensorUs * (plan.blocks() > 1 ? kTogether : 1) * (plan.tile_n == kNarrowTile ? kNarrow : 1);
   const double tensor_us =
       (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
-  return std::sqrt(tensor_us * tensor_us + load_us * load_us + memory_us * memory_us);
+  return kFillSteps * load_us + std::hypot(tensor_us, steps * load_us, memory_us);
 }
 
 /// What blocks do together.

@@ -63,35 +63,36 @@ experiment shapes ladder --lessons 05,06 --sample-ms 100 --rounds 7 --shape 1024
 # before the day. A shape takes about four seconds, three of them to choose among cublasLt's algorithms.
 random_shapes() { python3 "$repository/common/results/random_shapes.py" "$@"; }
 any_shapes() { experiment "$1" 06_clusters_dsmem --no-verify --sample-ms 30 --rounds 3 --shape "$2"; }
-any_shapes any_matrix "$(random_shapes 16 20),$(random_shapes "$(date -u +%Y%m%d)" 20)"
+unknown="$(random_shapes 16 20),$(random_shapes "$(date -u +%Y%m%d)" 20)"
+any_shapes any_matrix "$unknown"
 any_shapes named_shapes 3072x3072x3072,5000x5000x5000,8192x1032x2056,12288x64x12288,256x256x65536,1x8192x8192
 experiment hot ladder --lessons 05,06 --size 1024 --inputs hot
 experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 3
 
-# What plan.cpp is fitted to, and what shows where clusters pay: all plans of lesson 06, on cubes, on skinny shapes, on those that
-# random_shapes.py draws with the seed 5, and on more random ones; none of any_matrix is among them. `ladder tune` also
-# remembers the fastest; not where it would count.
+# What plan.cpp is fitted to, and what shows where clusters pay: all plans of lesson 06, on cubes, on shapes of language
+# models, on skinny ones and on random ones. None of any_matrix is among them. `ladder tune` also remembers the fastest; not where it would count.
+remembered=$(mktemp -d)
+trap 'rm -r "$remembered"' EXIT
+time_plans() {
+  XDG_CACHE_HOME=$remembered experiment "$1" ladder tune --no-verify --no-library --sample-ms 15 --rounds 3 --shape "$2"
+}
 fitted=(
-  1x8192x8192 17x3008x8760 19x1312x14008 22x17776x1544 33x5392x6384 42x2976x10584 50x8392x13568 64x8192x8192
-  66x14144x3600 87x16936x1000 90x3672x1056 96x17272x1264 102x272x17888 105x6384x9312 111x12504x5392 120x16552x672
-  122x6376x7488 122x14464x2888 135x144x13048 137x7664x1160 138x9832x3616 142x1416x3880 145x3728x4568 153x3080x776
-  178x3200x4640 187x1760x5680 195x6512x5664 198x4328x392 223x2720x2096 256x256x65536 285x624x17456 340x3296x280
-  355x3536x3344 370x18928x8584 384x2192x6616 413x432x1632 430x1536x9704 437x4056x4208 463x6008x3600 472x528x8456
-  483x528x1136 489x8464x176 512x8192x8192 700x696x1992 723x240x1664 735x1848x536 896x3568x840 898x336x15632
-  1024x1024x1024 1200x5224x6312 1207x6152x2696 1437x11568x160 1604x10464x736 1643x152x2568 1746x3704x18104
-  1858x3000x104 1874x784x3112 1899x18688x208 1972x3536x5216 2032x728x2336 2048x2048x2048 2130x6104x6792 2491x776x2936
-  2506x2632x4040 2512x1400x416 2527x296x5832 2550x14776x2600 2892x8744x96 3072x3072x3072 3324x792x1120 3762x792x1968
-  3769x216x904 4096x4096x4096 4216x296x1272 4481x3176x640 4598x3256x6400 4854x200x13464 4914x1248x848 4979x736x8160
-  5000x5000x5000 6195x152x14192 6649x3992x16704 6719x360x280 8192x1032x2056 8192x8192x8192 9286x696x12640
-  9673x1312x3120 10061x14216x560 10459x6384x328 10585x536x3384 10994x5168x12512 12008x336x5104 12120x1704x1512
-  12179x16184x2312 12271x7664x832 12288x64x12288 12515x12336x2160 12544x1896x3360 12994x11168x432 13873x1232x1208
-  14504x10032x416 15116x15536x2552
+  1x8192x8192 16x4096x4096 16x14336x4096 17x3008x8760 32x8192x8192 64x8192x8192 87x16936x1000 128x4096x14336
+  128x28672x8192 135x144x13048 138x9832x3616 145x3728x4568 153x3080x776 256x256x65536 256x4096x14336 256x6144x4096
+  355x3536x3344 384x2192x6616 430x1536x9704 472x528x8456 512x4096x4096 512x8192x8192 512x28672x4096 723x240x1664
+  735x1848x536 768x768x768 898x336x15632 1024x1024x1024 1024x4096x4096 1024x8192x28672 1024x14336x4096 1536x1536x1536
+  1604x10464x736 1643x152x2568 1746x3704x18104 1874x784x3112 2032x728x2336 2048x2048x2048 2048x4096x4096
+  2048x6144x4096 2048x11008x4096 2130x6104x6792 2491x776x2936 2506x2632x4040 3072x3072x3072 3324x792x1120
+  3328x3328x3328 4096x1024x4096 4096x4096x4096 4096x4096x11008 4096x5120x5120 4216x296x1272 4854x200x13464
+  5000x5000x5000 8192x1024x8192 8192x1032x2056 8192x4096x1024 8192x8192x8192 9673x1312x3120 10585x536x3384
+  12288x64x12288 16384x2048x2048
 )
-if wanted plans; then
-  forgotten=$(mktemp -d)
-  XDG_CACHE_HOME=$forgotten experiment plans ladder tune --no-verify --no-library --sample-ms 20 --rounds 3 \
-    --shape "$(IFS=, && echo "${fitted[*]}")"
-  rm -r "$forgotten"
+time_plans plans "$(IFS=, && echo "${fitted[*]}")"
+time_plans plans_random "$(random_shapes 5 64)"
+# any_matrix again, with the plans that `ladder tune` finds fastest there.
+if wanted any_matrix_tuned; then
+  XDG_CACHE_HOME=$remembered "$programs/ladder" tune --no-verify --no-library --sample-ms 12 --rounds 3 --shape "$unknown"
+  LADDER_TUNED=yes XDG_CACHE_HOME=$remembered any_shapes any_matrix_tuned "$unknown"
 fi
 # Batches of lesson 07, where the last wave of tiles is not full.
 experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
