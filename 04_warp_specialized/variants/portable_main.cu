@@ -3,7 +3,6 @@
 /// size and number of slots. `04_portable --help` lists its options.
 #include <cuda_runtime.h>
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -15,13 +14,13 @@
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/error.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/shape.hpp"
-#include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/results.hpp"
 
@@ -127,18 +126,18 @@ ladder::Run run_of(Problem& problem, const ladder::Shape& shape, int slots, int 
 }
 
 int run_with(int argc, char** argv) {
-  CLI::App app("Roles and a ring with cuda::pipeline alone, in fp32, for any GPU", "04_portable");
+  ladder::Arguments arguments("Roles and a ring with cuda::pipeline alone, in fp32, for any GPU",
+                              "04_portable");
   const std::string default_size = ladder::on_cpu_device() ? "100" : "4096";
   std::string sizes = default_size, slots = "1,2,3,4", rounds = "5", json;
-  app.add_option("--size", sizes,
-                 "Multiply N x N matrices; a list gives several problems (default " + default_size + ")")
-      ->type_name("N");
-  app.add_option("--slots", slots,
-                 "Tiles of A and B that shared memory holds: 1 to 4, or a list (default 1,2,3,4)")
-      ->type_name("S");
-  app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
-  app.add_option("--json", json, "Write the results to this file")->type_name("PATH");
-  if (!ladder::parse_arguments(app, argc, argv)) return ladder::kExitOk;
+  arguments.add_option(
+      "--size", sizes, "N",
+      "Multiply N x N matrices; a list gives several problems (default " + default_size + ")");
+  arguments.add_option("--slots", slots, "S",
+                       "Tiles of A and B that shared memory holds: 1 to 4, or a list (default 1,2,3,4)");
+  arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
+  arguments.add_option("--json", json, "PATH", "Write the results to this file");
+  if (!arguments.parse(argc, argv)) return ladder::kExitOk;
   const int samples = static_cast<int>(ladder::parse_number("--rounds", rounds, 1, 10'000));
   std::vector<int> depths;
   for (const std::string& depth : ladder::split(slots, ','))

@@ -6,7 +6,6 @@
 /// those that wait never end to make room for it.
 #include <cuda_runtime.h>
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -21,13 +20,13 @@
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/measure/timing.hpp"
-#include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/results.hpp"
 #include "common/ptx/cluster.cuh"
@@ -295,11 +294,11 @@ class Experiment {
 #endif
 
 int run_with(int argc, char** argv) {
-  CLI::App app("What a barrier of a whole grid costs, and what it forbids", "06_grid_barrier");
+  ladder::Arguments arguments("What a barrier of a whole grid costs, and what it forbids", "06_grid_barrier");
   std::string rounds = "5", json;
-  app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
-  app.add_option("--json", json, "Write the results to this file")->type_name("PATH");
-  if (!ladder::parse_arguments(app, argc, argv)) return ladder::kExitOk;
+  arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
+  arguments.add_option("--json", json, "PATH", "Write the results to this file");
+  if (!arguments.parse(argc, argv)) return ladder::kExitOk;
   const int samples = static_cast<int>(ladder::parse_number("--rounds", rounds, 1, 10'000));
 #ifdef LADDER_CPU_DEVICE
   (void)samples;

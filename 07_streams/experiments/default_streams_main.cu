@@ -5,17 +5,19 @@
 /// means the legacy default stream by 0, also where it is called from here.
 ///
 /// Two host threads have batches of their own and use no stream but their default one.
-#include <CLI/CLI.hpp>
 #include <barrier>
 #include <iostream>
 #include <thread>
 
 #include "07_streams/experiments/support.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/program/command_line.hpp"
+#include "common/host/device/execution.hpp"
+#include "common/host/problem/shape.hpp"
 #include "common/host/program/program.hpp"
+#include "common/host/program/results.hpp"
 
 namespace lesson07 {
 namespace {
@@ -112,15 +114,16 @@ void run(const Context& context) {
 
 int run_with(int argc, char** argv) {
   const bool cpu = ladder::on_cpu_device();
-  CLI::App app("Two host threads, each with a default stream of its own", "07_default_streams");
+  ladder::Arguments arguments("Two host threads, each with a default stream of its own",
+                              "07_default_streams");
   std::string shapes = cpu ? "192x256x256" : "2048x4096x4096", batches = cpu ? "4" : "40", rounds = "5", json;
   ladder::ExecutionOptions execution;
-  app.add_option("--shape", shapes, "A batch has M rows, the weights are K x N")->type_name("MxNxK");
-  app.add_option("--batches", batches, "Batches of each thread")->type_name("B");
-  if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement")->type_name("R");
-  app.add_option("--json", json, "Write the results to this file")->type_name("PATH");
-  execution.add_to(app);
-  if (!ladder::parse_arguments(app, argc, argv)) return ladder::kExitOk;
+  arguments.add_option("--shape", shapes, "MxNxK", "A batch has M rows, the weights are K x N");
+  arguments.add_option("--batches", batches, "B", "Batches of each thread");
+  if (!cpu) arguments.add_option("--rounds", rounds, "R", "Samples of each measurement");
+  arguments.add_option("--json", json, "PATH", "Write the results to this file");
+  execution.add_to(arguments);
+  if (!arguments.parse(argc, argv)) return ladder::kExitOk;
   const auto number = [](const char* option, const std::string& text) {
     return static_cast<int>(ladder::parse_number(option, text, 1, 10'000));
   };

@@ -2,17 +2,16 @@
 /// The command line of `07_streams`.
 #include "07_streams/program/options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
 #include "07_streams/experiments/experiment.hpp"
 #include "07_streams/program/levels.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/program/command_line.hpp"
 
 namespace lesson07 {
 namespace {
@@ -41,33 +40,32 @@ std::vector<std::string> parse_experiments(const std::string& list) {
 }  // namespace
 
 bool read_options(int argc, char** argv, Options& options) {
-  CLI::App app("Streams batches through the GPU: uploads, kernels and downloads at the same time",
-               "07_streams");
+  ladder::Arguments arguments(
+      "Streams batches through the GPU: uploads, kernels and downloads at the same time", "07_streams");
   const bool cpu = ladder::on_cpu_device();
   std::string experiments = "levels", levels = "0,1,2,3,4", sizes, shapes;
   std::string batches = std::to_string(default_batches()), streams = "3", slots = "6", rounds = "5",
               data_seed = "1";
   ladder::ExecutionOptions execution;
-  app.add_flag("--list", options.list, "List the experiments, each with its question");
-  app.add_option("--experiment", experiments, "Run these instead of the table of levels")->type_name("NAME");
-  app.add_option("--level", levels, "Only these levels of the table, for example 0,4")->type_name("0..4");
-  app.add_option("--size", sizes, "The same as --shape NxNxN")->type_name("N");
-  app.add_option(
-         "--shape", shapes,
-         "A batch has M rows on average, the weights are K x N; a list gives several tables (default " +
-             default_shapes() + ")")
-      ->type_name("MxNxK");
-  app.add_option("--batches", batches, "How many batches (default " + batches + ")")->type_name("B");
-  app.add_option("--streams", streams, "Streams that the batches take turns in (default 3)")->type_name("S");
-  app.add_option("--slots", slots, "Slots of pinned memory in each direction (default 6)")->type_name("S");
-  if (!cpu) app.add_option("--rounds", rounds, "Samples of each measurement (default 5)")->type_name("R");
-  app.add_option("--data-seed", data_seed, "Chooses other sizes and input data")->type_name("SEED");
-  app.add_option("--json", options.json_path, "Write the results to this file")->type_name("PATH");
-  app.add_option("--trace", options.trace_path,
-                 "Run each schedule once more and write what its streams did to this file, for Perfetto")
-      ->type_name("PATH");
-  execution.add_to(app);
-  if (!ladder::parse_arguments(app, argc, argv)) return false;
+  arguments.add_flag("--list", options.list, "List the experiments, each with its question");
+  arguments.add_option("--experiment", experiments, "NAME", "Run these instead of the table of levels");
+  arguments.add_option("--level", levels, "0..4", "Only these levels of the table, for example 0,4");
+  arguments.add_option("--size", sizes, "N", "The same as --shape NxNxN");
+  arguments.add_option(
+      "--shape", shapes, "MxNxK",
+      "A batch has M rows on average, the weights are K x N; a list gives several tables (default " +
+          default_shapes() + ")");
+  arguments.add_option("--batches", batches, "B", "How many batches (default " + batches + ")");
+  arguments.add_option("--streams", streams, "S", "Streams that the batches take turns in (default 3)");
+  arguments.add_option("--slots", slots, "S", "Slots of pinned memory in each direction (default 6)");
+  if (!cpu) arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
+  arguments.add_option("--data-seed", data_seed, "SEED", "Chooses other sizes and input data");
+  arguments.add_option("--json", options.json_path, "PATH", "Write the results to this file");
+  arguments.add_option(
+      "--trace", options.trace_path, "PATH",
+      "Run each schedule once more and write what its streams did to this file, for Perfetto");
+  execution.add_to(arguments);
+  if (!arguments.parse(argc, argv)) return false;
 
   options.experiments = parse_experiments(experiments);
   options.levels = parse_levels(levels);

@@ -24,7 +24,7 @@ struct Options {
 };
 
 /// @returns false if help was all that was wanted
-/// @throws CLI::ParseError, std::invalid_argument naming the option, its value and the rule
+/// @throws ladder::BadArguments, std::invalid_argument naming the option, its value and the rule
 bool read_options(int argc, char** argv, Options& options);
 
 }  // namespace lesson07

@@ -2,7 +2,6 @@
 /// The program `ladder learn`.
 #include "common/exercise/learn.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -13,9 +12,9 @@
 #include <thread>
 
 #include "common/exercise/compile_errors.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
-#include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 
 namespace ladder {
@@ -299,18 +298,19 @@ class Learning {
 };
 
 int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
-  CLI::App app("Leads through the exercises: lists them, checks what you wrote, gives hints", "ladder learn");
+  Arguments arguments("Leads through the exercises: lists them, checks what you wrote, gives hints",
+                      "ladder learn");
   std::string name;
   bool hint = false, hints = false, watch = false, again = false;
-  app.add_option("exercise", name, "For example 03.1; none: list them all")->type_name("EXERCISE");
-  app.add_flag("--hint", hint, "Give one more hint, and do not check");
-  app.add_flag("--hints", hints, "Show the hints again that were given");
-  app.add_flag("--watch", watch, "Check again whenever you save your file, until it is right");
-  app.add_flag("--again", again, "Begin with the starter again; your file is kept as mine.1.cuh");
-  app.footer(
+  arguments.add_option("exercise", name, "EXERCISE", "For example 03.1; none: list them all");
+  arguments.add_flag("--hint", hint, "Give one more hint, and do not check");
+  arguments.add_flag("--hints", hints, "Show the hints again that were given");
+  arguments.add_flag("--watch", watch, "Check again whenever you save your file, until it is right");
+  arguments.add_flag("--again", again, "Begin with the starter again; your file is kept as mine.1.cuh");
+  arguments.set_footer(
       "03.1 may be called 3.1 or, by its folder, 3.ring. 3 is the first of lesson 03 that is not done,\n"
       "next the first of all.");
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  if (!arguments.parse(argc, argv)) return kExitOk;
   if (name.empty() && (hint || hints || watch || again))
     throw std::invalid_argument("name an exercise, for example: ladder learn next --hint");
   if (hint + hints + (watch || again) > 1)

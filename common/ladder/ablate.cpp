@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -15,12 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/program/command_line.hpp"
+#include "common/host/problem/shape.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/results.hpp"
 
@@ -152,14 +152,16 @@ void print_times(const std::vector<Run>& runs) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Switches each ingredient of a lesson off in turn, and says what that costs", "ladder ablate");
+  Arguments arguments("Switches each ingredient of a lesson off in turn, and says what that costs",
+                      "ladder ablate");
   std::vector<std::string> known;
   for (const auto& [number, variants] : ablations()) known.push_back(number);
   std::string lesson, shape_text, json_path;
-  app.add_option("lesson", lesson, "One of " + join(known, ", "))->required()->type_name("NN");
-  app.add_option("--shape", shape_text, "C is M x N, A has K columns")->type_name("MxNxK");
-  app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  arguments.add_option("lesson", lesson, "NN", "One of " + join(known, ", "));
+  arguments.require("lesson");
+  arguments.add_option("--shape", shape_text, "MxNxK", "C is M x N, A has K columns");
+  arguments.add_option("--json", json_path, "PATH", "Write the results to this file");
+  if (!arguments.parse(argc, argv)) return kExitOk;
   if (!ablations().count(lesson))
     throw std::invalid_argument("ablate " + lesson + ": there are " + join(known, ", "));
   const int size = on_cpu_device() ? kCpuSize : kGpuSize;

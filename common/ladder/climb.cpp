@@ -2,12 +2,12 @@
 /// The program `ladder`.
 #include "common/ladder/climb.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
 #include <optional>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/tuned_plans.hpp"
@@ -170,30 +170,32 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
 }
 
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
-  CLI::App app("Climbs the ladder: every lesson, from a naive kernel up, on the same problem", "ladder");
-  app.footer(
+  Arguments arguments("Climbs the ladder: every lesson, from a naive kernel up, on the same problem",
+                      "ladder");
+  arguments.set_footer(
       "The climb ends with the levels of lesson 07, from host memory to host memory.\n"
       "ladder learn: the exercises; see ladder learn --help\n"
       "ladder ablate: what each ingredient of a lesson is worth\n"
       "ladder tune: which plan of lesson 06 is the fastest for a shape");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
-  options.add_to(app);
-  app.add_option("--lessons", lesson_list, "Only these, for example 01,03")->type_name("NN[,NN]");
-  app.add_option("--lesson", lesson_of_files, "The lesson that multiplies --a and --b (default: the last)")
-      ->type_name("NN");
-  app.add_flag_callback("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
+  options.add_to(arguments);
+  arguments.add_option("--lessons", lesson_list, "NN[,NN]", "Only these, for example 01,03");
+  arguments.add_option("--lesson", lesson_of_files, "NN",
+                       "The lesson that multiplies --a and --b (default: the last)");
+  arguments.add_flag("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
   if (on_cpu_device())
-    app.add_option("--results", results_path, "Show the GPU figures recorded in this file")
-        ->type_name("PATH");
-  CLI::App* const compare = app.add_subcommand("compare", "What changed between two result files");
+    arguments.add_option("--results", results_path, "PATH", "Show the GPU figures recorded in this file");
+  Arguments compare = arguments.add_command("compare", "What changed between two result files");
   std::string before_path, after_path;
   bool compare_all = false;
-  compare->add_option("before", before_path, "A result file")->required()->type_name("PATH");
-  compare->add_option("after", after_path, "A later one")->required()->type_name("PATH");
-  compare->add_flag("--all", compare_all, "Show also what changed by no more than the noise");
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
-  if (compare->parsed()) {
+  compare.add_option("before", before_path, "PATH", "A result file");
+  compare.require("before");
+  compare.add_option("after", after_path, "PATH", "A later one");
+  compare.require("after");
+  compare.add_flag("--all", compare_all, "Show also what changed by no more than the noise");
+  if (!arguments.parse(argc, argv)) return kExitOk;
+  if (compare.chosen()) {
     compare_files(std::cout, before_path, after_path, compare_all);
     return kExitOk;
   }

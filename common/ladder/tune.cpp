@@ -3,7 +3,6 @@
 #include "common/ladder/tune.hpp"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/tuned_plans.hpp"
@@ -137,19 +137,19 @@ int forget(const Lesson& lesson, const std::vector<Shape>& shapes) {
 
 int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   const Lesson& lesson = lesson_with_plans(lessons);
-  CLI::App app(
+  Arguments arguments(
       "Measures every plan of " + lesson.name + " and remembers the fastest, which then is its choice",
       "ladder tune");
-  app.footer(
+  arguments.set_footer(
       "Plans are remembered for this GPU, driver and build, in\n"
       "  $XDG_CACHE_HOME/kernel-ladder/plans.json, else $HOME/.cache/kernel-ladder/plans.json.\n"
       "Not to use them: the option --no-tuned of the programs, or LADDER_TUNED=no in their environment.");
   CommonOptions options;
   bool forget_them = false;
-  options.add_to(app);
-  app.add_flag("--forget", forget_them,
-               "Measure nothing; forget what is remembered, of the shapes given or all");
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  options.add_to(arguments);
+  arguments.add_flag("--forget", forget_them,
+                     "Measure nothing; forget what is remembered, of the shapes given or all");
+  if (!arguments.parse(argc, argv)) return kExitOk;
   options.check();
   if (options.files.given())
     throw std::invalid_argument("--a " + options.files.a + ": plans are measured on matrices made up");

@@ -2,16 +2,16 @@
 /// The command line of `predict`, and its tables.
 #include "common/model/predict.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
-#include "common/host/program/command_line.hpp"
 #include "common/host/program/program.hpp"
 #include "common/model/calibration.hpp"
 #include "common/model/lessons.hpp"
@@ -162,39 +162,36 @@ int print_lessons(const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
+  Arguments arguments(
       "Predicts what a pipeline takes: tiles that are loaded, computed and stored through a ring of slots",
       "predict");
   Options options;
-  app.add_option("--load", options.load, "Time until a tile has landed, in any unit")->type_name("TIME");
-  app.add_option("--compute", options.compute, "Time to compute a tile")->type_name("TIME");
-  app.add_option("--store", options.store, "Time to store a tile (default: 0, two roles)")->type_name("TIME");
-  app.add_option("--load-interval", options.load_interval,
-                 "Time from the start of a copy to that of the next (default: that of a load)")
-      ->type_name("TIME");
-  app.add_flag("--late-release", options.late_release,
-               "A slot is released only when the next tile has landed (two slots or more)");
-  app.add_option("--tiles", options.tiles, "How many tiles (default: 64)")->type_name("N");
-  app.add_option("--slots", options.slots, "Slots of the rings (default: 1,2,3)")->type_name("N[,N]");
-  CLI::Option* const timeline =
-      app.add_flag("--timeline", options.timeline, "Draw what each role does and when");
-  CLI::Option* const trace =
-      app.add_option("--trace", options.trace, "Take the times from a timeline of lesson 04, 05 or 06")
-          ->type_name("PATH");
-  CLI::Option* const lessons =
-      app.add_flag("--lessons", options.lessons, "Predicted and measured times of all lessons");
-  app.add_option("--results", options.results, "Where results were recorded (default: docs/results)")
-      ->type_name("PATH");
-  app.add_option("--json", options.json, "Write what --lessons prints to a file")->type_name("PATH");
-  trace->excludes(lessons, timeline);
-  lessons->excludes(timeline);
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
+  arguments.add_option("--load", options.load, "TIME", "Time until a tile has landed, in any unit");
+  arguments.add_option("--compute", options.compute, "TIME", "Time to compute a tile");
+  arguments.add_option("--store", options.store, "TIME", "Time to store a tile (default: 0, two roles)");
+  arguments.add_option("--load-interval", options.load_interval, "TIME",
+                       "Time from the start of a copy to that of the next (default: that of a load)");
+  arguments.add_flag("--late-release", options.late_release,
+                     "A slot is released only when the next tile has landed (two slots or more)");
+  arguments.add_option("--tiles", options.tiles, "N", "How many tiles (default: 64)");
+  arguments.add_option("--slots", options.slots, "N[,N]", "Slots of the rings (default: 1,2,3)");
+  arguments.add_flag("--timeline", options.timeline, "Draw what each role does and when");
+  arguments.add_option("--trace", options.trace, "PATH",
+                       "Take the times from a timeline of lesson 04, 05 or 06");
+  arguments.add_flag("--lessons", options.lessons, "Predicted and measured times of all lessons");
+  arguments.add_option("--results", options.results, "PATH",
+                       "Where results were recorded (default: docs/results)");
+  arguments.add_option("--json", options.json, "PATH", "Write what --lessons prints to a file");
+  arguments.exclude("--trace", "--lessons");
+  arguments.exclude("--trace", "--timeline");
+  arguments.exclude("--lessons", "--timeline");
+  if (!arguments.parse(argc, argv)) return kExitOk;
   if (!options.json.empty() && !options.lessons)
     throw std::invalid_argument("--json '" + options.json + "': needs --lessons");
   if (options.lessons) return print_lessons(options);
   if (!options.trace.empty()) return print_trace(options);
 
-  if (app.count("--load") == 0 || app.count("--compute") == 0)
+  if (!arguments.has("--load") || !arguments.has("--compute"))
     throw std::invalid_argument("--load and --compute: both are needed, or --trace, or --lessons");
   if (!options.timeline) {
     print_slots(std::cout, options);

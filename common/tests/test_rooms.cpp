@@ -12,6 +12,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <regex>
@@ -309,6 +310,16 @@ TEST_CASE("Rooms include what their READMEs allow, and no arrows run in a circle
   CHECK(tree.arrows.at("common/device").contains("common/ptx"));
   CHECK(tree.arrows.at("07_streams/experiments").contains("07_streams"));
   CHECK(complaints_about(LADDER_SOURCE_DIR) == "");
+}
+
+TEST_CASE("CLI11, which takes seconds to compile, is included by one source") {
+  std::vector<std::string> sources;
+  for (const auto& file : sources_of(LADDER_SOURCE_DIR)) {
+    std::ifstream stream(fs::path(LADDER_SOURCE_DIR) / file);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (text.find("\n#include <CLI/") != std::string::npos) sources.push_back(file);
+  }
+  CHECK(sources == std::vector<std::string>{"common/host/base/arguments.cpp"});
 }
 
 TEST_CASE("A repository that keeps the rules of its rooms has no complaints") {

@@ -6,11 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace ladder {
+
+class Arguments;
 
 /// What the CPU device counted in one launch; see cpu_device::Counters for what each figure means.
 struct LaunchCounters {
@@ -40,7 +38,7 @@ struct Execution {
 class ExecutionOptions {
  public:
   /// Adds the options to a program.
-  void add_to(CLI::App& app);
+  void add_to(Arguments& arguments);
   /// What they mean, once they are parsed.
   /// @throws std::invalid_argument naming the option, its value and the rule
   Execution parsed() const;

@@ -2,12 +2,12 @@
 /// Chooses what the CPU device does.
 #include "common/host/device/execution.hpp"
 
-#include <CLI/CLI.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 
 namespace ladder {
@@ -32,17 +32,16 @@ std::vector<std::string> random_schedules(const std::string& seeds) {
 
 }  // namespace
 
-void ExecutionOptions::add_to(CLI::App& app) {
-  app.add_option(
-         "--schedule", schedule_,
-         "Order of threads and landing of copies, for example lowest-first/eager; or random:SEED; or all")
-      ->type_name("NAME");
-  app.add_option("--seed", seed_, "The same as --schedule random:SEED; 1-100: with each of these seeds")
-      ->type_name("SEED");
-  app.add_option("--threads", threads_, "Threads of the host to run on (default: one for each core)")
-      ->type_name("N");
-  app.add_flag("--check-races", check_races_,
-               "Check every access to shared memory for races, and to global memory that blocks share");
+void ExecutionOptions::add_to(Arguments& arguments) {
+  arguments.add_option(
+      "--schedule", schedule_, "NAME",
+      "Order of threads and landing of copies, for example lowest-first/eager; or random:SEED; or all");
+  arguments.add_option("--seed", seed_, "SEED",
+                       "The same as --schedule random:SEED; 1-100: with each of these seeds");
+  arguments.add_option("--threads", threads_, "N",
+                       "Threads of the host to run on (default: one for each core)");
+  arguments.add_flag("--check-races", check_races_,
+                     "Check every access to shared memory for races, and to global memory that blocks share");
 }
 
 Execution ExecutionOptions::parsed() const {

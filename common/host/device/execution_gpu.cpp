@@ -4,7 +4,7 @@
 
 namespace ladder {
 
-void ExecutionOptions::add_to(CLI::App&) {}
+void ExecutionOptions::add_to(Arguments&) {}
 Execution ExecutionOptions::parsed() const { return {}; }
 void use_schedule(const Execution&, const std::string&) {}
 std::optional<LaunchCounters> last_launch_counters() { return std::nullopt; }

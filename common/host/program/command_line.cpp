@@ -2,10 +2,9 @@
 /// The part of the command line that the lessons' programs and `ladder` have in common.
 #include "common/host/program/command_line.hpp"
 
-#include <CLI/CLI.hpp>
-#include <iostream>
 #include <stdexcept>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -22,58 +21,39 @@ std::vector<std::string> elements(const std::vector<std::string>& lists) {
   return all;
 }
 
-CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<std::string>& lists,
-                      const std::string& help) {
-  // Without this, CLI11 would take the words that follow for elements too.
-  return app.add_option(name, lists, help)->allow_extra_args(false);
-}
-
 }  // namespace
 
-bool parse_arguments(CLI::App& app, int argc, char** argv) {
-  try {
-    app.parse(argc, argv);
-    return true;
-  } catch (const CLI::Success& help) {
-    app.exit(help, std::cout, std::cerr);
-    return false;
-  }
-}
-
-void CommonOptions::add_to(CLI::App& app) {
-  add_list(app, "--size", size_texts_, "Multiply N x N matrices; a list (1024,4096) gives several problems")
-      ->type_name("N");
-  add_list(app, "--shape", shape_texts_,
-           "C is M x N, A has K columns; or the name of a shape in a real model")
-      ->type_name("MxNxK");
-  app.add_flag_callback(
+void CommonOptions::add_to(Arguments& arguments) {
+  arguments.add_option("--size", size_texts_, "N",
+                       "Multiply N x N matrices; a list (1024,4096) gives several problems");
+  arguments.add_option("--shape", shape_texts_, "MxNxK",
+                       "C is M x N, A has K columns; or the name of a shape in a real model");
+  arguments.add_flag(
       "--verify", [this] { comparison.verify = true; }, "Compare the results with fp64 (default)");
-  app.add_flag_callback(
+  arguments.add_flag(
       "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
-  app.add_option("--data-seed", data_seed_, "Chooses other input data")->type_name("SEED");
+  arguments.add_option("--data-seed", data_seed_, "SEED", "Chooses other input data");
   if (!on_cpu_device())
-    app.add_flag_callback(
+    arguments.add_flag(
         "--no-library", [this] { with_library = false; },
         "Do not run cuBLAS beside it, for profilers and sanitizers");
-  if (!on_cpu_device()) app.add_option("--rounds", rounds_, "Samples of each measurement")->type_name("R");
+  if (!on_cpu_device()) arguments.add_option("--rounds", rounds_, "R", "Samples of each measurement");
   if (!on_cpu_device())
-    app.add_option("--sample-ms", sample_ms_,
-                   "How long a sample is, and how long the GPU runs the same untimed before it")
-        ->type_name("MS");
+    arguments.add_option("--sample-ms", sample_ms_, "MS",
+                         "How long a sample is, and how long the GPU runs the same untimed before it");
   if (!on_cpu_device())
-    app.add_option("--inputs", inputs_,
-                   "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
-                   "cache if they fit")
-        ->type_name("CHOICE");
-  app.add_option("--json", json_path, "Write the results to this file")->type_name("PATH");
-  app.add_option("--a", files.a, "Multiply matrices of your own: A, an .npy file")->type_name("A.npy");
-  app.add_option("--b", files.b, "B, also an .npy file")->type_name("B.npy");
-  app.add_option("-o,--output", files.c, "Where their product goes")->type_name("C.npy");
-  app.add_option("--dtype", files.dtype, "Type of its elements: " + join(npy_dtypes(), ", "))
-      ->type_name("TYPE");
-  app.add_flag("--bf16-as-uint16", files.uint16_is_bf16,
-               "Take elements of A and B that their files call uint16 as the bits of bf16");
-  execution_.add_to(app);
+    arguments.add_option(
+        "--inputs", inputs_, "CHOICE",
+        "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
+        "cache if they fit");
+  arguments.add_option("--json", json_path, "PATH", "Write the results to this file");
+  arguments.add_option("--a", files.a, "A.npy", "Multiply matrices of your own: A, an .npy file");
+  arguments.add_option("--b", files.b, "B.npy", "B, also an .npy file");
+  arguments.add_option("-o,--output", files.c, "C.npy", "Where their product goes");
+  arguments.add_option("--dtype", files.dtype, "TYPE", "Type of its elements: " + join(npy_dtypes(), ", "));
+  arguments.add_flag("--bf16-as-uint16", files.uint16_is_bf16,
+                     "Take elements of A and B that their files call uint16 as the bits of bf16");
+  execution_.add_to(arguments);
 }
 
 void CommonOptions::check() {
@@ -95,11 +75,11 @@ void CommonOptions::check() {
     throw std::invalid_argument("--a " + files.a + ": cannot be combined with --size, --shape or --json");
 }
 
-void KnobOptions::add_to(CLI::App& app, const Lesson& lesson) {
+void KnobOptions::add_to(Arguments& arguments, const Lesson& lesson) {
   for (const Knob& knob : lesson.knobs)
-    add_list(app, "--" + knob.name, texts_[knob.name],
-             knob.help + ": " + join(knob.choices, ", ") + " (default " + knob.choices.front() + ")")
-        ->type_name("CHOICE");
+    arguments.add_option(
+        "--" + knob.name, texts_[knob.name], "CHOICE",
+        knob.help + ": " + join(knob.choices, ", ") + " (default " + knob.choices.front() + ")");
 }
 
 std::vector<Settings> KnobOptions::combinations(const Lesson& lesson) const {

@@ -10,21 +10,16 @@
 #include "common/host/problem/shape.hpp"
 #include "common/host/program/multiply_files.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace ladder {
 
-/// Reads argv. @returns false if that was all, as with --help. @throws CLI::ParseError
-bool parse_arguments(CLI::App& app, int argc, char** argv);
+class Arguments;
 
 /// Options that every program has. Everything is read as text and checked by us, so that each complaint names
 /// the argument, its value and the rule.
 class CommonOptions {
  public:
   /// Adds the options to a program.
-  void add_to(CLI::App& app);
+  void add_to(Arguments& arguments);
   /// After parsing: what the options mean together. @throws std::invalid_argument
   void check();
 
@@ -44,7 +39,7 @@ class CommonOptions {
 class KnobOptions {
  public:
   /// Adds an option for each knob of the lesson.
-  void add_to(CLI::App& app, const Lesson& lesson);
+  void add_to(Arguments& arguments, const Lesson& lesson);
   /// Every combination of the values given, the last knob varying fastest; one that is empty if none was
   /// given.
   /// @throws std::invalid_argument for a value that is no choice

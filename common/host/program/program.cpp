@@ -2,11 +2,11 @@
 /// What all programs do with errors: one line on stderr, and an exit code that says whose fault it was.
 #include "common/host/program/program.hpp"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <new>
 
 #include "common/cuda/device_buffer.hpp"
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 
 namespace ladder {
@@ -23,7 +23,7 @@ int report(const std::string& name, const std::string& what, int exit_code) {
 int run_program(const std::string& name, const std::function<int()>& body) {
   try {
     return body();
-  } catch (const CLI::ParseError& error) {
+  } catch (const BadArguments& error) {
     return report(name, one_line(error.what()) + "; see --help", kExitBadInput);
   } catch (const std::invalid_argument& error) {
     return report(name, one_line(error.what()), kExitBadInput);

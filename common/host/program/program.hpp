@@ -9,7 +9,7 @@
 namespace ladder {
 
 /// Runs `body` and returns its result. An exception becomes "NAME: error: ..." on stderr and an exit code:
-/// bad input (std::invalid_argument, BadInput, errors of CLI11, and too little memory) kExitBadInput, all
+/// bad input (std::invalid_argument, BadInput, BadArguments, and too little memory) kExitBadInput, all
 /// else kExitFailure.
 int run_program(const std::string& name, const std::function<int()>& body);
 

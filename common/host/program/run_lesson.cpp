@@ -3,11 +3,11 @@
 #include "common/host/program/run_lesson.hpp"
 
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
 
+#include "common/host/base/arguments.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -146,27 +146,26 @@ void add_cpu_rows(const Lesson& lesson, const std::vector<Shape>& shapes,
 }
 
 int run(const Lesson& lesson, int argc, char** argv) {
-  CLI::App app(lesson.idea, lesson.program_name());
+  Arguments arguments(lesson.idea, lesson.program_name());
   CommonOptions options;
   KnobOptions knobs;
   TraceRequest trace;
   std::string trace_blocks;
   bool list = false, explain = false;
-  options.add_to(app);
-  knobs.add_to(app, lesson);
-  app.add_option("--trace", trace.path, "Write a timeline of one launch to this file, for ui.perfetto.dev")
-      ->type_name("PATH");
-  app.add_option("--trace-blocks", trace_blocks, "Keep only the first so many of the recorded blocks")
-      ->type_name("N");
-  app.add_option("--untraced-us", trace.untraced_us)
-      ->group("");  // passed on by the plain program; not in --help
+  options.add_to(arguments);
+  knobs.add_to(arguments, lesson);
+  arguments.add_option("--trace", trace.path, "PATH",
+                       "Write a timeline of one launch to this file, for ui.perfetto.dev");
+  arguments.add_option("--trace-blocks", trace_blocks, "N",
+                       "Keep only the first so many of the recorded blocks");
+  arguments.add_hidden_option("--untraced-us", trace.untraced_us);  // passed on by the plain program
   if (lesson.explain)
-    app.add_flag("--explain", explain, "Say what the lesson chooses for each shape and why, and run nothing");
+    arguments.add_flag("--explain", explain,
+                       "Say what the lesson chooses for each shape and why, and run nothing");
   if (lesson.candidates)
-    app.add_flag_callback("--no-tuned", ignore_tuned_plans,
-                          "Do not use the plans that ladder tune remembers");
-  app.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
-  if (!parse_arguments(app, argc, argv)) return kExitOk;
+    arguments.add_flag("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
+  arguments.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
+  if (!arguments.parse(argc, argv)) return kExitOk;
   if (list) {
     print_choices(lesson);
     return kExitOk;

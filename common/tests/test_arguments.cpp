@@ -1,0 +1,99 @@
+/// @file
+/// Tests of command lines: what is read, and what is refused.
+#include "common/host/base/arguments.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using ladder::Arguments;
+using ladder::BadArguments;
+
+namespace {
+
+bool parse_words(Arguments& arguments, std::vector<const char*> words) {
+  words.insert(words.begin(), "program");
+  return arguments.parse(static_cast<int>(words.size()), words.data());
+}
+
+void check_refused(Arguments& arguments, const std::vector<const char*>& words, const std::string& reason) {
+  CHECK_THROWS_MATCHES(parse_words(arguments, words), BadArguments,
+                       MessageMatches(ContainsSubstring(reason)));
+}
+
+}  // namespace
+
+TEST_CASE("Options, flags and words known by their place are read as they are given") {
+  std::string output, exercise;
+  std::vector<std::string> sizes;
+  double load = 0;
+  std::optional<double> interval, hidden;
+  bool list = false, again = false;
+  int calls = 0;
+  Arguments arguments("", "program");
+  arguments.add_option("-o,--output", output, "PATH", "");
+  arguments.add_option("exercise", exercise, "NAME", "");
+  arguments.add_option("--size", sizes, "N", "");
+  arguments.add_option("--load", load, "TIME", "");
+  arguments.add_option("--interval", interval, "TIME", "");
+  arguments.add_hidden_option("--hidden", hidden);
+  arguments.add_flag("--list", list, "");
+  arguments.add_flag("--again", again, "");
+  arguments.add_flag(
+      "--count", [&] { ++calls; }, "");
+  CHECK(parse_words(arguments, {"--size", "1,2", "03.1", "-o", "x y", "--size=3", "--load", "1.5", "--hidden",
+                                "2", "--list", "--count"}));
+  CHECK(output == "x y");
+  CHECK(exercise == "03.1");
+  CHECK(sizes == std::vector<std::string>{"1,2", "3"});
+  CHECK(load == 1.5);
+  CHECK(interval == std::nullopt);
+  CHECK(hidden == 2);
+  CHECK(list);
+  CHECK_FALSE(again);
+  CHECK(calls == 1);
+  CHECK(arguments.has("--load"));
+  CHECK_FALSE(arguments.has("--interval"));
+}
+
+TEST_CASE("A command line that does not fit the program is refused, naming the option") {
+  std::string lesson, trace;
+  double load = 0;
+  bool lessons = false;
+  Arguments arguments("", "program");
+  arguments.add_option("lesson", lesson, "NN", "");
+  arguments.require("lesson");
+  arguments.add_option("--trace", trace, "PATH", "");
+  arguments.add_option("--load", load, "TIME", "");
+  arguments.add_flag("--lessons", lessons, "");
+  arguments.exclude("--trace", "--lessons");
+  check_refused(arguments, {}, "lesson");
+  check_refused(arguments, {"03", "04"}, "04");
+  check_refused(arguments, {"03", "--traces", "x"}, "--traces");
+  check_refused(arguments, {"03", "--trace"}, "--trace");
+  check_refused(arguments, {"03", "--trace", "x", "--trace", "y"}, "--trace");
+  check_refused(arguments, {"03", "--load", "soon"}, "--load");
+  check_refused(arguments, {"03", "--trace", "x", "--lessons"}, "--trace excludes --lessons");
+}
+
+TEST_CASE("A command has arguments of its own") {
+  std::string file, json;
+  Arguments arguments("", "program");
+  arguments.add_option("--json", json, "PATH", "");
+  Arguments compare = arguments.add_command("compare", "");
+  compare.add_option("file", file, "PATH", "");
+  compare.require("file");
+  check_refused(arguments, {"compare"}, "file");
+  check_refused(arguments, {"compare", "x", "--json", "y"}, "--json");
+  CHECK(parse_words(arguments, {"compare", "x"}));
+  CHECK(compare.chosen());
+  CHECK(file == "x");
+  CHECK(parse_words(arguments, {"--json", "y"}));
+  CHECK_FALSE(compare.chosen());
+  CHECK(json == "y");
+}
