@@ -19,7 +19,7 @@
 namespace ladder::model {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 struct NamedSpan {
   std::string name;
