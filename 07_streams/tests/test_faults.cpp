@@ -12,7 +12,6 @@
 #include "common/host/base/interrupt.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
-#include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
@@ -23,11 +22,8 @@ using Catch::Matchers::ContainsSubstring;
 using ladder::DeviceBuffer;
 using ladder::testing::for_each_schedule;
 using ladder::testing::for_two_schedules;
-using ladder::testing::skip_unless_runnable;
 
 namespace {
-
-void skip_unless_runnable_here() { skip_unless_runnable(*ladder::all_lessons().front()); }
 
 /// Fails the test if anything made during its lifetime is still there at its end. The GPU has
 /// compute-sanitizer for this.
@@ -95,7 +91,7 @@ class ThrowsAt : public IntegerData {
 
 TEST_CASE(
     "a launch that is refused mid-run ends the run with CUDA's words, and the pipeline can be used again") {
-  skip_unless_runnable_here();
+  skip_without_device();
   const int nth = GENERATE(1, 2, 5, 8);
   for_each_schedule(
       [&] {
@@ -112,7 +108,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a pool that is too small ends the run with out of memory", "[provokes_errors]") {
-  skip_unless_runnable_here();
+  skip_without_device();
   for_each_schedule(
       [&] {
         const NothingLeaks check;
@@ -126,7 +122,7 @@ TEST_CASE("a pool that is too small ends the run with out of memory", "[provokes
 }
 
 TEST_CASE("a ring whose slots never come back ends the run, and names the ring") {
-  skip_unless_runnable_here();
+  skip_without_device();
   const NothingLeaks check;
   TestRun run(ragged_rows(3), 72, 72, 2, 2);
   run.pipeline.limit = std::chrono::milliseconds(100);
@@ -138,7 +134,7 @@ TEST_CASE("a ring whose slots never come back ends the run, and names the ring")
 }
 
 TEST_CASE("what a check throws in a host function ends the run on the host, and the slots come back") {
-  skip_unless_runnable_here();
+  skip_without_device();
   for_each_schedule([&] {
     const NothingLeaks check;
     TestRun run(ragged_rows(9), 72, 72, 3, 4);
@@ -148,7 +144,7 @@ TEST_CASE("what a check throws in a host function ends the run on the host, and 
 }
 
 TEST_CASE("Ctrl-C stops the run after the batches that are in flight") {
-  skip_unless_runnable_here();
+  skip_without_device();
   for_each_schedule([&] {
     const NothingLeaks check;
     TestRun run(ragged_rows(9), 72, 72, 3, 4);

@@ -2,10 +2,10 @@
 /// Timelines of streams: what lanes, figures and a file are made of hand-made operations.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "07_streams/timeline/host_trace.hpp"
+#include "common/host/base/json.hpp"
 
 using lesson07::Engine;
 using lesson07::StreamSpan;
@@ -107,7 +107,7 @@ TEST_CASE("Each device of each schedule is a process of the file, and has its ow
   auto timelines = timeline_of(three_batches());
   timelines.push_back({"peers", "events", {{0, "stream 0", Engine::compute, "gemm", 0, 40}}});
   timelines.back().spans.push_back({1, "stream 0", Engine::peer_copy, "copy", 40, 60});
-  const auto json = nlohmann::json::parse(lesson07::to_trace_events(timelines, {{"batches", "3"}}));
+  const auto json = ladder::parse_json(lesson07::to_trace_events(timelines, {{"batches", "3"}}));
   int complete = 0;
   for (const auto& event : json.at("traceEvents")) {
     if (event.at("ph") != "X") continue;

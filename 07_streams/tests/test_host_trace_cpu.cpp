@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "07_streams/measure/trace_recorder.hpp"
 #include "07_streams/tests/test_support.hpp"
 #include "07_streams/timeline/host_trace.hpp"
+#include "common/host/base/json.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using namespace lesson07;
@@ -72,7 +72,8 @@ TEST_CASE("with --trace, every schedule that is measured is in the file") {
     recorder.write();
   }
   CHECK(TraceRecorder::current() == nullptr);
-  const auto json = nlohmann::json::parse(std::ifstream(path));
+  std::ifstream file(path);
+  const auto json = ladder::parse_json(file);
   REQUIRE(json.at("metadata").at("summary").size() == 2);
   CHECK(json.at("metadata").at("summary").at(0).at("schedule") == "once");
   CHECK(json.at("metadata").at("summary").at(1).at("experiment") == "made up");

@@ -13,12 +13,9 @@
 
 #include "07_streams/pinned_ring.hpp"
 #include "07_streams/tests/test_support.hpp"
-#include "common/host/problem/lesson_registry.hpp"
-#include "common/testing/gemm_checks.hpp"
 
 using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
-using ladder::testing::skip_unless_runnable;
 using Ring = PinnedRing<int>;
 
 namespace {
@@ -36,8 +33,6 @@ concept IsWithinReach = requires(G guarded) {
 || std::is_convertible_v<G&, std::deque<int>&>;
 static_assert(!IsWithinReach<ladder::Guarded<std::deque<int>>>);
 static_assert(IsWithinReach<std::deque<int>>);
-
-void skip_without_device() { skip_unless_runnable(*ladder::all_lessons().front()); }
 
 }  // namespace
 

@@ -13,18 +13,14 @@
 #include "07_streams/tests/test_support.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
-#include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
 using ladder::testing::for_each_schedule;
-using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
 
 namespace {
-
-void skip_without_device() { skip_unless_runnable(*ladder::all_lessons().front()); }
 
 /// Integers, but one element of A is another once the host has written it.
 class OneWrongElement : public IntegerData {

@@ -5,10 +5,15 @@
 
 #include "07_streams/pipeline.hpp"
 #include "07_streams/program/levels.hpp"
+#include "common/host/problem/lesson_registry.hpp"
+#include "common/testing/gemm_checks.hpp"
 
 namespace lesson07 {
 
 constexpr uint64_t kTestSeed = 7;
+
+/// Ends the test case where no lesson runs.
+inline void skip_without_device() { ladder::testing::skip_unless_runnable(*ladder::all_lessons().front()); }
 
 /// All that run_batches takes.
 struct TestRun {

@@ -5,9 +5,9 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/host/base/json.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 
@@ -106,7 +106,7 @@ std::vector<ladder::TraceLane> lanes_of_streams(const std::vector<ScheduleTimeli
 
 std::string to_trace_events(const std::vector<ScheduleTimeline>& timelines,
                             const ladder::TimelineFacts& facts) {
-  using Json = nlohmann::ordered_json;
+  using ladder::Json;
   Json metadata = Json::object();
   for (const auto& [name, value] : facts) metadata[name] = value;
   metadata["unit"] = "us";

@@ -154,16 +154,6 @@ function(ladder_precompile_headers target flavour libraries optimisation)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# ladder_unite_sources(<name>): compiles the sources of a library, or of a program, eight at a time, in each of its
-# flavours, because most of the time goes into headers. For what has many sources and is seldom changed.
-function(ladder_unite_sources name)
-  foreach(target IN ITEMS ${name} ${name}_instrumented ${name}_asan)
-    if(TARGET ${target})
-      set_target_properties(${target} PROPERTIES UNITY_BUILD ${LADDER_UNITY})
-    endif()
-  endforeach()
-endfunction()
-
 # Sets <result> to the name of a library's flavour.
 function(ladder_name_of_flavour result library flavour)
   if(flavour STREQUAL "plain")
@@ -208,8 +198,14 @@ function(ladder_build_as target flavour)
       target_link_libraries(${target} PUBLIC $<IF:$<TARGET_EXISTS:${flavoured}>,${flavoured},${library}>)
     endif()
   endforeach()
+  # Most of the time goes into headers, and into the same functions of libraries again and again. A source that cannot
+  # share a namespace with its neighbours has the property SKIP_UNITY_BUILD_INCLUSION.
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(count GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${LADDER_UNITY})
+  endif()
   if(LADDER_CPU_DEVICE)
-    get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "[.]cu$")
     set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
   endif()

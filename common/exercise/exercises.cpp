@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/program/program.hpp"
 
@@ -15,11 +15,11 @@ namespace ladder {
 namespace fs = std::filesystem;
 namespace {
 
-nlohmann::json read_json(const fs::path& file) {
+Json read_json(const fs::path& file) {
   std::ifstream stream(file);
   try {
-    return nlohmann::json::parse(stream);
-  } catch (const nlohmann::json::exception& error) {
+    return parse_json(stream);
+  } catch (const Json::exception& error) {
     throw BadInput(file.string() + ": " + error.what());
   }
 }
@@ -76,7 +76,7 @@ class Description {
   }
 
   fs::path file_;
-  nlohmann::json json_;
+  Json json_;
 };
 
 std::string without_zeros(const std::string& number) {
@@ -141,20 +141,20 @@ std::vector<std::string> hints_of(const Exercise& exercise) {
 LearnerState LearnerState::load(const fs::path& file) {
   LearnerState state;
   if (!fs::exists(file)) return state;
-  const nlohmann::json json = read_json(file);
+  const Json json = read_json(file);
   try {
     json.at("done").get_to(state.done);
     json.at("hints_shown").get_to(state.hints_shown);
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     throw BadInput(file.string() + ": " + error.what());
   }
   return state;
 }
 
 void LearnerState::save(const fs::path& file) const {
-  const nlohmann::json json = {{"done", done}, {"hints_shown", hints_shown}};
+  const Json json = {{"done", done}, {"hints_shown", hints_shown}};
   write_file_atomically("what is done", file.string(),
-                        [&](std::ostream& out) { out << json.dump(2) << "\n"; });
+                        [&](std::ostream& out) { out << json_text(json, 2) << "\n"; });
 }
 
 }  // namespace ladder

@@ -7,19 +7,17 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <vector>
 
+#include "common/host/base/json.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/base/text.hpp"
 #include "common/model/model.hpp"
 
 namespace ladder::model {
 namespace {
-
-using Json = nlohmann::json;
 
 struct NamedSpan {
   std::string name;
@@ -176,7 +174,7 @@ Calibration calibrate(const std::string& argument, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw complain("cannot be read");
   try {
-    return calibration_of(Json::parse(file));
+    return calibration_of(parse_json(file));
   } catch (const Json::exception& error) {
     throw complain("is no timeline: " + one_line(error.what()));
   } catch (const std::logic_error& error) {

@@ -3,15 +3,13 @@
 #include "common/model/report_file.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/host/base/json.hpp"
 #include "common/model/picture.hpp"
 
 namespace ladder::model {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Figures are rounded a little finer than the pages show them, so that every compiler writes the same file.
 double rounded(double value, int digits) {
@@ -79,7 +77,7 @@ std::string to_json(const Report& report) {
   json["bounds"] = json_of(report.bound_predictions);
   json["pictures"] = {{"two_roles", picture({.load = 2, .compute = 3}, 4)},
                       {"three_roles", picture({.load = 2, .compute = 3, .store = 2}, 4)}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace ladder::model

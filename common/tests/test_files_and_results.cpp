@@ -9,19 +9,19 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/json.hpp"
 #include "common/host/program/results.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
+using ladder::Json;
 using ladder::testing::read_bytes;
 using ladder::testing::TemporaryDirectory;
 using ladder::testing::write_bytes;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -60,7 +60,7 @@ std::vector<std::string> keys(const Json& object) {
 }  // namespace
 
 TEST_CASE("A result file has exactly the fields that were promised") {
-  const Json json = Json::parse(ladder::to_json(example()));
+  const Json json = ladder::parse_json(ladder::to_json(example()));
   CHECK(keys(json) == std::vector<std::string>{"date", "commit", "gpu", "driver", "toolkit", "runs"});
   const std::vector<std::string> fields = {
       "lesson",       "core",           "m",          "n",          "k",
@@ -74,7 +74,7 @@ TEST_CASE("A result file has exactly the fields that were promised") {
 }
 
 TEST_CASE("On the CPU device times are null and counters are added") {
-  const Json run = Json::parse(ladder::to_json(example()))["runs"][1];
+  const Json run = ladder::parse_json(ladder::to_json(example()))["runs"][1];
   for (const char* field :
        {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz", "power_watts"})
     CHECK(run[field].is_null());

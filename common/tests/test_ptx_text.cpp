@@ -10,29 +10,34 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "common/testing/patterns.hpp"
+
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
+using ladder::testing::all_matches;
+using ladder::testing::first_match;
+using ladder::testing::Match;
+using ladder::testing::replace_matches;
+using ladder::testing::whole_match;
 
+namespace ptx_text_test {
 namespace {
 
 using Names = std::set<std::string>;
 
-std::vector<std::string> all_matches(const std::string& text, const std::string& pattern, int group = 0) {
-  const std::regex expression(pattern);
-  std::vector<std::string> found;
-  for (std::sregex_iterator i(text.begin(), text.end(), expression), end; i != end; ++i)
-    found.push_back(i->str(static_cast<size_t>(group)));
-  return found;
+std::vector<std::string> words_of(const std::string& text, const std::string& pattern) {
+  std::vector<std::string> words;
+  for (const Match& match : all_matches(text, pattern)) words.push_back(match[0]);
+  return words;
 }
 
 bool contains(const std::string& text, const std::string& word) {
-  return std::regex_search(text, std::regex("\\b" + word + "\\b"));
+  return first_match(text, "\\b" + word + "\\b").has_value();
 }
 
 /// The text of all string literals up to the first colon outside of them, which begins the operands.
@@ -52,14 +57,13 @@ std::string template_of(const std::string& asm_statement) {
 /// What stands in front of the operands of each instruction; of special registers also their name.
 Names instructions_in(const std::string& ptx) {
   Names names;
-  std::istringstream lines(std::regex_replace(ptx, std::regex(";"), "\n"));
+  std::istringstream lines(replace_matches(ptx, ";", "\n"));
   for (std::string line; std::getline(lines, line);) {
-    std::smatch found;
-    static const std::regex instruction(R"(^[\s{]*(?:@!?\w+\s+)?([a-z][\w.:]*)(?:\s+.*?%(%\w+)\s*)?)");
-    if (!std::regex_search(line, found, instruction)) continue;
-    const std::string name = found[1];
+    const auto found = first_match(line, R"(^[\s{]*(?:@!?\w+\s+)?([a-z][\w.:]*)(?:\s+.*?%(%\w+)\s*)?)");
+    if (!found) continue;
+    const std::string &name = (*found)[1], &special_register = (*found)[2];
     if (name == "setp.ne.b32" || name == "selp.u32") continue;
-    names.insert(found[2].matched ? name + " " + found[2].str() : name);
+    names.insert(special_register.empty() ? name : name + " " + special_register);
   }
   return names;
 }
@@ -67,10 +71,8 @@ Names instructions_in(const std::string& ptx) {
 /// The instructions that a comment names: words in backquotes with a dot, and `mov` with its register.
 Names instructions_named(const std::string& comment) {
   Names names;
-  for (const std::string& word : all_matches(comment, "`([^`]+)`", 1)) {
-    static const std::regex instruction(R"([a-z]\w*(?:\.[\w:]+)+(?: %\w+)?)");
-    if (std::regex_match(word, instruction)) names.insert(word);
-  }
+  for (const Match& quoted : all_matches(comment, "`([^`]+)`"))
+    if (whole_match(quoted[1], R"([a-z]\w*(?:\.[\w:]+)+(?: %\w+)?)")) names.insert(quoted[1]);
   return names;
 }
 
@@ -106,11 +108,10 @@ struct Macro {
 std::vector<Macro> macros_of(const std::string& source) {
   std::vector<Macro> macros;
   std::istringstream lines(source);
-  static const std::regex definition(R"(#define (\w+)\(([^)]*)\) ?(.*))");
-  std::smatch found;
   for (std::string line; std::getline(lines, line);) {
-    if (std::regex_match(line, found, definition) && contains(found[3], "asm"))
-      macros.push_back({found[1], all_matches(found[2], R"(\w+|\.\.\.)"), found[3]});
+    const auto found = whole_match(line, R"(#define (\w+)\(([^)]*)\) ?(.*))");
+    if (found && contains((*found)[3], "asm"))
+      macros.push_back({(*found)[1], words_of((*found)[2], R"(\w+|\.\.\.)"), (*found)[3]});
   }
   return macros;
 }
@@ -133,9 +134,9 @@ Names instructions_of_body(const std::string& body, const std::vector<Macro>& ma
       if (macro.parameters == std::vector<std::string>{"..."}) {
         text = "asm(" + arguments + ")";
       } else {
-        const std::vector<std::string> values = all_matches(arguments, R"("[^"]*"|\w+)");
+        const std::vector<std::string> values = words_of(arguments, R"("[^"]*"|\w+)");
         for (size_t i = 0; i < macro.parameters.size() && i < values.size(); ++i)
-          text = std::regex_replace(text, std::regex("\\b" + macro.parameters[i] + "\\b"), values[i]);
+          text = replace_matches(text, "\\b" + macro.parameters[i] + "\\b", values[i]);
       }
       add_statements(text);
     }
@@ -155,7 +156,7 @@ std::vector<std::string> complaints_of(std::string source) {
       if (line.rfind("///", 0) == 0) {
         comment += line.substr(3) + "\n";
       } else if (line.rfind("__device__", 0) == 0) {
-        function = all_matches(line, R"((\w+)\()", 1).front();
+        function = first_match(line, R"((\w+)\()").value()[1];
       } else if (line.rfind("template", 0) != 0) {
         comment.clear();
       }
@@ -226,3 +227,5 @@ TEST_CASE("ptx: assembler in macros is read, too") {
       complaints_of(variadic + function_with("`a.b`.", "ASM(\"a.b \"\n   \"{%0};\" : \"+f\"(x));")).empty());
   CHECK(complaints_of(variadic + function_with("`a.b`.", "ASM(\"a.c {%0};\" : \"+f\"(x));")).size() == 1);
 }
+
+}  // namespace ptx_text_test

@@ -15,17 +15,18 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/testing/patterns.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
 using ladder::testing::TemporaryDirectory;
 
+namespace rooms_test {
 namespace {
 
 using Rooms = std::set<std::string>;
@@ -123,17 +124,18 @@ std::vector<std::string> sources_of(const fs::path& root) {
 /// stands in for those on the CPU device is found by an include path, not by a path from the root, and so is
 /// no arrow either.
 std::vector<Include> includes_of(const fs::path& root, const std::string& file) {
-  static const std::regex directive(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)");
   std::vector<Include> includes;
   std::ifstream text(root / file);
-  std::smatch match;
   for (std::string line; std::getline(text, line);) {
-    if (line.find("include") == std::string::npos || !std::regex_match(line, match, directive)) continue;
-    const fs::path from_root = fs::path(match[2].str()).lexically_normal();
-    const fs::path beside = (fs::path(file).parent_path() / match[2].str()).lexically_normal();
+    if (line.find("include") == std::string::npos) continue;
+    const auto match = ladder::testing::whole_match(line, R"(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)");
+    if (!match) continue;
+    const std::string &mark = (*match)[1], &path = (*match)[2];
+    const fs::path from_root = fs::path(path).lexically_normal();
+    const fs::path beside = (fs::path(file).parent_path() / path).lexically_normal();
     if (fs::is_regular_file(root / from_root)) {
       includes.push_back({file, from_root.generic_string()});
-    } else if (match[1] == "\"" && fs::is_regular_file(root / beside)) {
+    } else if (mark == "\"" && fs::is_regular_file(root / beside)) {
       includes.push_back({file, beside.generic_string()});
     }
   }
@@ -170,14 +172,12 @@ std::optional<Rooms> rule_of_page(const std::string& room) {
 /// What the line of a README allows; no value, and what is wrong, if it is not of the one form.
 std::optional<Rooms> rule_in(const std::string& line, const std::string& readme,
                              std::vector<std::string>& complaints) {
-  static const std::regex form(R"(\*\*May include:\*\* (nothing|`[^`]+`(, `[^`]+`)*)\.)"), name("`([^`]+)`");
-  if (!std::regex_match(line, form)) {
+  if (!ladder::testing::whole_match(line, R"(\*\*May include:\*\* (nothing|`[^`]+`(, `[^`]+`)*)\.)")) {
     complaints.push_back(readme + ": not of the form '" + kRuleBegins + " `room`, `room`.': " + line);
     return std::nullopt;
   }
   Rooms rule;
-  for (std::sregex_iterator match(line.begin(), line.end(), name), end; match != end; ++match)
-    rule.insert((*match)[1]);
+  for (const auto& match : ladder::testing::all_matches(line, "`([^`]+)`")) rule.insert(match[1]);
   return rule;
 }
 
@@ -432,3 +432,5 @@ TEST_CASE("A room needs a README of at most a screen, with the line that says wh
     CHECK(repository.complaints() == "common/tests has sources but no README.md\n");
   }
 }
+
+}  // namespace rooms_test

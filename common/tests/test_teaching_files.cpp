@@ -5,16 +5,17 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "common/testing/patterns.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 namespace fs = std::filesystem;
 
+namespace teaching_files_test {
 namespace {
 
 bool is_lesson(const fs::path& folder) {
@@ -73,7 +74,7 @@ TEST_CASE("teaching files: an instruction that a GPU lacks is a trap, unless not
   const std::set<std::string> may_be_empty = {"tma_prefetch",         "fence_mbarrier_init",
                                               "fence_proxy_async",    "cluster_block_rank",
                                               "wait_for_grid_before", "let_next_grid_begin"};
-  static const std::regex function(R"(__device__ __forceinline__ [\w*]+ (\w+)\()");
+  const std::string function = R"(__device__ __forceinline__ [\w*]+ (\w+)\()";
   int checked = 0;
   for (const char* header :
        {"mbarrier", "tma", "cluster", "fence", "mma_sync", "stmatrix", "grid_dependency"}) {
@@ -81,8 +82,7 @@ TEST_CASE("teaching files: an instruction that a GPU lacks is a trap, unless not
     std::string name;
     bool asks = false, answers = false;
     for (std::string line; std::getline(lines, line);) {
-      std::smatch match;
-      if (std::regex_search(line, match, function)) name = match[1];
+      if (const auto match = ladder::testing::first_match(line, function)) name = (*match)[1];
       if (line.find("#if !defined(__CUDA_ARCH__)") == 0) asks = true, answers = false;
       if (line == "#else") answers = true;
       if (line != "#endif" || !asks) continue;
@@ -100,3 +100,5 @@ TEST_CASE("teaching files: a word that does not belong there is found, with its 
   std::ofstream(path) << "int x;\nconst trace::Span span;\n";
   CHECK(complaints_about(path) == std::vector<std::string>{"gemm.cuh:2: trace::"});
 }
+
+}  // namespace teaching_files_test

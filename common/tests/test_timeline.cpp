@@ -2,9 +2,9 @@
 /// Timelines: how spans of warps become lanes of roles, a file and figures.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/host/base/json.hpp"
 #include "common/host/timeline/timeline.hpp"
 
 using ladder::SpanKind;
@@ -103,7 +103,7 @@ TEST_CASE("Times in the file are rounded to a tenth of a nanosecond") {
 }
 
 TEST_CASE("The file holds complete events in microseconds, names of lanes, and the summary") {
-  const auto json = nlohmann::json::parse(ladder::to_trace_events(made_up(), {{"lesson", "99_fake"}}));
+  const auto json = ladder::parse_json(ladder::to_trace_events(made_up(), {{"lesson", "99_fake"}}));
   int complete = 0, thread_names = 0;
   for (const auto& event : json.at("traceEvents")) {
     thread_names += event.at("name") == "thread_name";

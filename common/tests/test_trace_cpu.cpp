@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "common/host/base/json.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/host/program/program.hpp"
 #include "common/host/program/run_lesson.hpp"
 #include "common/testing/temporary_directory.hpp"
 
-using Json = nlohmann::json;
+using ladder::Json;
 using ladder::testing::TemporaryDirectory;
 
 namespace {
@@ -36,7 +36,7 @@ Json trace_of(const std::string& lesson, std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--trace", directory.file("t.json")});
   REQUIRE(run(lesson, arguments) == ladder::kExitOk);
   std::ifstream file(directory.file("t.json"));
-  return Json::parse(file);
+  return ladder::parse_json(file);
 }
 
 struct Event {

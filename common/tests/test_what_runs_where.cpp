@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -13,6 +12,7 @@
 #include "common/host/device/compiled_code.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/problem/lesson_registry.hpp"
+#include "common/testing/patterns.hpp"
 
 namespace {
 
@@ -46,10 +46,9 @@ std::vector<std::vector<std::string>> table_below(const std::string& heading) {
 
 /// Of "Ampere (sm_80, sm_90a)".
 std::vector<Code> codes_in(const std::string& cell) {
-  static const std::regex name("sm_([0-9]+)(a?)");
   std::vector<Code> codes;
-  for (std::sregex_iterator match(cell.begin(), cell.end(), name), end; match != end; ++match)
-    codes.push_back({std::stoi((*match)[1]), (*match)[2].length() > 0});
+  for (const auto& match : ladder::testing::all_matches(cell, "sm_([0-9]+)(a?)"))
+    codes.push_back({std::stoi(match[1]), !match[2].empty()});
   return codes;
 }
 

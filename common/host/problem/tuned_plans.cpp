@@ -12,11 +12,11 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 
@@ -24,7 +24,6 @@ namespace ladder {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 const std::string kOpen = "auto";  ///< of a knob that leaves the choice to the lesson
 
@@ -75,7 +74,8 @@ void write_plans(const std::string& path, const std::vector<TunedPlan>& plans) {
   json["plans"] = Json::array();
   for (const TunedPlan& plan : plans) json["plans"].push_back(json_of(plan));
   try {
-    write_file_atomically("tuned plans", path, [&](std::ostream& file) { file << json.dump(2) << "\n"; });
+    write_file_atomically("tuned plans", path,
+                          [&](std::ostream& file) { file << json_text(json, 2) << "\n"; });
   } catch (const std::invalid_argument& error) {  // nobody typed this path
     throw std::runtime_error(error.what());
   }
@@ -140,7 +140,7 @@ std::vector<TunedPlan> read_tuned_plans(const std::string& path) {
   const std::string text = text_of(path);
   try {
     std::vector<TunedPlan> plans;
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     for (const Json& plan : json.at("plans")) plans.push_back(plan_of(plan));
     return plans;
   } catch (const Json::exception& error) {

@@ -8,17 +8,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 
 namespace ladder {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class Value>
 Json or_null(const std::optional<Value>& value) {
@@ -139,12 +137,12 @@ std::string to_json(const ResultFile& results) {
   json["toolkit"] = results.toolkit;
   json["runs"] = Json::array();
   for (const Run& run : results.runs) json["runs"].push_back(json_of(run));
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 ResultFile from_json(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     ResultFile results;
     results.date = json.at("date").get<std::string>();
     results.commit = json.at("commit").get<std::string>();

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "common/cuda/warps.hpp"
+#include "common/host/base/json.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/timeline/trace_events.hpp"
@@ -184,7 +184,6 @@ std::vector<RoleSummary> summarise(const Timeline& timeline) {
 }
 
 std::string to_trace_events(const Timeline& timeline, const TimelineFacts& facts) {
-  using Json = nlohmann::ordered_json;
   std::vector<TraceLane> lanes;
   for (const TimelineLane& lane : timeline.lanes) {
     lanes.push_back({lane.block, "block " + std::to_string(lane.block), lane.name(), {}});

@@ -3,13 +3,13 @@
 #include "common/host/timeline/trace_events.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "common/host/base/json.hpp"
 
 namespace ladder {
 
-std::string to_trace_events(const std::vector<TraceLane>& lanes, const nlohmann::ordered_json& metadata) {
-  using Json = nlohmann::ordered_json;
+std::string to_trace_events(const std::vector<TraceLane>& lanes, const Json& metadata) {
   const auto tenths = [](double ns) { return std::round(ns * 10); };  // so that spans that touch still do
   constexpr double kTenthsPerMicrosecond = 10'000;
   Json events = Json::array();
@@ -37,7 +37,7 @@ std::string to_trace_events(const std::vector<TraceLane>& lanes, const nlohmann:
                         {"dur", (tenths(event.end_ns) - tenths(event.begin_ns)) / kTenthsPerMicrosecond}});
   }
   const Json file = {{"traceEvents", events}, {"displayTimeUnit", "ns"}, {"metadata", metadata}};
-  return file.dump() + "\n";
+  return json_text(file) + "\n";
 }
 
 }  // namespace ladder

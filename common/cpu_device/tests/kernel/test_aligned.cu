@@ -17,6 +17,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace aligned_test {
 namespace {
 
 struct Storage {
@@ -133,3 +134,5 @@ TEST_CASE("lanes that leave out an instruction of their warp, or have another, a
                ContainsSubstring("all 32 lanes must execute the same one together"));
   }
 }
+
+}  // namespace aligned_test

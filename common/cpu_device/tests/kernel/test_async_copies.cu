@@ -23,6 +23,7 @@ using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 namespace cg = cooperative_groups;
 
+namespace async_copies_test {
 namespace {
 
 constexpr int kTiles = 7, kTile = 128;  ///< more tiles than slots, so that the ring wraps
@@ -435,3 +436,5 @@ TEST_CASE("copies are counted with their bytes and sectors") {
   CHECK(last_launch().shared_wavefronts == 32);
   CHECK(last_launch().bank_conflicts == 0);
 }
+
+}  // namespace async_copies_test

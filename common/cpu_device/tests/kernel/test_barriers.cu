@@ -13,6 +13,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace barriers_test {
 namespace {
 
 struct Storage {
@@ -187,3 +188,5 @@ TEST_CASE("barriers and waits are counted") {
   CHECK(last_launch().block_barriers == 6);
   CHECK(last_launch().barrier_waits == 3 * 2 * 3);
 }
+
+}  // namespace barriers_test

@@ -15,6 +15,7 @@ using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 namespace cg = cooperative_groups;
 
+namespace block_pipeline_test {
 namespace {
 
 constexpr int kSlots = 2, kTiles = 7, kTile = 256;
@@ -305,3 +306,5 @@ TEST_CASE("polling an mbarrier that nobody completes is reported") {
   CHECK_THAT(text, ContainsSubstring("in try_wait for cuda::barrier, phase of parity 0"));
   CHECK_THAT(text, ContainsSubstring("1 of 33 arrivals missing"));
 }
+
+}  // namespace block_pipeline_test

@@ -24,6 +24,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace cluster_test {
 namespace {
 
 constexpr int kRows = 16, kColumns = 64;  // of a box
@@ -591,3 +592,5 @@ TEST_CASE("a GPU full of clusters is small, so that persistent kernels take seve
   CHECK(ladder::resident_clusters(kernel, 128, 0, 2) == ladder::kResidentBlocks / 2);
   CHECK(ladder::resident_clusters(kernel, 128, 0, 16) == 1);
 }
+
+}  // namespace cluster_test

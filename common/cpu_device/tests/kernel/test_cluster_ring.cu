@@ -21,6 +21,7 @@
 using namespace cpu_device;
 using namespace cpu_device::test;
 
+namespace cluster_ring_test {
 namespace {
 
 constexpr unsigned kBlocks = 2;
@@ -279,3 +280,5 @@ TEST_CASE("a slot that is released to both blocks before wgmma has read it is a 
   check_race(with(Mistake::compute_releases_before_wgmma_has_read), "TMA load (a write) issued by");
   check_race(with(Mistake::compute_releases_before_wgmma_has_read), "wgmma (a read) issued by the warpgroup");
 }
+
+}  // namespace cluster_ring_test

@@ -16,6 +16,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace cluster_sums_test {
 namespace {
 
 constexpr unsigned kReader = 0, kSender = 1;  // blocks
@@ -193,3 +194,5 @@ TEST_CASE("blocks that do not meet after initialisation, or before they leave, a
   check_race(with(Mistake::no_sync_after_initialisation), "test_cluster_sums.cu:");
   check_race(with(Mistake::no_sync_at_the_end), "of the cluster");
 }
+
+}  // namespace cluster_sums_test

@@ -14,6 +14,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace device_functions_test {
 namespace {
 
 __constant__ const float kScale = 2;
@@ -266,3 +267,5 @@ TEST_CASE("lanes that leave a reduction out are named") {
                      }),
              ContainsSubstring("__reduce_add_sync"));
 }
+
+}  // namespace device_functions_test

@@ -21,6 +21,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace launch_test {
 namespace {
 
 __global__ void scale(float* values, int count, double factor) {
@@ -230,3 +231,5 @@ TEST_CASE("local variables are NaN until they are written, in every block and ev
   CHECK(not_nan == 0);
 }
 #endif
+
+}  // namespace launch_test

@@ -15,6 +15,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace mbarriers_test {
 namespace {
 
 struct Storage {
@@ -267,3 +268,5 @@ TEST_CASE("using a barrier without a __syncthreads after its initialisation is a
   CHECK_THAT(failure(kShape, Schedule::parse("lowest-first/late"), kernel),
              ContainsSubstring("mbarrier.init (a write)"));
 }
+
+}  // namespace mbarriers_test

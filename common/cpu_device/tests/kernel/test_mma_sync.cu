@@ -17,6 +17,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace mma_sync_test {
 namespace {
 
 struct Tiles {
@@ -205,3 +206,5 @@ TEST_CASE("reading what stmatrix of another warp stores needs a barrier") {
   CHECK(failure(shape, {}, kernel(true)) == "");
   CHECK_THAT(failure(shape, {}, kernel(false)), ContainsSubstring("stmatrix (a write)"));
 }
+
+}  // namespace mma_sync_test

@@ -20,6 +20,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace parameters_test {
 namespace {
 
 struct Maps {
@@ -145,3 +146,5 @@ TEST_CASE("a kernel's declaration is read from the source") {
   CHECK_FALSE(read_declaration(source, 99).is_known);
   CHECK_FALSE(read_declaration("", 1).is_known);
 }
+
+}  // namespace parameters_test

@@ -13,6 +13,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace registers_test {
 namespace {
 
 /// Three warpgroups, so 65536 / 384 = 170 registers for a thread, in multiples of 8: 168.
@@ -159,3 +160,5 @@ TEST_CASE("what a file says of its kernels is told from what a copy of it says")
   }
   CHECK(common_end(original, hash_of_path("mm.cuh")) == 0);
 }
+
+}  // namespace registers_test

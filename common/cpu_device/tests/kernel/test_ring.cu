@@ -21,6 +21,7 @@
 using namespace cpu_device;
 using namespace cpu_device::test;
 
+namespace ring_test {
 namespace {
 
 constexpr int kTile = 64;                                    // of M, N and K
@@ -325,3 +326,5 @@ TEST_CASE("a barrier that was never initialised is named") {
 TEST_CASE("a slot that is not aligned to the swizzle is named") {
   check_named_always(with(Mistake::misaligned_slot), "is not aligned to 1024 bytes");
 }
+
+}  // namespace ring_test

@@ -15,6 +15,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace schedules_test {
 namespace {
 
 constexpr unsigned kBlocks = 6, kThreads = 64;
@@ -130,3 +131,5 @@ TEST_CASE("a failing seed fails in the same way when it is replayed") {
   }
   CHECK(failing > 0);
 }
+
+}  // namespace schedules_test

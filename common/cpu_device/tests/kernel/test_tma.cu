@@ -21,6 +21,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace tma_test {
 namespace {
 
 constexpr int kRows = 16, kColumns = 64;  // of a box
@@ -368,3 +369,5 @@ TEST_CASE("TMA copies are counted, and have their spans on the virtual timeline"
   CHECK(count(0, "wait full") == 1);
   CHECK(count(0, "store") == 1);
 }
+
+}  // namespace tma_test

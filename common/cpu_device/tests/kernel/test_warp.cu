@@ -11,6 +11,8 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace warp_test {
+
 TEST_CASE("a butterfly sum reaches every lane on every schedule") {
   for (const Schedule& schedule : all_schedules()) {
     std::vector<float> sums(64);
@@ -111,3 +113,5 @@ TEST_CASE("__syncwarp orders shared memory within a warp") {
     REQUIRE(wrong == 0);
   }
 }
+
+}  // namespace warp_test

@@ -19,6 +19,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace wgmma_test {
 namespace {
 
 constexpr int kM = 64, kK = 64, kTiles = 3;
@@ -489,3 +490,5 @@ TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is
           arrives_early);
   }
 }
+
+}  // namespace wgmma_test

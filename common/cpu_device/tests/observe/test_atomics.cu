@@ -12,6 +12,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace atomics_test {
 namespace {
 
 constexpr unsigned kBlocks = 3;
@@ -103,3 +104,5 @@ TEST_CASE("a compare_exchange that stores releases, one that does not only looks
   check(with(cuda::memory_order_release), false);
   check(with(cuda::memory_order_acquire), false);
 }
+
+}  // namespace atomics_test

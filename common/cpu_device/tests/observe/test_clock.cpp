@@ -14,6 +14,7 @@ using cpu_device::ClockModel;
 using cpu_device::Span;
 using cpu_device::VirtualClock;
 
+namespace clock_test {
 namespace {
 
 // A 128x128 block that walks along K in tiles of 64, bf16, with two warpgroups.
@@ -247,3 +248,5 @@ TEST_CASE("a new cluster starts at time zero") {
   CHECK(clock.spans().empty());
   CHECK(clock.copy_async(0, 32) < 1000);
 }
+
+}  // namespace clock_test

@@ -22,6 +22,7 @@ using cpu_device::Wavefronts;
 
 using cpu_device::test::PinnedVector;
 
+namespace counters_test {
 namespace {
 
 /// The lanes of a warp, lane i at `address(i)`.
@@ -416,3 +417,5 @@ TEST_CASE("without the option plain accesses are not counted") {
   ladder::launch(transpose_directly, {"test kernel", dim3(1), dim3(kEdge, kEdge)}, in.data(), out.data());
   CHECK(cpu_device::last_launch().global_bytes_read == 0);
 }
+
+}  // namespace counters_test

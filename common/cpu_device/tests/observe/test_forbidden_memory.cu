@@ -14,6 +14,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace forbidden_memory_test {
 namespace {
 
 constexpr int kCount = 100;
@@ -154,3 +155,5 @@ TEST_CASE("an access is described by its distance from the allocation") {
   CHECK(ForbiddenZone{1000, 1100, 1000, 100, "x", true}.describe(at(1000), 4) ==
         "touches x, which was freed");
 }
+
+}  // namespace forbidden_memory_test

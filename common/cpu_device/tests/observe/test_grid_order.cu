@@ -19,6 +19,7 @@ using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
 
+namespace grid_order_test {
 namespace {
 
 constexpr unsigned kBlocks = 5, kThreads = 64;
@@ -413,3 +414,5 @@ TEST_CASE("float sums of atomicAdd depend on the order of the blocks") {
   };
   CHECK(sum(Schedule::parse("lowest-first/late")) != sum(Schedule::parse("highest-first/late")));
 }
+
+}  // namespace grid_order_test

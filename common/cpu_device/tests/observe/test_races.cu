@@ -33,6 +33,7 @@ using Queue = cpu_device::RaceChecker::Queue;
 
 using cpu_device::test::PinnedVector;
 
+namespace races_test {
 namespace {
 
 /// A checker for one block of 256 threads with 1 KiB of shared memory, that remembers what it reports.
@@ -997,3 +998,5 @@ TEST_CASE("without the option nothing is checked") {
   CHECK_NOTHROW(
       ladder::launch(all_write_one, {"test kernel", dim3(1), dim3(kThreads), sizeof(Exchange)}, out.data()));
 }
+
+}  // namespace races_test

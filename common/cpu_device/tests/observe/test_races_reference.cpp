@@ -18,6 +18,7 @@ using cpu_device::RaceChecker;
 using cpu_device::SyncObject;
 using Queue = cpu_device::RaceChecker::Queue;
 
+namespace races_reference_test {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -256,3 +257,5 @@ TEST_CASE("the race checker agrees with a slow one on random programs") {
   CHECK(with_race > programs / 4);
   CHECK(long_ones > programs / 10);
 }
+
+}  // namespace races_reference_test

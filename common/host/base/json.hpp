@@ -1,0 +1,21 @@
+/// @file
+/// JSON. nlohmann's parser and writer take seconds to compile, so only json.cpp does.
+#pragma once
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ladder {
+
+/// The fields of an object stay in the order in which they were added.
+using Json = nlohmann::ordered_json;
+
+/// @throws Json::exception
+Json parse_json(const std::string& text);
+/// The same of a file from where it stands to its end.
+Json parse_json(std::istream& file);
+
+/// On one line, or where `indent` is given one field on a line, each level so much farther to the right.
+std::string json_text(const Json& json, int indent = -1);
+
+}  // namespace ladder
