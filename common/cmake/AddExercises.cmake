@@ -125,8 +125,6 @@ endfunction()
 # ladder_add_check_program(<target> <source>)
 function(ladder_add_check_program target source)
   ladder_add_program(${target} SOURCES "${source}" FLAVOUR instrumented LINK ladder_exercise)
-  # g++ 12 notes that it passes tensor maps to kernels otherwise than g++ 4.5 did.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
   if(NOT LADDER_CPU_DEVICE)
     # A learner's kernel may wait for what never comes: it gives up instead of hanging.
     ladder_instrument_kernels(${target} LADDER_BOUNDED_WAITS=1)
