@@ -70,6 +70,47 @@ void for_each_schedule_of(Breadth breadth, const std::function<void()>& test, in
   }
 }
 
+/// The breadth of a test that needs two schedules.
+Breadth two_schedules() {
+  return breadth() == Breadth::more ? Breadth::more : std::min(breadth(), Breadth::narrow);
+}
+
+/// What a run multiplies: small integers show every product that is missing or wrong, and normal data also
+/// how sums are rounded.
+enum class Data { integers, both };
+
+void check_on(Data data, const Lesson& lesson, const Shape& shape, const Settings& settings) {
+  const std::string command = replay_command(lesson, shape, settings);
+  try {
+    std::vector<Contender> contenders = alternatives_to(lesson, lesson.name, settings);
+    contenders.push_back(contender_of(lesson, lesson.name, settings));
+    for (const Contender& contender : contenders) {
+      Verifier& verifier = verifier_of(shape);
+      const Multiply multiply = [&](const Gemm& gemm) { multiply_and_wait(contender, gemm); };
+      const Verdict verdict = data == Data::integers && contender.epilogue.exact
+                                  ? verifier.check_exact(multiply, contender.epilogue)
+                                  : verifier.check(multiply, contender.epilogue);
+      INFO(contender.label << ": " << verdict.complaint << "\nrepeat it with: " << command);
+      CHECK(verdict.passed());
+    }
+  } catch (const std::exception& error) {
+    FAIL_CHECK(message_of(error, command));
+  }
+}
+
+/// A schedule moves when values arrive, and not how sums are rounded: one with both kinds of data will do.
+void check_on_schedules_of(Breadth schedules, const Lesson& lesson, const Shape& shape,
+                           const Settings& settings, int random_seeds) {
+  Data data = Data::both;
+  for_each_schedule_of(
+      schedules,
+      [&] {
+        check_on(data, lesson, shape, settings);
+        if (breadth() != Breadth::more) data = Data::integers;
+      },
+      random_seeds);
+}
+
 }  // namespace
 
 void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
@@ -90,33 +131,20 @@ void for_each_schedule(const std::function<void()>& test, int random_seeds) {
 }
 
 void for_two_schedules(const std::function<void()>& test) {
-  for_each_schedule_of(breadth() == Breadth::more ? Breadth::more : std::min(breadth(), Breadth::narrow),
-                       test, /*random_seeds=*/1);
+  for_each_schedule_of(two_schedules(), test, /*random_seeds=*/1);
 }
 
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  const std::string command = replay_command(lesson, shape, settings);
-  try {
-    std::vector<Contender> contenders = alternatives_to(lesson, lesson.name, settings);
-    contenders.push_back(contender_of(lesson, lesson.name, settings));
-    for (const Contender& contender : contenders) {
-      const Verdict verdict = verifier_of(shape).check(
-          [&](const Gemm& gemm) { multiply_and_wait(contender, gemm); }, contender.epilogue);
-      INFO(contender.label << ": " << verdict.complaint << "\nrepeat it with: " << command);
-      CHECK(verdict.passed());
-    }
-  } catch (const std::exception& error) {
-    FAIL_CHECK(message_of(error, command));
-  }
+  check_on(Data::both, lesson, shape, settings);
 }
 
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings,
                                  int random_seeds) {
-  for_each_schedule([&] { check_gemm(lesson, shape, settings); }, random_seeds);
+  check_on_schedules_of(breadth(), lesson, shape, settings, random_seeds);
 }
 
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  for_two_schedules([&] { check_gemm(lesson, shape, settings); });
+  check_on_schedules_of(two_schedules(), lesson, shape, settings, /*random_seeds=*/1);
 }
 
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,
