@@ -175,10 +175,12 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
     is_last = all_there;
   }
   if (!is_last) {
+    if (has_rows) {
 #pragma unroll
-    for (int i = 0; i < kFloats && has_rows; i += 4)
-      parts[sharers.me * Part::kBlocks * kPieces + i / 4 * kThreads] =
-          make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
+      for (int i = 0; i < kFloats; i += 4)
+        parts[sharers.me * Part::kBlocks * kPieces + i / 4 * kThreads] =
+            make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
+    }
     ptx::named_barrier_sync(1, kThreads);  // all threads have stored: one may speak for them
     if (threadIdx.x == 0)
       all_there = arrived.fetch_add(1, cuda::memory_order_acq_rel) + 1 == unsigned(sharers.count);
