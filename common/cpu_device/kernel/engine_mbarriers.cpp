@@ -66,7 +66,8 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
                                            where};
   }
   if (VirtualClock* clock = cluster.clock()) {
-    clock->wait_until(thread.number, barrier.completed_at, name_of(barrier));
+    clock->wait_until(thread.number, barrier.completed_at,
+                      clock->keeps_trace() ? name_of(barrier) : std::string());
   }
 }
 

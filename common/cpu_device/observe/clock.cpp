@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -11,8 +12,6 @@ namespace cpu_device {
 namespace {
 
 constexpr unsigned kSubCores = 4;
-/// Lists of intervals are merged when they reach this length.
-constexpr size_t kMergeAt = 4096;
 
 template <class Interval>
 double total_length(const std::vector<Interval>& merged) {
@@ -88,7 +87,7 @@ double VirtualClock::transfer(unsigned thread, double bytes) {
   const double begin = threads_[thread].now;
   const double end =
       sm_of(thread).memory.reserve(begin, bytes / model_.memory_bytes_per_cycle) + model_.memory_latency;
-  add(track_of(thread).copy, begin, end);
+  track_of(thread).copy.add(begin, end);
   return end;
 }
 
@@ -120,7 +119,7 @@ StoreTime VirtualClock::store_async(unsigned thread, double bytes) {
   Thread& t = threads_[thread];
   const double read = sm_of(thread).memory.reserve(t.now, bytes / model_.memory_bytes_per_cycle);
   const StoreTime time{read, read + model_.memory_latency};
-  if (trace_) add(track_of(thread).store, t.now, time.written);
+  if (trace_) track_of(thread).store.add(t.now, time.written);
   t.now += model_.issue_cycles;
   return time;
 }
@@ -196,7 +195,7 @@ void VirtualClock::mma_sync(unsigned thread, double flops) {
   const double end = sm_of(thread).tensor[warp_of(thread) % kSubCores].reserve(
       begin, flops / model_.mma_sync_flops_per_cycle);
   for (unsigned i = first; i < first + count; ++i) threads_[i].now = end;
-  add(track_of(thread).math, begin, end);
+  track_of(thread).math.add(begin, end);
 }
 
 double VirtualClock::issue_wgmma(unsigned thread) {
@@ -209,7 +208,7 @@ double VirtualClock::wgmma(unsigned first_thread, double issued, double flops) {
   for (Resource& tensor : sm_of(first_thread).tensor) {  // a quarter for each, all four at once
     end = std::max(end, tensor.reserve(issued, flops / model_.tensor_flops_per_cycle));
   }
-  add(track_of(first_thread).math, issued, end);
+  track_of(first_thread).math.add(issued, end);
   return end;
 }
 
@@ -221,7 +220,7 @@ void VirtualClock::fma(unsigned thread, double flops) {
   Resource& cuda = sm_of(thread).cuda[warp_of(thread) % kSubCores];
   const double alone = flops * kWarpLanes / model_.fma_flops_per_cycle;
   t.now = std::max(begin + alone, cuda.reserve(begin, flops / model_.fma_flops_per_cycle));
-  add(track_of(thread).math, begin, t.now);
+  track_of(thread).math.add(begin, t.now);
 }
 
 void VirtualClock::load_shared(unsigned thread, double bytes) {
@@ -241,30 +240,31 @@ void VirtualClock::store_shared(unsigned thread, double bytes) {
 
 // --- results -------------------------------------------------------------------------------------------
 
-void VirtualClock::add(std::vector<Interval>& intervals, double begin, double end) {
-  if (!intervals.empty() && begin >= intervals.back().begin && begin <= intervals.back().end) {
-    intervals.back().end = std::max(intervals.back().end, end);
+void VirtualClock::Intervals::add(double begin, double end) {
+  // To be found: the first that does not end before this one begins.
+  const auto ends_before = [begin](const Interval& interval) { return interval.end < begin; };
+  auto at = all_.begin() + static_cast<std::ptrdiff_t>(last_);
+  if (at != all_.begin() && !ends_before(*std::prev(at))) {
+    at = std::partition_point(all_.begin(), at, ends_before);
+  } else {
+    for (int steps = 0; steps < 4 && at != all_.end() && ends_before(*at); ++steps) ++at;
+    at = std::partition_point(at, all_.end(), ends_before);
+  }
+  last_ = static_cast<size_t>(at - all_.begin());
+  if (at == all_.end() || end < at->begin) {
+    all_.insert(at, {begin, end});
     return;
   }
-  intervals.push_back({begin, end});
-  // Twice as many next time if nothing could be merged: the capacity grows with the list.
-  if (intervals.size() >= kMergeAt && intervals.size() == intervals.capacity()) {
-    intervals = merged(std::move(intervals));
-  }
+  at->begin = std::min(at->begin, begin);
+  if (end <= at->end) return;
+  at->end = end;
+  auto next = std::next(at);
+  for (; next != all_.end() && next->begin <= end; ++next) at->end = std::max(at->end, next->end);
+  all_.erase(std::next(at), next);
 }
 
-std::vector<VirtualClock::Interval> VirtualClock::merged(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  std::vector<Interval> result;
-  for (const Interval& interval : intervals) {
-    if (!result.empty() && interval.begin <= result.back().end) {
-      result.back().end = std::max(result.back().end, interval.end);
-    } else {
-      result.push_back(interval);
-    }
-  }
-  return result;
+void VirtualClock::Intervals::add(const Intervals& other) {
+  for (const Interval& interval : other.all_) add(interval.begin, interval.end);
 }
 
 BlockTime VirtualClock::block_time(unsigned block) const {
@@ -273,19 +273,17 @@ BlockTime VirtualClock::block_time(unsigned block) const {
   for (auto thread = first; thread != first + threads_per_block_; ++thread) {
     time.length = std::max({time.length, thread->now, thread->loaded});
   }
-  std::vector<Interval> copy, math;
+  Intervals copy, math;
   for (unsigned warp = block * warps_per_block_; warp < (block + 1) * warps_per_block_; ++warp) {
     const Track& track = tracks_[warp];
-    copy.insert(copy.end(), track.copy.begin(), track.copy.end());
-    math.insert(math.end(), track.math.begin(), track.math.end());
+    copy.add(track.copy);
+    math.add(track.math);
   }
-  copy = merged(std::move(copy));
-  math = merged(std::move(math));
-  time.copy = total_length(copy);
-  time.math = total_length(math);
-  time.overlap = overlap_length(copy, math);
-  if (!copy.empty()) time.length = std::max(time.length, copy.back().end);
-  if (!math.empty()) time.length = std::max(time.length, math.back().end);
+  time.copy = total_length(copy.all());
+  time.math = total_length(math.all());
+  time.overlap = overlap_length(copy.all(), math.all());
+  if (!copy.all().empty()) time.length = std::max(time.length, copy.all().back().end);
+  if (!math.all().empty()) time.length = std::max(time.length, math.all().back().end);
   return time;
 }
 
@@ -294,13 +292,13 @@ std::vector<Span> VirtualClock::spans() const {
   if (!trace_) return spans;
   for (unsigned i = 0; i < tracks_.size(); ++i) {
     const unsigned block = i / warps_per_block_, warp = i % warps_per_block_;
-    for (const Interval& copy : merged(tracks_[i].copy)) {
+    for (const Interval& copy : tracks_[i].copy.all()) {
       spans.push_back({block, warp, "copy", copy.begin, copy.end});
     }
-    for (const Interval& math : merged(tracks_[i].math)) {
+    for (const Interval& math : tracks_[i].math.all()) {
       spans.push_back({block, warp, "mma", math.begin, math.end});
     }
-    for (const Interval& store : merged(tracks_[i].store)) {
+    for (const Interval& store : tracks_[i].store.all()) {
       spans.push_back({block, warp, "store", store.begin, store.end});
     }
     for (const NamedInterval& wait : tracks_[i].waits) {

@@ -121,6 +121,8 @@ class VirtualClock {
   std::vector<Span> spans() const;
 
   const ClockModel& model() const { return model_; }
+  /// Names of waits are of no use else.
+  bool keeps_trace() const { return trace_; }
 
  private:
   struct Interval {
@@ -130,9 +132,20 @@ class VirtualClock {
     std::string what;
     double begin, end;
   };
+  /// Sorted and disjoint: what touches is merged.
+  class Intervals {
+   public:
+    void add(double begin, double end);
+    void add(const Intervals& other);
+    const std::vector<Interval>& all() const { return all_; }
+
+   private:
+    std::vector<Interval> all_;
+    size_t last_ = 0;  ///< where the last one went: the next mostly comes nearby
+  };
   /// What the threads of one warp had in flight.
   struct Track {
-    std::vector<Interval> copy, math, store;
+    Intervals copy, math, store;
     std::vector<NamedInterval> waits;
   };
   struct Thread {
@@ -166,8 +179,6 @@ class VirtualClock {
   double transfer(unsigned thread, double bytes);
   template <class ThreadAt>
   void meet(ThreadAt thread_at, unsigned count, const char* what);
-  static void add(std::vector<Interval>& intervals, double begin, double end);
-  static std::vector<Interval> merged(std::vector<Interval> intervals);
 
   ClockModel model_;
   unsigned threads_per_block_ = 1, warps_per_block_ = 1;
