@@ -70,9 +70,12 @@ std::string difference(const CallChain& mine, const CallChain& others, const std
     CallChain mine, others;
   };
   static thread_local Pair harmless[16];
-  static thread_local unsigned next = 0;
-  for (const Pair& pair : harmless) {
-    if (pair.mine == mine && pair.others == others) return "";
+  static thread_local unsigned next = 0, found = 0;  // lanes ask for the same pair one after the other
+  for (unsigned i = 0; i < std::size(harmless); ++i) {
+    const unsigned at = (found + i) % std::size(harmless);
+    if (!(harmless[at].mine == mine && harmless[at].others == others)) continue;
+    found = at;
+    return "";
   }
   const Unobserved unobserved;
   static std::mutex mutex;
@@ -94,7 +97,8 @@ void execute_aligned(Thread& thread, const char* what, Location where) {
   const uint64_t position = thread.aligned_steps++ - warp.forgotten_aligned_steps;
   if (position == warp.aligned_steps.size()) warp.aligned_steps.push_back({what, where, calls, thread.lane});
   AlignedStep& step = warp.aligned_steps[position];
-  if (std::strcmp(step.what, what) != 0 || !(step.where == where)) {
+  const bool is_same = step.what == what || std::strcmp(step.what, what) == 0;
+  if (!is_same || !(step.where == where)) {
     cluster.fail(thread,
                  print("warp divergence: this lane executes %s, and lane %u of its warp %s at ", what,
                        step.first_lane, step.what) +

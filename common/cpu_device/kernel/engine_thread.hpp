@@ -88,7 +88,6 @@ struct Collective {
   uint32_t mask = 0, arrived = 0;
   bool aligned = false;
   Location where;
-  std::vector<Thread*> waiting;
 };
 
 struct Warp {

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
@@ -17,6 +15,14 @@ enum class Meeting {
   aligned,  ///< all 32 lanes execute the same instruction (.aligned: ldmatrix, mma)
   masked    ///< the lanes of a mask meet, wherever they are in the program (shuffles, votes, __syncwarp)
 };
+
+/// Calls `function(lane's thread)` for every lane of the mask.
+template <class Function>
+void for_each_lane(Warp& warp, uint32_t mask, Function&& function) {
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    if (mask >> lane & 1) function(*warp.lanes[lane]);
+  }
+}
 
 /// The lane arrives; the last one executes `operation(warp, mask)` for all of them and lets the others go on.
 template <class Operation>
@@ -40,7 +46,8 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   const bool is_first = position == warp.collectives.size();
   if (!is_first) {
     const Collective& open = warp.collectives[position];
-    if (std::strcmp(open.what, what) != 0 || (meeting == Meeting::aligned && !(open.where == where))) {
+    const bool is_same = open.what == what || std::strcmp(open.what, what) == 0;
+    if (!is_same || (meeting == Meeting::aligned && !(open.where == where))) {
       cluster.fail(
           thread,
           print("warp divergence: this lane executes %s (mask 0x%08x), others wait in %s (mask 0x%08x) at ",
@@ -52,7 +59,7 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   if (meeting == Meeting::aligned) execute_aligned(thread, what, where);
   if (is_first) {
     if (mask == self) return operation(warp, mask);
-    warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where, {&thread}});
+    warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where});
     cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
     return;
   }
@@ -60,24 +67,14 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   Collective& open = warp.collectives[position];
   open.arrived |= self;
   if (open.arrived != mask) {
-    open.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
     return;
   }
-  const std::vector<Thread*> waiting = std::move(open.waiting);
   warp.collectives.erase(warp.collectives.begin() + static_cast<std::ptrdiff_t>(position));
   cluster.count_progress();
   operation(warp, mask);
   cluster.leave_if_failed();
-  for (Thread* other : waiting) cluster.wake(*other);
-}
-
-/// Calls `function(lane's thread)` for every lane of the mask.
-template <class Function>
-void for_each_lane(Warp& warp, uint32_t mask, Function&& function) {
-  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-    if (mask >> lane & 1) function(*warp.lanes[lane]);
-  }
+  for_each_lane(warp, mask & ~self, [&](Thread& other) { cluster.wake(other); });
 }
 
 }  // namespace cpu_device
