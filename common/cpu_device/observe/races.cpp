@@ -106,11 +106,13 @@ struct RaceChecker::Cell {
   uint8_t write_mask;
   Proxy write_proxy;
   uint16_t writer_before;
+  uint64_t readers;  ///< of what the last write left: see bit_of_reader
+  Reads reads;
+  // Only writes and reports need the rest, so it lies behind what each access looks at.
   uint32_t write_epoch_before;  ///< of the write before the last; 0: there was none
   Site write_site_before;
-  uint64_t readers, readers_before;  ///< of what the last write left, and the one before: see bit_of_reader
-  Reads reads;
-  uint32_t lanes_before;  ///< of the writer's own warp, that had read what the write before the last left
+  uint64_t readers_before;  ///< of what that one left
+  uint32_t lanes_before;    ///< of the writer's own warp, that had read what the write before the last left
 };
 
 /// The shadow memory of a block. One cell stands for all of its chunk until an access touches only a part.
@@ -155,7 +157,8 @@ struct RaceChecker::Conflict {
 
 RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early,
                          ExplainUnordered explain_unordered)
-    : report_(std::move(report)),
+    : load_address_(program_load_address()),
+      report_(std::move(report)),
       describe_(std::move(describe)),
       explain_early_(std::move(explain_early)),
       explain_unordered_(std::move(explain_unordered)) {
@@ -744,7 +747,7 @@ void RaceChecker::drop_reads(Cell& cell, Condition is_dropped) {
 // --- reports -------------------------------------------------------------------------------------------
 
 Site RaceChecker::site(const void* return_address) {
-  const uintptr_t offset = reinterpret_cast<uintptr_t>(return_address) - program_load_address();
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(return_address) - load_address_;
   return offset < kEngineSite ? static_cast<Site>(offset) : 0;  // 0: in a shared library
 }
 

@@ -235,6 +235,7 @@ class RaceChecker {
   /// Is it one line of the source, whoever calls it?
   bool is_same_line(Site one, Site other) const;
 
+  const uintptr_t load_address_;  ///< of the program
   Report report_;
   Describe describe_, explain_early_;
   ExplainUnordered explain_unordered_;
