@@ -65,8 +65,8 @@ class MemoryGuard {
   struct Allowed {
     uintptr_t begin = 0, end = 0;
   };
-  /// As many as the matrices of a product, and one for what is neither.
-  static constexpr unsigned kRecent = 4;
+  /// As many as the matrices of a product, and some for what a kernel keeps besides: a bias, partial sums.
+  static constexpr unsigned kRecent = 8;
 
   const ForbiddenZone* look_up(uintptr_t address, size_t bytes);
 
