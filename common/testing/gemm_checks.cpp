@@ -98,15 +98,20 @@ void check_on(Data data, const Lesson& lesson, const Shape& shape, const Setting
   }
 }
 
-/// A schedule moves when values arrive, and not how sums are rounded: one with both kinds of data will do.
+/// The data of the first schedule. AddressSanitizer sees the same accesses with either kind, and what `more` adds
+/// are schedules: they move when values arrive, and not how sums are rounded.
+Data first_data() {
+  return breadth() == Breadth::one || breadth() == Breadth::more ? Data::integers : Data::both;
+}
+
 void check_on_schedules_of(Breadth schedules, const Lesson& lesson, const Shape& shape,
                            const Settings& settings, int random_seeds) {
-  Data data = Data::both;
+  Data data = first_data();
   for_each_schedule_of(
       schedules,
       [&] {
         check_on(data, lesson, shape, settings);
-        if (breadth() != Breadth::more) data = Data::integers;
+        data = Data::integers;
       },
       random_seeds);
 }
@@ -135,7 +140,7 @@ void for_two_schedules(const std::function<void()>& test) {
 }
 
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  check_on(Data::both, lesson, shape, settings);
+  check_on(first_data(), lesson, shape, settings);
 }
 
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings,

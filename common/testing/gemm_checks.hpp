@@ -31,7 +31,7 @@ void for_two_schedules(const std::function<void()>& test);
 /// CPU device that is broken fails the test too.
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
-/// check_gemm by every schedule; normal data by the first alone, except in the tests that take long.
+/// check_gemm by every schedule; normal data by the first alone, and by none in the tests that take long.
 void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                  int random_seeds = 4);
 

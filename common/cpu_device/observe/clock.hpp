@@ -135,7 +135,9 @@ class VirtualClock {
   /// Sorted and disjoint: what touches is merged.
   class Intervals {
    public:
+    /// Takes in what lies between.
     void add(double begin, double end);
+    /// Takes in all of the other.
     void add(const Intervals& other);
     const std::vector<Interval>& all() const { return all_; }
 
