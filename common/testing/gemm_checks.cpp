@@ -98,8 +98,8 @@ void check_on(Data data, const Lesson& lesson, const Shape& shape, const Setting
   }
 }
 
-/// The data of the first schedule. AddressSanitizer sees the same accesses with either kind, and what `more` adds
-/// are schedules: they move when values arrive, and not how sums are rounded.
+/// The data of the first schedule. AddressSanitizer sees the same accesses with either kind, and what `more`
+/// adds are schedules: they move when values arrive, and not how sums are rounded.
 Data first_data() {
   return breadth() == Breadth::one || breadth() == Breadth::more ? Data::integers : Data::both;
 }
