@@ -2,7 +2,8 @@
 #
 # ladder_add_broken(<NN_name> [MAIN <file>...] [LINK <library>...]), called by add_lesson where the lesson has a folder
 # `broken` with
-#   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly
+#   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly (not where all mistakes of a
+#                    patch are in .cpp files, which are compiled alone)
 #   <mistake>.patch  one mistake: lines `Key: value` (see common/lab/mistakes.py), then a unified diff, whose paths
 #                    start at the root of the repository
 # MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
@@ -88,9 +89,14 @@ function(ladder_add_broken name)
       DEPENDS "${patch}" ${originals} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
       COMMENT "Applying ${number}/${mistake}.patch"
       VERBATIM)
-    # lesson.cu may be what is patched.
+    # lesson.cu may be what is patched. Where the mistakes are in sources of a library that is linked, these take the place
+    # of the library's.
     set(lesson "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
-    if("${name}/broken/lesson.cu" IN_LIST files)
+    set(no_sources "${files}")
+    list(FILTER no_sources EXCLUDE REGEX "[.]cpp$")
+    if(NOT no_sources)
+      set(lesson "${copied}")
+    elseif("${name}/broken/lesson.cu" IN_LIST files)
       set(lesson "${copy}/${name}/broken/lesson.cu")
     endif()
 
@@ -104,7 +110,7 @@ function(ladder_add_broken name)
       if(flavour STREQUAL "asan")
         set(target ${program}_asan)
       endif()
-      ladder_add_program(${target} SOURCES "${lesson}" FLAVOUR ${flavour} LINK ${name}_main ${arg_LINK})
+      ladder_add_program(${target} SOURCES ${lesson} FLAVOUR ${flavour} LINK ${name}_main ${arg_LINK})
       set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
       target_include_directories(${target} BEFORE PRIVATE ${LADDER_SHADOWS} "${copy}")
       ladder_compile_for_lab(${target})
