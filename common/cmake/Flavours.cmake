@@ -28,7 +28,7 @@ if(LADDER_CPU_DEVICE)
   add_library(ladder_asan INTERFACE)
   # Of what it makes of the standard library, g++ 12 thinks that it may be uninitialised.
   target_compile_options(
-    ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer -O1
+    ladder_asan INTERFACE -fsanitize=address -fno-omit-frame-pointer
                           $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   target_link_options(ladder_asan INTERFACE -fsanitize=address)
 endif()
@@ -126,15 +126,17 @@ endfunction()
 
 # The standard library's headers take a third of the time that it takes to compile a source. So those that most sources
 # include are compiled once for each flavour, and once more with Catch2's for tests. Sources still include what they
-# use: builds by clang and for the GPU do without this.
+# use: builds by clang do without this.
 function(ladder_precompile_headers target flavour libraries optimisation)
-  if(NOT LADDER_CPU_DEVICE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <set> <sstream> <stdexcept> <string> <vector>)
   set(precompiled ladder_headers_${flavour})
   if(NOT optimisation)
     string(APPEND precompiled _hot)
+  elseif(optimisation STREQUAL "-O0")
+    string(APPEND precompiled _cold)
   endif()
   set(catch2)
   if("Catch2::Catch2WithMain" IN_LIST libraries OR "Catch2::Catch2" IN_LIST libraries)
@@ -180,13 +182,21 @@ endfunction()
 # Gives a target its flavour, and links it.
 function(ladder_build_as target flavour)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HOT" "" "LINK")
-  # On the CPU device, only what is HOT runs long enough to repay the time that more optimisation would cost. Tests
-  # without kernels repay none.
+  # On the CPU device, only what is HOT runs long enough to repay the time that more optimisation would cost. Host code
+  # of tests repays none, nor does AddressSanitizer's where it has no kernels.
+  get_target_property(sources ${target} SOURCES)
   set(optimisation)
-  if(LADDER_CPU_DEVICE AND flavour STREQUAL "plain" AND arg_LINK MATCHES "Catch2::")
-    set(optimisation -O0)
-  elseif(LADDER_CPU_DEVICE AND NOT arg_HOT)
-    set(optimisation "$<$<NOT:$<CONFIG:Debug>>:-O1>")
+  if(LADDER_CPU_DEVICE)
+    set(is_asan FALSE)
+    if(flavour STREQUAL "asan")
+      set(is_asan TRUE)
+    endif()
+    if((is_asan AND NOT arg_HOT AND NOT sources MATCHES "[.]cu(;|$)")
+       OR (flavour STREQUAL "plain" AND arg_LINK MATCHES "Catch2::"))
+      set(optimisation -O0)
+    elseif(is_asan OR NOT arg_HOT)
+      set(optimisation "$<$<NOT:$<CONFIG:Debug>>:-O1>")
+    endif()
   endif()
   ladder_set_flavour(${target} ${flavour} "${optimisation}")
   ladder_precompile_headers(${target} ${flavour} "${arg_LINK}" "${optimisation}")
@@ -200,7 +210,6 @@ function(ladder_build_as target flavour)
   endforeach()
   # Most of the time goes into headers, and into the same functions of libraries again and again. A source that cannot
   # share a namespace with its neighbours has the property SKIP_UNITY_BUILD_INCLUSION.
-  get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
   if(count GREATER 1)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${LADDER_UNITY})
