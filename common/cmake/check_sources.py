@@ -16,6 +16,12 @@ import subprocess
 import sys
 
 
+def identity(source):
+    """What two targets have in common that compile the same: its path, or the paths in a source that CMake wrote to
+    compile several together."""
+    return source.read_text(encoding="utf-8") if source.parent.name == "Unity" else str(source)
+
+
 def checks(build):
     """A command, as words, for each source that is left."""
     found, built = {}, set()
@@ -25,7 +31,7 @@ def checks(build):
         needs = [entry["file"], *re.findall(r'EXERCISE="([^"]*)"', " ".join(definitions))]
         if not all((build / file).exists() for file in needs):
             continue
-        key = (entry["file"], definitions)
+        key = (identity(build / entry["file"]), definitions)
         at = words.index("-o")
         if (build / words[at + 1]).exists():
             built.add(key)

@@ -21,8 +21,9 @@ class Checked(unittest.TestCase):
         self.compiler.write_text('#!/bin/sh\necho "$*"\ncase "$*" in *wrong*) exit 1; esac\n', encoding="utf-8")
         self.compiler.chmod(0o755)
 
-    def source(self, name, target, *definitions):
-        (self.build / name).touch()
+    def source(self, name, target, *definitions, text=""):
+        (self.build / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.build / name).write_text(text, encoding="utf-8")
         words = " ".join([str(self.compiler), *definitions, "-o", f"{target}/{name}.o", "-c", name])
         self.entries.append({"directory": str(self.build), "file": name, "command": words})
 
@@ -38,6 +39,13 @@ class Checked(unittest.TestCase):
         self.source("a.cpp", "three", "-DX=2")
         self.assertEqual(self.check(), (0, ["-DX=1 -c a.cpp -fsyntax-only", "-DX=2 -c a.cpp -fsyntax-only",
                                             "2 sources checked, 0 of them wrong"]))
+
+    def test_sources_that_are_compiled_together_are_checked_once_too(self):
+        self.source("one/Unity/unity_0.cxx", "one", text='#include "a.cpp"')
+        self.source("two/Unity/unity_0.cxx", "two", text='#include "a.cpp"')
+        self.source("three/Unity/unity_0.cxx", "three", text='#include "b.cpp"')
+        self.assertEqual(self.check()[1], ["-c two/Unity/unity_0.cxx -fsyntax-only", "-c three/Unity/unity_0.cxx -fsyntax-only",
+                                           "2 sources checked, 0 of them wrong"])
 
     def test_what_was_built_for_any_target_is_left_out(self):
         self.source("a.cpp", "one")
