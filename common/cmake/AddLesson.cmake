@@ -26,6 +26,9 @@ function(add_lesson name)
     set_target_properties(${name}_lesson_traced PROPERTIES LADDER_MAY_SPILL ON)
     ladder_add_program(${name}_traced SOURCES main.cu LINK ${name}_lesson_traced)
     set(trace "${PROJECT_BINARY_DIR}/${name}_trace.json")
+    if(NOT LADDER_TRACED)
+      set_target_properties(${name}_lesson_traced ${name}_traced PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     add_test(NAME "${name}: a timeline is recorded" COMMAND ${name} --size 1024 --trace "${trace}")
     set_tests_properties(
       "${name}: a timeline is recorded" PROPERTIES LABELS ${number} TIMEOUT 120 SKIP_REGULAR_EXPRESSION
