@@ -6,7 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <deque>
 
-#include "07_streams/experiments/split_product.hpp"
+#include "07_streams/experiments/gpus/split_product.hpp"
 #include "07_streams/tests/several_gpus_test.hpp"
 
 using namespace lesson07;

@@ -12,11 +12,11 @@
 #include <set>
 #include <sstream>
 
-#include "07_streams/experiments/caching_allocator.hpp"
 #include "07_streams/experiments/chain.hpp"
 #include "07_streams/experiments/devices.hpp"
 #include "07_streams/experiments/layers.hpp"
-#include "07_streams/experiments/scratch.hpp"
+#include "07_streams/experiments/memory/caching_allocator.hpp"
+#include "07_streams/experiments/memory/scratch.hpp"
 #include "07_streams/experiments/sharing.hpp"
 #include "07_streams/tests/experiment_outcome.hpp"
 #include "common/host/base/text.hpp"

@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "07_streams/experiments/peers.hpp"
+#include "07_streams/experiments/gpus/peers.hpp"
 #include "07_streams/tests/several_gpus_test.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/problem/bf16.hpp"

@@ -9,7 +9,7 @@
 namespace ladder::testing {
 
 enum class Breadth {
-  one,     ///< one schedule, for AddressSanitizer, which sees the same accesses on each
+  one,  ///< one schedule, for AddressSanitizer, which sees the same accesses on each, and for clang's build
   narrow,  ///< two schedules; on the GPU few problems where compute-sanitizer is slow
   usual,   ///< every fixed schedule, races checked on two of them; one random schedule
   more  ///< what `usual` leaves out: the fixed schedules on which it checks for no races and as many random

@@ -1,6 +1,6 @@
 /// @file
 /// Segments, cut into pieces and joined again.
-#include "07_streams/experiments/caching_allocator.hpp"
+#include "07_streams/experiments/memory/caching_allocator.hpp"
 
 #include <cuda_runtime.h>
 

@@ -9,7 +9,7 @@
 
 #include "07_streams/best_kernel.hpp"
 #include "07_streams/experiments/devices.hpp"
-#include "07_streams/experiments/split_product.hpp"
+#include "07_streams/experiments/gpus/split_product.hpp"
 #include "07_streams/measure/measure.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"

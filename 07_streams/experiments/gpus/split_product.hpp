@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "07_streams/experiments/communicators.hpp"
 #include "07_streams/experiments/exact_rows.hpp"
 #include "07_streams/experiments/experiment.hpp"
+#include "07_streams/experiments/gpus/communicators.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 

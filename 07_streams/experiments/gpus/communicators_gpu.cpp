@@ -1,7 +1,7 @@
 /// @file
 /// NCCL's communicators on GPUs.
-#include "07_streams/experiments/communicators.hpp"
 #include "07_streams/experiments/devices.hpp"
+#include "07_streams/experiments/gpus/communicators.hpp"
 
 namespace lesson07 {
 

@@ -1,6 +1,6 @@
 /// @file
 /// Runs a product that is split over GPUs, with or without overlap.
-#include "07_streams/experiments/split_product.hpp"
+#include "07_streams/experiments/gpus/split_product.hpp"
 
 #include <fmt/core.h>
 #include <stdexcept>

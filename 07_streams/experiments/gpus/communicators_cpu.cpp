@@ -1,6 +1,6 @@
 /// @file
 /// Communicators of the CPU device, whose all-reduce takes no SMs.
-#include "07_streams/experiments/communicators.hpp"
+#include "07_streams/experiments/gpus/communicators.hpp"
 
 namespace lesson07 {
 

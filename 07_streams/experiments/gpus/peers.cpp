@@ -1,6 +1,6 @@
 /// @file
 /// Is it worth a second GPU to run two layers, one on each, and what if the host orders them?
-#include "07_streams/experiments/peers.hpp"
+#include "07_streams/experiments/gpus/peers.hpp"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ constexpr int kFirst = 0, kSecond = 1;  // devices
 void record(const ladder::Event& event, cudaStream_t stream) {
   CUDA_CHECK(cudaEventRecord(event.get(), stream));
 }
-void wait_for(const ladder::Event& event, cudaStream_t stream) {
+void await(const ladder::Event& event, cudaStream_t stream) {
   CUDA_CHECK(cudaStreamWaitEvent(stream, event.get()));
 }
 
@@ -111,21 +111,21 @@ void TwoLayers::run_on_two(int batches, HandOff hand_off, SampledRows* sampled) 
     const bool used_before = b >= kSlots;
     {
       const OnDevice current(kFirst);
-      if (used_before) wait_for(slot.copied, first_.get());  // until then H_{b-kSlots} must stay on GPU 0
+      if (used_before) await(slot.copied, first_.get());  // until then H_{b-kSlots} must stay on GPU 0
       layer(1, a_[b % kInputs].data(), b1_.data(), slot.h0.data(), first_.get());
       record(slot.computed, first_.get());
       end_of_step(first_);
 
-      wait_for(slot.computed, copies_.get());
+      await(slot.computed, copies_.get());
       if (used_before && hand_off != HandOff::nobody_until_consumed)
-        wait_for(slot.consumed, copies_.get());  // and so long on GPU 1
+        await(slot.consumed, copies_.get());  // and so long on GPU 1
       copy(slot, copies_.get());
       record(slot.copied, copies_.get());
       end_of_step(copies_);
     }
     const OnDevice current(kSecond);
     if (hand_off != HandOff::nobody_until_copied)
-      wait_for(slot.copied, second_.get());  // an event of the other GPU
+      await(slot.copied, second_.get());  // an event of the other GPU
     layer(2, slot.h1.data(), b2_.data(), slot.c.data(), second_.get());
     record(slot.consumed, second_.get());
     if (sampled) sampled->take(b, slot.c.data(), second_.get());

@@ -1,6 +1,6 @@
 /// @file
 /// NCCL's calls with their errors; the same on both devices.
-#include "07_streams/experiments/communicators.hpp"
+#include "07_streams/experiments/gpus/communicators.hpp"
 
 #include <string>
 

@@ -7,7 +7,7 @@
 /// needs afterwards. A request that has all its rows gives way to a new one. Either every buffer is made for
 /// the most rows, or every step takes what it needs from a pool, moves the rows that are there, and gives the
 /// rest back, all in the order of the stream.
-#include "07_streams/experiments/scratch.hpp"
+#include "07_streams/experiments/memory/scratch.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-#include "07_streams/experiments/caching_allocator.hpp"
+#include "07_streams/experiments/memory/caching_allocator.hpp"
 #include "07_streams/experiments/support.hpp"
 #include "07_streams/stream_buffer.hpp"
 #include "common/host/base/table.hpp"
