@@ -219,6 +219,32 @@ TEST_CASE("a barrier of any threads is left when the last of them has come") {
   CHECK(clock.now(0) == 0);
 }
 
+TEST_CASE("what a warp has in flight at once counts once, in whatever order it is issued") {
+  VirtualClock clock;
+  clock.begin(1, 32, true);
+  const auto copies = [&] {
+    std::vector<Span> spans = clock.spans();
+    spans.erase(
+        std::remove_if(spans.begin(), spans.end(), [](const Span& span) { return span.what != "copy"; }),
+        spans.end());
+    return spans;
+  };
+  for (const double begin : {20000.0, 10000.0, 0.0}) {  // three lanes, the one that comes last first
+    const unsigned lane = begin == 0 ? 2 : begin == 10000 ? 1 : 0;
+    clock.wait_until(lane, begin, "full");
+    clock.copy_async(lane, 16);
+  }
+  REQUIRE(copies().size() == 3);
+  CHECK(copies()[0].end < copies()[1].begin);
+  CHECK(copies()[1].end < copies()[2].begin);
+
+  const double end = clock.copy_async(3, 30000 * clock.model().memory_bytes_per_cycle);  // over all of them
+  REQUIRE(copies().size() == 1);
+  CHECK(copies()[0].begin == 0);
+  CHECK(copies()[0].end == end);
+  CHECK_THAT(clock.block_time(0).copy, WithinAbs(end, 1e-6));
+}
+
 TEST_CASE("a trace names copies, math and waits, in order and once for a warp") {
   VirtualClock clock;
   clock.begin(1, 64, true);
