@@ -193,10 +193,8 @@ std::string explain_two_phases(const Mbarrier& barrier) {
 std::string explain_exit(const Block& block) {
   const std::string where =
       block.last_call.line ? " (its last call seen was at " + to_string(block.last_call) + ")" : "";
-  return print(
-      "a cluster_sync is missing at the end, or was not reached: block %u has exited%s, but every "
-      "block must take part until the last cluster_sync",
-      block.ids.rank_in_cluster, where.c_str());
+  return print("block %u must reach a last cluster_sync, or wait for what others do there, before it exits%s",
+               block.ids.rank_in_cluster, where.c_str());
 }
 
 // --- deadlock -----------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ int resident_blocks(void (*)(Params...), int, size_t) {
   return kResidentBlocks;
 }
 
+/// At least two, so that clusters share work, however large they are.
 template <class... Params>
 int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
-  return std::max(1, resident_blocks(kernel, threads, shared_bytes) / blocks);
+  return std::max(2, resident_blocks(kernel, threads, shared_bytes) / blocks);
 }
 
 }  // namespace ladder
