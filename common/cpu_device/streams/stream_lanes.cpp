@@ -45,7 +45,9 @@ CUstream_st* StreamEngine::find(cudaStream_t stream, DefaultStream meaning, int 
     auto [entry, is_new] = of_threads.try_emplace(std::this_thread::get_id());
     if (is_new) {
       entry->second.device = device;
-      entry->second.name = "the per-thread stream" + on_device(device);
+      const size_t number = of_threads.size();  // of the threads, in the order in which they came
+      entry->second.name = "the per-thread stream" +
+                           (number > 1 ? fmt::format(" of host thread {}", number) : "") + on_device(device);
       entry->second.number = take_lane();
     }
     return &entry->second;
