@@ -36,7 +36,7 @@ std::vector<Contender> plans_of(const Lesson& lesson, const Shape& shape) {
   std::vector<Contender> contenders;
   for (const Settings& settings : lesson.candidates(shape, lesson.settings()))
     contenders.push_back(contender_of(
-        lesson, lesson.choice(shape, settings) + (contenders.empty() ? " (the model's)" : ""), settings));
+        lesson, lesson.choice(shape, settings) + (contenders.empty() ? " (model)" : ""), settings));
   return contenders;
 }
 
@@ -73,7 +73,7 @@ class PlanRows {
 };
 
 std::vector<Column> columns() {
-  constexpr int kPlanWidth = 32;
+  constexpr int kPlanWidth = 41;  // of "192x128, cluster 1x2x1, stream-K (model)"
   const Column plan{"plan", kPlanWidth, false}, speed_up{"x model", 7}, verified{"verified", 8, false};
   if (on_cpu_device()) return {plan, {"cycles", 9}, speed_up, verified};
   return {plan, {"time us", 9}, {"+- %", 5}, {"TFLOP/s", 7}, speed_up, {"% library", 9}, verified};

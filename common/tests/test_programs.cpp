@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include "common/cuda/device_buffer.hpp"
@@ -266,7 +267,7 @@ TEST_CASE("A lesson that chooses says what, and with --explain only why") {
   skip_unless_cpu_device();
   ladder::Lesson lesson = ladder::fake::lesson();
   lesson.choice = [](const ladder::Shape& shape, const ladder::Settings&) {
-    return shape.m > 8 ? "many" : "few";
+    return shape.m > 8 ? "a choice with the longest of all names" : "few";
   };
   lesson.explain = [](const ladder::Shape& shape, const ladder::Settings&) {
     return "because of " + shape.name() + "\n";
@@ -276,9 +277,14 @@ TEST_CASE("A lesson that chooses says what, and with --explain only why") {
   };
   const Result shown = run_with({"--slots", "1,3", "--size", "8,16"});
   CHECK(shown.exit_code == 0);
-  CHECK(lines_with(shown.out, " many ") == 2);
+  CHECK(lines_with(shown.out, " a choice with the longest of all names ") == 2);
   CHECK(lines_with(shown.out, " few ") == 2);
-  for (const std::string& line : ladder::split(shown.out, '\n')) CHECK(line.size() <= 100);
+  std::set<size_t> ends;  // the last cell's, of all rows
+  for (const std::string& line : ladder::split(shown.out, '\n')) {
+    CHECK(line.size() <= 100);
+    if (line.rfind("slots=", 0) == 0) ends.insert(line.rfind("yes"));
+  }
+  CHECK(ends.size() == 1);
 
   const Result explained = run_with({"--explain", "--size", "8,16"});
   CHECK(explained.exit_code == 0);

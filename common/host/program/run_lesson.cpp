@@ -78,24 +78,41 @@ std::vector<Figure> gpu_figures(int time_width) {
       {{"% library", 9}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_library); }}};
 }
 
+/// A contender's label and, where a lesson chooses, beside it the choice. Libraries choose nothing, so that
+/// their names, which are long, may take the room of both.
+Figure named(const std::vector<Contender>& contenders, const std::vector<Shape>& shapes, bool with_choice) {
+  constexpr int kWidestLibrary = 32;
+  const std::string title = "settings";
+  const int label_width = std::max<int>(title.size(), widest_label(contenders));
+  const int library_width = on_cpu_device() ? 0 : kWidestLibrary;
+  if (!with_choice)
+    return {{title, std::max(label_width, library_width), false},
+            [](const Outcome& outcome) { return outcome.contender->label; }};
+  const auto side_by_side = [label_width](const std::string& label, const std::string& choice) {
+    return fmt::format("{:<{}}  {}", label, label_width, choice);
+  };
+  size_t width = library_width;
+  for (const Contender& contender : contenders)
+    for (const Shape& shape : shapes)
+      width = std::max(width, side_by_side(contender.label, contender.choice(shape)).size());
+  return {{side_by_side(title, "choice"), static_cast<int>(width), false},
+          [side_by_side](const Outcome& outcome) {
+            return outcome.run.choice.empty() ? outcome.contender->label
+                                              : side_by_side(outcome.contender->label, outcome.run.choice);
+          }};
+}
+
 /// The table of a lesson. Where it says what its blocks take, or what it chooses, columns more are too wide,
 /// so that every shape gets a table of its own. On the GPU the last rows are those of the libraries.
 Report make_report(const Lesson& lesson, const std::vector<Contender>& contenders,
                    const CommonOptions& options) {
-  constexpr int kWidestLibrary = 32;
-  constexpr int kWidestChoice = 20;
   const bool with_resources = lesson.resources != nullptr, with_choice = lesson.choice != nullptr;
   const bool table_for_each_shape = with_resources || with_choice;
   std::vector<Figure> figures;
   if (!table_for_each_shape)
     figures.push_back({{"shape", widest_shape(options.shapes), false},
                        [](const Outcome& outcome) { return outcome.run.shape.name(); }});
-  figures.push_back(
-      {{"settings", std::max(widest_label(contenders), on_cpu_device() ? 0 : kWidestLibrary), false},
-       [](const Outcome& outcome) { return outcome.contender->label; }});
-  if (with_choice)
-    figures.push_back(
-        {{"choice", kWidestChoice, false}, [](const Outcome& outcome) { return outcome.run.choice; }});
+  figures.push_back(named(contenders, options.shapes, with_choice));
   const std::vector<Figure> measured = on_cpu_device() ? cpu_figures(lesson, options.comparison.execution)
                                                        : gpu_figures(table_for_each_shape ? 7 : 10);
   figures.insert(figures.end(), measured.begin(), measured.end());
