@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -41,18 +43,27 @@ constexpr bool takes_epilogues(const Plan& plan) {
   return std::find(std::begin(kThese), std::end(kThese), plan) != std::end(kThese);
 }
 
-/// All kernels, and how many of their clusters this GPU holds. Asked once: the answer costs microseconds.
+int current_device() {
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
+/// All kernels, and how many of their clusters the current GPU holds. Asked once for each GPU: the answer
+/// costs microseconds.
 const std::vector<Candidate>& all_candidates() {
-  static const std::vector<Candidate> candidates = [] {
-    std::vector<Candidate> all;
-    visit_shapes([&]<class S>(S shape) {
-      const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
-                                                     sizeof(SharedStorage<S>), S::kBlocks);
-      all.push_back({plan_of(shape), resident});
-    });
-    return all;
-  }();
-  return candidates;
+  static std::mutex mutex;
+  static std::map<int, std::vector<Candidate>> of_devices;
+  const int device = current_device();
+  const std::lock_guard lock(mutex);
+  if (const auto found = of_devices.find(device); found != of_devices.end()) return found->second;
+  std::vector<Candidate> all;
+  visit_shapes([&]<class S>(S shape) {
+    const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
+                                                   sizeof(SharedStorage<S>), S::kBlocks);
+    all.push_back({plan_of(shape), resident});
+  });
+  return of_devices.emplace(device, std::move(all)).first->second;
 }
 
 int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
@@ -160,21 +171,25 @@ bool begins_early(const Estimate& estimate, const Settings& settings) {
   return estimate.us < kSoonUs;
 }
 
-/// Global memory for stream-K, enough for every kernel. Each stream has its own, since launches of one stream
-/// come after each other. It is kept until the process ends, as libraries keep theirs. As with theirs, a
-/// graph that was recorded in one stream must not run beside another product of that stream.
+/// Global memory for stream-K, enough for every kernel. Each stream has its own, since products of one stream
+/// do not use it at the same time: one that begins early computes nothing before the one before has ended. It
+/// is kept until the process ends, as libraries keep theirs. As with theirs, a graph that was recorded in one
+/// stream must not run beside another product of that stream, and a stream must not be destroyed before its
+/// products have ended: another one may get its handle.
 Workspace workspace_of(cudaStream_t stream) {
   struct Memory {
     ladder::DeviceBuffer<float4> sums;
     ladder::DeviceBuffer<unsigned> arrived;
   };
+  // The GPU, the stream and, where one handle stands for a stream of each host thread, the thread.
+  using Key = std::tuple<int, cudaStream_t, std::thread::id>;
   static std::mutex mutex;
   // Never destroyed: the driver may have shut down by then.
-  static auto& all = *new std::map<std::pair<int, cudaStream_t>, Memory>;
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
+  static auto& all = *new std::map<Key, Memory>;
+  const Key key(current_device(), stream,
+                stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id());
   const std::lock_guard lock(mutex);
-  auto found = all.find({device, stream});
+  auto found = all.find(key);
   if (found == all.end()) {
     // Where nothing can be allocated, as while launches are recorded, tiles stay whole.
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -190,7 +205,7 @@ Workspace workspace_of(cudaStream_t stream) {
     try {
       const std::vector<unsigned> nobody(tiles);
       Memory memory{ladder::DeviceBuffer<float4>(floats / 4), ladder::DeviceBuffer(nobody)};
-      found = all.try_emplace({device, stream}, std::move(memory)).first;
+      found = all.try_emplace(key, std::move(memory)).first;
     } catch (const ladder::OutOfDeviceMemory&) {
       return {};
     }
@@ -202,12 +217,13 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
   ladder::require_bias(p, settings);
   // Most launches repeat the one before, and the choice takes longer than they do.
-  static thread_local ladder::Shape shape;
-  static thread_local Settings chosen_for;
+  static thread_local std::tuple<int, ladder::Shape, Settings> chosen_for;
   static thread_local Estimate estimate;
-  if (shape != shape_of(p) || chosen_for != settings) {
-    estimate = chosen_plan(shape_of(p), settings);
-    shape = shape_of(p), chosen_for = settings;
+  const int device = current_device();
+  const ladder::Shape shape = shape_of(p);
+  if (const auto now = std::tie(device, shape, settings); chosen_for != now) {
+    estimate = chosen_plan(shape, settings);
+    chosen_for = now;
   }
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),

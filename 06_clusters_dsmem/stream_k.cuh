@@ -156,7 +156,8 @@ __device__ __forceinline__ bool add_parts(const Part& part, float (&d)[kCount], 
   if (sharers.count == 1) return true;
   constexpr int kFloats = Part::kShare / 2, kThreads = Part::kComputeThreads,
                 kPieces = kFloats / 4 * kThreads;
-  const int rank = part.splitter(part.k);
+  static_assert(Part::kClusterK <= kFewestSteps, "each block that splits K needs a step of each part");
+  const int rank = part.rank(part.m, part.n, part.k);
   float4* const parts =
       workspace.sums + (sharers.place * Part::kBlocks + rank) * kPieces + static_cast<int>(threadIdx.x);
   const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(

@@ -3,18 +3,26 @@
 /// from launch to launch, and products of products that begin early.
 #include <algorithm>
 #include <array>
+#include <barrier>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
+#include <exception>
+#include <iterator>
 #include <random>
 #include <set>
+#include <sstream>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "06_clusters_dsmem/gemm.cuh"
+#include "06_clusters_dsmem/plan.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/error.hpp"
+#include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/fill.hpp"
 #include "common/testing/breadth.hpp"
@@ -67,6 +75,21 @@ std::vector<Settings> kernels_for(const Shape& shape) {
 /// All kernels: this shape is large enough for each.
 std::vector<Settings> all_kernels() { return kernels_for({4096, 4096, 16384}); }
 
+/// The kernels that can share steps.
+std::vector<Settings> sharing_kernels() {
+  std::vector<Settings> kernels = all_kernels();
+  std::erase_if(kernels, [](const Settings& kernel) { return kernel.at("stream_k") == "off"; });
+  return kernels;
+}
+
+/// Does the kernel share steps of this shape? The lesson explains it in how many parts a tile is summed up.
+bool shares_steps(const Shape& shape, const Settings& kernel) {
+  const std::string said = lesson.explain(shape, lesson.settings(kernel));
+  std::istringstream row(ladder::split(said, '\n').at(3));  // below what is chosen, and the table's head
+  const std::vector<std::string> cells{std::istream_iterator<std::string>(row), {}};
+  return cells.at(cells.size() - 2) != "1";  // the last one is the predicted time
+}
+
 /// Sizes around those at which tiles, panels and chunks end, and any others up to `most`. M is anything, N
 /// and K are multiples of 8. The same seed gives the same shapes, with every standard library.
 class RandomShapes {
@@ -81,14 +104,20 @@ class RandomShapes {
     const int k = 8 * (coin() ? kChunks[below(kChunks.size())] : 1 + below(most_ / 8));
     return {m, n, k};
   }
-  /// The next that the kernel runs: a split of K needs some steps.
+  /// The next that the kernel runs: a split of K needs some steps. If it can share steps, it does.
   Shape next_for(const Settings& settings) {
-    for (int i = 0; i < 1000; ++i)
-      if (const Shape shape = next(); runs(shape, settings)) return shape;
+    const bool shares = settings.at("stream_k") == "on";
+    for (int i = 0; i < 1000; ++i) {
+      Shape shape = next();
+      if (shares && shape.k < kToShare) shape.k += kToShare;
+      if (runs(shape, settings) && (!shares || shares_steps(shape, settings))) return shape;
+    }
     throw std::runtime_error("no random shape is accepted for " + ladder::describe(settings));
   }
 
  private:
+  static constexpr int kToShare = 64 * 2 * lesson06::kFewestSteps;
+
   bool coin() { return random_() & 1; }
   int below(size_t limit) { return static_cast<int>(random_() % limit); }
 
@@ -227,9 +256,62 @@ TEST_CASE("06: a launch that begins early reads what the launch before it wrote"
   const Shape of_kernels = tries_much() ? shape : Shape{72, 136, 136};
   Powers products(of_kernels.m, of_kernels.n);
   for (const Settings& kernel : kernels_for(of_kernels)) check_early_launches(products, of_kernels, kernel);
+  // Sums and counters in global memory are used by one launch after the other, too.
+  const Shape to_share = tries_much() ? shape : Shape{8, 520, 520};
+  Powers sums(to_share.m, to_share.n);
+  for (const Settings& kernel : sharing_kernels()) {
+    CHECK((tries_much() || shares_steps(to_share, kernel)));
+    check_early_launches(sums, to_share, kernel);
+  }
   if (!tries_much()) return;
   for (const Shape& other : {Shape{1, 512, 512}, Shape{61, 2048, 2048}, Shape{4096, 2048, 2048}}) {
     Powers others(other.m, other.n);
     for (int i = 0; i < 20; ++i) check_early_launches(others, other, {});
   }
+}
+
+TEST_CASE("06: streams share steps at the same time, the default streams of two threads among them") {
+  skip_unless_runnable(lesson, "wgmma");
+  constexpr int kThreads = 2;
+  const Shape shape{192, 128, 1024};
+  const Settings kernel{
+      {"tile", "64x128"}, {"cluster_m", "1"}, {"cluster_n", "1"}, {"cluster_k", "1"}, {"stream_k", "on"}};
+  REQUIRE(shares_steps(shape, kernel));
+  const auto a = matrix(shape.m, shape.k, 1), b = matrix(shape.k, shape.n, 2);
+  const auto multiply = [&](DeviceBuffer<__nv_bfloat16>& c, cudaStream_t stream) {
+    for (int i = 0; i < (tries_much() ? 200 : 1); ++i)
+      lesson.launch({a.data(), b.data(), c.data(), shape.m, shape.n, shape.k}, lesson.settings(kernel),
+                    stream);
+  };
+  auto alone = matrix(shape.m, shape.n, 3);
+  multiply(alone, nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  INFO("the CPU device says what two streams touch without an order between them");
+  std::vector<DeviceBuffer<__nv_bfloat16>> c;
+  for (int i = 0; i < 2 * kThreads; ++i) c.push_back(matrix(shape.m, shape.n, 3));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<std::exception_ptr> errors(kThreads);
+  std::barrier<> all_launched(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      bool waits = true;
+      try {
+        const ladder::Stream own = ladder::make_stream();
+        multiply(c[2 * i], cudaStreamPerThread);
+        multiply(c[2 * i + 1], own.get());
+        all_launched.arrive_and_wait();
+        waits = false;
+        CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+        CUDA_CHECK(cudaStreamSynchronize(own.get()));
+      } catch (...) {
+        errors[i] = std::current_exception();
+        if (waits) all_launched.arrive_and_drop();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) CHECK_NOTHROW(std::rethrow_exception(error));
+  for (const auto& one : c) CHECK((bits(one) == bits(alone)));
 }

@@ -173,6 +173,7 @@ TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") 
   skip_unless_runnable(lesson06::lesson(), "wgmma");
   const auto spare = GENERATE("4", "32");
   check_gemm(lesson06::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"spare_sms", spare}});
+  check_gemm(lesson06::lesson(), {192, 128, 1024}, {{"spare_sms", spare}, {"stream_k", "on"}});
 }
 
 TEST_CASE("06: every order of tiles covers C") {
