@@ -95,8 +95,12 @@ class Remembers(Programs):
         for words in ["--spare_sms", "8"], ["--cluster_m", "2"], ["--tile", "128x128"]:
             self.assertNotIn("remembered", self.explained(*words), words)
         self.assertNotIn("remembered", self.explained(shape=OTHER))
-        refused = self.ran(LESSON, "--explain", expect=2, LADDER_TUNED="maybe").stderr
-        self.assertEqual(refused, f"{LESSON}: error: LADDER_TUNED=maybe: must be yes or no\n")
+        # Refused before anything runs, also by what comes to lesson 06 late or needs no plan.
+        for program, *words in [LESSON, "--explain"], ["ladder", "--size", "8"], ["ladder", "tune"], ["01_naive", "--size", "8"]:
+            refused = self.ran(program, *words, expect=2, LADDER_TUNED="maybe")
+            self.assertEqual(refused.stdout, "")
+            name = "ladder tune" if "tune" in words else program
+            self.assertEqual(refused.stderr, f"{name}: error: LADDER_TUNED=maybe: must be yes or no\n")
 
     def test_tuning_measures_against_the_model_and_not_against_what_it_remembers(self):
         _, settings = self.other_plan()
@@ -139,7 +143,7 @@ class Trouble(Programs):
 
     def test_a_damaged_file_is_one_warning_and_the_model_chooses(self):
         model = self.explained("--no-tuned")
-        for text in "", "{", "[]", '{"plans": [{}]}', '{"plans": 1}', "\0\xff":
+        for text in "", "{", "[]", '{"plans": [{}]}', '{"plans": 1}', '{"plans": {}}', "\0\xff":
             self.damage(text)
             ran = self.ran(LESSON, "--shape", SHAPE, "--explain")
             self.assertEqual(ran.stdout.splitlines()[0], model)
@@ -153,26 +157,31 @@ class Trouble(Programs):
     def test_what_is_no_file_is_not_waited_for(self):
         self.plans_file.parent.mkdir(parents=True)
         os.mkfifo(self.plans_file)
-        self.assertIn("is no regular file", self.ran(LESSON, "--shape", SHAPE).stderr)
+        reason = f"tuned plans '{self.plans_file}': is no regular file"
+        self.assertEqual(self.ran(LESSON, "--shape", SHAPE).stderr, f"warning: {reason}; not used\n")
+        self.assertEqual(self.tune("--shape", OTHER, expect=1).stderr,
+                         f"ladder tune: warning: {reason}; nothing will be remembered\nladder tune: error: {reason}\n")
 
-    def test_tuning_replaces_a_damaged_file_and_says_so(self):
+    def test_tuning_keeps_a_damaged_file_beside_the_new_one_and_says_so(self):
         self.damage()
         ran = self.tune("--shape", OTHER)
         self.assertTrue(ran.stderr.startswith(f"ladder tune: warning: tuned plans '{self.plans_file}': damaged: "), ran.stderr)
         self.assertEqual(ran.stderr.count("\n"), 1)
+        self.assertTrue(ran.stderr.endswith(f"; it will become {self.plans_file}.damaged\n"), ran.stderr)
         self.assertEqual(len(self.plans()), 1)
+        self.assertEqual(pathlib.Path(f"{self.plans_file}.damaged").read_text(encoding="utf-8"), "{")
         self.damage()
         self.assertIn("damaged", self.tune("--forget", "--shape", OTHER, expect=2).stderr)
         self.assertEqual(self.tune("--forget").stdout, f"{self.plans_file}: removed, it was damaged\n")
         self.assertFalse(self.plans_file.exists())
 
-    def test_a_folder_that_cannot_be_made_is_said_after_the_table(self):
+    def test_a_folder_that_cannot_be_made_is_said_before_the_table_and_after_it(self):
         self.cache.write_text("a file", encoding="utf-8")
         ran = self.tune("--shape", OTHER, expect=1)
         self.assertIn(f"{OTHER}: ", ran.stdout)
         self.assertNotIn("Remembered", ran.stdout)
         reason = f"tuned plans '{self.plans_file}': cannot make the folder {self.plans_file.parent}: Not a directory"
-        self.assertEqual(ran.stderr, f"ladder tune: error: {reason}\n")
+        self.assertEqual(ran.stderr, f"ladder tune: warning: {reason}; nothing will be remembered\nladder tune: error: {reason}\n")
         self.assertEqual(self.ran(LESSON, "--shape", OTHER).stderr, "")
 
     def test_without_a_home_there_is_nothing_to_read_and_nowhere_to_write(self):
@@ -185,6 +194,7 @@ class Trouble(Programs):
 
     def test_what_cannot_be_tuned_is_refused_in_one_line(self):
         for words, begin in ((["--shape", "8x8x7"], f"{LESSON} cannot run 8x8x7: "), (["--schedule", "all"], "--schedule: "),
+                             (["--forget", "--json", "x.json"], "--json x.json: "),
                              (["--a", __file__, "--b", __file__, "-o", "/dev/null"], f"--a {__file__}: ")):
             ran = self.tune(*words, expect=2)
             self.assertTrue(ran.stderr.startswith(f"ladder tune: error: {begin}"), ran.stderr)

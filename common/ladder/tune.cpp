@@ -113,15 +113,16 @@ std::optional<TunedPlan> fastest(const Lesson& lesson, const Shape& shape, const
   return TunedPlan{tuned_here(lesson.name), lesson.name, shape, plan_alone(lesson, best.settings)};
 }
 
-/// Before the long run, because what is wrong with the file may be of interest.
-void warn_of_damage() {
+/// Before the long run. What cannot be remembered is measured all the same, and loses no figures.
+void warn_of_trouble() {
   try {
-    read_tuned_plans(tuned_plans_path());
-  } catch (const std::invalid_argument& error) {
-    std::cerr << "ladder tune: warning: " << one_line(error.what()) << "; a new one will be written"
+    prepare_tuned_plans(tuned_plans_path());
+  } catch (const DamagedPlans& error) {
+    std::cerr << "ladder tune: warning: " << one_line(error.what()) << "; it will become "
+              << damaged_plans_path(tuned_plans_path()) << std::endl;
+  } catch (const std::runtime_error& error) {
+    std::cerr << "ladder tune: warning: " << one_line(error.what()) << "; nothing will be remembered"
               << std::endl;
-  } catch (const std::runtime_error&) {
-    // There is no path. That is said when the plans are to be written, and loses no figures.
   }
 }
 
@@ -143,7 +144,8 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   arguments.set_footer(
       "Plans are remembered for this GPU, driver and build, in\n"
       "  $XDG_CACHE_HOME/kernel-ladder/plans.json, else $HOME/.cache/kernel-ladder/plans.json.\n"
-      "Not to use them: the option --no-tuned of the programs, or LADDER_TUNED=no in their environment.");
+      "Not to use them: --no-tuned of ladder and " +
+      lesson.program_name() + ", or LADDER_TUNED=no in the environment.");
   CommonOptions options;
   bool forget_them = false;
   options.add_to(arguments);
@@ -155,6 +157,8 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
     throw std::invalid_argument("--a " + options.files.a + ": plans are measured on matrices made up");
   if (options.comparison.execution.schedules.size() > 1)
     throw std::invalid_argument("--schedule: must be one, to compare plans under");
+  if (forget_them && !options.json_path.empty())
+    throw std::invalid_argument("--json " + options.json_path + ": --forget measures nothing");
   if (forget_them && options.shapes.empty()) return forget(lesson, {});
   require_device();
   if (forget_them) return forget(lesson, options.shapes);
@@ -163,7 +167,7 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   if (options.shapes.empty()) options.shapes.push_back({size, size, size});
   for (const Shape& shape : options.shapes) check_lesson(lesson, {}, shape);
   ignore_tuned_plans();  // the model's choice is what they are compared with
-  warn_of_damage();
+  warn_of_trouble();
 
   PlanRows rows;
   bool remembered = false;

@@ -5,9 +5,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "common/host/base/text.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -27,6 +31,23 @@ void check_refused(Arguments& arguments, const std::vector<const char*>& words, 
 }
 
 }  // namespace
+
+TEST_CASE("Help fits a terminal 100 columns wide, also where it is long") {
+  std::string value;
+  bool flag = false;
+  Arguments arguments("", "program");
+  std::string help = "what it is good for";
+  for (int i = 0; i < 20; ++i) help += ", and for that";
+  arguments.add_option("--value", value, "CHOICE", help);
+  arguments.add_flag("--flag", flag, help);
+  std::ostringstream said;
+  std::streambuf* const before = std::cout.rdbuf(said.rdbuf());
+  const bool goes_on = parse_words(arguments, {"--help"});
+  std::cout.rdbuf(before);
+  CHECK(!goes_on);
+  CHECK_THAT(said.str(), ContainsSubstring("and for that"));
+  for (const std::string& line : ladder::split(said.str(), '\n')) CHECK(line.size() <= 100);
+}
 
 TEST_CASE("Options, flags and words known by their place are read as they are given") {
   std::string output, exercise;

@@ -212,7 +212,7 @@ TEST_CASE("cuBLAS runs beside the lesson, unless with --no-library") {
 
 TEST_CASE("The choices of the CPU device are checked") {
   skip_unless_cpu_device();
-  check_bad_input(run_fake({"--schedule", "nonsense"}), "nonsense");
+  check_bad_input(run_fake({"--schedule", "nonsense"}), "--schedule 'nonsense'");
   check_bad_input(run_fake({"--seed", "1", "--schedule", "all"}), "--seed 1");
   check_bad_input(run_fake({"--seed", "x"}), "--seed 'x'");
   check_bad_input(run_fake({"--seed=-1"}), "--seed '-1'");
@@ -290,6 +290,17 @@ TEST_CASE("A lesson that chooses says what, and with --explain only why") {
   CHECK(explained.exit_code == 0);
   CHECK(lines_with(explained.out, "because of") == 2);
   CHECK(lines_with(explained.out, "yes") == 0);
+  const Result many = run_with({"--explain", "--slots", "1,3", "--size", "8"});
+  CHECK(lines_with(many.out, "slots=1") == 1);
+  CHECK(lines_with(many.out, "slots=3") == 1);
+
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--json", "x.json"},
+                                               {"--trace", "x.json"},
+                                               {"--a", "a.npy", "--b", "b.npy", "-o", "c.npy"}}) {
+    std::vector<std::string> words{"--explain"};
+    words.insert(words.end(), more.begin(), more.end());
+    check_bad_input(run_with(words), more.front());
+  }
 }
 
 TEST_CASE("Alternatives to a lesson have their own launch, and results tell them from the lesson") {

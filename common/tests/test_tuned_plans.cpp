@@ -84,13 +84,20 @@ TEST_CASE("Tuned plans are added to those of the file, in the place of what they
   CHECK(ladder::read_tuned_plans(path) == std::vector{other_one, two, elsewhere});
 }
 
-TEST_CASE("A damaged file of tuned plans is named with what is wrong, and a new one takes its place") {
+TEST_CASE("A damaged file of tuned plans is named with what is wrong, and kept beside the new one") {
   const TemporaryDirectory directory;
   const std::string path = directory.file("plans.json");
   const TunedPlan plan = plan_of({8, 8, 8}, "64x128");
   ladder::remember_plans(path, {plan});
   const std::string good = read_bytes(path);
-  std::vector<std::string> damaged = {"", "{}", "[]", "null", R"({"plans": {"a": 1}})", R"({"plans": [1]})"};
+  std::vector<std::string> damaged = {"",
+                                      "{}",
+                                      "[]",
+                                      "null",
+                                      R"({"plans": null})",
+                                      R"({"plans": {}})",
+                                      R"({"plans": {"a": 1}})",
+                                      R"({"plans": [1]})"};
   damaged.push_back(good.substr(0, good.size() / 2));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -99,14 +106,20 @@ TEST_CASE("A damaged file of tuned plans is named with what is wrong, and a new 
   with("\"m\": 8", "\"m\": 0");
   with("\"m\": 8", "\"m\": -8");
   with("\"m\": 8", "\"m\": \"8\"");
+  with("\"m\": 8", "\"m\": 8.7");
+  with("\"m\": 8", "\"m\": 1e300");
+  for (const char* const nothing : {"null", "[]", "{}"})
+    with("\"settings\":", std::string("\"settings\": ") + nothing + ", \"other\":");
   with("\"gpu\"", "\"cpu\"");
   with("\"64x128\"", "64");
   for (const std::string& text : damaged) {
     INFO(text);
     write_bytes(path, text);
-    CHECK_THROWS_MATCHES(ladder::read_tuned_plans(path), std::invalid_argument,
+    CHECK_THROWS_MATCHES(ladder::read_tuned_plans(path), ladder::DamagedPlans,
                          MessageMatches(ContainsSubstring("tuned plans '" + path + "': damaged: ")));
+    CHECK_THROWS_AS(ladder::prepare_tuned_plans(path), ladder::DamagedPlans);
     ladder::remember_plans(path, {plan});
+    CHECK(read_bytes(ladder::damaged_plans_path(path)) == text);
     CHECK(ladder::read_tuned_plans(path) == std::vector{plan});
   }
 }
@@ -118,7 +131,12 @@ TEST_CASE("A file of tuned plans that is none is not waited for, and not replace
   for (const std::string& path : {pipe, folder})
     CHECK_THROWS_MATCHES(ladder::read_tuned_plans(path), std::invalid_argument,
                          MessageMatches(ContainsSubstring("is no regular file")));
-  CHECK_THROWS_AS(ladder::remember_plans(folder, {plan_of({8, 8, 8}, "64x128")}), std::runtime_error);
+  const std::string link = directory.file("link");
+  std::filesystem::create_symlink("/dev/null", link);
+  for (const std::string& path : {pipe, folder, link}) {
+    CHECK_THROWS_AS(ladder::prepare_tuned_plans(path), std::runtime_error);
+    CHECK_THROWS_AS(ladder::remember_plans(path, {plan_of({8, 8, 8}, "64x128")}), std::runtime_error);
+  }
 }
 
 TEST_CASE("Tuned plans of this device are forgotten by shape, and all with the file") {

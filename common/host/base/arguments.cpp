@@ -5,7 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "common/host/base/text.hpp"
+
 namespace ladder {
+namespace {
+
+/// Help beside an option's name, which takes 30 columns. CLI11 indents its lines.
+std::string described(const std::string& help) { return wrapped(help, kTerminalColumns - 30, "\n"); }
+
+}  // namespace
 
 Arguments::Arguments(const std::string& description, const std::string& program)
     : app_(std::make_shared<CLI::App>(description, program)) {}
@@ -14,23 +22,23 @@ Arguments::Arguments(std::shared_ptr<CLI::App> app) : app_(std::move(app)) {}
 
 void Arguments::add_option(const std::string& name, std::string& value, const std::string& type,
                            const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(name, value, described(help))->type_name(type);
 }
 
 void Arguments::add_option(const std::string& name, std::vector<std::string>& values, const std::string& type,
                            const std::string& help) {
   // Without the last call, CLI11 would take the words that follow for values too.
-  app_->add_option(name, values, help)->type_name(type)->allow_extra_args(false);
+  app_->add_option(name, values, described(help))->type_name(type)->allow_extra_args(false);
 }
 
 void Arguments::add_option(const std::string& name, double& value, const std::string& type,
                            const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(name, value, described(help))->type_name(type);
 }
 
 void Arguments::add_option(const std::string& name, std::optional<double>& value, const std::string& type,
                            const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(name, value, described(help))->type_name(type);
 }
 
 void Arguments::add_hidden_option(const std::string& name, std::optional<double>& value) {
@@ -38,12 +46,12 @@ void Arguments::add_hidden_option(const std::string& name, std::optional<double>
 }
 
 void Arguments::add_flag(const std::string& name, bool& value, const std::string& help) {
-  app_->add_flag(name, value, help);
+  app_->add_flag(name, value, described(help));
 }
 
 void Arguments::add_flag(const std::string& name, const std::function<void()>& given,
                          const std::string& help) {
-  app_->add_flag_callback(name, given, help);
+  app_->add_flag_callback(name, given, described(help));
 }
 
 void Arguments::require(const std::string& name) { app_->get_option(name)->required(); }

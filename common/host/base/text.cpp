@@ -46,6 +46,18 @@ std::string fixed(double value, int digits) {
   return buffer;
 }
 
+std::string wrapped(const std::string& text, size_t width, const std::string& new_line) {
+  std::string result;
+  size_t length = 0;  // of the last line
+  for (const std::string& word : split(text, ' ')) {
+    const bool fits = length == 0 || length + 1 + word.size() <= width;
+    if (!result.empty()) result += fits ? " " : new_line;
+    length = fits ? length + (length > 0) + word.size() : word.size();
+    result += word;
+  }
+  return result;
+}
+
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   for (char& c : text)

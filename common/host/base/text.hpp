@@ -7,6 +7,8 @@
 
 namespace ladder {
 
+constexpr int kTerminalColumns = 100;  ///< that output fits into, where words allow it
+
 /// The parts of `text` between the separators; "a,,b" has an empty one in the middle, "" is one empty part.
 std::vector<std::string> split(const std::string& text, char separator);
 
@@ -22,6 +24,9 @@ std::string number_of(const std::string& name);
 
 /// `value` with the given number of digits behind the point.
 std::string fixed(double value, int digits);
+
+/// `text` in lines of at most `width` characters, where words allow it, with `new_line` between them.
+std::string wrapped(const std::string& text, size_t width, const std::string& new_line);
 
 /// `text` with line breaks turned into blanks: one message, one line.
 std::string one_line(std::string text);

@@ -55,7 +55,11 @@ Execution ExecutionOptions::parsed() const {
     for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())
       execution.schedules.push_back(schedule.name());
   } else if (!schedule_.empty()) {
-    execution.schedules = {cpu_device::Schedule::parse(schedule_).name()};
+    try {
+      execution.schedules = {cpu_device::Schedule::parse(schedule_).name()};
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(std::string("--") + error.what());
+    }
   }
   if (!threads_.empty())
     execution.os_threads = static_cast<int>(parse_number("--threads", threads_, 1, 1024));

@@ -2,6 +2,8 @@
 /// The file of tuned plans: a list, in JSON, of objects that say for what each plan is.
 #include "common/host/problem/tuned_plans.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -43,16 +45,22 @@ Json json_of(const TunedPlan& plan) {
   return json;
 }
 
+uint64_t size_of(const Json& json) {
+  if (!json.is_number_unsigned()) throw std::invalid_argument("m, n and k must be whole numbers");
+  return json.get<uint64_t>();
+}
+
 TunedPlan plan_of(const Json& json) {
   TunedPlan plan;
   json.at("gpu").get_to(plan.on.gpu);
   json.at("driver").get_to(plan.on.driver);
   json.at("build").get_to(plan.on.build);
   json.at("lesson").get_to(plan.lesson);
-  plan.shape = checked_shape("m, n, k", json.at("m").get<uint64_t>(), json.at("n").get<uint64_t>(),
-                             json.at("k").get<uint64_t>());
-  for (const auto& [knob, value] : json.at("settings").items())
-    plan.settings[knob] = value.get<std::string>();
+  plan.shape = checked_shape("m, n, k", size_of(json.at("m")), size_of(json.at("n")), size_of(json.at("k")));
+  const Json& settings = json.at("settings");
+  if (!settings.is_object() || settings.empty())
+    throw std::invalid_argument("settings must be an object that names knobs");
+  for (const auto& [knob, value] : settings.items()) plan.settings[knob] = value.get<std::string>();
   return plan;
 }
 
@@ -85,28 +93,21 @@ bool is_for_the_same(const TunedPlan& a, const TunedPlan& b) {
   return a.on == b.on && a.lesson == b.lesson && a.shape == b.shape;
 }
 
-/// Whether the environment wants plans to be used. @throws std::invalid_argument
-bool wanted() {
-  const char* variable = std::getenv("LADDER_TUNED");
-  const std::string value = variable ? variable : "";
-  if (!value.empty() && value != "yes" && value != "no")
-    throw std::invalid_argument("LADDER_TUNED=" + value + ": must be yes or no");
-  return value != "no";
-}
-
 /// What to call a shape's plan in memory.
 std::string key_of(const std::string& lesson, const Shape& shape) { return lesson + " " + shape.name(); }
 
 /// The plans of this device and build.
 std::map<std::string, Settings> usable_plans() {
   std::map<std::string, Settings> usable;
-  if (!wanted()) return usable;
+  if (!tuned_plans_are_wanted()) return usable;
   try {
     for (const TunedPlan& plan : read_tuned_plans(tuned_plans_path()))
       if (plan.on == tuned_here(plan.lesson)) usable[key_of(plan.lesson, plan.shape)] = plan.settings;
-  } catch (const std::invalid_argument& error) {
+  } catch (const DamagedPlans& error) {
     std::cerr << "warning: " << one_line(error.what()) << "; not used, `ladder tune --forget` removes it"
               << std::endl;
+  } catch (const std::invalid_argument& error) {
+    std::cerr << "warning: " << one_line(error.what()) << "; not used" << std::endl;
   } catch (const std::runtime_error&) {
     // Neither variable is set: there is no file.
   }
@@ -114,6 +115,14 @@ std::map<std::string, Settings> usable_plans() {
 }
 
 }  // namespace
+
+bool tuned_plans_are_wanted() {
+  const char* variable = std::getenv("LADDER_TUNED");
+  const std::string value = variable ? variable : "";
+  if (!value.empty() && value != "yes" && value != "no")
+    throw std::invalid_argument("LADDER_TUNED=" + value + ": must be yes or no");
+  return value != "no";
+}
 
 TunedOn tuned_here(const std::string& lesson) {
   const DeviceInfo& device = device_info();
@@ -141,21 +150,44 @@ std::vector<TunedPlan> read_tuned_plans(const std::string& path) {
   try {
     std::vector<TunedPlan> plans;
     const Json json = parse_json(text);
+    if (!json.at("plans").is_array()) throw std::invalid_argument("plans must be a list");
     for (const Json& plan : json.at("plans")) plans.push_back(plan_of(plan));
     return plans;
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(file_name(path) + ": damaged: " + one_line(error.what()));
+    throw DamagedPlans(file_name(path) + ": damaged: " + one_line(error.what()));
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(file_name(path) + ": damaged: " + error.what());
+    throw DamagedPlans(file_name(path) + ": damaged: " + error.what());
+  }
+}
+
+std::string damaged_plans_path(const std::string& path) { return path + ".damaged"; }
+
+void prepare_tuned_plans(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw std::runtime_error(file_name(path) + ": cannot make the folder " + folder + ": " + error.message());
+  if (access(folder.c_str(), W_OK))
+    throw std::runtime_error(file_name(path) + ": cannot be written: " + std::strerror(errno));
+  try {
+    read_tuned_plans(path);
+  } catch (const DamagedPlans&) {
+    throw;
+  } catch (const std::invalid_argument& unreadable) {  // nobody typed this path
+    throw std::runtime_error(unreadable.what());
   }
 }
 
 void remember_plans(const std::string& path, const std::vector<TunedPlan>& plans) {
   std::vector<TunedPlan> all;
   try {
+    prepare_tuned_plans(path);
     all = read_tuned_plans(path);
-  } catch (const std::invalid_argument&) {
-    // Whoever uses it was warned. What cannot be written either says so below.
+  } catch (const DamagedPlans&) {
+    std::error_code error;
+    fs::rename(path, damaged_plans_path(path), error);
+    if (error) throw std::runtime_error(file_name(path) + ": cannot be moved: " + error.message());
   }
   for (const TunedPlan& plan : plans) {
     const auto before = std::find_if(all.begin(), all.end(),
@@ -165,11 +197,6 @@ void remember_plans(const std::string& path, const std::vector<TunedPlan>& plans
     else
       *before = plan;
   }
-  const std::string folder = fs::path(path).parent_path().string();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw std::runtime_error(file_name(path) + ": cannot make the folder " + folder + ": " + error.message());
   write_plans(path, all);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,14 +41,28 @@ TunedOn tuned_here(const std::string& lesson);
 /// @throws std::runtime_error if both variables are missing
 std::string tuned_plans_path();
 
+/// What a file holds is no list of tuned plans.
+struct DamagedPlans : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 /// All plans of a file, also those of other devices and builds; none if there is no such file.
-/// @throws std::invalid_argument naming the path and what is wrong, if it cannot be read or is damaged
+/// @throws DamagedPlans naming the path and what is wrong
+/// @throws std::invalid_argument the same, if it cannot be read
 std::vector<TunedPlan> read_tuned_plans(const std::string& path);
 
 /// Adds plans to a file, each in the place of the one for the same device, build, lesson and shape. A damaged
-/// file is replaced. Makes the folder if there is none. Of programs that do so at the same time, one may lose
-/// its plans; the file is whole. @throws std::runtime_error with the reason
+/// file is kept beside the new one, see damaged_plans_path(). Of programs that do so at the same time, one
+/// may lose its plans; the file is whole. @throws std::runtime_error with the reason
 void remember_plans(const std::string& path, const std::vector<TunedPlan>& plans);
+
+/// Makes the folder of the file if there is none, and looks whether plans can be remembered there, as far as
+/// can be said without writing. @throws DamagedPlans naming what is wrong; plans can be remembered all the
+/// same @throws std::runtime_error with the reason
+void prepare_tuned_plans(const std::string& path);
+
+/// Where remember_plans() puts a damaged file.
+std::string damaged_plans_path(const std::string& path);
 
 /// Removes the plans of these shapes that were measured here; all plans and the file if there are no shapes.
 /// @returns how many, without a number if the file was damaged
@@ -55,6 +70,10 @@ void remember_plans(const std::string& path, const std::vector<TunedPlan>& plans
 /// @throws std::runtime_error with the reason
 std::optional<size_t> forget_plans(const std::string& path, const std::string& lesson,
                                    const std::vector<Shape>& shapes);
+
+/// Whether the environment variable LADDER_TUNED wants plans to be used.
+/// @throws std::invalid_argument if it is set to anything but "yes" and "no"
+bool tuned_plans_are_wanted();
 
 /// From now on with_remembered_plan() finds nothing.
 void ignore_tuned_plans();

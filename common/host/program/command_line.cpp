@@ -8,6 +8,7 @@
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/tuned_plans.hpp"
 #include "common/host/program/program.hpp"
 
 namespace ladder {
@@ -69,6 +70,7 @@ void CommonOptions::check() {
     throw std::invalid_argument("--inputs " + inputs_ + ": must be cold or hot");
   comparison.hot_inputs = inputs_ == "hot";
   comparison.execution = execution_.parsed();
+  tuned_plans_are_wanted();
   if (!json_path.empty()) check_writable("--json", json_path);
   files.check();
   if (files.given() && (!shapes.empty() || !json_path.empty()))

@@ -24,9 +24,11 @@ constexpr int kDefaultGpuSize = 4096;
 constexpr int kDefaultCpuSize = 256;
 
 void print_choices(const Lesson& lesson) {
-  std::cout << lesson.program_name() << ": " << lesson.idea << "\n\nKnobs, the default first:\n";
+  std::cout << wrapped(lesson.program_name() + ": " + lesson.idea, kTerminalColumns, "\n")
+            << "\n\nKnobs, the default first:\n";
   for (const Knob& knob : lesson.knobs)
-    std::cout << "  --" << knob.name << " " << join(knob.choices, ",") << "  " << knob.help << "\n";
+    std::cout << "  --" << knob.name << " " << join(knob.choices, ",") << "\n      "
+              << wrapped(knob.help, kTerminalColumns - 6, "\n      ") << "\n";
   std::cout << "\nNamed shapes (MxNxK):\n";
   for (const NamedShape& named : named_shapes())
     std::cout << "  --shape " << named.name << "  " << named.shape.name() << "\n";
@@ -78,8 +80,8 @@ std::vector<Figure> gpu_figures(int time_width) {
       {{"% library", 9}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_library); }}};
 }
 
-/// A contender's label and, where a lesson chooses, beside it the choice. Libraries choose nothing, so that
-/// their names, which are long, may take the room of both.
+/// A contender's label and, where a lesson chooses, beside it the choice, as short as it can be said.
+/// Libraries choose nothing, so that their names, which are long, may take the room of both.
 Figure named(const std::vector<Contender>& contenders, const std::vector<Shape>& shapes, bool with_choice) {
   constexpr int kWidestLibrary = 32;
   const std::string title = "settings";
@@ -88,7 +90,9 @@ Figure named(const std::vector<Contender>& contenders, const std::vector<Shape>&
   if (!with_choice)
     return {{title, std::max(label_width, library_width), false},
             [](const Outcome& outcome) { return outcome.contender->label; }};
-  const auto side_by_side = [label_width](const std::string& label, const std::string& choice) {
+  const auto side_by_side = [label_width](const std::string& label, std::string choice) {
+    static const std::string kCluster = "cluster ";
+    if (const size_t at = choice.find(kCluster); at != std::string::npos) choice.erase(at, kCluster.size());
     return fmt::format("{:<{}}  {}", label, label_width, choice);
   };
   size_t width = library_width;
@@ -194,6 +198,9 @@ int run(const Lesson& lesson, int argc, char** argv) {
     if (trace.path.empty()) throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
   }
   if (!trace.path.empty()) check_trace(trace, options, combinations.size());
+  if (explain && (options.files.given() || !options.json_path.empty() || !trace.path.empty()))
+    throw std::invalid_argument(
+        "--explain: runs nothing, and cannot be combined with --a, --json or --trace");
   require_device();
   if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
 
@@ -215,8 +222,10 @@ int run(const Lesson& lesson, int argc, char** argv) {
   if (!explain && trace.path.empty()) add_cpu_rows(lesson, options.shapes, combinations);
   if (explain) {
     for (const Shape& shape : options.shapes)
+      for (const Settings& settings : combinations) check_lesson(lesson, settings, shape);
+    for (const Shape& shape : options.shapes)
       for (const Settings& settings : combinations) {
-        check_lesson(lesson, settings, shape);
+        if (combinations.size() > 1) std::cout << describe(settings) << "\n";
         std::cout << lesson.explain(shape, lesson.settings(settings)) << "\n";
       }
     return kExitOk;

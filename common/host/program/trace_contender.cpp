@@ -61,7 +61,9 @@ int trace_contender(const Contender& contender, const Shape& shape, const Compar
   write_file_atomically("--trace", request.path,
                         [&](std::ostream& file) { file << to_trace_events(timeline, facts); });
 
-  std::cout << contender.lesson << ", " << shape.name() << ", " << describe(contender.settings) << "\n";
+  std::cout << wrapped(contender.lesson + ", " + shape.name() + ", " + describe(contender.settings),
+                       kTerminalColumns, "\n")
+            << "\n";
   print_summary(std::cout, timeline);
   print_slowdown(recording, request);
   if (timeline.lost > 0)
