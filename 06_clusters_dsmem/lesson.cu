@@ -92,6 +92,15 @@ std::string kernels(const Settings& settings) {
   return list;
 }
 
+/// "--tile 64x128 --cluster_m 2": the knobs of a plan that are not left to the lesson.
+std::string asked_for(const Settings& settings) {
+  std::string words;
+  for (const char* const knob : {"tile", "cluster_m", "cluster_n", "cluster_k", "stream_k", "epilogue"})
+    if (const std::string& value = settings.at(knob); value != "auto" && value != "none")
+      words += fmt::format("{}--{} {}", words.empty() ? "" : " ", knob, value);
+  return words;
+}
+
 /// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
 std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Candidate> open;
@@ -102,11 +111,8 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
     if (allow(settings, plan)) open.push_back(candidate);
   }
   if (open.empty())
-    throw std::invalid_argument(fmt::format(
-        "--cluster_m {} --cluster_n {} --cluster_k {} --stream_k {}: not compiled for --tile {} "
-        "and --epilogue {}; there are {}",
-        settings.at("cluster_m"), settings.at("cluster_n"), settings.at("cluster_k"), settings.at("stream_k"),
-        settings.at("tile"), settings.at("epilogue"), kernels(settings)));
+    throw std::invalid_argument(
+        fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), kernels(settings)));
   std::vector<Estimate> result = estimates(shape, open);
   if (result.empty())
     throw std::invalid_argument(
@@ -130,6 +136,12 @@ std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settin
 Estimate chosen_plan(const ladder::Shape& shape, const Settings& settings) {
   const std::vector<Estimate> open = open_plans(shape, settings);
   return remembered_plan(shape, settings, open).value_or(open.front());
+}
+
+std::string choice(const ladder::Shape& shape, const Settings& settings) {
+  const std::vector<Estimate> open = open_plans(shape, settings);
+  const std::optional<Estimate> remembered = remembered_plan(shape, settings, open);
+  return remembered ? remembered->plan.name() + ", tuned" : open.front().plan.name();
 }
 
 std::string explain(const ladder::Shape& shape, const Settings& settings) {
@@ -273,8 +285,7 @@ const ladder::Lesson& lesson() {
       .launch = launch,
       .epilogue = ladder::reference_epilogue,
       .global_bytes = global_bytes,
-      .choice = [](const ladder::Shape& shape,
-                   const Settings& settings) { return chosen_plan(shape, settings).plan.name(); },
+      .choice = choice,
       .explain = explain,
       .candidates = candidates,
       // For small problems the plan, which is an H200's, has no clusters.

@@ -146,7 +146,7 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
-  text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest.\n";
+  text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest by the model of an H200.\n";
   ladder::Table table(text, {{"tile, and cluster (M x N x K)", 33, false},
                              {"clusters", 8},
                              {"resident", 8},

@@ -91,7 +91,7 @@ class Remembers(Programs):
         self.assertEqual(self.explained(), f"{SHAPE}: {name}, remembered from `ladder tune`. Without that:")
         self.assertEqual(self.explained(LADDER_TUNED="no"), model)
         for words in ["--tile", "auto"], []:
-            self.assertIn(f" {name} ", self.ran(LESSON, "--shape", SHAPE, *words).stdout.split("verified")[1])
+            self.assertIn(f" {name}, tuned ", self.ran(LESSON, "--shape", SHAPE, *words).stdout.split("verified")[1])
         for words in ["--spare_sms", "8"], ["--cluster_m", "2"], ["--tile", "128x128"]:
             self.assertNotIn("remembered", self.explained(*words), words)
         self.assertNotIn("remembered", self.explained(shape=OTHER))
