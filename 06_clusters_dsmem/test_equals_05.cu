@@ -1,6 +1,6 @@
 /// @file
 /// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles, in blocks that
-/// split K, and in clusters that share K steps. The sums are the same, bit for bit.
+/// split K, and in clusters that share K steps, also in the largest. The sums are the same, bit for bit.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>
@@ -11,11 +11,17 @@
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/kernels.hpp"
 #include "common/cuda/error.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 namespace {
+
+#ifdef LADDER_CPU_DEVICE
+/// Room for two of the largest clusters: one alone has nobody to share steps with.
+const int kBlocksAtOnce = ladder::blocks_at_once = 16;
+#endif
 
 /// C for the verifier's small integers, as it lies in memory.
 std::vector<uint16_t> product(const ladder::Lesson& lesson, const ladder::Settings& settings,
@@ -50,4 +56,13 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
                    {"stream_k", plan.stream_k ? "on" : "off"}},
                   shape) == expected);
   }
+}
+
+TEST_CASE("06: clusters of blocks that share A and B and split K share the steps of a tile, too") {
+  ladder::testing::skip_unless_runnable(lesson06::lesson(), "wgmma");
+  const auto shape = GENERATE(ladder::Shape{130, 136, 648}, ladder::Shape{256, 768, 1088});
+  ladder::testing::check_gemm_on_all_schedules(
+      lesson06::lesson(), shape,
+      {{"tile", "128x128"}, {"cluster_m", "2"}, {"cluster_n", "2"}, {"cluster_k", "2"}, {"stream_k", "on"}},
+      0);
 }

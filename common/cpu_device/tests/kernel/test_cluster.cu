@@ -589,9 +589,9 @@ TEST_CASE("a multicast reads global memory once, and what comes from other block
 
 TEST_CASE("a GPU full of clusters is small, so that persistent kernels take several tiles") {
   void (*const kernel)(int) = nullptr;
-  CHECK(ladder::resident_clusters(kernel, 128, 0, 1) == ladder::kResidentBlocks);
-  CHECK(ladder::resident_clusters(kernel, 128, 0, 2) == ladder::kResidentBlocks / 2);
-  CHECK(ladder::resident_clusters(kernel, 128, 0, 16) == 2);
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 1) == ladder::blocks_at_once);
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 2) == ladder::blocks_at_once / 2);
+  CHECK(ladder::resident_clusters(kernel, 128, 0, 16) == 1);
 }
 
 }  // namespace cluster_test

@@ -6,18 +6,18 @@
 
 namespace ladder {
 
-/// Few enough that even small problems give every block several tiles, which is where hand-overs go wrong.
-constexpr int kResidentBlocks = 4;
+/// Few enough that even small problems give every block several tiles, which is where hand-overs go wrong. A
+/// test of large clusters may want more, and sets this before it asks for the first kernel.
+inline int blocks_at_once = 4;
 
 template <class... Params>
 int resident_blocks(void (*)(Params...), int, size_t) {
-  return kResidentBlocks;
+  return blocks_at_once;
 }
 
-/// At least two, so that clusters share work, however large they are.
 template <class... Params>
 int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
-  return std::max(2, resident_blocks(kernel, threads, shared_bytes) / blocks);
+  return std::max(1, resident_blocks(kernel, threads, shared_bytes) / blocks);
 }
 
 }  // namespace ladder
