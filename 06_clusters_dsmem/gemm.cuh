@@ -31,8 +31,8 @@ __device__ __forceinline__ void load_tiles(auto& smem, const MapsWithEnd& maps, 
   ptx::tma_prefetch(&maps.b);
   Producer pipe_lc(smem.pipe_lc);
   for (const auto tile : walk) {
-    ptx::wait_for_grid_before();  // That grid may still write A and B, read C, or use the workspace. All
-                                  // others touch global memory after a load, so only loads wait.
+    ptx::wait_for_grid_before();  // That grid may still use A, B, C and the workspace. All but loads come
+                                  // after loads, so only these wait: once, then it returns at once.
     for (int step = tile.first_step; step < tile.after_step; ++step) {
       // [load_step]
       const int slot = pipe_lc.producer_acquire();  // waits until all blocks that it fills have released it

@@ -31,7 +31,7 @@ constexpr double kEpilogueUs = 0.980;  ///< what is done with a tile's sums, whi
 constexpr double kLoadUs = 0.447;      ///< the tiles of A and B of a K step, from L2
 constexpr double kStraddle = 1.401;    ///< times as much for rows that do not begin where a cache line does
 constexpr double kIdle = 0.594;        ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.179;  ///< A and B from memory, and C to it
+constexpr double kMegabyteUs = 0.179;  ///< A and B from memory, and C to it; a weight in a root of squares
 constexpr double kShareUs = 2.551;     ///< more for a launch in which clusters share steps
 constexpr double kPartUs = 0.911;      ///< a tile's partial sums, stored or read once
 
@@ -146,7 +146,8 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
-  text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest by the model of an H200.\n";
+  text << shape.name() << ": " << estimates.front().plan.name()
+       << ", predicted fastest by the model of an H200.\n";
   ladder::Table table(text, {{"tile, and cluster (M x N x K)", 33, false},
                              {"clusters", 8},
                              {"resident", 8},

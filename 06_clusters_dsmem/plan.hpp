@@ -18,7 +18,7 @@ struct Plan {
   bool stream_k = false;       ///< clusters share the K steps of the tiles that would not fill a wave
 
   int blocks() const { return cluster_m * cluster_n * cluster_k; }
-  /// "128x256", and "128x256, cluster 2x1" where there is one: blocks along M, N and K.
+  /// "128x256, cluster 2x1x1, stream-K": blocks along M, N and K, where there are several.
   std::string name() const;
   std::string tile() const;
   bool operator==(const Plan&) const = default;
@@ -35,8 +35,8 @@ constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) 
 /// gets a shorter share.
 constexpr int kFewestSteps = 4;
 
-/// With more waves than this stream-K is not worth that blocks no longer walk through K side by side: at 8192
-/// cubed, 15.5 waves, it was 5 % slower than whole tiles.
+/// With more waves than this stream-K gains less than it loses, since blocks no longer walk through K side by
+/// side: at 8192 cubed, 15.5 waves, it was 5 % slower than whole tiles.
 constexpr int kMostWaves = 8;
 
 /// How many tiles' K steps so many clusters share with stream-K: all, if there are fewer than clusters; else
@@ -60,7 +60,7 @@ struct Candidate {
 struct Estimate {
   Plan plan;
   int resident_clusters = 0;
-  int clusters = 0;  ///< of work: tiles of C, cluster_m of them at a time
+  int clusters = 0;  ///< of work: tiles of C, cluster_m times cluster_n of them at a time
   double waves = 0;  ///< rounds in which the GPU works them off; a fraction where clusters share steps
   int k_steps = 0;   ///< of 64, of one block for one tile
   int parts = 1;     ///< in which a tile is summed up at most; 1 unless clusters share steps

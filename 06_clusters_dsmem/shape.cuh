@@ -38,14 +38,14 @@ struct Shape {
   __device__ __forceinline__ static Place place(int rank) {
     return {rank % kClusterM, rank / kClusterM % kClusterN, rank / (kClusterM * kClusterN)};
   }
-  /// That fill a block's slots, and whose slots it fills: those that share A or B with it, and itself.
+  /// The blocks that fill a block's slots, and whose slots it fills: those that share A or B, and itself.
   static constexpr int kSharers = kClusterM + kClusterN - 1;
   static constexpr TileShape kTile{kTileM, kTileN, 64};
   static constexpr int kWarpgroups = kTileM / 64;  ///< that compute; each multiplies 64 rows of A
   static constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
   static constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
   static constexpr int kThreads = kComputeThreads + kWarpgroup;
-  /// All threads together have at most the 64 K registers of an SM, and none has fewer than at first.
+  /// All threads together have at most the 64 K registers of an SM; those that move tiles give theirs up.
   static constexpr int kComputeRegisters = kWarpgroups == 1 ? 256 : kWarpgroups == 2 ? 232 : 152;
 
   static constexpr int kLoadedRows = kTileM / kClusterN;  ///< of a tile of A, by each of those that share it
@@ -56,7 +56,7 @@ struct Shape {
   static constexpr int kStagedN = kShare % 128 > 0 ? 64 : 128;  ///< columns that are handed over at a time
   using StagedC = SwizzledTile<kTile.m, kStagedN>;
   using Walk = StepWalk<Shape>;
-  using SumInbox = Inbox<kClusterK, kShare / 2>;
+  using SumInbox = Inbox<kClusterK, kShare / 2>;  // 64 rows of a share, over the 128 threads of a warpgroup
 
   /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
   static constexpr int kBlockBytes = 227 * 1024, kBarrierBytes = 1024;
@@ -170,8 +170,8 @@ MapsWithEnd maps_of(const Gemm& p) {
 }
 
 // [multicast]
-/// Loads this block's rows of a tile of A, whose first element is (column, row) and which has `rows` rows,
-/// for all blocks beside it: each receives them at the same place, and counts them at its barrier.
+/// Loads this block's rows of a tile of A, whose first element is (column, row), for all blocks beside it:
+/// each receives them at the same place, and counts them at its barrier.
 template <class Shape>
 __device__ __forceinline__ void multicast_a(const Part<Shape>& part, auto& tile, const CUtensorMap* map,
                                             int column, int row, ptx::Mbarrier* full) {

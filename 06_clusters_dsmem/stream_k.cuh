@@ -47,8 +47,8 @@ struct Sharers {
 /// steps, of which each of `clusters` has an equal share. All others are walked over as a TileWalk does. The
 /// walk's tiles are those of whole clusters.
 ///
-/// All but the problem is known when it is compiled: the first load of a launch waits for every division that
-/// is not.
+/// Everything but the size of the problem is a constant of the kernel: a division by what is not would delay
+/// the first load.
 template <class Shape>
 struct StepWalk : ladder::TileWalk {
   int rows, columns;  ///< of C
@@ -86,7 +86,7 @@ struct StepWalk : ladder::TileWalk {
     if (tile.index >= shared_tiles) return {1, 0, 0};
     const int first = cluster_at(tile.index * k_steps + kFewestSteps - 1);
     const int last = cluster_at((tile.index + 1) * k_steps - kFewestSteps);
-    // From one place to the next, either the tile or the cluster changes.
+    // No two parts have the same place: from one part to the next either the tile or the cluster changes.
     return {last - first + 1, cluster() - first, tile.index + first};
   }
 
@@ -141,9 +141,9 @@ struct Workspace {
   unsigned* arrived = nullptr;
 };
 
-/// Adds up the parts of a block's tile. A block that is not the last to arrive stores its part and counts
-/// itself; the last adds up all, always in the same order, so that the result does not depend on who was
-/// last. No block waits for another. All threads that compute call it.
+/// Adds up the parts of a block's tile. A block stores its part and counts itself; of two parts the last need
+/// not be stored. The last to arrive adds up all, always in the same order, so that the result does not
+/// depend on who was last. No block waits for another. All threads that compute call it.
 /// @param part which block of its cluster this is
 /// @param d the sums of this block's part; if the tile is complete, of all
 /// @param all_there a place in shared memory
