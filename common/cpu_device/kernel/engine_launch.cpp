@@ -47,6 +47,9 @@ std::vector<uint64_t> order_of_clusters(uint64_t clusters, const Schedule& sched
   std::vector<uint64_t> order(clusters);
   std::iota(order.begin(), order.end(), uint64_t{0});
   if (schedule.order == Order::highest_first) std::reverse(order.begin(), order.end());
+  // Before both of its neighbours, too: by number or from the last, one of them always comes first.
+  if (schedule.order == Order::lowest_first)
+    std::stable_partition(order.begin(), order.end(), [](uint64_t cluster) { return cluster % 2 == 1; });
   if (schedule.order != Order::random) return order;
   Random random(schedule.seed, /*stream=*/0x67726964);
   for (uint64_t left = clusters; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);

@@ -386,9 +386,10 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
 }
 
 TEST_CASE("the schedule chooses the order of the blocks") {
-  const std::vector<unsigned> rising{0, 1, 2, 3, 4}, falling{4, 3, 2, 1, 0};
+  const std::vector<unsigned> rising{0, 1, 2, 3, 4}, falling{4, 3, 2, 1, 0}, odd_first{1, 3, 0, 2, 4};
   CHECK(order_of_blocks(Schedule::parse("round-robin/late")) == rising);
   CHECK(order_of_blocks(Schedule::parse("highest-first/eager")) == falling);
+  CHECK(order_of_blocks(Schedule::parse("lowest-first/late")) == odd_first);
   const auto random = order_of_blocks(Schedule::random(3));
   CHECK(random == order_of_blocks(Schedule::random(3)));
   CHECK(std::is_permutation(random.begin(), random.end(), rising.begin(), rising.end()));
