@@ -253,8 +253,7 @@ TEST_CASE("blocks that do not meet after the initialisation of their barriers ar
 }
 TEST_CASE("a block that leaves before its neighbour's last release is found") {
   check_race(with(Mistake::no_sync_at_the_end),
-             {"was in flight to it: block",
-              "still reaches into its shared memory; block",
+             {"was in flight to it: block", "still reaches into its shared memory; block",
               "may still be reached from another block: no cluster_sync or wait orders the two"});
 }
 TEST_CASE("a block that expects its own half only is found") {
