@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fails if a link or a picture of the site leads to nothing.
+"""Fails if a link or a picture of the site leads to nothing, or if its text shows Markdown.
 
     check_links.py HTML_FOLDER
 
 Checks every href and src of every page that stays within the site, with its anchor; and the addresses in the data of
-the search and, without anchors, of the navigation. Exit code 1: some are dead, one line for each.
+the search and, without anchors, of the navigation. Doxygen leaves the stars of **bold text** that begins with a link or
+ends with code; outside of code there must be none. Exit code 1: something is wrong, one line for each.
 """
 import re
 import sys
@@ -19,22 +20,38 @@ IN_SCRIPTS = re.compile(r"""["'](?:\.\./)*([\w./-]+\.html)(?:#([^"']*))?["']""")
 HEADINGS_WITHOUT_LIST = {"nested-classes"}
 
 
+# Of the reference, where a star is a pointer's; and where it is on other pages.
+REFERENCE = re.compile(r"_8\w+\.html$|_source\.html$|^(namespace|struct|class|union|globals|functions|dir_|code_|mistakes)")
+CODE = {"code", "pre", "script", "style", "title", "textarea"}
+
+
 class Page(HTMLParser):
-    """What a page links to, and the anchors that it has."""
+    """What a page links to, the anchors that it has, and the text that shows Markdown."""
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.anchors = [], set()
+        self.links, self.anchors, self.stars = [], set(), []
+        self.in_code = 0
         self.feed(text)
 
+    def handle_data(self, data):
+        if "**" in data and not self.in_code:
+            self.stars.append(" ".join(data.split())[:80])
+
+    def handle_endtag(self, tag):
+        self.in_code -= tag in CODE
+
     def handle_starttag(self, tag, attributes):
+        self.in_code += tag in CODE
         for name, value in attributes:
             if name in ("href", "src") and value:
                 self.links.append(value)
             if name == "id" or name == "name" and tag == "a":
                 self.anchors.add(value)
 
-    handle_startendtag = handle_starttag
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.in_code -= tag in CODE
 
 
 def is_elsewhere(link):
@@ -42,9 +59,11 @@ def is_elsewhere(link):
     return bool(parts.scheme or parts.netloc) or link.startswith("javascript:")
 
 
-def dead_links(folder):
+def complaints(folder):
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
     for path, page in pages.items():
+        for text in [] if REFERENCE.search(path.name) else page.stars:
+            yield f"{path.relative_to(folder)}: shows Markdown: {text}"
         for link in page.links:
             if is_elsewhere(link):
                 continue
@@ -69,9 +88,9 @@ def main():
     if folder is None or not (folder / "index.html").exists():
         print("check_links.py: error: needs the folder of a site, with an index.html", file=sys.stderr)
         return 2
-    dead = list(dict.fromkeys(dead_links(folder)))
-    print("\n".join(dead) if dead else "no dead links")
-    return 1 if dead else 0
+    wrong = list(dict.fromkeys(complaints(folder)))
+    print("\n".join(wrong) if wrong else "no dead links, and no Markdown")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
