@@ -1,6 +1,6 @@
 /// @file
 /// What <cuda.h> declares: of the driver's interface, tensor maps. There is no driver; maps are encoded
-/// by common/cpu_device/kernel/tensor_map.cpp.
+/// by common/cpu_device/kernel/memory/tensor_map.cpp.
 #pragma once
 #include <cstdint>
 

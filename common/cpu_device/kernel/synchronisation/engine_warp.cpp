@@ -1,6 +1,6 @@
 /// @file
 /// __syncwarp, shuffles and votes.
-#include "common/cpu_device/kernel/engine_warp.hpp"
+#include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 #include <algorithm>
 

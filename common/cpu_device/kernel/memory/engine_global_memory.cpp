@@ -1,7 +1,7 @@
 /// @file
 /// Names accesses of global memory that no allocation covers: of threads as the hooks see them, of copies
 /// when they are issued.
-#include "common/cpu_device/kernel/engine_global_memory.hpp"
+#include "common/cpu_device/kernel/memory/engine_global_memory.hpp"
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"

@@ -1,7 +1,7 @@
 /// @file
 /// What a block does in the shared memory of another block of its cluster: mapped addresses, arrivals at its
 /// barriers, stores that count their bytes there.
-#include "common/cpu_device/kernel/engine_remote.hpp"
+#include "common/cpu_device/kernel/memory/engine_remote.hpp"
 
 #include <cstring>
 

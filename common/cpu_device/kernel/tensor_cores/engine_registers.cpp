@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/engine_reports.hpp"
-#include "common/cpu_device/kernel/engine_warp.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 namespace cpu_device {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
-#include "common/cpu_device/kernel/engine_warp.hpp"
+#include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 namespace cpu_device {
 namespace {
