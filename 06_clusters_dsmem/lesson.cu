@@ -132,25 +132,30 @@ std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settin
   return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
 }
 
-/// The remembered plan, else the one that is predicted fastest.
-Estimate chosen_plan(const ladder::Shape& shape, const Settings& settings) {
-  const std::vector<Estimate> open = open_plans(shape, settings);
-  return remembered_plan(shape, settings, open).value_or(open.front());
+/// What a shape and its settings come to.
+struct Choice {
+  std::vector<Estimate> open;  ///< see open_plans()
+  std::optional<Estimate> remembered;
+
+  const Estimate& estimate() const { return remembered ? *remembered : open.front(); }
+};
+Choice choose(const ladder::Shape& shape, const Settings& settings) {
+  Choice choice{open_plans(shape, settings), {}};
+  choice.remembered = remembered_plan(shape, settings, choice.open);
+  return choice;
 }
 
 std::string choice(const ladder::Shape& shape, const Settings& settings) {
-  const std::vector<Estimate> open = open_plans(shape, settings);
-  const std::optional<Estimate> remembered = remembered_plan(shape, settings, open);
-  return remembered ? remembered->plan.name() + ", tuned" : open.front().plan.name();
+  const Choice choice = choose(shape, settings);
+  return choice.estimate().plan.name() + (choice.remembered ? ", tuned" : "");
 }
 
 std::string explain(const ladder::Shape& shape, const Settings& settings) {
-  const std::vector<Estimate> open = open_plans(shape, settings);
-  const std::string model = explanation(shape, open);
-  const std::optional<Estimate> remembered = remembered_plan(shape, settings, open);
-  if (!remembered) return model;
+  const Choice choice = choose(shape, settings);
+  const std::string model = explanation(shape, choice.open);
+  if (!choice.remembered) return model;
   return fmt::format("{}: {}, remembered from `ladder tune`. Without that:\n{}", shape.name(),
-                     remembered->plan.name(), model);
+                     choice.estimate().plan.name(), model);
 }
 
 /// The open plans as settings, for `ladder tune`.
@@ -234,7 +239,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const int device = current_device();
   const ladder::Shape shape = shape_of(p);
   if (const auto now = std::tie(device, shape, settings); chosen_for != now) {
-    estimate = chosen_plan(shape, settings);
+    estimate = choose(shape, settings).estimate();
     chosen_for = now;
   }
   const Plan& plan = estimate.plan;
