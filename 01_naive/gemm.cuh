@@ -7,10 +7,10 @@
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/gemm.hpp"
 
 namespace lesson01 {
-using ladder::Gemm;
+using namespace ladder;
 
 /// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of A then lie in
 /// one column.
@@ -47,13 +47,10 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
   const int fast = kAlong == Along::columns ? p.n : p.m, slow = kAlong == Along::columns ? p.m : p.n;
   ladder::launch(gemm<kAlong>,
                  {.name = "01_naive",
-                  .grid = dim3(ladder::tiles_over(fast, kBlockFast), ladder::tiles_over(slow, kBlockSlow)),
+                  .grid = dim3(tiles_over(fast, kBlockFast), tiles_over(slow, kBlockSlow)),
                   .block = dim3(kBlockFast, kBlockSlow),
                   .stream = stream},
                  p);
 }
-
-/// The lesson, its knobs and its rungs.
-const ladder::Lesson& lesson();
 
 }  // namespace lesson01

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "01_naive/gemm.cuh"
+#include "common/host/problem/lessons.hpp"
 
 namespace lesson01 {
 namespace {
@@ -34,7 +35,7 @@ const ladder::Lesson& lesson() {
       .name = "01_naive",
       .idea = "One thread computes one element of C.",
       .knobs = {{"along", "the axis of C along which the threads of a warp lie", {"columns", "rows"}}},
-      .rungs = {{"naive", {}}},
+      .rungs = {{.label = "naive", .settings = {}, .id = "01"}},
       .check = check,
       .launch = launch};
   return lesson;

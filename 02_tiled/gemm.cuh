@@ -6,13 +6,12 @@
 /// and computing take turns, with a barrier between them.
 #pragma once
 #include "common/cuda/launch.cuh"
-#include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
-#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/gemm.hpp"
 
 namespace lesson02 {
 using namespace ladder;
@@ -56,7 +55,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm 
     core.publish();
     __syncthreads();  // the tiles are complete
     core.start(smem.a, my_rows, smem.b, step == 0);
-    core.template finish<0>();
+    core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
@@ -74,8 +73,5 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .stream = stream},
                  p);
 }
-
-/// The lesson, its knobs and its rungs.
-const Lesson& lesson();
 
 }  // namespace lesson02

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "02_tiled/gemm.cuh"
-#include "02_tiled/variants/register_tile.cuh"
-#include "02_tiled/variants/shared_tile.cuh"
+#include "02_tiled/steps/1_shared_tile.cuh"
+#include "02_tiled/steps/2_register_tile.cuh"
+#include "common/device/cores.cuh"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson02 {
@@ -47,8 +49,7 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
   check(p, settings);
   const std::string& step = settings.at("step");
   if (step == "shared_tile") shared_tile::launch_gemm(p, stream);
-  if (step == "register_tile") register_tile::launch_gemm<register_tile::PlainTile>(p, stream);
-  if (step == "swizzle") register_tile::launch_gemm<ladder::SwizzledTile>(p, stream);
+  if (step == "register_tile") register_tile::launch_gemm(p, stream);
   if (step == "core") launch_last_step(p, settings, stream);
 }
 
@@ -63,8 +64,19 @@ const ladder::Lesson& lesson() {
            {"step",
             "how far the lesson has come: core is its kernel, multiplied by what --core names; the steps "
             "before it multiply with CUDA cores",
-            {"core", "swizzle", "register_tile", "shared_tile"}}},
-      .rungs = {{"tiled, CUDA cores", {{"core", "fma"}}}, {"tiled, tensor cores", {}}},
+            {"core", "register_tile", "shared_tile"}}},
+      .rungs =
+          {{.label = "shared tile",
+            .settings = {{"step", "shared_tile"}},
+            .id = "02.1",
+            .source = "steps/1_shared_tile.cuh",
+            .cause = "a tile in shared memory, read by all threads of the block"},
+           {.label = "register tile",
+            .settings = {{"step", "register_tile"}},
+            .id = "02.2",
+            .source = "steps/2_register_tile.cuh",
+            .cause = "a tile in registers: each thread keeps 8 x 8 sums"},
+           {.label = "tensor cores", .settings = {}, .id = "02", .cause = "tensor cores multiply the tile"}},
       .builds_on = {"01_naive"},
       .check = check,
       .launch = launch,

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "02_tiled/gemm.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Shape;

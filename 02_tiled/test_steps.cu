@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "02_tiled/gemm.cuh"
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"
 #endif
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/measure/contender.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using Catch::Approx;
@@ -69,37 +69,31 @@ TEST_CASE("02: any shape is multiplied with a shared tile") {
 
 TEST_CASE("02: any shape is multiplied with register tiles") {
   skip_unless_runnable(lesson02::lesson());
-  const auto step = GENERATE("register_tile", "swizzle");
   const auto shape = GENERATE(Shape{1, 1, 1},       // one element
                               Shape{1, 136, 72},    // one row
                               Shape{130, 1, 65},    // one column
                               Shape{128, 128, 64},  // exactly one tile, one step
                               Shape{129, 136, 72},  // one more, rows aligned
                               Shape{67, 133, 67});  // nothing aligned
-  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", step}});
+  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
 
 TEST_CASE("02: a tile in shared memory is read once for as many products as it is wide") {
   skip_unless_counted();
   // Without tiles, every product reads its elements.
   CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
-  for (const auto step : {"register_tile", "swizzle"})
-    CHECK(reads_of_an_element(counted(step)) == Approx(kSize / 128));
+  CHECK(reads_of_an_element(counted("register_tile")) == Approx(kSize / 128));
 }
 
-TEST_CASE("02: sums in registers spare shared memory, though banks conflict, and the swizzle ends that") {
+TEST_CASE("02: sums in registers spare shared memory") {
   skip_unless_counted();
-  const auto shared = counted("shared_tile"), plain = counted("register_tile"), swizzled = counted("swizzle");
-  CHECK(plain.shared_wavefronts < shared.shared_wavefronts / 2);
-  CHECK(plain.bank_conflicts > plain.shared_wavefronts / 3);
-  CHECK(swizzled.bank_conflicts == 0);
-  CHECK(swizzled.shared_wavefronts < plain.shared_wavefronts * 2 / 3);
+  CHECK(counted("register_tile").shared_wavefronts < counted("shared_tile").shared_wavefronts / 4);
 }
 
 TEST_CASE("02: a core that a step does not have is refused") {
   skip_unless_runnable(lesson02::lesson());
   const auto core = GENERATE("wgmma", "mma_sync");
-  const auto step = GENERATE("shared_tile", "register_tile", "swizzle");
+  const auto step = GENERATE("shared_tile", "register_tile");
   expect_refused(lesson02::lesson(), {128, 128, 64}, {{"step", step}, {"core", core}},
                  {"--core " + std::string(core), "--step core", "--step " + std::string(step)});
 }
@@ -110,7 +104,7 @@ TEST_CASE("02: results name the core that multiplied") {
     return ladder::contender_of(lesson02::lesson(), "", settings).core;
   };
   CHECK(core_of({{"step", "shared_tile"}}) == "fma");
-  CHECK(core_of({{"step", "swizzle"}, {"core", "fma"}}) == "fma");
+  CHECK(core_of({{"step", "register_tile"}, {"core", "fma"}}) == "fma");
   CHECK(core_of({{"core", "fma"}}) == "fma");
   CHECK(core_of({{"core", "mma_sync"}}) == "mma_sync");
   CHECK(core_of({}) == core_of({{"step", "core"}}));

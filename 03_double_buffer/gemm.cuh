@@ -8,13 +8,12 @@
 #include <cuda_pipeline.h>
 
 #include "common/cuda/launch.cuh"
-#include "common/device/cores.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
-#include "common/host/problem/lesson.hpp"
+#include "common/host/problem/gemm.hpp"
 
 namespace lesson03 {
 using namespace ladder;
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     __syncthreads();  // All copies have landed, and all threads have read the tile before: its slot is free.
     load(step + kAhead);
     core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-    core.template finish<0>();
+    core.finish();
   }
   // [k_loop]
   store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
@@ -103,8 +102,5 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .stream = stream},
                  p);
 }
-
-/// The lesson, its knobs and its rungs.
-const Lesson& lesson();
 
 }  // namespace lesson03

@@ -4,6 +4,8 @@
 
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
+#include "common/device/cores.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {
@@ -101,7 +103,10 @@ const ladder::Lesson& lesson() {
                  "how a tile gets to shared memory",
                  {"primitives", "memcpy_async", "block", "cg", "registers"}},
                 {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
-      .rungs = {{"double buffer", {{"slots", "2"}}}, {"three slots", {{"slots", "3"}}}},
+      .rungs = {{.label = "ring of 3",
+                 .settings = {},
+                 .id = "03",
+                 .cause = "a ring of slots: the next tiles are copied while this one is computed"}},
       .builds_on = {"02_tiled"},
       .check = check,
       .launch = launch};

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "03_double_buffer/gemm.cuh"
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
 #ifdef LADDER_CPU_DEVICE
 #include "common/cpu_device/cpu_device.hpp"

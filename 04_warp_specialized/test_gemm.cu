@@ -4,8 +4,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
 
-#include "04_warp_specialized/gemm.cuh"
 #include "common/host/device/device.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Settings;
@@ -18,16 +18,16 @@ using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("04: one slot is handed over any number of times") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto slot_k = GENERATE("64", "128", "192");
-  const int panels = GENERATE(1, 2, 3, 4, 6, 7);
-  check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels}, {{"slot_k", slot_k}}, 2);
+  const auto step = GENERATE("tma", "roles", "storer");
+  const int k_steps = GENERATE(1, 2, 3, 4, 7);
+  check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * k_steps}, {{"step", step}}, 2);
 }
 
 TEST_CASE("04: a slot that k does not fill is filled up with zeros") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const int slot_k = GENERATE(64, 128, 192);
-  const int k = GENERATE_COPY(8, slot_k - 8, slot_k + 8, 2 * slot_k + 8);
-  check_gemm_on_two_schedules(lesson04::lesson(), {136, 200, k}, {{"slot_k", std::to_string(slot_k)}});
+  const auto step = GENERATE("tma", "roles", "storer");
+  const int k = GENERATE(8, 56, 72, 136);
+  check_gemm_on_two_schedules(lesson04::lesson(), {136, 200, k}, {{"step", step}});
 }
 
 TEST_CASE("04: a block that walks over several tiles hands each to the storer") {
@@ -37,20 +37,21 @@ TEST_CASE("04: a block that walks over several tiles hands each to the storer") 
   check_gemm_on_all_schedules(lesson04::lesson(), shape, {}, 1);
 }
 
-TEST_CASE("04: edges are cut by TMA") {
+TEST_CASE("04: edges are cut") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
+  const auto step = GENERATE("tma", "roles", "storer");
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
                               Shape{1, 136, 72},      // one row
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200},   // one more than a tile
                               Shape{257, 264, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson04::lesson(), shape, {});
+  check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"step", step}});
 }
 
-TEST_CASE("04: every order of tiles covers C") {
+TEST_CASE("04: every tile of C is covered where rows of tiles do not fill a group") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto group = GENERATE("1", "4", "8", "16");
-  check_gemm(lesson04::lesson(), {128 * 9 + 8, 128 * 3, 64}, {{"group", group}});
+  const auto step = GENERATE("tma", "roles", "storer");
+  check_gemm(lesson04::lesson(), {128 * 18 + 8, 128 * 2, 64}, {{"step", step}});
 }
 
 TEST_CASE("04: rows that TMA cannot copy are refused") {
@@ -61,10 +62,9 @@ TEST_CASE("04: rows that TMA cannot copy are refused") {
 
 TEST_CASE("04: without TMA one slot is handed over any number of times", "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
-  const auto slot_k = GENERATE("64", "128", "192");
   const int panels = GENERATE(1, 2, 3, 4, 7);
   check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels},
-                              {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slot_k", slot_k}}, 2);
+                              {{"core", "mma_sync"}, {"loader", "cp_async"}}, 2);
 }
 
 TEST_CASE("04: without TMA a block walks over several tiles", "[one_lane_arrives]") {
@@ -95,4 +95,11 @@ TEST_CASE("04: wgmma and cp_async do not go together") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
   expect_refused(lesson04::lesson(), {128, 128, 64}, {{"loader", "cp_async"}},
                  {"--loader cp_async", "--core mma_sync"});
+}
+
+TEST_CASE("04: the steps need TMA") {
+  skip_unless_runnable(lesson04::lesson());
+  const auto step = GENERATE("tma", "roles");
+  expect_refused(lesson04::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"step", step}},
+                 {"--step " + std::string(step), "--core wgmma"});
 }

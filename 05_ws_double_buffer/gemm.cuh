@@ -1,21 +1,21 @@
 /// @file
-/// Lesson 05: the same roles with a ring of slots, so that the loader runs ahead of compute.
+/// Lesson 05: a tile twice as wide, so that every byte in shared memory is used more often.
 ///
-/// Added since 04: kSlots slots instead of one; wgmma that is not drained between steps, because a slot is
-/// released one step late; and a tile twice as wide, for one block on a multiprocessor. Its accumulators fit
-/// because the warpgroup that only moves data gives registers to those that compute (setmaxnreg).
+/// Added since step 1: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Its
+/// accumulators fit because the warpgroup that only moves data gives registers to those that compute
+/// (setmaxnreg). Beside the ring there is room for half a tile of C, which compute hands over in two pieces.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
-#include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
 #include "common/device/unrolled.cuh"
-#include "common/host/problem/lesson.hpp"
+#include "common/device/wgmma_core.cuh"
+#include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -24,67 +24,67 @@ namespace lesson05 {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 256, 64};
-constexpr int kWarpgroups = kTile.m / 64;  ///< that compute; each multiplies 64 rows of A
+using Core = WgmmaCore<kTile.n>;
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
 /// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kStagedN = 128;  ///< columns of C that are handed over at a time
+constexpr int kStagedN = 64;  ///< columns of C that are handed over at a time: one panel
 
-/// The ring, and a staging tile for a piece of C.
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+/// The ring: slot s holds steps s, s + kSlots, s + 2 * kSlots, ...
 template <int kSlots>
 struct SharedStorage {
-  SwizzledTile<kTile.m, kTile.k> a[kSlots];
-  SwizzledTile<kTile.k, kTile.n> b[kSlots];
+  TileA a[kSlots];
+  TileB b[kSlots];
   SwizzledTile<kTile.m, kStagedN> c;
-  Pipeline<kSlots> pipe_lc;
-  Pipeline<1> pipe_cs;
+  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
+  Pipeline<1> pipe_cs;       ///< from compute to the storer
 };
 
 // [load_tiles]
-/// One thread keeps the ring full: it runs up to kSlots tiles ahead of the tensor cores.
-__device__ __forceinline__ void load_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
-  ptx::tma_prefetch(&maps.a);
-  ptx::tma_prefetch(&maps.b);
+/// One thread keeps the ring full.
+template <int kSlots>
+__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                           const TileWalk& walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
-  for (const auto tile : walk) {
+  for (const TileIndex tile : walk) {
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until both compute warpgroups have released it
-      auto* const full = pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, full);
-      for (int column = 0; column < kTile.n; column += 64)
-        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                      step * kTile.k, full);
+      ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
+      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
+        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kTile.k,
+                      full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its 64 rows; together they hand finished tiles to the storer, kStagedN
-/// columns at a time.
-__device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = 64 * warpgroup_index();
+/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
+template <int kSlots>
+__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const TileWalk& walk,
+                                              int k_steps) {
+  const int my_rows = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
-  for ([[maybe_unused]] const auto tile : walk) {
-    WgmmaCore<kTile.n> core;
+  for ([[maybe_unused]] const TileIndex tile : walk) {
+    Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.template finish<kInFlight>();  // the step before this one is finished: its slot may be filled
-                                          // again
-      if (step >= kInFlight) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+      core.finish();
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
-    core.template finish<0>();
-    if (kInFlight > 0) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     // [k_loop]
-
     unrolled<kTile.n / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
       stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
@@ -95,14 +95,14 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
 }
 
 /// One thread sends what is staged to global memory.
-__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const TileWalk& walk) {
+template <int kSlots>
+__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                            const TileWalk& walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  for (const auto tile : walk) {
-    for (int first = 0; first < kTile.n; first += kStagedN) {
+  for (const TileIndex tile : walk) {
+    for (int column = 0; column < kTile.n; column += kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < kStagedN; column += 64)
-        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
-                       tile.row * kTile.m);
+      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column, tile.row * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -113,9 +113,11 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
 template <int kSlots>
-__global__ void __launch_bounds__(kThreads, 1)
-    gemm(const __grid_constant__ TensorMaps maps, const TileWalk walk, const int k_steps) {
+__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
+  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n)};
+  const int k_steps = tiles_over(p.k, kTile.k);
+
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups);
     smem.pipe_cs.init(kComputeThreads, 1);
@@ -130,30 +132,28 @@ __global__ void __launch_bounds__(kThreads, 1)
     compute_tiles(smem, walk, k_steps);
   } else {
     ptx::setmaxnreg_dec<kMoverRegisters>();
-    if (warp > kStorerWarp || !ptx::elect_one()) return;
-    if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
-    if (warp == kStorerWarp) store_tiles(smem, maps, walk);
+    if (ptx::elect_one()) {
+      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
+      if (warp == kStorerWarp) store_tiles(smem, maps, walk);
+    }
   }
   // [roles]
 }
 
-/// As many blocks as the GPU holds at one time, or as there are tiles.
+/// One block for each tile of C, but no more blocks than the GPU holds at one time.
 template <int kSlots>
-void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
+void launch_gemm(const Gemm& p, cudaStream_t stream) {
   const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
                            make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
                            make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
-  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
+  const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<kSlots>,
                  {.name = "05_ws_double_buffer",
-                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, walk.tiles()),
+                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, tiles),
                   .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
-                 maps, walk, tiles_over(p.k, kTile.k));
+                 maps, p);
 }
-
-/// The lesson, its knobs and its rungs.
-const Lesson& lesson();
 
 }  // namespace lesson05

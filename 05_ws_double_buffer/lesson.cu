@@ -6,6 +6,7 @@
 
 #include "04_warp_specialized/variants/roles_without_tma.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
+#include "05_ws_double_buffer/steps/1_ring.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "05_ws_double_buffer/variants/ratios.cuh"
 #include "05_ws_double_buffer/variants/separate_epilogue.cuh"
@@ -14,6 +15,7 @@
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/epilogues.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson05 {
@@ -22,11 +24,17 @@ using ladder::Settings;
 using ratios::kMostSharedBytes;
 namespace without_tma = lesson04::without_tma;
 
-/// Whether the lesson's own kernel runs.
-bool is_plain(const Settings& settings) {
-  return settings.at("consumers") == "together" && settings.at("ratio") == "1:2" &&
-         settings.at("epilogue") == "none";
+bool is_default(const Settings& settings, const std::string& knob) {
+  return settings.at(knob) == lesson().settings().at(knob);
 }
+
+/// Whether the lesson's own kernel runs, or a step to it.
+bool is_plain(const Settings& settings) {
+  return is_default(settings, "consumers") && is_default(settings, "ratio") &&
+         is_default(settings, "epilogue") && is_default(settings, "group");
+}
+
+bool is_step(const Settings& settings) { return !is_default(settings, "step"); }
 
 bool has_tma(const Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
 
@@ -74,11 +82,19 @@ void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit)
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, visit);
 }
 
-/// visit(slots), for rings that fit into shared memory.
+/// Calls visit(kernel, its launcher, its threads, its shared memory, its tile) for the lesson's own kernel or
+/// the step to it. Only rings that fit into shared memory are compiled.
 template <class Visit>
 void visit_plain(const Settings& settings, const Visit& visit) {
   visit_slots(settings, [&](auto slots) {
-    if constexpr (sizeof(SharedStorage<slots()>) <= kMostSharedBytes) visit(slots);
+    constexpr int kSlots = slots();
+    if (is_step(settings)) {
+      if constexpr (sizeof(ring::SharedStorage<kSlots>) <= kMostSharedBytes)
+        visit(ring::gemm<kSlots>, ring::launch_gemm<kSlots>, ring::kThreads,
+              sizeof(ring::SharedStorage<kSlots>), ring::kTile);
+    } else if constexpr (sizeof(SharedStorage<kSlots>) <= kMostSharedBytes) {
+      visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile);
+    }
   });
 }
 
@@ -87,11 +103,7 @@ template <class Visit>
 void visit_kernel(const Gemm& p, const Settings& settings, const Visit& visit) {
   visit_shape(settings, [&]<class Shape>(Shape shape) {
     if constexpr (sizeof(ratios::SharedStorage<Shape>) <= kMostSharedBytes)
-      visit_epilogue(p, settings, [&]<class Epilogue>(const Epilogue& epilogue) {
-        // The lesson has that kernel.
-        if constexpr (Shape::kWarpgroups != 2 || !std::is_same_v<Epilogue, ladder::Identity>)
-          visit(shape, epilogue);
-      });
+      visit_epilogue(p, settings, [&](const auto& epilogue) { visit(shape, epilogue); });
   });
 }
 
@@ -112,19 +124,27 @@ void check_ping_pong(const Settings& settings) {
 
 std::string kilobytes(size_t bytes) { return ladder::fixed(double(bytes) / 1024, 0) + " KB"; }
 
-/// @param of_c, of_slot bytes of shared memory
-void require_shared_memory(const Settings& settings, size_t bytes, size_t of_slot, size_t of_c) {
+/// @param slot_bytes, other_bytes shared memory of one slot, and of all else
+void require_shared_memory(const Settings& settings, size_t slot_bytes, size_t other_bytes) {
+  const size_t bytes = std::stoul(settings.at("slots")) * slot_bytes + other_bytes;
   if (bytes <= kMostSharedBytes) return;
   throw std::invalid_argument("--slots " + settings.at("slots") + ": with --ratio " + settings.at("ratio") +
-                              " a slot takes " + kilobytes(of_slot) + " and C " + kilobytes(of_c) +
+                              " a slot takes " + kilobytes(slot_bytes) + " and C " + kilobytes(other_bytes) +
                               ", together more than the " + kilobytes(kMostSharedBytes) +
                               " of shared memory that a block can have");
+}
+
+void check_plain(const Settings& settings) {
+  const ladder::TileShape& tile = is_step(settings) ? ring::kTile : kTile;
+  const int staged_columns = is_step(settings) ? ring::kTile.n : kStagedN;
+  require_shared_memory(settings, sizeof(__nv_bfloat16) * tile.k * (tile.m + tile.n),
+                        sizeof(__nv_bfloat16) * tile.m * staged_columns + sizeof(ladder::Pipeline<6>));
 }
 
 /// Roles without TMA are those of the lesson's own kernel alone.
 void check_without_tma(const Gemm& p, const Settings& settings) {
   ladder::require_chunks(p);
-  for (const char* const knob : {"consumers", "ratio", "epilogue"})
+  for (const char* const knob : {"step", "consumers", "ratio", "epilogue"})
     if (settings.at(knob) != lesson().settings().at(knob))
       throw std::invalid_argument(
           fmt::format("--{} {}: only with TMA and --core wgmma", knob, settings.at(knob)));
@@ -137,17 +157,19 @@ void check_without_tma(const Gemm& p, const Settings& settings) {
 void check(const Gemm& p, const Settings& settings) {
   if (!has_tma(settings)) return check_without_tma(p, settings);
   ladder::require_tma(p, settings);
+  if (is_step(settings) && !is_plain(settings))
+    throw std::invalid_argument(
+        fmt::format("--step {}: has --slots, and none of --consumers, --ratio, --epilogue and --group",
+                    settings.at("step")));
   if (takes_turns(settings)) return check_ping_pong(settings);
-  if (is_plain(settings))
-    return visit_slots(settings, [&](auto slots) {
-      using Smem = SharedStorage<slots()>;
-      require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
-    });
+  if (is_plain(settings)) return check_plain(settings);
   if (settings.at("slots") == "1")
-    throw std::invalid_argument("--slots 1: only with --ratio 1:2, --epilogue none and --consumers together");
+    throw std::invalid_argument(
+        "--slots 1: only with --ratio 1:2, --epilogue none, --consumers together and --group 16");
   visit_shape(settings, [&]<class Shape>(Shape) {
     using Smem = ratios::SharedStorage<Shape>;
-    require_shared_memory(settings, sizeof(Smem), sizeof(Smem::a[0]) + sizeof(Smem::b[0]), sizeof(Smem::c));
+    const size_t slot_bytes = sizeof(Smem::a[0]) + sizeof(Smem::b[0]);
+    require_shared_memory(settings, slot_bytes, sizeof(Smem) - Shape::kSlots * slot_bytes);
   });
 }
 
@@ -167,7 +189,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
   if (is_plain(settings))
-    return visit_plain(settings, [&](auto slots) { launch_gemm<slots()>(p, group, stream); });
+    return visit_plain(settings, [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
     ratios::launch_gemm<Shape>(p, group, epilogue, stream);
   });
@@ -189,8 +211,9 @@ ladder::Resources resources(const Settings& settings) {
       ask(ping_pong::gemm<Epilogue>, Shape::kThreads, sizeof(ping_pong::SharedStorage), Shape::kTile);
     });
   } else if (is_plain(settings)) {
-    visit_plain(settings,
-                [&](auto slots) { ask(gemm<slots()>, kThreads, sizeof(SharedStorage<slots()>), kTile); });
+    visit_plain(settings, [&](auto* kernel, auto*, int threads, size_t shared_bytes, const auto& tile) {
+      ask(kernel, threads, shared_bytes, tile);
+    });
   } else {
     visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
       ask(ratios::gemm<Shape, Epilogue>, Shape::kThreads, sizeof(ratios::SharedStorage<Shape>), Shape::kTile);
@@ -231,6 +254,9 @@ const ladder::Lesson& lesson() {
       .idea = "The loader runs ahead of compute, through a ring of slots.",
       .knobs = {ladder::roles_core_knob(),
                 ladder::loader_knob(),
+                {"step",
+                 "how far the lesson has come: wide is its kernel, ring is the step to it",
+                 {"wide", "ring"}},
                 {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
                 {"consumers",
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
@@ -240,8 +266,16 @@ const ladder::Lesson& lesson() {
                  {"1:2", "1:1", "1:3"}},
                 ladder::epilogue_knob(),
                 ladder::group_knob()},
-      .rungs = {{"roles, ring of 4", {}}},
-      .builds_on = {"03_double_buffer", "04_warp_specialized"},
+      .rungs = {{.label = "ring of 4",
+                 .settings = {{"step", "ring"}},
+                 .id = "05.1",
+                 .source = "steps/1_ring.cuh",
+                 .cause = "a ring of slots between the roles: the loader runs ahead"},
+                {.label = "a tile twice as wide",
+                 .settings = {},
+                 .id = "05",
+                 .cause = "128 x 256 sums, which fit because registers are moved (setmaxnreg)"}},
+      .builds_on = {"04_warp_specialized"},
       .minimum_architecture = ladder::kAmpere,
       .check = check,
       .launch = launch,

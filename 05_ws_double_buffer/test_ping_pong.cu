@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Settings;
@@ -61,14 +61,13 @@ TEST_CASE("05: ping-pong finishes every element with the epilogue") {
                               {{"consumers", "ping-pong"}, {"epilogue", epilogue}});
 }
 
-TEST_CASE("05: ping-pong has six slots in the bytes of four, and no other shape") {
+TEST_CASE("05: ping-pong has as many slots as fit, six, and no other shape") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const ladder::Lesson& lesson = lesson05::lesson();
   static_assert(kSlots == 6);
-  const ladder::Resources together = lesson.resources(lesson.settings()),
-                          ping_pong = lesson.resources(lesson.settings(kPingPong));
+  const ladder::Resources ping_pong = lesson.resources(lesson.settings(kPingPong));
   CHECK(ping_pong.tile == "128x128");
-  CHECK(ping_pong.shared_bytes == together.shared_bytes);
+  CHECK(ping_pong.shared_bytes > 192 * 1024);
   expect_refused(lesson, {128, 256, 64}, {{"consumers", "ping-pong"}, {"slots", "3"}},
                  {"--slots 3", "ping-pong", "as fit, 6"});
   expect_refused(lesson, {128, 256, 64}, {{"consumers", "ping-pong"}, {"ratio", "1:1"}},

@@ -1,97 +1,163 @@
 /// @file
-/// Lesson 06: blocks of a cluster share.
+/// Lesson 06: blocks of a cluster work on one tile of C, and add up their sums in each other's shared memory.
 ///
-/// Added since 05: kClusterM blocks, one below the other, need the same tile of B, and kClusterN blocks, one
-/// beside the other, the same tile of A: each loads some rows of both and multicasts them. kClusterK blocks
-/// split the K steps of a tile of C, and add up their partial sums through each other's shared memory. What
-/// does not fill a wave all clusters share evenly, and add up through global memory. The sizes, and which
-/// part of all this is a block's, are in shape.cuh.
+/// Added since step 1: a cluster has two pairs of blocks. Each pair multiplies one half of K. Then each block
+/// sends half of its sums to the block with the other half of K, receives the sums that block has for its own
+/// half of the columns, and stores these columns. Twice as many blocks work where tiles are few.
 #pragma once
-#include "06_clusters_dsmem/shape.cuh"
 #include "common/cuda/launch.cuh"
+#include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
-#include "common/device/cores.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
+#include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
+#include "common/device/tile_walk.cuh"
 #include "common/device/unrolled.cuh"
-#include "common/host/problem/lesson.hpp"
+#include "common/device/wgmma_core.cuh"
+#include "common/host/problem/gemm.hpp"
+#include "common/ptx/cluster.cuh"
 #include "common/ptx/elect.cuh"
-#include "common/ptx/grid_dependency.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 
 namespace lesson06 {
 using namespace ladder;
 
-/// One thread keeps the ring full. It loads some rows of the tiles of A and B, for all blocks that share
-/// them, and expects the bytes of all rows that are loaded: the others load the rest.
-__device__ __forceinline__ void load_tiles(auto& smem, const MapsWithEnd& maps, const auto& walk) {
-  ptx::tma_prefetch(&maps.a);
-  ptx::tma_prefetch(&maps.b);
+constexpr TileShape kTile{128, 256, 64};
+using Core = WgmmaCore<kTile.n>;
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
+constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
+constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
+constexpr int kThreads = kComputeThreads + kWarpgroup;
+/// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
+/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
+constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+/// Blocks of a cluster: pairs below each other, with the same tiles of B; and as many pairs as K is split
+/// for.
+constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
+constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
+constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
+constexpr int kStagedN = 64;                ///< columns of C that are handed over at a time: one panel
+
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+/// The ring: slot s holds steps s, s + kSlots, s + 2 * kSlots, ...
+template <int kSlots>
+struct SharedStorage {
+  TileA a[kSlots];
+  TileB b[kSlots];
+  SwizzledTile<kTile.m, kStagedN> c;
+  Pipeline<kSlots> pipe_lc;                          ///< from the loader to compute
+  float4 inbox[kWarpgroups][kOwnN / 8][kWarpgroup];  ///< sums from the peer
+  Pipeline<kWarpgroups> pipe_sums;                   ///< an inbox for each warpgroup
+  Pipeline<1> pipe_cs;                               ///< from compute to the storer
+};
+
+/// This block's place in its cluster.
+__device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_block_rank()) % kBlocksM; }
+__device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_block_rank()) / kBlocksM; }
+
+// [load_tiles]
+/// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
+template <int kSlots>
+__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                           const ClusterWalk<kBlocks>& walk, int first_step, int after_step) {
+  const uint16_t both_blocks = 0b11 << block_k() * kBlocksM;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
-  for (const auto tile : walk) {
-    ptx::wait_for_grid_before();  // That grid may still use A, B, C and the workspace. All but loads come
-                                  // after loads, so only these wait: once, then it returns at once.
-    for (int step = tile.first_step; step < tile.after_step; ++step) {
-      // [load_step]
-      const int slot = pipe_lc.producer_acquire();  // waits until all blocks that it fills have released it
-      auto* const full = pipe_lc.expect_bytes(tile.bytes);
-      load_parts(smem, slot, maps, tile, step, full);
+  for (const TileIndex tile : walk) {
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
+    for (int step = first_step; step < after_step; ++step) {
+      const int slot = pipe_lc.producer_acquire();  // waits until both blocks have released it
+      ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
+      for (int column = 0; column < kTile.n; column += 64)  // a block's own columns come first
+        ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
+                                first_column + (column + block_k() * kOwnN) % kTile.n,
+                                step * kTile.k + block_m() * kBRows, full, both_blocks);
       pipe_lc.producer_commit_bytes();
-      // [load_step]
     }
   }
-  pipe_lc.wait_until_empty();  // no block leaves while another may still reach its shared memory
+}
+// [load_tiles]
+
+/// A warpgroup has read a slot: one thread for each block tells that block's loader.
+template <int kSlots>
+__device__ __forceinline__ void release(Consumer<kSlots>& pipe_lc) {
+  const int thread = threadIdx.x % kWarpgroup;
+  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread + block_k() * kBlocksM);
+  pipe_lc.consumer_release(false);
 }
 
-/// Each warpgroup multiplies its 64 rows and adds up with the blocks that split K; together they hand their
-/// share of the columns to the storer, kStagedN at a time.
-__device__ __forceinline__ void compute_tiles(auto& smem, const auto& walk, const auto& ending) {
-  const Part part(smem);
-  constexpr TileShape kTile = part.kTile;
-  const int my_rows = 64 * warpgroup_index();
+// [exchange_sums]
+/// Two blocks, peers, have sums of all columns of a tile, each over its own half of K. Each sends the sums of
+/// the second half of its columns, which the peer completes, and adds what it receives to the first half.
+template <int kSlots>
+__device__ __forceinline__ void exchange_sums(SharedStorage<kSlots>& smem, float (&d)[kTile.n / 2],
+                                              uint32_t parity) {
+  constexpr int kOwn = kOwnN / 2;  // sums of a thread that its block completes
+  const int warpgroup = warpgroup_index(), thread = threadIdx.x % kWarpgroup;
+  const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;
+  auto& inbox = smem.inbox[warpgroup];
+  ptx::Mbarrier* const full = &smem.pipe_sums.full[warpgroup];
+  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(full, sizeof(inbox));
+  ptx::mbarrier_wait_cluster(&smem.pipe_sums.empty[warpgroup], parity ^ 1);  // the peer has read the last
+#pragma unroll
+  for (int i = 0; i < kOwn;
+       i += 4)  // st.async, to the address that mapa gives for the same place of the peer
+    ptx::store_async(&inbox[i / 4][thread], peer,
+                     make_float4(d[kOwn + i], d[kOwn + i + 1], d[kOwn + i + 2], d[kOwn + i + 3]), full);
+  ptx::mbarrier_wait_cluster(full, parity);
+#pragma unroll
+  for (int i = 0; i < kOwn; i += 4) {
+    const float4 sum = inbox[i / 4][thread];
+    d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
+  }
+  __syncwarp();  // all lanes have read
+  if (thread % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.pipe_sums.empty[warpgroup], peer);
+}
+// [exchange_sums]
+
+/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
+template <int kSlots>
+__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
+                                              int k_steps) {
+  const int my_rows = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  constexpr int kInFlight = pipe_lc.kSlots > 1 ? 1 : 0;  // one slot goes back before the next wait
-  PartialSums sums(smem.inbox[warpgroup_index()], part);
-  for (const auto tile : walk) {
-    WgmmaCore<kTile.n> core;
-    const int k_steps = tile.after_step - tile.first_step;
+  uint32_t parity = 0;
+  for ([[maybe_unused]] const TileIndex tile : walk) {
+    Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.template finish<kInFlight>();  // the step before this one is finished: its slot may be filled
-                                          // again
-      if (step >= kInFlight) release(pipe_lc, part);
+      core.finish();
+      release(pipe_lc);
     }
-    core.template finish<0>();
-    if (kInFlight > 0) release(pipe_lc, part);
     // [k_loop]
-
-    const bool complete = add_up(sums, part, core.d, walk, tile, ending, smem);
-    unrolled<part.kShare / part.kStagedN>([&](auto piece) {
+    exchange_sums(smem, core.d, parity);
+    parity ^= 1;
+    unrolled<kOwnN / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage<part.kStagedN* decltype(piece)::value>(core.d, smem, part, tile, ending, complete);
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     });
   }
-  sums.wait_until_read();
 }
 
 /// One thread sends what is staged to global memory.
-__device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, const auto& walk) {
-  const Part part(smem);
-  constexpr TileShape kTile = part.kTile;
+template <int kSlots>
+__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                            const ClusterWalk<kBlocks>& walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  for (const auto tile : walk) {
-    for (int first = part.first_column; first < part.after_column; first += part.kStagedN) {
+  for (const TileIndex tile : walk) {
+    for (int column = block_k() * kOwnN; column < (block_k() + 1) * kOwnN; column += kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < part.kStagedN && is_complete(smem); column += 64)
-        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + first + column,
-                       tile.row * kTile.m);
+      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column,
+                     (tile.row * kBlocksM + block_m()) * kTile.m);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -100,54 +166,54 @@ __device__ __forceinline__ void store_tiles(auto& smem, const TensorMaps& maps, 
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent clusters: each walks over its share of the tiles of C. n and k are multiples of 8, and there
-/// are at least kClusterK K steps.
-template <class Shape, class Epilogue>
-__global__ void __launch_bounds__(Shape::kThreads, 1)
-    gemm(const __grid_constant__ MapsWithEnd maps, const __grid_constant__ typename Shape::Walk walk,
-         const __grid_constant__ Ending<Epilogue> ending) {
-  auto& smem = shared_storage<SharedStorage<Shape>>();
-  constexpr int kComputeThreads = Shape::kComputeThreads, kComputeRegisters = Shape::kComputeRegisters;
-  constexpr int kLoaderWarp = Shape::kLoaderWarp, kStorerWarp = Shape::kStorerWarp;
+/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8.
+template <int kSlots>
+__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
+  auto& smem = shared_storage<SharedStorage<kSlots>>();
+  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n)};
+  const int k_steps = tiles_over(p.k, kTile.k);
+  const int first_step = k_steps * block_k() / kBlocksK, after_step = k_steps * (block_k() + 1) / kBlocksK;
+
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, Shape::kWarpgroups * Shape::kSharers);
+    smem.pipe_lc.init(1, kWarpgroups * kBlocksM);
     smem.pipe_cs.init(kComputeThreads, 1);
-    for (auto& inbox : smem.inbox) init_inbox(inbox);
+    smem.pipe_sums.init(1, kWarpsOfWarpgroup);
     ptx::fence_mbarrier_init();
   }
-  meet<Shape>();  // no block sends before all barriers are initialised
-  ptx::let_next_grid_begin();
+  ptx::cluster_sync();  // no block sends before all barriers are initialised
 
   // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
-    compute_tiles(smem, walk, ending);
+    compute_tiles(smem, walk, after_step - first_step);
   } else {
     ptx::setmaxnreg_dec<kMoverRegisters>();
-    if (warp > kStorerWarp || !ptx::elect_one()) return;
-    if (warp == kLoaderWarp) load_tiles(smem, maps, walk);
-    if (warp == kStorerWarp) store_tiles(smem, maps, walk);
+    if (ptx::elect_one()) {
+      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, first_step, after_step);
+      if (warp == kStorerWarp) store_tiles(smem, maps, walk);
+    }
   }
   // [roles]
+  __syncwarp();         // the elected threads have finished
+  ptx::cluster_sync();  // no block exits while another may still reach its shared memory
 }
 
-/// As many clusters as the GPU holds at once without the SMs that it spares, or as there is work for.
-template <class Shape, class Epilogue>
-void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
-  const typename Shape::Walk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);
-  ladder::launch(gemm<Shape, Epilogue>,
+/// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.
+template <int kSlots>
+void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
+                           make_tensor_map(p.b, p.k, p.n, kBRows, 64),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
+  ladder::launch(gemm<kSlots>,
                  {.name = "06_clusters_dsmem",
-                  .grid = dim3(walk.clusters * Shape::kBlocks),
-                  .block = dim3(Shape::kThreads),
-                  .shared_bytes = sizeof(SharedStorage<Shape>),
-                  .cluster = dim3(Shape::kBlocks),
-                  .stream = stream,
-                  .begins_early = order.begins_early},
-                 maps_of<Shape>(p), walk, ending);
+                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, tiles, kBlocks),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage<kSlots>),
+                  .cluster = dim3(kBlocks),
+                  .stream = stream},
+                 maps, p);
 }
-
-/// The lesson, its knobs and its rungs.
-const Lesson& lesson();
 
 }  // namespace lesson06

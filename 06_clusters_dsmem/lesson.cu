@@ -1,262 +1,45 @@
 /// @file
-/// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
+/// Lesson 06 for the programs: its knobs, its rungs, its limits.
 #include <fmt/core.h>
-#include <algorithm>
-#include <iterator>
-#include <map>
-#include <mutex>
-#include <optional>
 #include <stdexcept>
-#include <thread>
-#include <tuple>
-#include <type_traits>
-#include <utility>
-#include <vector>
+#include <string>
 
 #include "06_clusters_dsmem/gemm.cuh"
-#include "06_clusters_dsmem/kernels.cuh"
-#include "06_clusters_dsmem/plan.hpp"
-#include "common/cuda/device_buffer.hpp"
-#include "common/cuda/error.hpp"
-#include "common/device/epilogue_functors.cuh"
-#include "common/host/problem/epilogues.hpp"
+#include "06_clusters_dsmem/steps/1_multicast.cuh"
+#include "common/cuda/kernel_resources.hpp"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
-#include "common/host/problem/tuned_plans.hpp"
 
 namespace lesson06 {
+
 namespace {
-using ladder::Settings;
 
-template <class S>
-constexpr Plan plan_of(S) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK};
-}
+bool splits_k(const ladder::Settings& settings) { return settings.at("step") == "split_k"; }
 
-/// Whether a kernel is compiled with other epilogues than none: each of these doubles what a compiler has to
-/// do.
-constexpr bool takes_epilogues(const Plan& plan) {
-  constexpr Plan kThese[] = {{128, 256, 2, 1, 1},
-                             {64, 128, 1, 1, 1},
-                             {64, 128, 1, 1, 2},
-                             {64, 128, 1, 1, 1, true},
-                             {64, 128, 4, 1, 1, true}};
-  return std::find(std::begin(kThese), std::end(kThese), plan) != std::end(kThese);
-}
-
-int current_device() {
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  return device;
-}
-
-/// All kernels, and how many of their clusters the current GPU holds. Asked once for each GPU: the answer
-/// costs microseconds.
-const std::vector<Candidate>& all_candidates() {
-  static std::mutex mutex;
-  static std::map<int, std::vector<Candidate>> of_devices;
-  const int device = current_device();
-  const std::lock_guard lock(mutex);
-  if (const auto found = of_devices.find(device); found != of_devices.end()) return found->second;
-  std::vector<Candidate> all;
-  visit_shapes([&]<class S>(S shape) {
-    const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
-                                                   sizeof(SharedStorage<S>), S::kBlocks);
-    all.push_back({plan_of(shape), resident});
-  });
-  return of_devices.emplace(device, std::move(all)).first->second;
-}
-
-int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
-
-bool has_epilogue(const Plan& plan, const Settings& settings) {
-  return settings.at("epilogue") == "none" || takes_epilogues(plan);
-}
-
-/// Do the settings leave the choice of this plan open?
-bool allow(const Settings& settings, const Plan& plan) {
-  const auto allows = [&](const char* knob, const std::string& value) {
-    return settings.at(knob) == "auto" || settings.at(knob) == value;
-  };
-  return has_epilogue(plan, settings) && allows("tile", plan.tile()) &&
-         allows("cluster_m", std::to_string(plan.cluster_m)) &&
-         allows("cluster_n", std::to_string(plan.cluster_n)) &&
-         allows("cluster_k", std::to_string(plan.cluster_k)) &&
-         allows("stream_k", plan.stream_k ? "on" : "off");
-}
-
-/// "128x256; 128x256, cluster 2x1x1" and so on: the kernels with this epilogue.
-std::string kernels(const Settings& settings) {
-  std::string list;
-  for (const auto& [plan, resident] : all_candidates())
-    if (has_epilogue(plan, settings)) list += (list.empty() ? "" : "; ") + plan.name();
-  return list;
-}
-
-/// "--tile 64x128 --cluster_m 2": the knobs of a plan that are not left to the lesson.
-std::string asked_for(const Settings& settings) {
-  std::string words;
-  for (const char* const knob : {"tile", "cluster_m", "cluster_n", "cluster_k", "stream_k", "epilogue"})
-    if (const std::string& value = settings.at(knob); value != "auto" && value != "none")
-      words += fmt::format("{}--{} {}", words.empty() ? "" : " ", knob, value);
-  return words;
-}
-
-/// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
-std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
-  std::vector<Candidate> open;
-  for (Candidate candidate : all_candidates()) {
-    const Plan& plan = candidate.plan;
-    candidate.resident_clusters =
-        clusters_beside(spare_sms(settings), plan.blocks(), candidate.resident_clusters);
-    if (allow(settings, plan)) open.push_back(candidate);
-  }
-  if (open.empty())
-    throw std::invalid_argument(
-        fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), kernels(settings)));
-  std::vector<Estimate> result = estimates(shape, open);
-  if (result.empty())
-    throw std::invalid_argument(
-        fmt::format("--cluster_k {}: k = {} has fewer steps of 64 than blocks to split it",
-                    settings.at("cluster_k"), shape.k));
-  return result;
-}
-
-/// The plan that `ladder tune` found fastest on the whole GPU, if the settings leave all open and it can run.
-std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settings& settings,
-                                        const std::vector<Estimate>& open) {
-  if (spare_sms(settings) > 0) return {};
-  const auto tuned = ladder::with_remembered_plan(lesson().name, shape, settings);
-  if (!tuned) return {};
-  const auto found = std::find_if(open.begin(), open.end(),
-                                  [&](const Estimate& estimate) { return allow(*tuned, estimate.plan); });
-  return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
-}
-
-/// What a shape and its settings come to.
-struct Choice {
-  std::vector<Estimate> open;  ///< see open_plans()
-  std::optional<Estimate> remembered;
-
-  const Estimate& estimate() const { return remembered ? *remembered : open.front(); }
-};
-Choice choose(const ladder::Shape& shape, const Settings& settings) {
-  Choice choice{open_plans(shape, settings), {}};
-  choice.remembered = remembered_plan(shape, settings, choice.open);
-  return choice;
-}
-
-std::string choice(const ladder::Shape& shape, const Settings& settings) {
-  const Choice choice = choose(shape, settings);
-  return choice.estimate().plan.name() + (choice.remembered ? ", tuned" : "");
-}
-
-std::string explain(const ladder::Shape& shape, const Settings& settings) {
-  const Choice choice = choose(shape, settings);
-  const std::string model = explanation(shape, choice.open);
-  if (!choice.remembered) return model;
-  return fmt::format("{}: {}, remembered from `ladder tune`. Without that:\n{}", shape.name(),
-                     choice.estimate().plan.name(), model);
-}
-
-/// The open plans as settings, for `ladder tune`.
-std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& settings) {
-  std::vector<Settings> all;
-  for (const Estimate& estimate : open_plans(shape, settings)) {
-    Settings plan = settings;
-    plan["tile"] = estimate.plan.tile();
-    plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);
-    plan["cluster_n"] = std::to_string(estimate.plan.cluster_n);
-    plan["cluster_k"] = std::to_string(estimate.plan.cluster_k);
-    plan["stream_k"] = estimate.plan.stream_k ? "on" : "off";
-    all.push_back(plan);
-  }
-  return all;
-}
-
-ladder::Shape shape_of(const Gemm& p) { return {p.m, p.n, p.k}; }
-
-void check(const Gemm& p, const Settings& settings) {
+void check(const Gemm& p, const ladder::Settings& settings) {
   ladder::require_tma(p, settings);
-  open_plans(shape_of(p), settings);
+  if (splits_k(settings) && p.k <= kTile.k)
+    throw std::invalid_argument(
+        fmt::format("k = {}: must be more than {}, so that both halves of K have a step", p.k, kTile.k));
 }
 
-/// A short kernel gains by beginning before the previous launch has ended. Longer kernels run at the power
-/// limit, where the pause between two launches costs nothing: the GPU cools.
-bool begins_early(const Estimate& estimate, const Settings& settings) {
-  constexpr double kSoonUs = 50;
-  if (settings.at("begins") != "auto") return settings.at("begins") == "early";
-  return estimate.us < kSoonUs;
+/// As many slots as fit beside what else the kernels keep in shared memory.
+constexpr int kSlots = 3, kMulticastSlots = 4;
+
+void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
+  check(p, settings);
+  if (splits_k(settings))
+    launch_gemm<kSlots>(p, stream);
+  else
+    multicast::launch_gemm<kMulticastSlots>(p, stream);
 }
 
-/// Global memory for stream-K, enough for every kernel. Each stream has its own, since products of one stream
-/// do not use it at the same time: one that begins early computes nothing before the one before has ended. It
-/// is kept until the process ends, as libraries keep theirs. As with theirs, a graph that was recorded in one
-/// stream must not run beside another product of that stream, and a stream must not be destroyed before its
-/// products have ended: another one may get its handle.
-Workspace workspace_of(cudaStream_t stream) {
-  struct Memory {
-    ladder::DeviceBuffer<float4> sums;
-    ladder::DeviceBuffer<unsigned> arrived;
-  };
-  // The GPU, the stream and, where one handle stands for a stream of each host thread, the thread.
-  using Key = std::tuple<int, cudaStream_t, std::thread::id>;
-  static std::mutex mutex;
-  // Never destroyed: the driver may have shut down by then.
-  static auto& all = *new std::map<Key, Memory>;
-  const Key key(current_device(), stream,
-                stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id());
-  const std::lock_guard lock(mutex);
-  auto found = all.find(key);
-  if (found == all.end()) {
-    // Where nothing can be allocated, as while launches are recorded, tiles stay whole.
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
-    if (capture != cudaStreamCaptureStatusNone) return {};
-    size_t floats = 0, tiles = 0;
-    for (const auto& [plan, resident] : all_candidates()) {
-      // Fewer than 2 tiles for each cluster are shared, and there are fewer parts than tiles and clusters.
-      floats = std::max(floats,
-                        size_t(3) * resident * plan.cluster_m * plan.cluster_n * plan.tile_m * plan.tile_n);
-      tiles = std::max(tiles, size_t(2) * resident * plan.blocks());
-    }
-    try {
-      const std::vector<unsigned> nobody(tiles);
-      Memory memory{ladder::DeviceBuffer<float4>(floats / 4), ladder::DeviceBuffer(nobody)};
-      found = all.try_emplace(key, std::move(memory)).first;
-    } catch (const ladder::OutOfDeviceMemory&) {
-      return {};
-    }
-  }
-  return {found->second.sums.data(), found->second.arrived.data()};
-}
-
-void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  ladder::require_tma(p, settings);
-  ladder::require_bias(p, settings);
-  // Most launches repeat the one before, and the choice takes longer than they do.
-  static thread_local std::tuple<int, ladder::Shape, Settings> chosen_for;
-  static thread_local Estimate estimate;
-  const int device = current_device();
-  const ladder::Shape shape = shape_of(p);
-  if (const auto now = std::tie(device, shape, settings); chosen_for != now) {
-    estimate = choose(shape, settings).estimate();
-    chosen_for = now;
-  }
-  const Plan& plan = estimate.plan;
-  const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    begins_early(estimate, settings), spare_sms(settings)};
-  const Workspace workspace = estimate.parts > 1 ? workspace_of(stream) : Workspace();
-  ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
-    visit_shapes([&]<class S>(S shape) {
-      if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
-        if (plan_of(shape) == plan) launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
-    });
-  });
-}
-
-/// A, B and the bias are read, C is written.
-double global_bytes(const Gemm& p, const Settings& settings) {
-  return shape_of(p).bytes() + (settings.at("epilogue") == "none" ? 0 : p.n * sizeof(__nv_bfloat16));
+ladder::Resources resources(const ladder::Settings& settings) {
+  const std::string tile = fmt::format("{}x{}", kTile.m, kTile.n);
+  if (splits_k(settings))
+    return ladder::kernel_resources(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), tile);
+  return ladder::kernel_resources(multicast::gemm<kMulticastSlots>, multicast::kThreads,
+                                  sizeof(multicast::SharedStorage<kMulticastSlots>), tile);
 }
 
 }  // namespace
@@ -265,39 +48,26 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "06_clusters_dsmem",
       .idea = "Blocks of a cluster share tiles by multicast, and add up partial sums in each other's memory.",
-      .knobs = {ladder::wgmma_knob(),
-                {"tile",
-                 "tile of C that a block computes; auto takes the plan that is predicted fastest",
-                 {"auto", "128x256", "192x192", "128x192", "192x128", "128x128", "192x64", "128x64", "64x256",
-                  "64x192", "64x128", "64x64"}},
-                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
-                {"cluster_n", "blocks that share tiles of A", {"auto", "1", "2", "4"}},
-                {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
-                {"stream_k",
-                 "whether clusters share the K steps of the tiles that would not fill a wave",
-                 {"auto", "off", "on"}},
-                ladder::epilogue_knob(),
-                {"begins",
-                 "whether a launch begins after the previous one has ended, or early",
-                 {"auto", "after", "early"}},
-                {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
-                ladder::group_knob()},
-      .rungs = {{"clusters, by plan", {{"begins", "after"}}},
-                {"clusters, early begin", {{"begins", "early"}}}},
+      .knobs =
+          {ladder::wgmma_knob(),
+           {"step",
+            "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks; multicast is "
+            "the step to it, in clusters of two",
+            {"split_k", "multicast"}}},
+      .rungs = {{.label = "multicast",
+                 .settings = {{"step", "multicast"}},
+                 .id = "06.1",
+                 .source = "steps/1_multicast.cuh",
+                 .cause = "two blocks load a tile of B that both need once"},
+                {.label = "partial sums in DSMEM",
+                 .settings = {},
+                 .id = "06",
+                 .cause = "two blocks split K, and add up through each other's shared memory"}},
       .builds_on = {"05_ws_double_buffer"},
       .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch,
-      .epilogue = ladder::reference_epilogue,
-      .global_bytes = global_bytes,
-      .choice = choice,
-      .explain = explain,
-      .candidates = candidates,
-      // For small problems the plan, which is an H200's, has no clusters.
-      .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
-                   {{"cluster_n", "4"}},
-                   {{"cluster_k", "2"}, {"cluster_m", "1"}},
-                   {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
+      .resources = resources};
   return lesson;
 }
 

@@ -1,6 +1,8 @@
 /// @file
 /// Lesson 02 for the lab: two of its kernels, so that a broken copy is compiled quickly.
 #include "02_tiled/gemm.cuh"
+#include "common/device/cores.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson02 {

@@ -2,6 +2,8 @@
 /// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
+#include "common/device/cores.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson03 {

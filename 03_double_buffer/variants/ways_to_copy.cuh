@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     if (!Pipe::kBlockWide) __syncthreads();
     if (kAhead > 0) load(kt + kAhead);
     core.start(smem.a[slot], my_rows, smem.b[slot], kt == 0);
-    core.template finish<0>();
+    core.finish();
     pipe.consumer_release();
     if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }

@@ -3,6 +3,7 @@
 /// is compiled quickly.
 #include "04_warp_specialized/gemm.cuh"
 #include "04_warp_specialized/variants/roles_without_tma.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
@@ -16,24 +17,22 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  const int group = std::stoi(settings.at("group"));
   if (has_tma(settings))
-    launch_gemm<128>(p, group, stream);
+    launch_gemm(p, stream);
   else
-    without_tma::launch_gemm<2, 64>(p, group, stream);
+    without_tma::launch_gemm<2, 64>(p, ladder::kTileGroup, stream);
 }
 
 }  // namespace
 
 const ladder::Lesson& lesson() {
-  static const ladder::Lesson lesson = {
-      .name = "04_warp_specialized",
-      .idea = "Lesson 04, for the lab.",
-      .knobs = {ladder::roles_core_knob(), ladder::loader_knob(), ladder::group_knob()},
-      .rungs = {{"lab", {}}},
-      .minimum_architecture = ladder::kAmpere,
-      .check = check,
-      .launch = launch};
+  static const ladder::Lesson lesson = {.name = "04_warp_specialized",
+                                        .idea = "Lesson 04, for the lab.",
+                                        .knobs = {ladder::roles_core_knob(), ladder::loader_knob()},
+                                        .rungs = {{"lab", {}}},
+                                        .minimum_architecture = ladder::kAmpere,
+                                        .check = check,
+                                        .launch = launch};
   return lesson;
 }
 

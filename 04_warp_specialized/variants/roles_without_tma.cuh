@@ -78,7 +78,9 @@ __device__ __forceinline__ void load_tiles(auto& smem, const Gemm& p, const Tile
       const int slot = pipe_lc.producer_acquire();  // waits until all compute warps have released it
       copy_tile(smem.a[slot], p.a, p.m, p.k, tile.row * kTile.m, step * kSlotK);
       copy_tile(smem.b[slot], p.b, p.k, p.n, step * kSlotK, tile.column * kTile.n);
-      pipe_lc.producer_commit_copies();  // arrives when this thread's copies have landed
+      // Arrives at the slot's barrier when this thread's copies have landed.
+      ptx::cp_async_mbarrier_arrive_noinc(pipe_lc.barrier());
+      pipe_lc.producer_commit_bytes();
     }
   }
 }
@@ -114,7 +116,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.template finish<0>();
+      core.finish();
       __syncwarp();  // all lanes have read: one may speak for them
       pipe_lc.consumer_release(lane_index() == 0);
     }

@@ -1,6 +1,7 @@
 /// @file
 /// Lesson 05 for the lab: one of its kernels, so that a broken copy is compiled quickly.
 #include "05_ws_double_buffer/gemm.cuh"
+#include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson05 {
@@ -10,7 +11,7 @@ void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tm
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  launch_gemm<4>(p, std::stoi(settings.at("group")), stream);
+  launch_gemm<4>(p, stream);
 }
 
 }  // namespace
@@ -18,7 +19,7 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {.name = "05_ws_double_buffer",
                                         .idea = "Lesson 05, for the lab.",
-                                        .knobs = {ladder::wgmma_knob(), ladder::group_knob()},
+                                        .knobs = {ladder::wgmma_knob()},
                                         .rungs = {{"lab", {}}},
                                         .minimum_architecture = ladder::kHopper,
                                         .check = check,

@@ -94,7 +94,7 @@ ladder::Alternative two_products(const Settings& settings) {
             __nv_bfloat16 *const gate = sums->of(p), *const up = gate + size_t(p.m) * p.n;
             const __nv_bfloat16* const b2 = p.b + size_t(p.k) * p.n;
             const auto multiply = [&](const __nv_bfloat16* b, __nv_bfloat16* sum) {
-              lesson05::launch_gemm<Shape::kSlots>({p.a, b, sum, p.m, p.n, p.k}, group_of(settings), stream);
+              lesson05::launch_gemm<Shape::kSlots>({p.a, b, sum, p.m, p.n, p.k}, stream);
             };
             multiply(p.b, gate);
             multiply(b2, up);

@@ -11,6 +11,7 @@
 /// would have to send 64 KB of fp32 through shared memory for each tile, and wait for the other.
 #pragma once
 #include "05_ws_double_buffer/variants/ratios.cuh"
+#include "common/host/problem/lesson.hpp"
 #include "common/ptx/tanh.cuh"
 
 namespace lesson05::dual {

@@ -78,7 +78,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
       core.template finish<1>();  // the step before this one is finished: its slot may be filled again
       if (step > 0) pipe_lc.consumer_release(elected);
     }
-    core.template finish<0>();
+    core.finish();
     pipe_lc.consumer_release(elected);
 
     const int first_column = tile.column * Shape::kTile.n;

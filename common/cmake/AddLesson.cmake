@@ -1,8 +1,8 @@
 # What a lesson's directory builds, and the list of all lessons for the programs that run them all.
 
-# add_lesson(<NN_name> [TRACED] [SOURCES file...]), called in the directory of that name, which holds
+# add_lesson(<NN_name> [TRACED] [NAMESPACE name] [SOURCES file...]), called in the directory of that name, which holds
 #   gemm.cuh      the kernel
-#   lesson.cu     instantiates it and defines `const ladder::Lesson& lessonNN::lesson()`
+#   lesson.cu     instantiates it and defines `const ladder::Lesson& lessonNN::lesson()`, or in the NAMESPACE given
 #   main.cu       the program
 #   test_gemm.cu  its tests
 # SOURCES are what lesson.cu needs besides.
@@ -10,12 +10,14 @@
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
 # It makes the library <name>_lesson, the program <name>, the test program <name>_test (Flavours.cmake says how often it
-# runs), and for each lesson MM that lesson.cu says it builds on (`.builds_on`) the target diff_MM_NN, which prints what
-# this gemm.cuh changes in that one. Where there is a folder `broken`, it makes the programs of the lab as well, see
+# runs), and the targets that print what each step changes, see ladder_add_step_diffs(). Where there is a folder `broken`, it makes the programs of the lab as well, see
 # AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
 function(add_lesson name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "NAMESPACE" "SOURCES")
   string(SUBSTRING ${name} 0 2 number)
+  if(NOT arg_NAMESPACE)
+    set(arg_NAMESPACE lesson${number})
+  endif()
   ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS instrumented asan LINK ladder_host)
   ladder_add_program(${name} SOURCES main.cu FLAVOUR instrumented LINK ${name}_lesson)
 
@@ -36,27 +38,44 @@ function(add_lesson name)
   endif()
 
   ladder_add_kernel_test(${name}_test SOURCES test_gemm.cu LINK ${name}_lesson ladder_testing LABEL ${number})
-  ladder_add_exercises(${name})
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/exercise")
+    ladder_add_exercises(${name})
+  endif()
 
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
     ladder_add_broken(${name})
   endif()
 
-  # common/results/lattice.py reads the same line.
-  file(READ lesson.cu lesson)
-  string(REGEX MATCH "\\.builds_on = {([^}]*)}" builds_on "${lesson}")
-  string(REGEX MATCHALL "[0-9][0-9]_[a-z0-9_]+" bases "${CMAKE_MATCH_1}")
-  foreach(base IN LISTS bases)
-    string(SUBSTRING ${base} 0 2 base_number)
+  ladder_add_step_diffs()
+  set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})
+  set_property(GLOBAL PROPERTY LADDER_NAMESPACE_${name} ${arg_NAMESPACE})
+endfunction()
+
+# For each step of the lesson the target diff_<base>_<step>, which prints what the step's kernel changes in the kernel that it
+# builds on: diff_02_04_1, and within a lesson diff_04_1_2 (from 04.1 to 04.2) or diff_04_2_04 (from there to 04).
+# common/results/lattice.py, which reads the steps from the lessons' lesson.cu, says which there are.
+function(ladder_add_step_diffs)
+  if(NOT Python3_Interpreter_FOUND)
+    return()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/lesson.cu")
+  execute_process(
+    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/common/results/lattice.py" "${CMAKE_CURRENT_SOURCE_DIR}"
+    OUTPUT_VARIABLE steps OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" steps "${steps}")
+  foreach(step IN LISTS steps)
+    separate_arguments(step)
+    list(GET step 0 target)
+    list(GET step 1 old)
+    list(GET step 2 new)
     add_custom_target(
-      diff_${base_number}_${number}
+      ${target}
       # git exits with 1 where the files differ, which is what they are expected to do.
-      COMMAND git --no-pager diff --no-index -w ${base}/gemm.cuh ${name}/gemm.cuh || true
+      COMMAND git --no-pager diff --no-index -w ${old} ${new} || true
       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-      COMMENT "What ${name} changes in the kernel of ${base}"
+      COMMENT "What ${new} changes in ${old}"
       USES_TERMINAL)
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})
 endfunction()
 
 # ladder_write_registry(), called after the last add_lesson, makes the library `ladder_lessons`: all lessons, and
@@ -67,9 +86,9 @@ function(ladder_write_registry)
   set(entries "")
   set(libraries "")
   foreach(lesson IN LISTS lessons)
-    string(SUBSTRING ${lesson} 0 2 number)
-    string(APPEND declarations "namespace lesson${number} { const ladder::Lesson& lesson(); }\n")
-    list(APPEND entries "&lesson${number}::lesson()")
+    get_property(namespace GLOBAL PROPERTY LADDER_NAMESPACE_${lesson})
+    string(APPEND declarations "namespace ${namespace} { const ladder::Lesson& lesson(); }\n")
+    list(APPEND entries "&${namespace}::lesson()")
     list(APPEND libraries ${lesson}_lesson)
   endforeach()
   list(JOIN entries ", " entries)

@@ -9,12 +9,13 @@
 
 namespace ladder {
 
-/// As many blocks, each of so many threads with a Storage in shared memory, as the GPU holds at one time, or
-/// as there are tiles.
+/// Work for so many clusters, each of `blocks` blocks of so many threads with a Storage in shared memory: a
+/// grid of one cluster for each, but of no more than the GPU holds at one time.
 /// @throws CudaError if the kernel cannot run with these resources
 template <class Storage, class... Params>
-dim3 persistent_grid(void (*kernel)(Params...), int threads, int tiles) {
-  return dim3(static_cast<unsigned>(std::min(tiles, resident_blocks(kernel, threads, sizeof(Storage)))));
+dim3 persistent_grid(void (*kernel)(Params...), int threads, int clusters, int blocks = 1) {
+  const int resident = resident_clusters(kernel, threads, sizeof(Storage), blocks);
+  return dim3(static_cast<unsigned>(std::min(clusters, resident) * blocks));
 }
 
 }  // namespace ladder

@@ -22,9 +22,11 @@ CUtensorMapL2promotion l2_promotion(int columns);
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns);
 
-/// Those of a product's three matrices. Kernels take them as one `__grid_constant__` parameter.
+/// The maps of a product's matrices; kernels that store C without TMA need none of it. Kernels take them as
+/// one
+/// `__grid_constant__` parameter.
 struct TensorMaps {
-  CUtensorMap a, b, c;
+  CUtensorMap a, b, c = {};
 };
 
 /// Which argument of make_tensor_map() breaks which rule of cuTensorMapEncodeTiled (CUDA Driver API, "Tensor

@@ -6,15 +6,10 @@
 #include <cstdint>
 
 #include "common/device/fragment.cuh"
+#include "common/device/pack_bf16.cuh"
 #include "common/ptx/thread_ids.cuh"
 
 namespace ladder {
-
-/// Two floats, rounded to bf16, the first in the low half.
-__device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
 
 /// Stores the sums d of a Fragment, a core or another of fragment.cuh, as bf16 at (first_row, first_column)
 /// of the row-major [m, n] matrix c, straight from registers. What lies outside the matrix is left out.

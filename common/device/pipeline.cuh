@@ -1,9 +1,8 @@
 /// @file
-/// The four verbs over a ring of slots, for separate roles and for copies by TMA or cp.async.
+/// The four verbs over a ring of slots, for separate roles.
 #pragma once
 #include <cstdint>
 
-#include "common/ptx/cp_async.cuh"
 #include "common/ptx/mbarrier.cuh"
 
 namespace ladder {
@@ -74,14 +73,10 @@ class Producer {
   __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
   __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
-  /// Goes on; this thread has filled its part of the slot when the cp.async that it has started have landed.
-  __device__ __forceinline__ void producer_commit_copies() {
-    ptx::cp_async_mbarrier_arrive_noinc(barrier());
-    position_.advance();
-  }
-  /// Says that this thread has filled its part of the slot, and goes on.
-  __device__ __forceinline__ void producer_commit() {
-    ptx::mbarrier_arrive(barrier());
+  /// Arrives, once this thread's part of the slot is filled, and goes on. Only threads with `arrives` arrive:
+  /// one of a warp is enough after a __syncwarp.
+  __device__ __forceinline__ void producer_commit(bool arrives = true) {
+    if (arrives) ptx::mbarrier_arrive(barrier());
     position_.advance();
   }
 

@@ -1,8 +1,8 @@
 /// @file
 /// From a core's fragment to a swizzled tile in shared memory, which TMA then stores.
 #pragma once
-#include "common/device/epilogue.cuh"
 #include "common/device/epilogue_functors.cuh"
+#include "common/device/pack_bf16.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/stmatrix.cuh"
 #include "common/ptx/thread_ids.cuh"

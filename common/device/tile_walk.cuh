@@ -9,7 +9,7 @@ namespace ladder {
 /// its own: `for (const TileIndex tile : walk)`.
 struct TileWalk {
   int tile_rows, tile_columns;  ///< of C
-  int group;                    ///< tile rows of a group; see grouped_tile
+  int group = kTileGroup;       ///< tile rows of a group; see grouped_tile
 
   /// Tiles of C that all blocks compute together.
   __host__ __device__ __forceinline__ int tiles() const { return tile_rows * tile_columns; }
@@ -31,6 +31,16 @@ struct TileWalk {
     return {*this, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   }
   __device__ __forceinline__ End end() const { return {}; }
+};
+
+/// The same for clusters of kBlocks blocks, which walk together: a tile is what all blocks of a cluster
+/// compute.
+template <int kBlocks>
+struct ClusterWalk : TileWalk {
+  /// At the cluster's first tile.
+  __device__ __forceinline__ Iterator begin() const {
+    return {*this, static_cast<int>(blockIdx.x) / kBlocks, static_cast<int>(gridDim.x) / kBlocks};
+  }
 };
 
 }  // namespace ladder

@@ -15,12 +15,23 @@ import dataclasses
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ANY_SHAPE = "06_any_shape"
 CPU_DEVICE_ALONE = "for the CPU device alone"
 KINDS = ("handshake", "memory", "performance")
 
 
 class BadInput(Exception):
     """What is wrong, in one line."""
+
+
+def number_of(lesson):
+    """What programs and tests call a lesson: "05"; the kernels for any shape, which lesson 06 leads to, "any"."""
+    return "any" if lesson == ANY_SHAPE else lesson[:2]
+
+
+def lesson_of(folder):
+    """The name of the lesson in a folder."""
+    return ANY_SHAPE if folder.name == "any_shape" else folder.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Mistake:
 
     @property
     def number(self):
-        return self.lesson[:2]
+        return number_of(self.lesson)
 
     @property
     def program(self):
@@ -58,7 +69,7 @@ def read_patch(path):
         raise BadInput(f"{path}: has no line '{missing[0]}: ...'")
     if lines["Kind"] not in KINDS:
         raise BadInput(f"{path}: Kind: {lines['Kind']}: must be {', '.join(KINDS)}")
-    return Mistake(path.parent.parent.name, path.stem, lines["Mistake"], lines["Kind"], tuple(lines["Run"].split()),
+    return Mistake(lesson_of(path.parent.parent), path.stem, lines["Mistake"], lines["Kind"], tuple(lines["Run"].split()),
                    lines["Notice"], lines.get("Says", ""),
                    lines.get("Compiles") == CPU_DEVICE_ALONE)
 
@@ -68,14 +79,15 @@ def read_mistakes(numbers=(), folder=None):
 
     @param folder where NN_name/*.patch are looked for, instead of NN_name/broken in the repository
     """
-    pattern = "[0-9][0-9]_*/broken/*.patch"
-    paths = sorted(ROOT.glob(pattern))
     if folder:
         return [dataclasses.replace(read_patch(path), lesson=path.parent.name)
                 for path in sorted(pathlib.Path(folder).glob("[0-9][0-9]_*/*.patch"))
-                if not numbers or path.parent.name[:2] in numbers]
-    known = {path.parent.parent.name[:2] for path in paths}
+                if not numbers or number_of(path.parent.name) in numbers]
+    paths = sorted([*ROOT.glob("[0-9][0-9]_*/broken/*.patch"), *ROOT.glob("[0-9][0-9]_*/any_shape/broken/*.patch")],
+                   key=lambda path: (lesson_of(path.parent.parent).replace("06_any", "06_z"), path.name))
+    mistakes = [read_patch(path) for path in paths]
+    known = {mistake.number for mistake in mistakes}
     for number in numbers:
         if number not in known:
             raise BadInput(f"--lessons {number}: no mistakes for it; there are some for {', '.join(sorted(known))}")
-    return [read_patch(path) for path in paths if not numbers or path.parent.parent.name[:2] in numbers]
+    return [mistake for mistake in mistakes if not numbers or mistake.number in numbers]

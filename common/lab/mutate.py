@@ -22,7 +22,7 @@ import sys
 sys.dont_write_bytecode = True
 from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
 from matrix import commit, read_json, today, versions  # noqa: E402
-from mistakes import ROOT, BadInput, Mistake  # noqa: E402
+from mistakes import ANY_SHAPE, BadInput, Mistake  # noqa: E402, number_of, ROOT
 
 sys.path.append(str(ROOT / "common/results"))
 from whole_file import write_whole  # noqa: E402
@@ -45,8 +45,9 @@ FILES = {"02": ["02_tiled/gemm.cuh"],
                 "03_double_buffer/variants/copies.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
-         "06": ["06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/shape.cuh", "06_clusters_dsmem/stream_k.cuh",
-                "06_clusters_dsmem/partial_sums.cuh", "common/device/pipeline.cuh"],
+         "06": ["06_clusters_dsmem/gemm.cuh"],
+         "any": [f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "shape.cuh", "stream_k.cuh", "partial_sums.cuh")]
+                + ["common/device/pipeline.cuh"],
          "07": ["07_streams/pipeline.cpp", "07_streams/experiments/layers.cpp", "07_streams/experiments/graph.cpp"]}
 # Together they reach every statement, and go round the ring.
 RUNS = {
@@ -54,7 +55,8 @@ RUNS = {
     "03": [f"--shape 256x256x512 --slots 3,1 --copy {copy}" for copy in ("memcpy_async", "block", "primitives", "cg")],
     "04": ["--shape 384x256x384"],
     "05": ["--shape 640x1024x320"],
-    "06": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
+    "06": ["--shape 384x512x640", "--shape 1280x512x256"],
+    "any": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
            "--shape 192x128x1024 --cluster_m 1 --stream_k on", "--shape 256x256x256 --begins early",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
@@ -95,7 +97,7 @@ def write_patches(folder, numbers):
     """The patches of all lessons, in place of those that are there. [(mutant, file, line)]"""
     mutants = []
     for number in FILES:
-        lesson = FILES[number][0].split("/")[0]
+        lesson = ANY_SHAPE if number == "any" else FILES[number][0].split("/")[0]
         (folder / lesson).mkdir(parents=True, exist_ok=True)
         wanted = {}
         for file in FILES[number] if number in numbers else []:
@@ -163,12 +165,12 @@ def main():
         if (detector is None) != (reason is not None):
             wrong.append(f"{key}: " + ("survives, and is not explained" if detector is None else f"{detector} notices it, "
                                        f"though {EXPLAINED.name} explains why nothing does"))
-    wrong += [f"{key}: explained, but there is no such mutant" for key in explained if key[:2] in numbers]
+    wrong += [f"{key}: explained, but there is no such mutant" for key in explained if key.split("/")[0] in numbers]
     counts = {name: sum(row["noticed_by"] == name for row in rows) for name in (*DETECTORS, "compiler", None)}
     print(", ".join(f"{name or 'survived'} {count}" for name, count in counts.items()), f"of {len(rows)} mutants")
     if arguments.json:
         old = read_json(arguments.json)["mutants"] if arguments.json.is_file() else []
-        rows = sorted([row for row in old if row["lesson"][:2] not in numbers] + rows, key=lambda row: row["lesson"])
+        rows = sorted([row for row in old if number_of(row["lesson"]) not in numbers] + rows, key=lambda row: row["lesson"])
         head = {"date": today(), "commit": commit(), **versions("cpu", "")}
         write_whole(arguments.json, json.dumps({**head, "mutants": rows}, indent=1) + "\n")
     print("\n".join(wrong))

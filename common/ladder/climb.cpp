@@ -47,9 +47,9 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
 }
 
 std::vector<Column> columns(const std::vector<Contender>& contenders, const Execution& execution) {
-  constexpr int kNumberWidth = 3, kWidestLibrary = 32;
-  const int rung_width = kNumberWidth + widest_label(contenders);
-  const Column gain{"gain", 10}, over{"over", 6, false}, library{"% library", 9};
+  constexpr int kIdWidth = 5, kWidestLibrary = 32;
+  const int rung_width = kIdWidth + widest_label(contenders);
+  const Column gain{"gain", 5}, over{"over", 6, false}, library{"% library", 9};
   if (!on_cpu_device())
     return {{"rung", std::max(rung_width, kWidestLibrary), false},
             {"time us", 9},
@@ -97,8 +97,8 @@ class Rows {
     return {title(outcome, rung),
             time_cell(run),
             tflops_cell(run),
-            rung ? gains_.gains_cell(run.shape, *rung) : "",
-            rung ? gains_.bases_cell(*rung) : "",
+            rung ? gains_.gain_cell(run.shape, *rung) : "",
+            rung ? gains_.base_cell(*rung) : "",
             percent_cell(outcome.percent_of_library),
             run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
             verified_cell(outcome)};
@@ -114,8 +114,8 @@ class Rows {
     std::vector<std::string> cells = {title(outcome, rung), verified_cell(outcome),
                                       bytes_per_output_cell(run), overlap_cell(run), speed};
     if (outcome.schedule.empty()) {
-      cells.push_back(gains_.gains_cell(recorded_.shape(), rung));
-      cells.push_back(gains_.bases_cell(rung));
+      cells.push_back(gains_.gain_cell(recorded_.shape(), rung));
+      cells.push_back(gains_.base_cell(rung));
     }
     cells.push_back(percent);
     return cells;
@@ -153,18 +153,19 @@ const HostHalf* chosen_half(const HostHalf* half, const std::vector<const Lesson
 
 /// What is said below the tables: speeds along the lattice, and where a rung is no gain.
 void print_gains(const Gains& gains) {
-  const std::vector<std::string> table = gains.two_by_two(), notes = gains.notes();
-  if (!table.empty()) std::cout << "\n" << join(table, "\n") << "\n";
-  if (!notes.empty()) std::cout << "\n" << join(notes, "\n") << "\n";
+  for (const std::vector<std::string>& lines : {gains.causes(), gains.path(), gains.notes()})
+    if (!lines.empty()) std::cout << "\n" << join(lines, "\n") << "\n";
 }
 
 /// Every rung of the lessons, each checked to run all shapes.
 std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const std::vector<Shape>& shapes) {
   std::vector<Contender> contenders;
   for (const Lesson* lesson : lessons)
-    for (const Rung& rung : lesson->rungs) {
+    for (size_t i = 0; i < lesson->rungs.size(); ++i) {
+      const Rung& rung = lesson->rungs[i];
       for (const Shape& shape : shapes) check_lesson(*lesson, rung.settings, shape);
       contenders.push_back(contender_of(*lesson, rung.label, rung.settings));
+      contenders.back().rung = RungPlace{lesson, i}.id();
     }
   return contenders;
 }
@@ -176,7 +177,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
       "The climb ends with the levels of lesson 07, from host memory to host memory.\n"
       "ladder learn: the exercises; see ladder learn --help\n"
       "ladder ablate: what each ingredient of a lesson is worth\n"
-      "ladder tune: which plan of lesson 06 is the fastest for a shape");
+      "ladder tune: which of the kernels for any shape is the fastest for a shape");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(arguments);

@@ -12,13 +12,16 @@ namespace ladder {
 namespace {
 
 constexpr char kNoRatio[] = "-";
-
-/// 02 loads and computes in turns, 03 has a ring of slots, 04 has roles, 05 both.
-constexpr char kNeither[] = "02", kRing[] = "03", kRoles[] = "04", kBoth[] = "05";
+constexpr char kAnyShape[] = "any";  ///< the id of kernels that are no step
 
 }  // namespace
 
-std::string RungPlace::name() const { return number_of(lesson->name) + " " + lesson->rungs.at(rung).label; }
+std::string RungPlace::id() const {
+  const std::string& id = lesson->rungs.at(rung).id;
+  return id.empty() ? number_of(lesson->name) : id;
+}
+
+std::string RungPlace::name() const { return id() + " " + lesson->rungs.at(rung).label; }
 
 std::optional<RungPlace> Lattice::find(const std::string& lesson, const Settings& settings) const {
   for (const Lesson* known : lessons_) {
@@ -29,19 +32,22 @@ std::optional<RungPlace> Lattice::find(const std::string& lesson, const Settings
   return std::nullopt;
 }
 
-std::vector<RungPlace> Lattice::bases(const RungPlace& place) const {
-  if (place.rung > 0) return {{place.lesson, place.rung - 1}};
-  std::vector<RungPlace> bases;
-  for (const std::string& name : place.lesson->builds_on)
-    if (const auto base = last_of(number_of(name))) bases.push_back(*base);
-  return bases;
+std::optional<RungPlace> Lattice::base(const RungPlace& place) const {
+  if (place.rung > 0) return RungPlace{place.lesson, place.rung - 1};
+  return place.lesson->builds_on.empty() ? std::nullopt : last_of(place.lesson->builds_on.front());
 }
 
-std::optional<RungPlace> Lattice::last_of(const std::string& number) const {
+std::optional<RungPlace> Lattice::last_of(const std::string& name) const {
   for (const Lesson* lesson : lessons_)
-    if (number_of(lesson->name) == number && !lesson->rungs.empty())
-      return RungPlace{lesson, lesson->rungs.size() - 1};
+    if (lesson->name == name && !lesson->rungs.empty()) return RungPlace{lesson, lesson->rungs.size() - 1};
   return std::nullopt;
+}
+
+std::vector<RungPlace> Lattice::rungs() const {
+  std::vector<RungPlace> all;
+  for (const Lesson* lesson : lessons_)
+    for (size_t i = 0; i < lesson->rungs.size(); ++i) all.push_back({lesson, i});
+  return all;
 }
 
 void Gains::add(const Shape& shape, const RungPlace& place, double tflops) {
@@ -67,54 +73,67 @@ std::optional<double> Gains::gain(const Shape& shape, const RungPlace& place, co
   return mine && before ? std::optional(*mine / *before) : std::nullopt;
 }
 
-std::string Gains::bases_cell(const RungPlace& place) const {
-  std::vector<std::string> words;
-  for (const RungPlace& base : lattice_.bases(place)) words.push_back(number_of(base.lesson->name));
-  return join(words, ", ");
+std::string Gains::base_cell(const RungPlace& place) const {
+  const auto base = lattice_.base(place);
+  return base ? base->id() : "";
 }
 
-std::string Gains::gains_cell(const Shape& shape, const RungPlace& place) const {
-  std::vector<std::string> words;
-  for (const RungPlace& base : lattice_.bases(place)) {
-    const std::optional<double> ratio = gain(shape, place, base);
-    words.push_back(ratio ? fixed(*ratio, 2) : kNoRatio);
+std::string Gains::gain_cell(const Shape& shape, const RungPlace& place) const {
+  const auto base = lattice_.base(place);
+  const auto ratio = base ? gain(shape, place, *base) : std::nullopt;
+  return ratio ? fixed(*ratio, 2) : kNoRatio;
+}
+
+std::vector<std::string> Gains::causes() const {
+  std::vector<std::string> lines;
+  for (const RungPlace& place : lattice_.rungs()) {
+    const auto base = lattice_.base(place);
+    const std::string& cause = place.lesson->rungs.at(place.rung).cause;
+    if (base) lines.push_back(fmt::format("{:<4} over {:<4}  {}", place.id(), base->id(), cause));
   }
-  return words.empty() ? kNoRatio : join(words, ", ");
+  return lines;
+}
+
+std::vector<std::string> Gains::path() const {
+  std::vector<RungPlace> way;
+  for (const RungPlace& place : lattice_.rungs())
+    if (place.id() != kAnyShape) way = {place};
+  while (!way.empty()) {
+    const auto base = lattice_.base(way.back());
+    if (!base) break;
+    way.push_back(*base);
+  }
+  std::vector<std::string> lines;
+  for (const Shape& shape : shapes_) {
+    std::string gains;
+    double whole = 1;
+    bool known = way.size() > 2;
+    for (size_t i = way.size(); known && i-- > 1;) {
+      const auto ratio = gain(shape, way[i - 1], way[i]);
+      known = ratio.has_value();
+      if (!known) break;
+      whole *= *ratio;
+      gains += (gains.empty() ? "" : " x ") + fixed(*ratio, 2);
+    }
+    if (known)
+      lines.push_back(fmt::format("{}, from {} to {}:\n  {} = {}", shape.name(), way.back().id(),
+                                  way.front().id(), gains, fixed(whole, 0)));
+  }
+  return lines;
 }
 
 std::vector<std::string> Gains::notes() const {
   constexpr double kNoise = 0.005;
-  std::map<std::pair<RungPlace, RungPlace>, std::vector<std::string>> slower;
-  for (size_t i = 0; i < shapes_.size(); ++i)
-    for (const auto& [place, tflops] : tflops_by_shape_[i])
-      for (const RungPlace& base : lattice_.bases(place))
-        if (gain(shapes_[i], place, base).value_or(1) < 1 - kNoise)
-          slower[{place, base}].push_back(shapes_[i].name());
   std::vector<std::string> lines;
-  for (const auto& [pair, shapes] : slower)
-    lines.push_back(fmt::format("{} is slower than {} at {}:\n  see {}/README.md", pair.first.name(),
-                                pair.second.name(), join(shapes, ", "), pair.first.lesson->name));
-  return lines;
-}
-
-std::vector<std::string> Gains::two_by_two() const {
-  std::vector<std::string> lines;
-  for (const Shape& shape : shapes_) {
-    const auto corner = [&](const char* number) {
-      const auto place = lattice_.last_of(number);
-      return place ? tflops(shape, *place) : std::nullopt;
-    };
-    const auto neither = corner(kNeither), ring = corner(kRing), roles = corner(kRoles), both = corner(kBoth);
-    if (!neither || !ring || !roles || !both) continue;
-    const auto line = [&](const std::string& title, const std::string& left, const std::string& right) {
-      lines.push_back(fmt::format("{:<34}{:>14}{:>14}", title, left, right));
-    };
-    const auto cell = [](const char* number, double tflops) {
-      return fmt::format("{} {:>6}", number, fixed(tflops, 1));
-    };
-    line("TFLOP/s at " + shape.name(), "one slot", "a ring");
-    line("  all warps load and compute", cell(kNeither, *neither), cell(kRing, *ring));
-    line("  roles", cell(kRoles, *roles), cell(kBoth, *both));
+  for (const RungPlace& place : lattice_.rungs()) {
+    const auto base = lattice_.base(place);
+    if (!base) continue;
+    std::vector<std::string> shapes;
+    for (const Shape& shape : shapes_)
+      if (gain(shape, place, *base).value_or(1) < 1 - kNoise) shapes.push_back(shape.name());
+    if (!shapes.empty())
+      lines.push_back(
+          fmt::format("{} is slower than {} at {}", place.name(), base->name(), join(shapes, ", ")));
   }
   return lines;
 }

@@ -1,5 +1,5 @@
 /// @file
-/// Which rung builds on which. The climb is no line: 03 and 04 both build on 02, and 05 on both of them.
+/// Which rung builds on which. The climb is no line: 03 and 04 are two answers to 02.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,7 +17,8 @@ struct RungPlace {
   const Lesson* lesson = nullptr;
   size_t rung = 0;
 
-  std::string name() const;  ///< "03 three slots"
+  std::string id() const;    ///< "04.1"
+  std::string name() const;  ///< "04.1 TMA, one slot"
   friend bool operator<(const RungPlace& a, const RungPlace& b) {
     return std::tie(a.lesson->name, a.rung) < std::tie(b.lesson->name, b.rung);
   }
@@ -29,11 +30,13 @@ class Lattice {
 
   /// The rung with these settings (all knobs); nothing if the lesson, or the rung, is not one of them.
   std::optional<RungPlace> find(const std::string& lesson, const Settings& settings) const;
-  /// What a rung builds on: the rung before it in its lesson, or the last of each lesson that this one builds
-  /// on. Without what is not among the lessons.
-  std::vector<RungPlace> bases(const RungPlace& place) const;
-  /// The last rung of the lesson of that number; nothing if it is not among the lessons.
-  std::optional<RungPlace> last_of(const std::string& number) const;
+  /// What a rung builds on: the rung before it in its lesson, or the last of the lesson that this one builds
+  /// on. Nothing for the first rung, and where that lesson is not among the lessons.
+  std::optional<RungPlace> base(const RungPlace& place) const;
+  /// The last rung of the lesson of that name; nothing if it is not among the lessons.
+  std::optional<RungPlace> last_of(const std::string& lesson) const;
+  /// All rungs, lesson by lesson.
+  std::vector<RungPlace> rungs() const;
 
  private:
   std::vector<const Lesson*> lessons_;
@@ -50,15 +53,18 @@ class Gains {
   /// Nothing if it was not added.
   std::optional<double> tflops(const Shape& shape, const RungPlace& place) const;
 
-  /// "03, 04"; empty for the first rung.
-  std::string bases_cell(const RungPlace& place) const;
-  /// "1.25, 1.32": the gain over each of them; "-" for what is not known.
-  std::string gains_cell(const Shape& shape, const RungPlace& place) const;
+  /// "04.1"; empty for the first rung.
+  std::string base_cell(const RungPlace& place) const;
+  /// "1.25": the gain over it; "-" if it is not known.
+  std::string gain_cell(const Shape& shape, const RungPlace& place) const;
 
-  /// A line for each rung that is slower than one that it builds on, at one shape at least.
+  /// A line for each rung: what alone tells it from the one that it builds on.
+  std::vector<std::string> causes() const;
+  /// For each shape the gains on the way to the last rung but those for any shape, which multiply to the
+  /// whole.
+  std::vector<std::string> path() const;
+  /// A line for each rung that is slower than the one that it builds on, at one shape at least.
   std::vector<std::string> notes() const;
-  /// What a ring and what roles bring alone and together, for each shape where all four are known.
-  std::vector<std::string> two_by_two() const;
 
  private:
   std::optional<double> gain(const Shape& shape, const RungPlace& place, const RungPlace& base) const;

@@ -27,6 +27,12 @@ SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
+ANY_SHAPE = "06_any_shape"  # its folder is below lesson 06's
+
+
+def number_of(lesson):
+    """What the lab calls a lesson."""
+    return "any" if lesson == ANY_SHAPE else lesson[:2]
 
 
 def newest(folder, half):
@@ -60,7 +66,8 @@ def key(row):
 
 
 def link(row):
-    return f"[{row['lesson'][:2]} {row['name']}](../{row['lesson']}/broken/{row['name']}.patch)"
+    folder = "06_clusters_dsmem/any_shape" if row["lesson"] == ANY_SHAPE else row["lesson"]
+    return f"[{number_of(row['lesson'])} {row['name']}](../{folder}/broken/{row['name']}.patch)"
 
 
 def matrix(halves):
@@ -148,7 +155,7 @@ def false_alarms(halves):
             for name, finding in row["findings"].items():
                 runs += 1
                 if finding["outcome"] != "missed":
-                    rows.append([f"{row['lesson'][:2]} `{row['run']}`", f"{half['half']}: {name}", finding["outcome"],
+                    rows.append([f"{number_of(row['lesson'])} `{row['run']}`", f"{half['half']}: {name}", finding["outcome"],
                                  finding.get("message", "").replace("|", "/")[:160]])
     if not rows:
         return [f"None, in {runs} runs."]
@@ -159,7 +166,7 @@ def false_alarms(halves):
 def mutants(results):
     names = list(dict.fromkeys(row["lesson"] for row in results["mutants"]))
     who = ["compiler", "result", "schedules", "races", None]
-    rows = [[name[:2]] + [str(sum(row["lesson"] == name and row["noticed_by"] == detector for row in results["mutants"]))
+    rows = [[number_of(name)] + [str(sum(row["lesson"] == name and row["noticed_by"] == detector for row in results["mutants"]))
                           for detector in who] for name in names]
     lines = markdown(["lesson"] + [f"first noticed by {detector}" for detector in who[:-1]] + ["survived"], rows)
     survivors = [[f"`{row['file']}`", f"{row['mistake']}", row.get("reason", "")] for row in results["mutants"]
@@ -193,7 +200,7 @@ def lesson(halves, number):
     outcomes = outcomes_of(half)
     by_result = {"caught": [], "hang": [], "missed": []}
     for row in half["mistakes"]:
-        if row["lesson"][:2] == number and row["kind"] != "performance":
+        if number_of(row["lesson"]) == number and row["kind"] != "performance":
             by_result[outcomes[key(row)]["result"]].append(row)
     text = (f"On an {half['device'].split()[-1]}, {sum(map(len, by_result.values()))} mistakes of order and memory in "
             f"[broken](broken): {len(by_result['caught'])} end in a wrong result or an error, {len(by_result['hang'])} in a "
@@ -211,7 +218,7 @@ def lesson(halves, number):
 def report(halves, number, name, most=None):
     """The report, or as many lines of it, as a block of code."""
     for row in halves[0]["mistakes"]:
-        if row["lesson"][:2] == number and row["name"] == name:
+        if number_of(row["lesson"]) == number and row["name"] == name:
             words = row["findings"].get(row["notice"], {}).get("report")
             lines = words.splitlines() if words else []
             cut = ["  ..."] if len(lines[:most]) < len(lines) else []
@@ -224,7 +231,7 @@ def tool(halves, number, name, detector):
     for half in halves[1:]:
         for row in half["mistakes"]:
             found = row["findings"].get(detector, {})
-            if row["lesson"][:2] == number and row["name"] == name and found.get("message"):
+            if number_of(row["lesson"]) == number and row["name"] == name and found.get("message"):
                 words = re.sub(r" (?=block \d+, warp|at \S*\(|in \S+:\d|by thread|and (?:Read|Write) access|Barrier is|Device Frame)", "\n    ",
                                found["message"])
                 return ["```", *words.splitlines(), "```"]

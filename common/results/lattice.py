@@ -1,50 +1,95 @@
-"""Which rung of the climb builds on which, as common/ladder/lattice.cpp has it.
+#!/usr/bin/env python3
+"""The steps of the climb: each is a kernel, and builds on one other by one idea.
 
-A lesson's first rung builds on the last one of each lesson that its lesson.cu names (`.builds_on`), its second on the first.
+    lattice.py [LESSON_FOLDER]    for each step (of that lesson) a line: the name of its diff, and the two kernels' paths
+
+A lesson's steps are the rungs that its lesson.cu lists. The first builds on the last of the lesson that `.builds_on` names, each
+other on the one before it. common/ladder/lattice.cpp has the same rule.
 """
+import dataclasses
 import re
+import sys
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 BUILDS_ON = re.compile(r"\.builds_on = \{([^}]*)\}")
-MOST_RUNGS = 2  # of a lesson; older files have more
-NOISE = 0.005
-# Loads and computes in turns, with a ring of slots, with roles, with both.
-NEITHER, RING, ROLES, BOTH = "02", "03", "04", "05"
+FIELD = re.compile(r'\.(label|id|source|cause) =((?:\s*"(?:[^"\\]|\\.)*")+)')
+NOISE = 0.005  # a gain of less than that is none
 
 
-def lessons_below(root):
-    """{"05_ws_double_buffer": ["03_double_buffer", "04_warp_specialized"], ...}, from the lessons' own words."""
-    found = {}
-    for path in sorted(root.glob("[0-9][0-9]_*/lesson.cu")):
-        match = BUILDS_ON.search(path.read_text(encoding="utf-8"))
-        found[path.parent.name] = re.findall(r'"([^"]+)"', match[1]) if match else []
+@dataclasses.dataclass
+class Step:
+    """One kernel of the climb."""
+    id: str  # "04.1"
+    label: str
+    cause: str
+    lesson: str  # the folder of its lesson, from the root
+    kernel: Path  # from the root
+    base: str  # the id of the step that it builds on; "" for the first
+
+    @property
+    def diff(self):
+        """The name of the target that prints what it changes."""
+        if "." in self.id and self.base.split(".")[0] == self.id.split(".")[0]:
+            return f"diff_{self.base}_{self.id.split('.')[1]}".replace(".", "_")
+        return f"diff_{self.base}_{self.id}".replace(".", "_")
+
+
+def braces(text, begin):
+    """What stands between the brace at `begin` and the one that closes it."""
+    depth = 0
+    for i in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        if depth == 0:
+            return text[begin + 1:i]
+    return ""
+
+
+def rungs_of(text):
+    """The fields of each rung that a lesson.cu lists."""
+    begin = re.search(r"\.rungs\s*=\s*(?={)", text)
+    if not begin:
+        return []
+    return [{key: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', words)) for key, words in FIELD.findall(".label =" + rung)}
+            for rung in braces(text, begin.end()).split(".label =")[1:]]
+
+
+def steps(root=ROOT):
+    """All steps in the order of the climb."""
+    paths = sorted([*root.glob("[0-9][0-9]_*/lesson.cu"), *root.glob("[0-9][0-9]_*/any_shape/lesson.cu")])
+    paths = sorted(paths, key=lambda path: (path.relative_to(root).parts[0], len(path.parts)))
+    found, last = [], {}
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        folder = path.parent.relative_to(root)
+        below = BUILDS_ON.search(text)
+        names = re.findall(r'"([^"]+)"', below[1]) if below else []
+        base = last.get(names[0], "") if names else ""
+        for fields in rungs_of(text):
+            step = Step(fields.get("id", folder.name[:2]), fields["label"], fields.get("cause", ""), folder.as_posix(),
+                        folder / fields.get("source", "gemm.cuh"), base)
+            found.append(step)
+            base = step.id
+        last[folder.name] = base
     return found
 
 
-def builds_on(root):
-    """{"05": ["03", "04"], ...}"""
-    return {name[:2]: [base[:2] for base in bases] for name, bases in lessons_below(root).items()}
+def step_of(number, root=ROOT):
+    """The step of that id. @throws KeyError"""
+    return {step.id: step for step in steps(root)}[number]
 
 
-class Lattice:
-    """The rungs among contenders, which are tuples that begin with the lesson's name, in the order of the climb."""
+def diffs(root=ROOT):
+    """(the step, the one that it builds on) for each but the first, and but the kernels for any shape: these are many."""
+    by_id = {step.id: step for step in steps(root)}
+    return [(step, by_id[step.base]) for step in by_id.values() if step.base and step.id != "any"]
 
-    def __init__(self, contenders, lessons_below):
-        self.below, self.by_lesson = lessons_below, {}
-        for contender in dict.fromkeys(contenders):
-            rungs = self.by_lesson.setdefault(contender[0][:2], [])
-            if len(rungs) < MOST_RUNGS:
-                rungs.append(contender)
 
-    def rungs(self):
-        return [rung for rungs in self.by_lesson.values() for rung in rungs]
+def main(folder=None):
+    for step, base in diffs():
+        if folder is None or (ROOT / step.lesson).resolve() == Path(folder).resolve():
+            print(step.diff, base.kernel.as_posix(), step.kernel.as_posix())
 
-    def last_of(self, number):
-        """The last rung of a lesson; None if it has none here."""
-        return self.by_lesson.get(number, [None])[-1]
 
-    def bases(self, rung):
-        """The rungs that this one builds on."""
-        rungs = self.by_lesson[rung[0][:2]]
-        if rung != rungs[0]:
-            return [rungs[rungs.index(rung) - 1]]
-        return [base for number in self.below.get(rung[0][:2], []) if (base := self.last_of(number))]
+if __name__ == "__main__":
+    main(*sys.argv[1:])

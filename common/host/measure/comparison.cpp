@@ -24,6 +24,7 @@ Outcome run_once(const Contender& contender, const Shape& shape, const Compariso
   outcome.run.core = contender.core;
   outcome.run.shape = shape;
   outcome.run.settings = contender.settings;
+  outcome.run.rung = contender.rung;
   if (contender.choice) outcome.run.choice = contender.choice(shape);
   if (contender.resources) outcome.run.resources = contender.resources();
   if (contender.global_bytes)

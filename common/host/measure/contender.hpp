@@ -26,6 +26,7 @@ struct Contender {
   std::function<Resources()> resources = {};
   std::function<double(const Gemm&)> global_bytes = {};
   std::function<std::string(const Shape&)> choice = {};  ///< see Lesson::choice
+  std::string rung = {};                                 ///< see Run::rung
 };
 
 /// A lesson with every knob set. @throws std::invalid_argument for settings that it does not have.

@@ -23,6 +23,7 @@ struct Run {
   std::optional<double> time_us_median, time_us_q1, time_us_q3;
   std::optional<double> tflops;
   std::optional<double> sm_clock_mhz, power_watts;
+  std::string rung;    ///< of the climb: the id of the rung, as "04.1"; else empty
   std::string choice;  ///< of lessons that choose; see Lesson::choice
   std::string inputs;  ///< "cold" or "hot" (in the L2 cache) where timed, else empty
   std::optional<bool> verified;

@@ -31,11 +31,13 @@ using Settings = std::map<std::string, std::string>;
 /// "slots=3 core=fma"; "defaults" if empty.
 std::string describe(const Settings& settings);
 
-/// One row of the climb. A lesson has several where it brings several gains: 02 brings tiling, then tensor
-/// cores.
+/// One row of the climb: a kernel, and the one idea that tells it from the row that it builds on.
 struct Rung {
-  std::string label;  ///< shown in the table, for example "tiled, CUDA cores"
-  Settings settings;  ///< what differs from the defaults
+  std::string label;                ///< shown in the table, for example "TMA, one slot"
+  Settings settings;                ///< what differs from the defaults
+  std::string id = {};              ///< "04.1"; empty: the lesson's number
+  std::string source = "gemm.cuh";  ///< the kernel, below the lesson's folder
+  std::string cause = {};           ///< the idea, in a few words
 };
 
 /// What a lesson makes of each sum of products before it rounds, for the verifier.
@@ -62,8 +64,8 @@ struct Lesson {
   std::string name;  ///< its directory, for example "03_double_buffer"
   std::string idea;  ///< one sentence
   std::vector<Knob> knobs;
-  std::vector<Rung> rungs;  ///< at most two
-  /// The lessons, by their names, whose last rungs the first of these builds on.
+  std::vector<Rung> rungs;  ///< at most three; each builds on the one before it
+  /// The lesson, by its name, on whose last rung the first of these builds; none for the first lesson.
   std::vector<std::string> builds_on = {};
   int minimum_architecture = kTuring;  ///< that its kernels are compiled for, see Code::architecture
   int b_matrices = 1;                  ///< see Shape::b_matrices; at most 2

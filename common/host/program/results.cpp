@@ -73,6 +73,7 @@ Json json_of(const Run& run) {
                          {"blocks_per_sm", run.resources->blocks_per_sm}};
   if (run.global_bytes) json["global_bytes"] = *run.global_bytes;
   if (run.bound_us) json["bound_us"] = *run.bound_us;
+  if (!run.rung.empty()) json["rung"] = run.rung;
   if (!run.choice.empty()) json["choice"] = run.choice;
   if (!run.inputs.empty()) json["inputs"] = run.inputs;
   return json;
@@ -105,6 +106,7 @@ Run run_of(const Json& json) {
         Resources{resources.at("tile").get<std::string>(), resources.at("shared_bytes").get<size_t>(),
                   resources.at("registers").get<int>(), resources.at("blocks_per_sm").get<int>()};
   }
+  if (json.contains("rung")) run.rung = json.at("rung").get<std::string>();
   if (json.contains("choice")) run.choice = json.at("choice").get<std::string>();
   if (json.contains("inputs")) run.inputs = json.at("inputs").get<std::string>();
   if (json.contains("global_bytes")) run.global_bytes = json.at("global_bytes").get<double>();

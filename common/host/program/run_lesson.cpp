@@ -166,6 +166,24 @@ void add_cpu_rows(const Lesson& lesson, const std::vector<Shape>& shapes,
   }
 }
 
+/// The combinations that can run all shapes. Of several, the lesson may refuse some: a line says which.
+/// @throws std::invalid_argument if it refuses all
+std::vector<Settings> without_refused(const Lesson& lesson, const std::vector<Shape>& shapes,
+                                      const std::vector<Settings>& combinations) {
+  std::vector<Settings> runnable;
+  std::vector<std::string> reasons;
+  for (const Settings& settings : combinations) try {
+      for (const Shape& shape : shapes) check_lesson(lesson, settings, shape);
+      runnable.push_back(settings);
+    } catch (const std::invalid_argument& reason) {
+      if (std::find(reasons.begin(), reasons.end(), reason.what()) == reasons.end())
+        reasons.push_back(reason.what());
+    }
+  if (runnable.empty()) throw std::invalid_argument(reasons.front());
+  for (const std::string& reason : reasons) std::cout << "left out: " << reason << "\n";
+  return runnable;
+}
+
 int run(const Lesson& lesson, int argc, char** argv) {
   Arguments arguments(lesson.idea, lesson.program_name());
   CommonOptions options;
@@ -232,12 +250,11 @@ int run(const Lesson& lesson, int argc, char** argv) {
   }
 
   std::vector<Contender> contenders;
-  for (const Settings& settings : combinations) {
+  for (const Settings& settings : without_refused(lesson, options.shapes, combinations)) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));
     if (!on_cpu_device())  // they are for the clock
       for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
         contenders.push_back(other);
-    for (const Shape& shape : options.shapes) check_lesson(lesson, settings, shape);
   }
   if (!trace.path.empty())
     return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);

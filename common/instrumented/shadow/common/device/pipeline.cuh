@@ -38,12 +38,8 @@ class Producer : public PlainProducer<kSlots> {
     filling_.stop(trace::Event::load);
     PlainProducer<kSlots>::producer_commit_bytes();
   }
-  __device__ __forceinline__ void producer_commit_copies() {
-    filling_.stop(trace::Event::load);
-    PlainProducer<kSlots>::producer_commit_copies();
-  }
-  __device__ __forceinline__ void producer_commit() {
-    PlainProducer<kSlots>::producer_commit();
+  __device__ __forceinline__ void producer_commit(bool arrives = true) {
+    PlainProducer<kSlots>::producer_commit(arrives);
     filling_.stop(trace::Event::stage);
   }
 

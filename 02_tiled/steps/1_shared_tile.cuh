@@ -1,0 +1,61 @@
+/// @file
+/// Lesson 02, step 1: the threads of a block share tiles of A and B in shared memory.
+///
+/// Added since 01: a block brings a tile of A and a tile of B to shared memory, and each of its 32 x 32
+/// threads reads them from there. An element comes from global memory once for 32 products instead of once
+/// for each.
+#pragma once
+#include "common/cuda/launch.cuh"
+#include "common/device/element.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/tile_order.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/host/problem/gemm.hpp"
+
+namespace lesson02::shared_tile {
+using namespace ladder;
+
+constexpr TileShape kTile{32, 32, 32};  ///< a row is as wide as a warp
+
+using TileA = __nv_bfloat16[kTile.m][kTile.k];
+using TileB = __nv_bfloat16[kTile.k][kTile.n];
+
+struct SharedStorage {
+  TileA a;
+  TileB b;
+};
+
+/// Each block computes one tile of C, each thread one element of it; any m, n, k.
+__global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
+  auto& smem = shared_storage<SharedStorage>();
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int k_steps = tiles_over(p.k, kTile.k);
+  const int y = threadIdx.y, x = threadIdx.x;
+
+  float sum = 0;
+  for (int step = 0; step < k_steps; ++step) {
+    const int k = step * kTile.k;
+    smem.a[y][x] = element(p.a, p.m, p.k, first_row + y, k + x);
+    smem.b[y][x] = element(p.b, p.k, p.n, k + y, first_column + x);
+    __syncthreads();  // the tiles are complete
+#pragma unroll
+    for (int i = 0; i < kTile.k; ++i) sum += __bfloat162float(smem.a[y][i]) * __bfloat162float(smem.b[i][x]);
+    __syncthreads();  // everyone has read them: they may be overwritten
+  }
+  const int row = first_row + y, column = first_column + x;
+  if (row < p.m && column < p.n) p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
+}
+
+/// One block for each tile of C.
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
+                 {.name = "02_tiled",
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .block = dim3(kTile.n, kTile.m),
+                  .shared_bytes = sizeof(SharedStorage),
+                  .stream = stream},
+                 p);
+}
+
+}  // namespace lesson02::shared_tile

@@ -1,0 +1,83 @@
+/// @file
+/// Lesson 04, step 1: one thread asks for a tile, and the TMA engine brings it.
+///
+/// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
+/// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
+/// threads wait there. There are no roles: loading and computing still take turns. n and k must be multiples
+/// of 8, and wgmma is the only core from here on.
+#pragma once
+#include "common/cuda/launch.cuh"
+#include "common/cuda/tensor_map.hpp"
+#include "common/device/epilogue.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/tile_order.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/device/wgmma_core.cuh"
+#include "common/host/problem/gemm.hpp"
+#include "common/ptx/elect.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace lesson04::tma {
+using namespace ladder;
+
+constexpr TileShape kTile{128, 128, 64};
+using Core = WgmmaCore<kTile.n>;
+constexpr int kThreads = kTile.m * kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
+
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+struct SharedStorage {
+  TileA a;
+  TileB b;
+  ptx::Mbarrier full;  ///< all bytes of both tiles have landed
+};
+
+/// Each block computes one tile of C. While one block loads, another one may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
+  auto& smem = shared_storage<SharedStorage>();
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int k_steps = tiles_over(p.k, kTile.k);
+
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&smem.full, 1);  // one arrival: that of the thread which expects the bytes
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  Core core;
+  const int my_rows = Core::kRows * warpgroup_index();
+
+  // [k_loop]
+  for (int step = 0; step < k_steps; ++step) {
+    if (threadIdx.x < kWarp && ptx::elect_one()) {
+      ptx::Mbarrier* const full = &smem.full;
+      ptx::mbarrier_arrive_expect_bytes(full, sizeof(TileA) + sizeof(TileB));
+      ptx::tma_load(&smem.a, &maps.a, step * kTile.k, first_row, full);
+      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
+        ptx::tma_load(&smem.b.panels[column / 64], &maps.b, first_column + column, step * kTile.k, full);
+    }
+    ptx::mbarrier_wait(&smem.full, step % 2);  // the tiles are complete; each phase has the other parity
+    core.start(smem.a, my_rows, smem.b, step == 0);
+    core.finish();
+    __syncthreads();  // everyone has read them: they may be overwritten
+  }
+  // [k_loop]
+  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+}
+
+/// One block for each tile of C.
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64)};
+  ladder::launch(gemm,
+                 {.name = "04_warp_specialized",
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage),
+                  .stream = stream},
+                 maps, p);
+}
+
+}  // namespace lesson04::tma

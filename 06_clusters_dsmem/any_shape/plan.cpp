@@ -1,0 +1,167 @@
+/// @file
+/// What a kernel costs: its launch, its K steps, and what blocks do together.
+#include "06_clusters_dsmem/any_shape/plan.hpp"
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "common/device/tile_shape.cuh"
+#include "common/host/base/table.hpp"
+#include "common/host/base/text.hpp"
+
+namespace lesson06::any_shape {
+namespace {
+
+constexpr int kStepK = 64, kNarrowTile = 64;
+constexpr int kLine = 64;  ///< elements of a cache line
+
+// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
+// tile is that of 128x256.
+
+// clang-format off
+constexpr double kLaunchUs = 1.855;
+constexpr double kFillSteps = 2.044;     ///< the K steps whose loads nothing hides, before the first products
+constexpr double kSumUs = 1.137;       ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.606;    ///< the products of a K step
+constexpr double kTogether = 1.199;     ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kNarrow = 1.194;      ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kEpilogueUs = 0.980;  ///< what is done with a tile's sums, while tensor cores wait
+constexpr double kLoadUs = 0.447;      ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddle = 1.401;    ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdle = 0.594;        ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.179;  ///< A and B from memory, and C to it; a weight in a root of squares
+constexpr double kShareUs = 2.551;     ///< more for a launch in which clusters share steps
+constexpr double kPartUs = 0.911;      ///< a tile's partial sums, stored or read once
+
+/// What a kernel takes over what all this says, on average: how well its warpgroups take turns, how many slots
+/// its tiles leave room for, and so on.
+struct KernelFactor {
+  Plan plan;
+  double times;
+};
+constexpr KernelFactor kKernelFactors[] = {
+  {{64, 64, 1, 1, 1}, 1.022}, {{64, 128, 1, 1, 1}, 0.926}, {{64, 128, 1, 1, 1, true}, 1.136},
+  {{64, 128, 1, 1, 2}, 1.008}, {{64, 128, 1, 1, 2, true}, 1.103}, {{64, 128, 2, 1, 2}, 0.971},
+  {{64, 128, 2, 2, 2, true}, 1.083}, {{64, 128, 4, 1, 1}, 1.002}, {{64, 128, 4, 1, 1, true}, 1.050},
+  {{64, 192, 2, 1, 1}, 1.011}, {{64, 192, 4, 1, 1}, 1.038}, {{64, 256, 1, 1, 4}, 1.042},
+  {{128, 64, 1, 4, 1}, 0.958}, {{128, 128, 1, 1, 1}, 0.967}, {{128, 128, 1, 2, 1}, 0.933},
+  {{128, 128, 2, 1, 1}, 0.926}, {{128, 128, 2, 1, 1, true}, 0.992}, {{128, 128, 2, 2, 1}, 0.966},
+  {{128, 128, 2, 2, 2, true}, 1.026}, {{128, 128, 4, 1, 1}, 0.928}, {{128, 192, 1, 1, 1}, 1.045},
+  {{128, 192, 2, 1, 1}, 0.995}, {{128, 192, 2, 1, 1, true}, 1.026}, {{128, 256, 1, 1, 1}, 1.018},
+  {{128, 256, 1, 2, 1}, 0.957}, {{128, 256, 2, 1, 1}, 0.988}, {{128, 256, 2, 1, 1, true}, 1.031},
+  {{192, 64, 1, 4, 1}, 0.912}, {{192, 128, 1, 2, 1}, 0.964}, {{192, 128, 1, 2, 1, true}, 0.997},
+  {{192, 128, 2, 1, 1}, 0.950}, {{192, 192, 1, 2, 1}, 1.009}, {{192, 192, 2, 1, 1, true}, 1.066},
+};
+// clang-format on
+
+double kernel_factor(const Plan& plan) {
+  for (const KernelFactor& factor : kKernelFactors)
+    if (factor.plan == plan) return factor.times;
+  return 1;
+}
+
+double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
+
+/// The K steps of a plan. Tensor cores, L2 and memory work at the same time, and each waits for the others
+/// now and then: together they take longer than the slowest and less than the sum. The root of the sum of
+/// squares is that, and fits better than either.
+double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
+  const Plan& plan = estimate.plan;
+  // SMs that have no tile in the last wave leave others what they share: bandwidth and, at the power limit,
+  // the clock.
+  const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
+  const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
+
+  // A block's TMA asks L2 for one line after the other, where there is one: blocks that share A or B ask for
+  // fewer.
+  const double m = shape.m, n = shape.n, k = shape.k;
+  const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
+  const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
+            wide = ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
+  const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
+  const double load_us = kLoadUs * rows / (128 + 256);
+
+  const double step_us =
+      kTensorUs * (plan.blocks() > 1 ? kTogether : 1) * (plan.tile_n == kNarrowTile ? kNarrow : 1);
+  const double tensor_us =
+      (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
+  const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
+  return kFillSteps * load_us + std::hypot(tensor_us, steps * load_us, memory_us);
+}
+
+/// What blocks do together.
+double together_us(const Estimate& estimate) {
+  const Plan& plan = estimate.plan;
+  double us = 0;
+  if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
+  if (estimate.parts > 1) {
+    // A block stores its part, and the last to come reads all; of two parts only that of the other block.
+    const int moves = estimate.parts == 2 ? 2 : estimate.parts + 1;
+    us += kShareUs + moves * kPartUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
+  }
+  return us;
+}
+
+Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
+  const auto& [plan, resident] = candidate;
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
+  Estimate estimate;
+  estimate.plan = plan;
+  estimate.resident_clusters = resident;
+  estimate.clusters = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) *
+                      ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n);
+  estimate.waves = ladder::tiles_over(estimate.clusters, resident);
+  estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
+  if (const int shared = plan.stream_k ? tiles_to_share(estimate.clusters, resident, k_steps) : 0) {
+    estimate.waves = double(estimate.clusters) / resident;
+    // Unless a tile is a whole number of shares, one begins before it and another ends after it.
+    estimate.parts = resident / shared + (resident % shared > 0 ? 2 : 0);
+  }
+  estimate.us = kernel_factor(plan) * (kLaunchUs + steps_us(shape, estimate) + together_us(estimate));
+  return estimate;
+}
+
+}  // namespace
+
+std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
+
+std::string Plan::name() const {
+  std::string name = tile();
+  if (blocks() > 1) name += fmt::format(", cluster {}x{}x{}", cluster_m, cluster_n, cluster_k);
+  return stream_k ? name + ", stream-K" : name;
+}
+
+std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
+  std::vector<Estimate> result;
+  result.reserve(candidates.size());
+  for (const Candidate& candidate : candidates)
+    if (ladder::tiles_over(shape.k, kStepK) >= candidate.plan.cluster_k)
+      result.push_back(estimate_of(shape, candidate));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Estimate& a, const Estimate& b) { return a.us < b.us; });
+  return result;
+}
+
+std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
+  std::ostringstream text;
+  text << shape.name() << ": " << estimates.front().plan.name()
+       << ", predicted fastest by the model of an H200.\n";
+  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 33, false},
+                             {"clusters", 8},
+                             {"resident", 8},
+                             {"waves", 6},
+                             {"K steps", 7},
+                             {"parts", 5},
+                             {"predicted us", 12}});
+  table.header();
+  for (const Estimate& estimate : estimates)
+    table.row({estimate.plan.name(), std::to_string(estimate.clusters),
+               std::to_string(estimate.resident_clusters),
+               ladder::fixed(estimate.waves, estimate.parts > 1 ? 2 : 0), std::to_string(estimate.k_steps),
+               std::to_string(estimate.parts), ladder::fixed(estimate.us, 1)});
+  return text.str();
+}
+
+}  // namespace lesson06::any_shape

@@ -1,0 +1,321 @@
+/// @file
+/// Lesson 06 on problems that nobody chose: random sizes for the plan and for every kernel, the same bits
+/// from launch to launch, and products of products that begin early.
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "06_clusters_dsmem/any_shape/plan.hpp"
+#include "common/cuda/cuda_handles.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/error.hpp"
+#include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
+#include "common/host/problem/fill.hpp"
+#include "common/host/problem/lessons.hpp"
+#include "common/testing/breadth.hpp"
+#include "common/testing/gemm_checks.hpp"
+
+using ladder::DeviceBuffer;
+using ladder::Settings;
+using ladder::Shape;
+using ladder::testing::Breadth;
+using ladder::testing::breadth;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::check_gemm_on_two_schedules;
+using ladder::testing::for_each_schedule;
+using ladder::testing::replay_command;
+using ladder::testing::skip_unless_runnable;
+
+namespace {
+
+const ladder::Lesson& lesson = lesson06::any_shape::lesson();
+
+bool runs(const Shape& shape, const Settings& settings) {
+  try {
+    lesson.check({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, lesson.settings(settings));
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+/// Every kernel that the lesson accepts for the shape, with nothing left to the plan: all combinations of the
+/// knobs that can be `auto`, but for the core, of which there is one, and the moment at which a launch
+/// begins.
+std::vector<Settings> kernels_for(const Shape& shape) {
+  std::vector<Settings> combinations(1);
+  for (const ladder::Knob& knob : lesson.knobs) {
+    if (knob.choices.front() != "auto" || knob.name == "core" || knob.name == "begins") continue;
+    std::vector<Settings> longer;
+    for (const Settings& settings : combinations)
+      for (auto choice = knob.choices.begin() + 1; choice != knob.choices.end(); ++choice) {
+        longer.push_back(settings);
+        longer.back()[knob.name] = *choice;
+      }
+    combinations = std::move(longer);
+  }
+  std::erase_if(combinations, [&](const Settings& settings) { return !runs(shape, settings); });
+  return combinations;
+}
+
+/// All kernels: this shape is large enough for each.
+std::vector<Settings> all_kernels() { return kernels_for({4096, 4096, 16384}); }
+
+/// The kernels that can share steps.
+std::vector<Settings> sharing_kernels() {
+  std::vector<Settings> kernels = all_kernels();
+  std::erase_if(kernels, [](const Settings& kernel) { return kernel.at("stream_k") == "off"; });
+  return kernels;
+}
+
+/// Does the kernel share steps of this shape? The lesson explains it in how many parts a tile is summed up.
+bool shares_steps(const Shape& shape, const Settings& kernel) {
+  const std::string said = lesson.explain(shape, lesson.settings(kernel));
+  std::istringstream row(ladder::split(said, '\n').at(3));  // below what is chosen, and the table's head
+  const std::vector<std::string> cells{std::istream_iterator<std::string>(row), {}};
+  return cells.at(cells.size() - 2) != "1";  // the last one is the predicted time
+}
+
+/// Sizes around those at which tiles, panels and chunks end, and any others up to `most`. M is anything, N
+/// and K are multiples of 8. The same seed gives the same shapes, with every standard library.
+class RandomShapes {
+ public:
+  RandomShapes(unsigned seed, int most) : random_(seed), most_(most) {}
+
+  Shape next() {
+    constexpr std::array kRows = {1, 7, 8, 9, 56, 61, 64, 67, 72, 127, 131, 191, 193, 257};
+    constexpr std::array kChunks = {1, 7, 8, 9, 15, 16, 17, 24, 31, 33};
+    const int m = coin() ? kRows[below(kRows.size())] : 1 + below(most_);
+    const int n = 8 * (coin() ? kChunks[below(kChunks.size())] : 1 + below(most_ / 8));
+    const int k = 8 * (coin() ? kChunks[below(kChunks.size())] : 1 + below(most_ / 8));
+    return {m, n, k};
+  }
+  /// The next that the kernel runs: a split of K needs some steps. If it can share steps, it does, unless
+  /// only one of its clusters finds room.
+  Shape next_for(const Settings& settings) {
+    const bool shares = settings.at("stream_k") == "on";
+    std::optional<Shape> other;
+    for (int i = 0; i < 100; ++i) {
+      Shape shape = next();
+      if (shares && shape.k < kToShare) shape.k += kToShare;
+      if (!runs(shape, settings)) continue;
+      if (!shares || shares_steps(shape, settings)) return shape;
+      other = shape;
+    }
+    if (other) return *other;
+    throw std::runtime_error("no random shape is accepted for " + ladder::describe(settings));
+  }
+
+ private:
+  static constexpr int kToShare = 64 * 2 * lesson06::any_shape::kFewestSteps;
+
+  bool coin() { return random_() & 1; }
+  int below(size_t limit) { return static_cast<int>(random_() % limit); }
+
+  std::mt19937 random_;
+  int most_;
+};
+
+/// Only where it is fast can a test try much.
+bool tries_much() { return !ladder::on_cpu_device() && breadth() != Breadth::narrow; }
+
+/// Normal data.
+DeviceBuffer<__nv_bfloat16> matrix(int rows, int columns, uint64_t seed) {
+  DeviceBuffer<__nv_bfloat16> values(size_t(rows) * columns);
+  ladder::fill(values.data(), values.size(), ladder::NormalValues{seed});
+  return values;
+}
+
+std::vector<uint16_t> bits(const DeviceBuffer<__nv_bfloat16>& values) {
+  return ladder::download(reinterpret_cast<const uint16_t*>(values.data()), values.size());
+}
+
+/// X -> X·B -> X·B·B and so on, in two buffers: each product reads what the one before wrote, and overwrites
+/// what that one read. So it goes wrong where a launch reads or writes before the launch before has ended.
+class Powers {
+ public:
+  Powers(int m, int n) : b_(matrix(n, n, 1)), x_{matrix(m, n, 2), matrix(m, n, 3)}, m_(m), n_(n) {}
+
+  /// The last product, with launches back to back in one stream, or each waited for before the next.
+  std::vector<uint16_t> last(const Settings& settings, bool wait) {
+    constexpr int kProducts = 3;  // the third overwrites what the second reads
+    const Settings all = lesson.settings(settings);
+    ladder::fill(x_[0].data(), x_[0].size(), ladder::NormalValues{2});
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < kProducts; ++i) {
+      lesson.launch({x_[i % 2].data(), b_.data(), x_[(i + 1) % 2].data(), m_, n_, n_}, all, stream_.get());
+      if (wait) CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    return bits(x_[kProducts % 2]);
+  }
+
+ private:
+  DeviceBuffer<__nv_bfloat16> b_, x_[2];
+  int m_, n_;
+  ladder::Stream stream_ = ladder::make_stream();
+};
+
+/// Compares launches that begin early, back to back, with the same that are waited for one by one.
+void check_early_launches(Powers& powers, const Shape& shape, const Settings& kernel) {
+  Settings early = kernel, after = kernel;
+  early["begins"] = "early";
+  after["begins"] = "after";
+  INFO(replay_command(lesson, shape, early));
+  const std::vector<uint16_t> expected = powers.last(after, /*wait=*/true);
+  // Brackets, or Catch2 would print both. The CPU device throws where a launch touches something too early.
+  CHECK((powers.last(early, /*wait=*/false) == expected));
+}
+
+}  // namespace
+
+TEST_CASE("06: the plan is right for random sizes") {
+  skip_unless_runnable(lesson, "wgmma");
+  RandomShapes shapes(/*seed=*/16, tries_much() ? 700 : 250);
+  for (int i = 0; i < (tries_much() ? 200 : 6); ++i)
+    check_gemm_on_all_schedules(lesson, shapes.next(), {}, 1);
+}
+
+TEST_CASE("06: every kernel is right for random sizes") {
+  skip_unless_runnable(lesson, "wgmma");
+  if (!tries_much()) {
+    RandomShapes shapes(/*seed=*/17, 180);
+    for (const Settings& kernel : all_kernels())
+      check_gemm_on_two_schedules(lesson, shapes.next_for(kernel), kernel);
+    return;
+  }
+  constexpr size_t kKernelsAShape = 16;  // or the test would take minutes; others have their turn later
+  RandomShapes shapes(/*seed=*/17, 700);
+  std::set<Settings> tried;
+  for (size_t i = 0; i < 200; ++i) {
+    const Shape shape = shapes.next();
+    const std::vector<Settings> kernels = kernels_for(shape);
+    const size_t step =
+        breadth() == Breadth::more ? 1 : (kernels.size() + kKernelsAShape - 1) / kKernelsAShape;
+    for (size_t j = i % step; j < kernels.size(); j += step) {
+      check_gemm(lesson, shape, kernels[j]);
+      tried.insert(kernels[j]);
+    }
+  }
+  CHECK(tried.size() == all_kernels().size());
+}
+
+TEST_CASE("06: the test of every kernel knows those that the lesson has") {
+  skip_unless_runnable(lesson, "wgmma");
+  const std::vector<Settings> kernels = all_kernels();
+  const auto has = [&](const Settings& wanted) {
+    return std::any_of(kernels.begin(), kernels.end(), [&](const Settings& kernel) {
+      return std::includes(kernel.begin(), kernel.end(), wanted.begin(), wanted.end());
+    });
+  };
+  CHECK(has({{"cluster_m", "1"}}));
+  CHECK(has({{"cluster_m", "2"}}));
+  CHECK(has({{"cluster_n", "4"}}));
+  CHECK(has({{"cluster_k", "2"}}));
+  for (const Settings& kernel : kernels)
+    for (const auto& [knob, choice] : kernel) CHECK(choice != "auto");
+}
+
+TEST_CASE("06: the bits of C do not depend on timing") {
+  skip_unless_runnable(lesson, "wgmma");
+  RandomShapes shapes(/*seed=*/18, tries_much() ? 2000 : 120);
+  for (const Settings& kernel : all_kernels()) {
+    const Shape shape = shapes.next_for(kernel);
+    const auto a = matrix(shape.m, shape.k, 1), b = matrix(shape.k, shape.n, 2);
+    auto c = matrix(shape.m, shape.n, 3);
+    std::vector<uint16_t> first;
+    for_each_schedule(
+        [&] {
+          INFO(replay_command(lesson, shape, kernel));
+          for (int i = 0; i < (tries_much() ? 5 : 1); ++i) {
+            lesson.launch({a.data(), b.data(), c.data(), shape.m, shape.n, shape.k}, lesson.settings(kernel),
+                          nullptr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            if (first.empty()) first = bits(c);
+            CHECK((bits(c) == first));
+          }
+        },
+        0);
+  }
+}
+
+TEST_CASE("06: a launch that begins early reads what the launch before it wrote") {
+  skip_unless_runnable(lesson, "wgmma");
+  const Shape shape = tries_much() ? Shape{1000, 1032, 1032} : Shape{72, 264, 264};
+  Powers powers(shape.m, shape.n);
+  for_each_schedule([&] { check_early_launches(powers, shape, {}); }, 2);
+  const Shape of_kernels = tries_much() ? shape : Shape{72, 136, 136};
+  Powers products(of_kernels.m, of_kernels.n);
+  for (const Settings& kernel : kernels_for(of_kernels)) check_early_launches(products, of_kernels, kernel);
+  // Sums and counters in global memory are used by one launch after the other, too.
+  const Shape to_share = tries_much() ? shape : Shape{8, 520, 520};
+  Powers sums(to_share.m, to_share.n);
+  for (const Settings& kernel : sharing_kernels())
+    if (shares_steps(to_share, kernel)) check_early_launches(sums, to_share, kernel);
+  if (!tries_much()) return;
+  for (const Shape& other : {Shape{1, 512, 512}, Shape{61, 2048, 2048}, Shape{4096, 2048, 2048}}) {
+    Powers others(other.m, other.n);
+    for (int i = 0; i < 20; ++i) check_early_launches(others, other, {});
+  }
+}
+
+TEST_CASE("06: streams share steps at the same time, the default streams of two threads among them") {
+  skip_unless_runnable(lesson, "wgmma");
+  constexpr int kThreads = 2;
+  const Shape shape{192, 128, 1024};
+  const Settings kernel{
+      {"tile", "64x128"}, {"cluster_m", "1"}, {"cluster_n", "1"}, {"cluster_k", "1"}, {"stream_k", "on"}};
+  REQUIRE(shares_steps(shape, kernel));
+  const auto a = matrix(shape.m, shape.k, 1), b = matrix(shape.k, shape.n, 2);
+  const auto multiply = [&](DeviceBuffer<__nv_bfloat16>& c, cudaStream_t stream) {
+    for (int i = 0; i < (tries_much() ? 200 : 1); ++i)
+      lesson.launch({a.data(), b.data(), c.data(), shape.m, shape.n, shape.k}, lesson.settings(kernel),
+                    stream);
+  };
+  auto alone = matrix(shape.m, shape.n, 3);
+  multiply(alone, nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  INFO("the CPU device says what two streams touch without an order between them");
+  std::vector<DeviceBuffer<__nv_bfloat16>> c;
+  for (int i = 0; i < 2 * kThreads; ++i) c.push_back(matrix(shape.m, shape.n, 3));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<std::exception_ptr> errors(kThreads);
+  std::barrier<> all_launched(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      bool waits = true;
+      try {
+        const ladder::Stream own = ladder::make_stream();
+        multiply(c[2 * i], cudaStreamPerThread);
+        multiply(c[2 * i + 1], own.get());
+        all_launched.arrive_and_wait();
+        waits = false;
+        CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+        CUDA_CHECK(cudaStreamSynchronize(own.get()));
+      } catch (...) {
+        errors[i] = std::current_exception();
+        if (waits) all_launched.arrive_and_drop();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) CHECK_NOTHROW(std::rethrow_exception(error));
+  for (const auto& one : c) CHECK((bits(one) == bits(alone)));
+}

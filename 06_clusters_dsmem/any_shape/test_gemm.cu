@@ -1,0 +1,185 @@
+/// @file
+/// Lesson 06's kernel: every tile and cluster at the trip counts where parities go wrong, and at edges where
+/// a block of a cluster has nothing to do.
+#include <fmt/core.h>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "06_clusters_dsmem/any_shape/gemm.cuh"
+#include "06_clusters_dsmem/any_shape/kernels.cuh"
+#include "common/host/device/device.hpp"
+#include "common/host/problem/lessons.hpp"
+#include "common/testing/breadth.hpp"
+#include "common/testing/gemm_checks.hpp"
+
+using ladder::Shape;
+using ladder::testing::Breadth;
+using ladder::testing::breadth;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
+using ladder::testing::check_gemm_on_two_schedules;
+using ladder::testing::expect_refused;
+using ladder::testing::skip_unless_runnable;
+using ladder::testing::trip_counts;
+
+namespace {
+
+/// A kernel, and how many slots its ring has.
+struct Choice {
+  int rows, columns, cluster_m, cluster_n, cluster_k;
+  bool stream_k;
+  int slots;
+
+  ladder::Settings settings() const {
+    return {{"tile", fmt::format("{}x{}", rows, columns)},
+            {"cluster_m", std::to_string(cluster_m)},
+            {"cluster_n", std::to_string(cluster_n)},
+            {"cluster_k", std::to_string(cluster_k)},
+            {"stream_k", stream_k ? "on" : "off"}};
+  }
+};
+
+template <class S>
+Choice choice_of(S) {
+  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK, S::kSlots};
+}
+
+Choice any_choice() {
+  std::vector<Choice> all;
+  lesson06::any_shape::visit_shapes([&](auto shape) { all.push_back(choice_of(shape)); });
+  return GENERATE_COPY(from_range(all));
+}
+
+/// One of each kind of cluster, and of each number of warpgroups.
+Choice kind_of_choice() {
+  using lesson06::any_shape::Shape;
+  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 1>()),
+                  choice_of(Shape<64, 128, 2, 1, 2>()), choice_of(Shape<64, 256, 1, 1, 4>()),
+                  choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()));
+}
+
+/// One of each kind of those that share steps: blocks alone, blocks that share B, and those that share A,
+/// too, and split K.
+Choice stream_k_choice() {
+  using lesson06::any_shape::Shape;
+  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1, true>()), choice_of(Shape<128, 256, 2, 1, 1, true>()),
+                  choice_of(Shape<128, 128, 2, 2, 2, true>()));
+}
+
+}  // namespace
+
+/// One tile for each block of a cluster, of so many steps.
+Shape one_tile(const Choice& choice, int steps) {
+  return {choice.rows * choice.cluster_m, choice.columns * choice.cluster_n, 64 * steps * choice.cluster_k};
+}
+
+TEST_CASE("06: a ring that blocks share survives any number of steps, on every schedule") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  if (breadth() <= Breadth::narrow) SKIP("the next test tries these kernels on two schedules");
+  const Choice choice = kind_of_choice();
+  // A ring that is just full, and one that is just more than full, are what schedules tell apart.
+  for (const int steps : trip_counts(choice.slots))
+    if (steps == choice.slots || steps == choice.slots + 1)
+      check_gemm_on_all_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings(),
+                                  1);
+    else
+      check_gemm_on_two_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
+}
+
+TEST_CASE("06: the ring of every kernel survives any number of steps") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const Choice choice = any_choice();
+  // More laps take long with so many kernels, and go wrong alike in all of a kind, which the test above
+  // tries.
+  for (const int steps : {1, choice.slots, choice.slots + 1})
+    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
+}
+
+TEST_CASE("06: the ring turns on from tile to tile, and partial sums meet for each") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const Choice choice = kind_of_choice();
+  const auto [tile_rows, tile_columns, steps] = GENERATE(std::tuple(1, 5, 5), std::tuple(3, 2, 4));
+  const Shape shape{choice.rows * tile_rows, choice.columns * tile_columns, 64 * steps};
+  if (tile_rows == 1)
+    check_gemm_on_all_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 1);
+  else
+    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+}
+
+TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const Choice choice = kind_of_choice();
+  const auto shape = GENERATE(Shape{1, 8, 256},       // one row, and one chunk of columns
+                              Shape{130, 264, 328},   // nothing fits
+                              Shape{65, 136, 1000});  // uneven parts of K
+  check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+}
+
+TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and complete each tile once") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const Choice choice = stream_k_choice();
+  const int rows = choice.rows * choice.cluster_m, columns = choice.columns * choice.cluster_n;
+  // One tile more than the clusters that find room.
+  const int many =
+      ladder::device_info().multiprocessors / (choice.cluster_m * choice.cluster_n * choice.cluster_k) + 1;
+  const auto [tile_rows, tile_columns, steps] = GENERATE_COPY(
+      std::tuple(1, 1, 2 * lesson06::any_shape::kFewestSteps),  // of two parts, none longer than it must be
+      std::tuple(1, 1, 21),                                     // of many parts
+      std::tuple(3, 1, 13),                                     // ends of fewer steps than are worth a part
+      std::tuple(1, many, 9));                                  // the last wave and the one before
+  const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
+  if (tile_rows == 3)
+    check_gemm_on_all_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 0);
+  else
+    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+}
+
+TEST_CASE("06: every kernel cuts its edges") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  check_gemm(lesson06::any_shape::lesson(), {130, 264, 328}, any_choice().settings());
+}
+
+TEST_CASE("06: an epilogue finds its columns in every share of a tile, and of its sums") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const auto epilogue = GENERATE("bias_relu", "bias_gelu");
+  const auto [tile, cluster_m, cluster_k, stream_k] =
+      GENERATE(std::tuple("128x256", "2", "1", "off"), std::tuple("64x128", "1", "1", "off"),
+               std::tuple("64x128", "1", "2", "off"), std::tuple("64x128", "1", "1", "on"));
+  check_gemm_on_two_schedules(lesson06::any_shape::lesson(), {130, 264, 648},
+                              {{"tile", tile},
+                               {"cluster_m", cluster_m},
+                               {"cluster_k", cluster_k},
+                               {"stream_k", stream_k},
+                               {"epilogue", epilogue}});
+}
+
+TEST_CASE("06: an epilogue needs a bias, and a kernel that was compiled with it") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  expect_refused(lesson06::any_shape::lesson(), {128, 128, 64},
+                 {{"epilogue", "bias_relu"}, {"tile", "192x128"}}, {"--epilogue bias_relu"});
+}
+
+TEST_CASE("06: a launch does not go by what was chosen for other settings") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const Shape shape{128, 256, 256};
+  check_gemm(lesson06::any_shape::lesson(), shape, {{"tile", "64x256"}});
+  expect_refused(lesson06::any_shape::lesson(), shape, {{"tile", "64x256"}, {"cluster_n", "4"}},
+                 {"--cluster_n 4", "64x256"});
+}
+
+TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const auto spare = GENERATE("4", "32");
+  check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"spare_sms", spare}});
+  check_gemm(lesson06::any_shape::lesson(), {192, 128, 1024}, {{"spare_sms", spare}, {"stream_k", "on"}});
+}
+
+TEST_CASE("06: every order of tiles covers C") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const auto group = GENERATE("1", "4", "8", "16");
+  check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"group", group}});
+}

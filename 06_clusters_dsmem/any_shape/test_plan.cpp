@@ -1,0 +1,160 @@
+/// @file
+/// The choice of tile and cluster: what the model must get right whatever its constants are.
+#include <catch2/catch_test_macros.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "06_clusters_dsmem/any_shape/kernels.hpp"
+#include "06_clusters_dsmem/any_shape/plan.hpp"
+
+using lesson06::any_shape::Candidate;
+using lesson06::any_shape::Estimate;
+using lesson06::any_shape::estimates;
+using lesson06::any_shape::Plan;
+
+namespace {
+
+/// A plan on an H200: 132 multiprocessors; of clusters of 4 only 30 fit and of 8 only 15, since its GPCs are
+/// no multiples of these.
+Candidate on_h200(const Plan& plan) {
+  const int blocks = plan.blocks();
+  return {plan, blocks == 8 ? 15 : blocks == 4 ? 30 : 132 / blocks};
+}
+
+std::vector<Candidate> all_candidates() {
+  std::vector<Candidate> all;
+  for (const Plan& plan : lesson06::any_shape::kGpuKernels) all.push_back(on_h200(plan));
+  return all;
+}
+const std::vector<Candidate> kH200 = all_candidates();
+
+Estimate estimate_of(const ladder::Shape& shape, const Plan& plan) {
+  return estimates(shape, {on_h200(plan)}).front();
+}
+
+Plan choice(const ladder::Shape& shape) { return estimates(shape, kH200).front().plan; }
+
+}  // namespace
+
+TEST_CASE("06: large problems get a large tile and need no split of K") {
+  for (const int size : {4096, 8192, 16384}) {
+    const Plan plan = choice({size, size, size});
+    INFO(plan.name());
+    CHECK(plan.tile_m * plan.tile_n == 128 * 256);
+    CHECK(plan.cluster_k == 1);
+  }
+}
+
+TEST_CASE("06: K is split where there are fewer tiles than multiprocessors and many K steps") {
+  for (const ladder::Shape& shape :
+       {ladder::Shape{64, 4096, 14336}, {256, 1024, 8192}, {256, 256, 65536}, {17, 3008, 8760}}) {
+    const Plan plan = choice(shape);
+    INFO(shape.name() << ": " << plan.name());
+    CHECK((plan.cluster_k > 1 || plan.stream_k));
+  }
+}
+
+TEST_CASE("06: a small problem gets a small tile, one for each multiprocessor") {
+  const Estimate best = estimates({1024, 1024, 1024}, kH200).front();
+  CHECK(best.plan.tile_m * best.plan.tile_n == 64 * 128);
+  CHECK(best.plan.blocks() == 1);
+  CHECK(best.clusters == 128);
+  CHECK(best.waves == 1);
+}
+
+TEST_CASE("06: clusters that find no room make another wave") {
+  // 32 clusters of 4 blocks: 128 blocks would fit into 132 multiprocessors, 32 clusters do not.
+  CHECK(estimate_of({64 * 30, 256, 8192}, {64, 128, 1, 4, 1}).waves == 1);
+  CHECK(estimate_of({64 * 32, 256, 8192}, {64, 128, 1, 4, 1}).waves == 2);
+}
+
+TEST_CASE("06: a last wave that is not full is no reason to split K of a large problem in a cluster") {
+  // 6.3 and 9.2 waves of 128x256.
+  for (const int rows : {1600, 2400}) CHECK(choice({rows, 16384, 16384}).cluster_k == 1);
+}
+
+TEST_CASE("06: steps are shared where rows straddle lines and the last of many waves is not full") {
+  for (const ladder::Shape& shape :
+       {ladder::Shape{5000, 5000, 5000}, {2506, 2632, 4040}, {1746, 3704, 18104}}) {
+    const Estimate best = estimates(shape, kH200).front();
+    INFO(shape.name() << ": " << best.plan.name());
+    CHECK(best.plan.stream_k);
+    CHECK(best.parts == 2);
+  }
+}
+
+TEST_CASE("06: steps are shared only where that promises more than the model overrates it") {
+  // 3.9 waves of 128x256. There is hardly anything to share; sharing was 22 % slower than whole tiles of 05.
+  const Estimate full = estimates({4096, 4096, 14336}, kH200).front();
+  INFO(full.plan.name());
+  CHECK(!full.plan.stream_k);
+  CHECK(full.plan.tile_m * full.plan.tile_n == 128 * 256);
+}
+
+TEST_CASE("06: two blocks share A or B in large problems where rows straddle lines") {
+  for (const int size : {5000, 8200, 12008}) CHECK(choice({size, size, size}).blocks() == 2);
+}
+
+TEST_CASE("06: where all waves are full, or K is short, sharing steps is no other plan than whole tiles") {
+  // 132 tiles of 128x256, and two K steps.
+  for (const ladder::Shape& shape : {ladder::Shape{128 * 12, 256 * 11, 4096}, {5000, 5000, 128}}) {
+    CHECK(!choice(shape).stream_k);
+    const Estimate whole = estimate_of(shape, {128, 256, 1, 1, 1}),
+                   shared = estimate_of(shape, {128, 256, 1, 1, 1, true});
+    CHECK(shared.parts == 1);
+    CHECK(shared.waves == whole.waves);
+  }
+}
+
+TEST_CASE(
+    "06: shared steps are a fraction of waves, and a tile has as many parts as clusters have steps of it") {
+  const Plan plan{128, 256, 1, 1, 1, true};
+  const auto of = [&](int tiles) { return estimate_of({128 * tiles, 256, 8192}, plan); };
+  CHECK(of(198).waves == 1.5);
+  CHECK(of(198).parts == 2);  // shares are longer than tiles
+  CHECK(of(66).waves == 0.5);
+  CHECK(of(66).parts == 2);  // two shares for each tile
+  CHECK(of(50).parts == 4);  // 2.64, and not from a tile's begin on
+  CHECK(of(12).parts == 11);
+}
+
+TEST_CASE("06: K is not split into more parts than it has steps") {
+  for (const Estimate& estimate : estimates({64, 128, 128}, kH200)) CHECK(estimate.plan.cluster_k <= 2);
+  for (const Estimate& estimate : estimates({64, 128, 8}, kH200)) CHECK(estimate.plan.cluster_k == 1);
+}
+
+TEST_CASE("06: an uneven split is as slow as its longest part") {
+  CHECK(estimate_of({64, 8192, 64 * 9}, {64, 128, 1, 1, 2}).k_steps == 5);
+}
+
+TEST_CASE("06: the explanation names the choice first and lists what it was chosen from") {
+  const ladder::Shape shape{1024, 1024, 8192};
+  const auto all = estimates(shape, kH200);
+  const std::string text = explanation(shape, all);
+  CHECK(text.rfind("1024x1024x8192: " + all.front().plan.name(), 0) == 0);
+  for (const Estimate& estimate : all) CHECK(text.find(estimate.plan.name()) != std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+}
+
+TEST_CASE("06: multiprocessors are spared in whole clusters, and one cluster always remains") {
+  using lesson06::any_shape::clusters_beside;
+  CHECK(clusters_beside(0, 2, 66) == 66);
+  CHECK(clusters_beside(8, 1, 132) == 124);
+  CHECK(clusters_beside(8, 2, 66) == 62);
+  CHECK(clusters_beside(3, 2, 66) == 64);
+  CHECK(clusters_beside(32, 1, 4) == 1);
+}
+
+TEST_CASE("06: steps are shared where an int can count them, and where a wave would not be full") {
+  using lesson06::any_shape::tiles_to_share;
+  CHECK(tiles_to_share(/*tiles=*/264, /*clusters=*/132, /*k_steps=*/64) == 0);
+  CHECK(tiles_to_share(10, 132, 64) == 10);
+  CHECK(tiles_to_share(300, 132, 64) == 132 + 36);
+  CHECK(tiles_to_share(132 * lesson06::any_shape::kMostWaves - 1, 132, 64) == 132 + 131);
+  CHECK(tiles_to_share(132 * lesson06::any_shape::kMostWaves + 1, 132, 64) == 0);
+  CHECK(tiles_to_share(300, 132, 2 * lesson06::any_shape::kFewestSteps - 1) == 0);
+  CHECK(tiles_to_share(1, 132, 16'000'000) == 1);
+  CHECK(tiles_to_share(1, 132, 17'000'000) == 0);
+}

@@ -1,0 +1,179 @@
+/// @file
+/// Lesson 06, step 1: two blocks load a tile that both need once.
+///
+/// Added since 05: blocks come in clusters of two, one below the other, and need the same tiles of B. Each
+/// loads half of the rows of such a tile, and TMA writes them to the shared memory of both (multicast). So
+/// each slot is filled by two loaders, and released to both.
+#pragma once
+#include "common/cuda/launch.cuh"
+#include "common/cuda/persistent_grid.hpp"
+#include "common/cuda/tensor_map.hpp"
+#include "common/device/pipeline.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/staged_epilogue.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/device/tile_walk.cuh"
+#include "common/device/unrolled.cuh"
+#include "common/device/wgmma_core.cuh"
+#include "common/host/problem/gemm.hpp"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/elect.cuh"
+#include "common/ptx/registers.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace lesson06::multicast {
+using namespace ladder;
+
+constexpr TileShape kTile{128, 256, 64};
+using Core = WgmmaCore<kTile.n>;
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
+constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
+constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
+constexpr int kThreads = kComputeThreads + kWarpgroup;
+/// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
+/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
+constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
+constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
+constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
+constexpr int kStagedN = 64;                     ///< columns of C that are handed over at a time: one panel
+
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+/// The ring: slot s holds steps s, s + kSlots, s + 2 * kSlots, ...
+template <int kSlots>
+struct SharedStorage {
+  TileA a[kSlots];
+  TileB b[kSlots];
+  SwizzledTile<kTile.m, kStagedN> c;
+  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
+  Pipeline<1> pipe_cs;       ///< from compute to the storer
+};
+
+/// This block's place in its cluster.
+__device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_block_rank()); }
+
+// [load_tiles]
+/// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
+template <int kSlots>
+__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                           const ClusterWalk<kBlocks>& walk, int k_steps) {
+  const uint16_t both_blocks = 0b11;  // a bit for each rank
+  Producer pipe_lc(smem.pipe_lc);
+  for (const TileIndex tile : walk) {
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
+    for (int step = 0; step < k_steps; ++step) {
+      const int slot = pipe_lc.producer_acquire();  // waits until both blocks have released it
+      ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
+      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
+        ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
+                                first_column + column, step * kTile.k + block_m() * kBRows, full,
+                                both_blocks);
+      pipe_lc.producer_commit_bytes();
+    }
+  }
+}
+// [load_tiles]
+
+/// A warpgroup has read a slot: one thread for each block tells that block's loader.
+template <int kSlots>
+__device__ __forceinline__ void release(Consumer<kSlots>& pipe_lc) {
+  const int thread = threadIdx.x % kWarpgroup;
+  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread);
+  pipe_lc.consumer_release(false);
+}
+
+/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
+template <int kSlots>
+__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
+                                              int k_steps) {
+  const int my_rows = Core::kRows * warpgroup_index();
+  Consumer pipe_lc(smem.pipe_lc);
+  Producer pipe_cs(smem.pipe_cs);
+  for ([[maybe_unused]] const TileIndex tile : walk) {
+    Core core;
+    // [k_loop]
+    for (int step = 0; step < k_steps; ++step) {
+      const int slot = pipe_lc.consumer_wait();
+      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      core.finish();
+      release(pipe_lc);
+    }
+    // [k_loop]
+    unrolled<kTile.n / kStagedN>([&](auto piece) {
+      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
+      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
+      ptx::fence_proxy_async();  // TMA reads what these threads have stored
+      pipe_cs.producer_commit();
+    });
+  }
+}
+
+/// One thread sends what is staged to global memory.
+template <int kSlots>
+__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
+                                            const ClusterWalk<kBlocks>& walk) {
+  Consumer pipe_cs(smem.pipe_cs);
+  for (const TileIndex tile : walk) {
+    for (int column = 0; column < kTile.n; column += kStagedN) {
+      pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column,
+                     (tile.row * kBlocksM + block_m()) * kTile.m);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait_read<0>();
+      pipe_cs.consumer_release();
+    }
+  }
+  ptx::tma_store_wait<0>();
+}
+
+/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8.
+template <int kSlots>
+__global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
+  auto& smem = shared_storage<SharedStorage<kSlots>>();
+  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n)};
+  const int k_steps = tiles_over(p.k, kTile.k);
+
+  if (threadIdx.x == 0) {
+    smem.pipe_lc.init(1, kWarpgroups * kBlocksM);
+    smem.pipe_cs.init(kComputeThreads, 1);
+    ptx::fence_mbarrier_init();
+  }
+  ptx::cluster_sync();  // no block sends before the barriers of both are initialised
+
+  // [roles]
+  const int warp = threadIdx.x / kWarp;
+  if (warp < kLoaderWarp) {
+    ptx::setmaxnreg_inc<kComputeRegisters>();
+    compute_tiles(smem, walk, k_steps);
+  } else {
+    ptx::setmaxnreg_dec<kMoverRegisters>();
+    if (ptx::elect_one()) {
+      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
+      if (warp == kStorerWarp) store_tiles(smem, maps, walk);
+    }
+  }
+  // [roles]
+  __syncwarp();         // the elected threads have finished
+  ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
+}
+
+/// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.
+template <int kSlots>
+void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
+                           make_tensor_map(p.b, p.k, p.n, kBRows, 64),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
+  ladder::launch(gemm<kSlots>,
+                 {.name = "06_clusters_dsmem",
+                  .grid = persistent_grid<SharedStorage<kSlots>>(gemm<kSlots>, kThreads, tiles, kBlocks),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage<kSlots>),
+                  .cluster = dim3(kBlocks),
+                  .stream = stream},
+                 maps, p);
+}
+
+}  // namespace lesson06::multicast

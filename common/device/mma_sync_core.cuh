@@ -1,0 +1,80 @@
+/// @file
+/// The tensor cores of Ampere and later (sm_80) as a core; cores.cuh says what a core is.
+#pragma once
+#include <cstdint>
+
+#include "common/device/fragment.cuh"
+#include "common/device/swizzled_tile.cuh"
+#include "common/ptx/mma_sync.cuh"
+#include "common/ptx/thread_ids.cuh"
+
+namespace ladder {
+
+/// Tensor cores of Ampere and later (sm_80). A warp brings what it multiplies from shared memory to
+/// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
+/// for 32 products of 16 x 8.
+///
+/// While 16 of k are multiplied, the fragments of the next 16 are fetched.
+template <int kN, int kWarpRows = 64, int kWarpColumns = 64>
+struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
+  using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
+  /// Two blocks with tiles of 128 x 128 leave a thread as many registers for all else as for sums.
+  static constexpr int kBlocksPerSm = kWarpRows * kWarpColumns >= 64 * 64 ? 2 : 1;
+  using Fragment::d, Fragment::kStrips;
+
+  __device__ __forceinline__ void publish() {}
+
+  template <int kRows, int kK>
+  __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
+                                        const SwizzledTile<kK, kN>& b, bool first) {
+    const StripOrigin origin = Fragment::origin(0);
+    const int lane = lane_index();
+    const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
+    const auto fetch_a = [&](int k, int group) {  // a share of the strips with each group
+#pragma unroll
+      for (int strip = group; strip < kStrips; strip += kGroups)
+        ptx::ldmatrix_x4(a_fragments[k / 16 % 2][strip], a.chunk(a_row + 16 * strip, k + lane / 16 * 8));
+    };
+    const auto fetch_b = [&](int k, int group) {  // .trans because mma wants k contiguous
+      ptx::ldmatrix_x4_trans(b_fragments[group], b.chunk(k + lane % 16, b_column + 16 * group));
+    };
+    if (first) clear(d);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      fetch_a(0, group);
+      fetch_b(0, group);
+    }
+    // Small pieces are for kernels with more warps, which leave each fewer registers for addresses.
+    [[maybe_unused]] constexpr int kAtOnce = kWarpRows * kWarpColumns >= 64 * 64 ? kK / 16 : 2;
+#pragma unroll kAtOnce
+    for (int k = 0; k < kK; k += 16) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        if (k + 16 < kK) fetch_a(k + 16, group);
+        multiply(k / 16 % 2, group);
+        if (k + 16 < kK) fetch_b(k + 16, group);
+      }
+    }
+  }
+
+  template <int kInFlight>
+  __device__ __forceinline__ void finish() {}
+  __device__ __forceinline__ void finish() {}
+
+ private:
+  static constexpr int kGroups = kWarpColumns / 16;  ///< of 16 columns
+  uint32_t a_fragments[2][kStrips][4], b_fragments[kGroups][4];
+
+  /// All rows by a group of columns.
+  __device__ __forceinline__ void multiply(int half, int group) {
+    const uint32_t(&b)[4] = b_fragments[group];
+#pragma unroll
+    for (int strip = 0; strip < kStrips; ++strip) {
+      float* const sums = &d[(strip * kGroups + group) * 8];
+      ptx::mma_m16n8k16(sums, a_fragments[half][strip], b[0], b[1]);
+      ptx::mma_m16n8k16(sums + 4, a_fragments[half][strip], b[2], b[3]);
+    }
+  }
+};
+
+}  // namespace ladder

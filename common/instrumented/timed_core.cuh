@@ -1,0 +1,28 @@
+/// @file
+/// A core that measures: the time from the start of products to the end of the wait for them, and when a tile
+/// begins.
+#pragma once
+#include "common/instrumented/trace.cuh"
+
+namespace ladder {
+
+template <class Core>
+struct TimedCore : Core {
+  [[no_unique_address]] trace::Stopwatch products;
+
+  template <class TileA, class TileB>
+  __device__ __forceinline__ void start(const TileA& a, int row, const TileB& b, bool first) {
+    products.start(first);
+    Core::start(a, row, b, first);
+  }
+
+  template <int kInFlight>
+  __device__ __forceinline__ void finish() {
+    products.start();  // if none was started since: the wait is what is measured
+    Core::template finish<kInFlight>();
+    products.stop(trace::Event::compute);
+  }
+  __device__ __forceinline__ void finish() { finish<0>(); }
+};
+
+}  // namespace ladder
