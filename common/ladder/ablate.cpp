@@ -42,7 +42,7 @@ struct Variant {
 /// layout, in pieces of 8 x 8 elements, for which TMA would have to copy boxes of eight columns.
 const std::map<std::string, std::vector<Variant>>& ablations() {
   static const std::vector<std::string> mma_sync = {"--core", "mma_sync"},
-                                        cluster = {"--tile", "128x256", "--cluster_m", "2"};
+                                        pair = {"--tile", "128x256", "--cluster_m", "2"};
   static const std::map<std::string, std::vector<Variant>> all = {
       {"02",
        {{"(as it is)", "right_02", mma_sync},
@@ -52,17 +52,22 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
        {{"(as it is)", "05_ws_double_buffer", {}},
         {"the ring", "05_ws_double_buffer", {"--slots", "1"}},
         {"half of the ring", "05_ws_double_buffer", {"--slots", "2"}},
-        {"order of tiles", "05_ws_double_buffer", {"--group", "1"}},
+        {"short K steps", "broken_05_deep_k_tiles", {}},
+        {"the wide tile", "broken_05_narrow_tile", {}},
+        {"order of tiles", "broken_05_one_tile_order", {}},
         {"second compute warpgroup", "broken_05_wrong_role_ratio", {}},
         {"setmaxnreg", "broken_05_setmaxnreg_ignored", {}},
-        {"a product in flight", "broken_05_drained_every_step", {}},
         {"one arrival for a release", "broken_05_all_threads_release", {}},
         {"stores by TMA", "broken_05_stores_from_registers", {}},
         {"persistence", "broken_05_not_persistent", {}}}},
       {"06",
-       {{"(as it is)", "right_06", cluster},
-        {"multicast", "broken_06_no_multicast", cluster},
-        {"relaxed arrivals", "broken_06_release_at_cluster_scope", cluster}}}};
+       {{"(as it is)", "06_clusters_dsmem", {}},
+        {"multicast", "broken_06_no_multicast", {}},
+        {"the split of K", "06_clusters_dsmem", {"--step", "multicast"}}}},
+      {"any",
+       {{"(as it is)", "right_any", pair},
+        {"multicast", "broken_any_no_multicast", pair},
+        {"relaxed arrivals", "broken_any_release_at_cluster_scope", pair}}}};
   return all;
 }
 

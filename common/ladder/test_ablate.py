@@ -14,7 +14,7 @@ import unittest
 
 SHAPE = "256x512x320"
 SECTOR_BYTES = 32
-MMA_SYNC, CLUSTER = "--core mma_sync", "--tile 128x256 --cluster_m 2"
+MMA_SYNC, PAIR = "--core mma_sync", "--tile 128x256 --cluster_m 2"
 # What each row must have run.
 ROWS = {
     "02": {"(as it is)": f"right_02 {MMA_SYNC}",
@@ -23,16 +23,20 @@ ROWS = {
     "05": {"(as it is)": "05_ws_double_buffer",
            "the ring": "05_ws_double_buffer --slots 1",
            "half of the ring": "05_ws_double_buffer --slots 2",
-           "order of tiles": "05_ws_double_buffer --group 1",
+           "short K steps": "broken_05_deep_k_tiles",
+           "the wide tile": "broken_05_narrow_tile",
+           "order of tiles": "broken_05_one_tile_order",
            "second compute warpgroup": "broken_05_wrong_role_ratio",
            "setmaxnreg": "broken_05_setmaxnreg_ignored",
-           "a product in flight": "broken_05_drained_every_step",
            "one arrival for a release": "broken_05_all_threads_release",
            "stores by TMA": "broken_05_stores_from_registers",
            "persistence": "broken_05_not_persistent"},
-    "06": {"(as it is)": f"right_06 {CLUSTER}",
-           "multicast": f"broken_06_no_multicast {CLUSTER}",
-           "relaxed arrivals": f"broken_06_release_at_cluster_scope {CLUSTER}"},
+    "06": {"(as it is)": "06_clusters_dsmem",
+           "multicast": "broken_06_no_multicast",
+           "the split of K": "06_clusters_dsmem --step multicast"},
+    "any": {"(as it is)": f"right_any {PAIR}",
+            "multicast": f"broken_any_no_multicast {PAIR}",
+            "relaxed arrivals": f"broken_any_release_at_cluster_scope {PAIR}"},
 }
 
 
@@ -67,7 +71,7 @@ class Refusals(unittest.TestCase):
         return ran.stderr
 
     def test_what_is_wrong_is_named_in_one_line(self):
-        self.refused("ablate 09: there are 02, 05, 06", "09")
+        self.refused("ablate 09: there are 02, 05, 06, any", "09")
         self.refused("lesson is required")
         self.refused("--shape 0x8x8: ", "05", "--shape", "0x8x8")
         self.refused("--shape 8x8x8,16x8x8: must be one shape", "05", "--shape", "8x8x8,16x8x8")
@@ -81,20 +85,20 @@ class Refusals(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="it's a folder") as folder:
             alone = pathlib.Path(folder)
             self.copied_to(alone)
-            (alone / "right_06").write_text('#!/bin/sh\necho "$@" > "${0%/*}/words"\nexit 1\n', encoding="utf-8")
-            (alone / "right_06").chmod(0o755)
-            ran = ablate("06", "--shape", SHAPE, folder=alone)
+            (alone / "right_any").write_text('#!/bin/sh\necho "$@" > "${0%/*}/words"\nexit 1\n', encoding="utf-8")
+            (alone / "right_any").chmod(0o755)
+            ran = ablate("any", "--shape", SHAPE, folder=alone)
             self.assertEqual(ran.returncode, 1, ran.stderr)
-            self.assertIn(f"failed: {alone}/right_06 --shape {SHAPE} {CLUSTER} --json ", ran.stderr)
+            self.assertIn(f"failed: {alone}/right_any --shape {SHAPE} {PAIR} --json ", ran.stderr)
             words = (alone / "words").read_text(encoding="utf-8")
-            self.assertTrue(words.startswith(f"--shape {SHAPE} {CLUSTER} --json "), words)
+            self.assertTrue(words.startswith(f"--shape {SHAPE} {PAIR} --json "), words)
 
     def test_a_program_that_was_not_built_is_named_with_the_command_that_builds_it(self):
         with tempfile.TemporaryDirectory(prefix="it's a build") as folder:
             alone = pathlib.Path(folder) / "bin"
             alone.mkdir()
             self.copied_to(alone)
-            said = self.refused(f"{alone}/right_06 is not built: cmake --build ", "06", folder=alone)
+            said = self.refused(f"{alone}/right_any is not built: cmake --build ", "any", folder=alone)
             command = said[said.index("cmake"):]
             self.assertEqual(shlex.split(command), ["cmake", "--build", folder, "--target", "lab"])
 
@@ -130,10 +134,16 @@ class Figures(unittest.TestCase):
         counted = self.check("05")
         self.assertGreater(counted["half of the ring"]["cycles"], counted["(as it is)"]["cycles"])
         self.assertGreater(counted["the ring"]["cycles"], counted["half of the ring"]["cycles"])
+        self.assertGreater(counted["the wide tile"]["global_read_sectors"], counted["(as it is)"]["global_read_sectors"])
 
     def test_multicast_is_worth_bytes(self):
+        for number in ("06", "any"):
+            counted = self.check(number)
+            self.assertGreater(counted["multicast"]["global_read_sectors"], counted["(as it is)"]["global_read_sectors"])
+
+    def test_half_of_k_is_worth_cycles_of_a_block(self):
         counted = self.check("06")
-        self.assertGreater(counted["multicast"]["global_read_sectors"], counted["(as it is)"]["global_read_sectors"])
+        self.assertGreater(counted["the split of K"]["cycles"], counted["(as it is)"]["cycles"])
 
 
 if __name__ == "__main__":

@@ -36,16 +36,15 @@ experiment() {
 }
 experiment coalescing 01_naive --size 2048 --along columns,rows
 experiment tiled_cores 02_tiled --size 4096 --core wgmma,mma_sync,fma
-experiment steps 02_tiled --size 1024,4096 --step shared_tile,register_tile,swizzle,core
 experiment slots 03_double_buffer --size 4096 --slots 1,2,3,4,5
 experiment copies 03_double_buffer --size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3
 experiment bytes 03_double_buffer --size 4096 --copy memcpy_async --bytes 16,8,4
 experiment cores 03_double_buffer --size 4096 --core wgmma,mma_sync,fma --slots 1,2,3
-experiment slot_k 04_warp_specialized --size 4096 --slot_k 64,128,192
 experiment portable 04_portable --size 1024,4096
-experiment long_k 04_warp_specialized --size 16384 --slot_k 128,192 --group 4,16
 experiment small ladder --size 256,512,1024,2048 --lessons 03,04,05,06
-experiment ring 05_ws_double_buffer --size 4096,8192 --slots 1,2,3,4
+# The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
+experiment cube 05_cube --size 4096,5000,8192 --roles off,on --slots 1,2,3,4 --blocks 1,2
+experiment in_flight 05_cube --size 4096,5000,8192 --in_flight 0,1
 experiment consumers 05_ws_double_buffer --size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 \
   --consumers together,ping-pong --epilogue none,bias_gelu
 experiment ring_mma_sync 03_double_buffer --size 4096,8192 --core mma_sync --slots 2,3,4
@@ -59,17 +58,17 @@ experiment ratio 05_ws_double_buffer --size 4096 --ratio 1:1,1:2,1:3
 # limit needs a tenth of a second to reach the clock of a kernel.
 shapes=2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,512x8192x8192,64x8192x8192
 experiment shapes ladder --lessons 05,06 --sample-ms 100 --rounds 7 --shape 1024x1024x1024,$shapes
-# Lesson 06 by plan alone on shapes that nobody tuned it for: 20 from a fixed seed, and 20 of a seed that nobody can know
+# The kernels for any shape, by plan alone, on shapes that nobody tuned it for: 20 from a fixed seed, and 20 of a seed that nobody can know
 # before the day. A shape takes about four seconds, three of them to choose among cublasLt's algorithms.
 random_shapes() { python3 "$repository/common/results/random_shapes.py" "$@"; }
-any_shapes() { experiment "$1" 06_clusters_dsmem --no-verify --sample-ms 30 --rounds 3 --shape "$2"; }
+any_shapes() { experiment "$1" 06_any_shape --no-verify --sample-ms 30 --rounds 3 --shape "$2"; }
 unknown="$(random_shapes 16 20),$(random_shapes "$(date -u +%Y%m%d)" 20)"
 any_shapes any_matrix "$unknown"
 any_shapes named_shapes 3072x3072x3072,5000x5000x5000,8192x1032x2056,12288x64x12288,256x256x65536,1x8192x8192
 experiment hot ladder --lessons 05,06 --size 1024 --inputs hot
 experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 3
 
-# What plan.cpp is fitted to, and what shows where clusters pay: all plans of lesson 06, on cubes, on shapes of language
+# What plan.cpp is fitted to, and what shows where clusters pay: all plans of 06_any_shape, on cubes, on shapes of language
 # models, on skinny ones and on random ones. None of any_matrix is among them. `ladder tune` also remembers the fastest; not where it would count.
 remembered=$(mktemp -d)
 trap 'rm -r "$remembered"' EXIT
@@ -95,13 +94,13 @@ if wanted any_matrix_tuned; then
   LADDER_TUNED=yes XDG_CACHE_HOME=$remembered any_shapes any_matrix_tuned "$unknown"
 fi
 # Batches of lesson 07, where the last wave of tiles is not full.
-experiment wide_weights 06_clusters_dsmem --no-verify --rounds 5 --sample-ms 60 \
+experiment wide_weights 06_any_shape --no-verify --rounds 5 --sample-ms 60 \
   --shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 --cluster_k 1,2 \
   --stream_k off
-experiment stream_k 06_clusters_dsmem --no-verify --shape 5000x5000x5000,2506x2632x4040,3072x3072x3072 --stream_k off,on
-experiment fused 06_clusters_dsmem --size 4096 --shape 256x1024x8192 --epilogue none,bias_relu,bias_gelu
+experiment stream_k 06_any_shape --no-verify --shape 5000x5000x5000,2506x2632x4040,3072x3072x3072 --stream_k off,on
+experiment fused 06_any_shape --size 4096 --shape 256x1024x8192 --epilogue none,bias_relu,bias_gelu
 experiment grid_barrier 06_grid_barrier
-experiment begins 06_clusters_dsmem --size 1024,2048,4096 --begins early,after
+experiment begins 06_any_shape --size 1024,2048,4096 --begins early,after
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7
@@ -135,6 +134,7 @@ done
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
 timeline 06_clusters_dsmem --size 4096
+timeline 06_any_shape --size 4096
 if wanted timelines; then
   "$programs/07_streams" --batches 24 --rounds 1 --shape 2048x12288x12288 --trace "$results/traces/07_streams.json"
 fi
@@ -155,6 +155,6 @@ if wanted model; then
 fi
 
 # What ingredients are worth; needs the target lab.
-for number in 02 05 06; do
+for number in 02 05 06 any; do
   experiment ablate_$number ladder ablate $number
 done
