@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fits the constants of plan.cpp to recorded times, and says how good its choices are.
 
-    06_clusters_dsmem/fit_plan.py docs/results/experiments/*-plans*.json
-    06_clusters_dsmem/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
+    06_clusters_dsmem/any_shape/fit_plan.py docs/results/experiments/*-plans*.json
+    06_clusters_dsmem/any_shape/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
 
 The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's, and
 explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and

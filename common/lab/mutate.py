@@ -22,7 +22,7 @@ import sys
 sys.dont_write_bytecode = True
 from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
 from matrix import commit, read_json, today, versions  # noqa: E402
-from mistakes import ANY_SHAPE, BadInput, Mistake  # noqa: E402, number_of, ROOT
+from mistakes import ANY_SHAPE, ROOT, BadInput, Mistake, number_of  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
 from whole_file import write_whole  # noqa: E402

@@ -117,7 +117,7 @@ std::vector<std::string> Gains::path() const {
     }
     if (known)
       lines.push_back(fmt::format("{}, from {} to {}:\n  {} = {}", shape.name(), way.back().id(),
-                                  way.front().id(), gains, fixed(whole, 0)));
+                                  way.front().id(), gains, fixed(whole, whole < 10 ? 2 : 0)));
   }
   return lines;
 }

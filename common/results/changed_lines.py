@@ -1,9 +1,9 @@
-"""How many lines of code a lesson changes in the kernel of one that it builds on.
+"""How many lines of code a step changes in the kernel of the one that it builds on.
 
-    <!-- changed: 02 03 -->
+    <!-- changed: 04.1 -->
     <!-- end -->
 
-Counted are the lines that `git diff -w` adds and removes between the two gemm.cuh, without comments and blank lines.
+Counted are the lines that `git diff -w` adds and removes between the two kernels, without comments and blank lines.
 """
 import re
 import subprocess
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from climb_table import BadInput, read_page
+from lattice import diffs
 
 
 def code(text):
@@ -32,11 +33,11 @@ def changed_lines(old, new):
 
 
 def changed_text(line, words, root):
-    """The lines that stand for the request `line`, whose words are the numbers of the two lessons."""
-    kernels = [list(root.glob(f"{number}_*/gemm.cuh")) for number in words]
-    if len(words) != 2 or not all(len(found) == 1 for found in kernels):
-        raise BadInput(f"{line}: needs the numbers of two lessons")
-    (old,), (new,) = kernels
-    count = changed_lines(read_page(old), read_page(new))
-    return [f"{count} lines of code change in [gemm.cuh](../{new.parent.name}/gemm.cuh) from [that of {words[0]}]"
-            f"(../{old.parent.name}/gemm.cuh); `cmake --build build --target diff_{words[0]}_{words[1]}` prints them."]
+    """The lines that stand for the request `line`, whose word is the id of a step."""
+    known = {step.id: (step, base) for step, base in diffs(root)}
+    if len(words) != 1 or words[0] not in known:
+        raise BadInput(f"{line}: needs one of the steps {', '.join(known)}")
+    step, base = known[words[0]]
+    count = changed_lines(read_page(root / base.kernel), read_page(root / step.kernel))
+    return [f"{count} lines of code change in [{step.kernel.name}](../{step.kernel.as_posix()}) from [{base.id}]"
+            f"(../{base.kernel.as_posix()}): {step.cause}. `cmake --build build --target {step.diff}` prints them."]

@@ -1,10 +1,10 @@
-"""The climb as a picture: a bar for each rung, beside the fastest library.
+"""The climb as a picture: a bar for each step, beside the fastest library.
 
     <!-- climb: picture=climb.svg sizes=4096,5000 -->
     <!-- end -->
 
-One panel for each cube of the newest result file in docs/results that is named here. A bar is a rung's speed; the number in
-brackets is its gain over the rung that it builds on, the smallest where there are two. The dashed line is the fastest variant of
+One panel for each cube of the newest result file in docs/results that is named here. A bar is a step's speed; the number in
+brackets is its gain over the step that it builds on. The dashed line is the fastest variant of
 the libraries in the same run. It is written to docs/figures, as SVG that follows the reader's light or dark theme.
 """
 import html
@@ -35,7 +35,7 @@ STYLE = """
 
 
 class Request:
-    def __init__(self, line, words, results_folder, lessons_below):
+    def __init__(self, line, words, results_folder, known=None):
         values, only = parse_words(line, words, ("picture", "sizes"))
         if only or not {"picture", "sizes"} <= values.keys():
             raise BadInput(f"{line}: needs picture= and sizes=, and nothing else")
@@ -48,47 +48,39 @@ class Request:
         if self.path is None:
             return
         self.results = read_results(self.path)
-        self.climb = Climb(self.results["runs"], lessons_below)
+        self.climb = Climb(self.results["runs"], known)
         self.shapes = [(int(size),) * 3 for size in values["sizes"].split(",")]
         for cube in self.shapes:
             if cube not in self.climb.shapes or fastest_library(self.climb.runs, cube) is None:
                 raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")
 
 
-def name_of(climb, rung):
-    """A rung's title without the page's markup, and without its core where the lesson's rungs have the same."""
-    cores = {run["core"] for run in climb.runs if run["lesson"] == rung[0]}
-    title = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", climb.title(rung))
-    return (re.sub("`.*?`, ", "", title) if len(cores) == 1 else title.replace("`", "")).replace("_", " ")
+def name_of(climb, number):
+    return f"{number} {climb.steps[number].label}"
 
 
-def climb_text(line, words, results_folder, lessons_below):
+def climb_text(line, words, results_folder, known=None):
     """The lines below the request."""
-    request = Request(line, words, results_folder, lessons_below)
+    request = Request(line, words, results_folder, known)
     if request.path is None:
         return ["Not recorded yet."]
     results, climb = request.results, request.climb
-    last = climb.lattice.rungs()[-1]
+    last = climb.rungs[-1]
     reached = " and ".join(f"{climb.by_place[last, cube]['tflops']:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at "
                            f"{shape_title(cube)}" for cube in request.shapes)
-    return [f"![The climb: TFLOP/s of each rung beside the fastest library; the last reaches {reached}]"
+    return [f"![The climb: TFLOP/s of each step beside the fastest library; the last reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s of each rung; a lesson has one or two. In brackets, the gain over the rung that it builds on. {results['gpu']}, {results['date']}."]
+            f"TFLOP/s of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {results['date']}."]
 
 
-def climb_pictures(line, words, results_folder, figures_folder, lessons_below):
+def climb_pictures(line, words, results_folder, figures_folder, known=None):
     """{path: SVG} of the request's picture; nothing before it was recorded."""
-    request = Request(line, words, results_folder, lessons_below)
+    request = Request(line, words, results_folder, known)
     return {} if request.path is None else {figures_folder / request.picture: drawn(request)}
 
 
-def smallest_gain(climb, rung, cube):
-    gains = [climb.gain(rung, base, cube) for base in climb.lattice.bases(rung)]
-    return min((gain for gain in gains if gain), default=None)
-
-
 def drawn(request):
-    climb, rungs = request.climb, request.climb.lattice.rungs()
+    climb, rungs = request.climb, request.climb.rungs
     width = (WIDTH - LABELS - GAP * len(request.shapes)) / len(request.shapes)
     fastest = {cube: fastest_library(climb.runs, cube) for cube in request.shapes}
     most = max(run["tflops"] for run in climb.runs)
@@ -104,7 +96,7 @@ def drawn(request):
             if not run:
                 continue
             length, y = width * run["tflops"] / most, TOP + ROW * row
-            style, gain = "best" if run["tflops"] == best else "bar", smallest_gain(climb, rung, cube)
+            style, gain = "best" if run["tflops"] == best else "bar", climb.gain(rung, cube)
             label = f"{run['tflops']:.0f}" + (f" ({gain:.2f}×)" if gain else "")
             shapes.append(f'<rect class="{style}" x="{left:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>')
             inside = length > 90

@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from lattice import BOTH, NEITHER, NOISE, RING, ROLES, Lattice, builds_on
+from lattice import NOISE, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
@@ -108,85 +108,96 @@ def speed(run):
 
 
 class Climb:
-    """The runs of a file, as rungs that build on each other, and the libraries."""
+    """The runs of a file as the steps of the climb, each with the one that it builds on, and the libraries."""
 
-    def __init__(self, runs, lessons_below):
-        contenders = list(dict.fromkeys(contender(run) for run in runs))
-        self.libraries = [key for key in contenders if key[0] in LIBRARIES]
-        self.lattice = Lattice([key for key in contenders if key[0] not in LIBRARIES], lessons_below)
-        kept = self.lattice.rungs() + self.libraries
-        self.runs = [run for run in runs if contender(run) in kept]
+    def __init__(self, runs, known=None):
+        self.steps = {step.id: step for step in (steps() if known is None else known)}
+        recorded = {run["rung"] for run in runs if run.get("rung")}
+        self.rungs = [number for number in self.steps if number in recorded]
+        self.libraries = list(dict.fromkeys(contender(run) for run in runs if is_library(run)))
+        self.runs = [run for run in runs if is_library(run) or run.get("rung") in self.steps]
         # Cubes first, then the others.
         self.shapes = sorted({shape(run) for run in self.runs}, key=lambda sizes: (len(set(sizes)) > 1, by_volume(sizes)))
-        self.by_place = {(contender(run), shape(run)): run for run in self.runs}
+        self.by_place = {(contender(run) if is_library(run) else run["rung"], shape(run)): run for run in self.runs}
+
+    def base(self, number):
+        """The id of the step that this one builds on; empty if that was not recorded."""
+        base = self.steps[number].base
+        return base if base in self.rungs else ""
 
     def title(self, key):
-        return row_title(next(run for run in self.runs if contender(run) == key), self.runs)
+        """A step with its label and a link to its kernel, or a library."""
+        if key in self.libraries:
+            return library_title(next(run for run in self.runs if contender(run) == key))
+        step = self.steps[key]
+        return f"[{step.id}]({step.kernel.as_posix()}) {step.label}"
 
-    def gain(self, key, base, sizes):
-        run, before = self.by_place.get((key, sizes)), self.by_place.get((base, sizes))
+    def gain(self, number, sizes):
+        """Over the step that it builds on; None if either was not recorded."""
+        run, before = self.by_place.get((number, sizes)), self.by_place.get((self.base(number), sizes))
         return run["tflops"] / before["tflops"] if run and before else None
 
     def cell(self, key, sizes):
-        """The speed and the percentage of the library; below them the gains over what the rung builds on."""
+        """The speed and the percentage of the library; below them the gain over what the step builds on."""
         run, library = self.by_place.get((key, sizes)), fastest_library(self.runs, sizes)
         if not run:
             return ""
         share = f" ({run['tflops'] / library['tflops'] * 100:.0f} %)" if library else ""
-        bases = [] if is_library(run) else self.lattice.bases(key)
-        gains = [self.gain(key, base, sizes) for base in bases]
-        return speed(run) + share + ("<br>" + ", ".join(f"{gain:.2f}×" if gain else "–" for gain in gains) if gains else "")
+        gain = None if is_library(run) else self.gain(key, sizes)
+        return speed(run) + share + (f"<br>{gain:.2f}×" if gain else "")
 
     def table(self):
-        lines = ["| rung | over | " + " | ".join(map(shape_title, self.shapes)) + " |", "|---|---" + "|--:" * len(self.shapes) + "|"]
-        for key in self.lattice.rungs() + self.libraries:
-            bases = [] if key in self.libraries else self.lattice.bases(key)
-            cells = [self.title(key), ", ".join(base[0][:2] for base in bases)] + [self.cell(key, sizes) for sizes in self.shapes]
-            lines.append("| " + " | ".join(cells) + " |")
+        lines = ["| step | over | its one cause | " + " | ".join(map(shape_title, self.shapes)) + " |",
+                 "|---|---|---" + "|--:" * len(self.shapes) + "|"]
+        for key in self.rungs + self.libraries:
+            words = ["", ""] if key in self.libraries else [self.base(key), self.steps[key].cause]
+            lines.append("| " + " | ".join([self.title(key), *words] + [self.cell(key, sizes) for sizes in self.shapes]) + " |")
         return lines
 
-    def two_by_two(self):
-        """What a ring and what roles bring, alone and together, at the cube in the middle; nothing if one is missing."""
-        corners = {number: self.lattice.last_of(number) for number in (NEITHER, RING, ROLES, BOTH)}
-        cubes = [sizes for sizes in self.shapes if len(set(sizes)) == 1 and
-                 all((corner, sizes) in self.by_place for corner in corners.values())]
-        if not cubes:
+    def way(self):
+        """The ids from the first step to the last but the kernels for any shape."""
+        number, way = next((number for number in reversed(self.rungs) if number != "any"), ""), []
+        while number:
+            way.insert(0, number)
+            number = self.base(number)
+        return way
+
+    def product(self):
+        """A sentence: the gains on the way up at the cube in the middle, which multiply to the whole."""
+        way, cubes = self.way(), [sizes for sizes in self.shapes if len(set(sizes)) == 1]
+        if len(way) < 3 or not cubes:
             return []
         sizes = cubes[len(cubes) // 2]
-
-        def cell(number):
-            gain = "" if number == NEITHER else f", {self.gain(corners[number], corners[NEITHER], sizes):.2f}×"
-            return f"{number}: {speed(self.by_place[corners[number], sizes])}{gain}"
-
-        return ["", f"| {shape_title(sizes)}, TFLOP/s | one slot | a ring of slots |", "|---|--:|--:|",
-                f"| all warps do both | {cell(NEITHER)} | {cell(RING)} |",
-                f"| roles | {cell(ROLES)} | {cell(BOTH)} |"]
+        gains = [self.gain(number, sizes) for number in way[1:]]
+        if not all(gains):
+            return []
+        whole = self.by_place[way[-1], sizes]["tflops"] / self.by_place[way[0], sizes]["tflops"]
+        return ["", f"From {way[0]} to {way[-1]} at {shape_title(sizes)}: " + " × ".join(f"{gain:.2f}" for gain in gains) + f" = {whole:.0f}."]
 
     def losses(self):
-        """A sentence for each rung that is slower than one that it builds on."""
+        """A sentence for each step that is slower than the one that it builds on."""
         lines = []
-        for key in self.lattice.rungs():
-            for base in self.lattice.bases(key):
-                places = [shape_title(sizes) for sizes in self.shapes if (self.gain(key, base, sizes) or 1) < 1 - NOISE]
-                if places:
-                    lines += ["", f"{self.title(key)} is slower than {self.title(base)} at {', '.join(places)}; the lesson's pages say why."]
+        for number in self.rungs:
+            places = [shape_title(sizes) for sizes in self.shapes if (self.gain(number, sizes) or 1) < 1 - NOISE]
+            if places:
+                lines += ["", f"{number} is slower than {self.base(number)} at {', '.join(places)}; the lesson's page says why."]
         return lines
 
 
-def make_table(results, levels=None, lessons_below=None):
-    """The climb's tables; `levels`: those of the host's half, as read_levels() returns them."""
-    climb = Climb(results["runs"], builds_on(ROOT) if lessons_below is None else lessons_below)
+def make_table(results, levels=None, known=None):
+    """The climb's tables; `levels`: those of the host's half, as read_levels() returns them; `known`: the steps."""
+    climb = Climb(results["runs"], known)
     clocks = [run["sm_clock_mhz"] for run in climb.runs if run["sm_clock_mhz"] is not None]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
     verified = all(run["verified"] for run in climb.runs)
     lines = climb.table() + [
         "",
-        "TFLOP/s (percent of the library); below, the gain over the rung that it builds on. "
+        "TFLOP/s (percent of the library); below, the gain over the step that it builds on. "
         f"{libraries_compared_with(climb.runs)} "
         f"{results['gpu']}, driver {results['driver']}, {results['toolkit']}{clock}; {results['date']}, commit "
         f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'}",
     ]
-    return "\n".join(lines + climb.losses() + climb.two_by_two() + host_half(levels))
+    return "\n".join(lines + climb.product() + climb.losses() + host_half(levels))
 
 
 def read_levels(folder):

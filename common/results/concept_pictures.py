@@ -4,21 +4,20 @@
     <!-- concept: tma_box rows=64 columns=256 -->
     <!-- concept: multicast blocks=2 rows=64 -->
     <!-- concept: partial_sums blocks=2 -->
-    <!-- concept: two_by_two size=5000 -->
     <!-- concept: fragments columns=128 -->
     <!-- end -->
 
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
-cluster share the load of a tile; partial_sums how blocks that split K add up. two_by_two has what a ring and what roles bring, of the
-newest climb. fragments shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
+cluster share the load of a tile; partial_sums how blocks that split K add up. fragments
+shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. They are written to
+docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
 import re
 from pathlib import Path
 
-from climb_table import BadInput, Climb, read_results, shape_title
+from climb_table import BadInput
 from idea_pictures import svg, text
-from lattice import BOTH, NEITHER, RING, ROLES
 from lesson_pictures import Sources
 from page_requests import parse_words
 
@@ -239,38 +238,6 @@ def partial_sums(line, values):
 # --- What a ring and what roles bring ---------------------------------------------------------------------------------
 
 
-def two_by_two(line, values, results_folder, lessons_below):
-    size, path = number(line, values, "size"), max(results_folder.glob("*.json"), default=None)
-    if path is None:
-        raise BadInput(f"{line}: no climb is recorded yet")
-    results = read_results(path)
-    climb, cube = Climb(results["runs"], lessons_below), (size,) * 3
-    corners = {name: climb.by_place.get((climb.lattice.last_of(name), cube)) for name in (NEITHER, RING, ROLES, BOTH)}
-    if None in corners.values():
-        raise BadInput(f"{line}: {path.name} lacks a corner at {shape_title(cube)}")
-    base, shapes = corners[NEITHER]["tflops"], [HEAD]
-    places = {NEITHER: (140, 44), RING: (470, 44), ROLES: (140, 196), BOTH: (470, 196)}
-    shapes += [text(265, 24, "one slot", style="strong"), text(595, 24, "a ring of slots", style="strong"),
-               text(66, 112, "all warps", style="strong"), text(66, 129, "do both", style="strong"),
-               text(66, 264, "roles", style="strong")]
-    for name, (x, y) in places.items():
-        run, ring = corners[name], name in (RING, BOTH)
-        shapes += [box("third" if name == BOTH else "edge", x, y, 250, 128),
-                   text(x + 12, y + 22, run["lesson"][:2], "start", "strong"),
-                   text(x + 238, y + 22, f"{run['tflops']:.0f} TFLOP/s" + (f", {run['tflops'] / base:.2f}×" if name != NEITHER else ""),
-                        "end")]
-        # A load takes as long as a product here. With one slot a load follows the product before it, with a ring the load before.
-        for i in range(5 if ring else 3):
-            load = x + 12 + (38 if ring else 76) * i
-            shapes += [box("one", load, y + 40, 36, 26), box("other", load + 38, y + 82, 36, 26)]
-    shapes += [arrow(394, 108, 466, 108), arrow(394, 260, 466, 260), arrow(265, 174, 265, 192), arrow(595, 174, 595, 192),
-               box("one", 140, 340, 16, 14), text(162, 352, "load", "start", "small"), box("other", 206, 340, 16, 14),
-               text(228, 352, "compute", "start", "small"),
-               text(720, 352, f"{shape_title(cube)}, {results['gpu']}, {results['date']}", "end", "small")]
-    alt = ", ".join(f"{corners[name]['lesson']} {corners[name]['tflops']:.0f}" for name in places)
-    return f"What a ring and what roles bring at {shape_title(cube)}, in TFLOP/s: {alt}", svg(364, "Two by two", shapes, STYLE)
-
-
 # --- Who holds what ---------------------------------------------------------------------------------------------------
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -328,10 +295,10 @@ def fragments(line, values):
 
 
 DRAWN = {"fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
-         "partial_sums": (partial_sums, ("blocks",)), "two_by_two": (two_by_two, ("size",))}
+         "partial_sums": (partial_sums, ("blocks",))}
 
 
-def drawn(line, words, results_folder, lessons_below):
+def drawn(line, words):
     """(name, alternative text, SVG)"""
     name, *words = words or [""]
     if name not in DRAWN:
@@ -340,16 +307,15 @@ def drawn(line, words, results_folder, lessons_below):
     values, only = parse_words(line, words, keys)
     if only:
         raise BadInput(f"{line}: only= means nothing here")
-    extra = (results_folder, lessons_below) if draw is two_by_two else ()
-    return name, *draw(line, values, *extra)
+    return name, *draw(line, values)
 
 
-def concept_text(line, words, results_folder, lessons_below):
-    name, alt, _ = drawn(line, words, results_folder, lessons_below)
+def concept_text(line, words):
+    name, alt, _ = drawn(line, words)
     return [f"![{alt}](../docs/figures/{name}.svg)"]
 
 
-def concept_pictures(line, words, results_folder, figures_folder, lessons_below):
+def concept_pictures(line, words, figures_folder):
     """{path: SVG}"""
-    name, _, image = drawn(line, words, results_folder, lessons_below)
+    name, _, image = drawn(line, words)
     return {figures_folder / f"{name}.svg": image}

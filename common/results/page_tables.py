@@ -37,12 +37,12 @@ from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from concept_pictures import concept_pictures, concept_text
+from cube_table import cube_pictures, cube_text
 from exercise_table import exercise_table
 from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
 from lanes_picture import lanes_pictures, lanes_text
-from lattice import builds_on
 from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value, without_empty_columns
@@ -239,9 +239,10 @@ FILLERS = {
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
-    "concept": lambda line, words: concept_text(line, words, RESULTS, builds_on(ROOT)),
+    "concept": concept_text,
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
-    "climb": lambda line, words: climb_text(line, words, RESULTS, builds_on(ROOT)),
+    "climb": lambda line, words: climb_text(line, words, RESULTS),
+    "cube": lambda line, words: cube_text(line, words, RESULTS),
     "changed": lambda line, words: changed_text(line, words, ROOT),
     "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
 }
@@ -249,9 +250,10 @@ FILLERS = {
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "picture": lambda line, words: idea_pictures(line, words, FIGURES),
-    "concept": lambda line, words: concept_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
+    "concept": lambda line, words: concept_pictures(line, words, FIGURES),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
-    "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES, builds_on(ROOT)),
+    "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),
+    "cube": lambda line, words: cube_pictures(line, words, RESULTS, FIGURES),
     "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
@@ -303,7 +305,7 @@ def pictures(page):
 
 
 def pages():
-    folders = ["", "[0-9][0-9]_*/", "[0-9][0-9]_*/deeper/", "common/", "docs/**/"]
+    folders = ["", "[0-9][0-9]_*/", "[0-9][0-9]_*/deeper/", "[0-9][0-9]_*/any_shape/", "common/", "docs/**/"]
     return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
 
 

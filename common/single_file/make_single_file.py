@@ -43,11 +43,9 @@ LESSONS = {
     "01_naive": Lesson("launch_gemm<Along::columns>(p, stream)", multiple=1, needs_hopper=False),
     "02_tiled": Lesson("launch_gemm<ladder::WgmmaCore<kTile.n>, true>(p, stream)"),
     "03_double_buffer": Lesson("launch_gemm<3, ladder::WgmmaCore<kTile.n>>(p, stream)"),
-    "04_warp_specialized": Lesson("launch_gemm<128>(p, 16, stream)"),
-    "05_ws_double_buffer": Lesson("launch_gemm<4>(p, 16, stream)"),
-    "06_clusters_dsmem": Lesson("launch_gemm<Shape<128, 256, 2, 1, 1>>(p, {8, false, 0}, Ending<ladder::Identity>(), stream)",
-                                settings=("--tile", "128x256", "--cluster_m", "2", "--cluster_k", "1", "--begins",
-                                          "after")),
+    "04_warp_specialized": Lesson("launch_gemm(p, stream)"),
+    "05_ws_double_buffer": Lesson("launch_gemm<4>(p, stream)"),
+    "06_clusters_dsmem": Lesson("launch_gemm<3>(p, stream)"),
 }
 
 # What the second of these headers declares, in a program of one file, takes the place of what the first does.

@@ -81,8 +81,8 @@ TEST_CASE("The gains on the way to the last rung multiply to the whole, and each
   gains.add(shape, {&diamond.roles, 0}, 120);
   CHECK(gains.path().empty());
   gains.add(shape, {&diamond.both, 0}, 180);
-  CHECK(gains.path() == std::vector<std::string>{"64x64x64, from 02 to 05:\n  1.20 x 1.50 = 2"});
-  CHECK(gains.causes().front() == "04   over 02    a warp that loads");
+  CHECK(gains.path() == std::vector<std::string>{"64x64x64, from 02 to 05:\n  1.20 x 1.50 = 1.80"});
+  CHECK(gains.causes().at(2) == "04   over 02    a warp that loads");
 }
 
 TEST_CASE("Every rung but the first builds on one that there is, and names its one cause") {

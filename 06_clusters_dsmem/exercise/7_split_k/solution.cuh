@@ -47,7 +47,7 @@ __device__ inline float partial_product(const Problem& p, int row, int col, int 
 __device__ inline void add_split(SharedStorage& smem, const Problem& p, int tile, int row, int col, int split,
                                  int splits) {
   const int length = (p.K + splits - 1) / splits;
-  // Read docs/concepts/memory_model.md and 06_clusters_dsmem/stream_k.cuh.
+  // Read docs/concepts/memory_model.md and 06_clusters_dsmem/any_shape/stream_k.cuh.
   // >>> yours
   const int begin = min(split * length, p.K), end = min(begin + length, p.K);
   p.partials[(split * p.M + row) * p.N + col] = partial_product(p, row, col, begin, end);

@@ -12,7 +12,7 @@ namespace exercise {
 
 constexpr int64_t kM = 256, kN = 512, kK = 1024;  ///< A [kM, kK], B [kK, kN]
 
-// Read 06_clusters_dsmem/README.md and 06_clusters_dsmem/partial_sums.cuh.
+// Read 06_clusters_dsmem/README.md and 06_clusters_dsmem/any_shape/partial_sums.cuh.
 // >>> yours
 /// Bytes of A and B that the launch reads: blocks without a cluster; clusters of two blocks, one below the
 /// other, which share B; clusters of two by two, which share A, too.

@@ -1,0 +1,113 @@
+"""Roles, a ring, blocks on a multiprocessor: what each brings where all else is equal.
+
+    <!-- cube: sizes=4096,5000,8192 -->
+    <!-- end -->
+
+The newest experiment `cube` as tables, a row for kernels whose warps all do both and one for roles, and as a picture,
+docs/figures/cube.svg, that follows the reader's light or dark theme.
+"""
+import re
+
+from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
+from idea_pictures import svg, text
+from page_requests import markdown, parse_words
+
+PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
+ROLES = {"off": "all warps do both", "on": "roles"}
+STYLE = """
+    text { font: 13px sans-serif; fill: #1f2328; }
+    .small { font-size: 12px; }
+    .off { fill: #8c959f; }
+    .on { fill: #2a8c4a; }
+    .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3; }
+      .off { fill: #7d868f; }
+      .on { fill: #57c27c; }
+      .fastest { stroke: #ff7b72; }
+    }"""
+
+
+class Cube:
+    def __init__(self, line, words, results_folder):
+        values, only = parse_words(line, words, ("sizes",))
+        if only or not re.fullmatch(r"\d+(,\d+)*", values.get("sizes", "")):
+            raise BadInput(f"{line}: needs sizes=, as 4096,5000, and nothing else")
+        path = max((results_folder / "experiments").glob("*-cube.json"), default=None)
+        self.results = read_results(path) if path else None
+        self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
+        self.by_place = {}
+        if path is None:
+            return
+        for run in self.results["runs"]:
+            if not is_library(run):
+                settings = run["settings"]
+                self.by_place[shape(run), settings["roles"], settings["blocks"], settings["slots"]] = run
+        for cube in self.cubes:
+            if any((cube, roles, *place) not in self.by_place for roles in ROLES for place in PLACES):
+                raise BadInput(f"{line}: {path.name} has no cube at {shape_title(cube)}")
+
+    def tflops(self, cube, roles, place):
+        return self.by_place[cube, roles, *place]["tflops"]
+
+
+def slots(count):
+    return f"{count} slot" + ("s" if count != "1" else "")
+
+
+def cube_text(line, words, results_folder):
+    """The lines below the request."""
+    cube = Cube(line, words, results_folder)
+    if cube.results is None:
+        return ["Not recorded yet."]
+    header = ["TFLOP/s"] + [slots(count) + (", 2 blocks an SM" if blocks == "2" else "") for blocks, count in PLACES] + ["fastest library"]
+    rows = []
+    for sizes in cube.cubes:
+        library = fastest_library(cube.results["runs"], sizes)
+        for roles, title in ROLES.items():
+            rows.append([f"{shape_title(sizes)}, {title}"] + [speed(cube.by_place[sizes, roles, *place]) for place in PLACES]
+                        + [speed(library)])
+    first = cube.cubes[0]
+    gains = [f"{cube.tflops(first, 'on', place) / cube.tflops(first, 'off', place):.2f}×" for place in PLACES]
+    ring, second = (cube.tflops(first, "on", place) / cube.tflops(first, "on", PLACES[0]) for place in (PLACES[3], PLACES[4]))
+    facts = cube.results
+    return ["![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)", "",
+            *markdown(header, rows), "",
+            f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the columns; a ring of four instead of one slot "
+            f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {facts['date']}, commit "
+            f"`{facts['commit']}`; one interleaved run at each size."]
+
+
+def cube_pictures(line, words, results_folder, figures_folder):
+    """{path: SVG}"""
+    cube = Cube(line, words, results_folder)
+    return {figures_folder / "cube.svg": drawn(cube)} if cube.results else {}
+
+
+def drawn(cube):
+    left, gap, width, row = 150, 14, 760, 34
+    panel = (width - left - gap * len(cube.cubes)) / len(cube.cubes)
+    libraries = {sizes: fastest_library(cube.results["runs"], sizes) for sizes in cube.cubes}
+    most = max([run["tflops"] for run in cube.by_place.values()] + [run["tflops"] for run in libraries.values() if run])
+    top, bottom = 30, 30 + row * len(PLACES)
+    shapes = []
+    for i, (blocks, count) in enumerate(PLACES):
+        shapes.append(text(left - 10, top + row * i + 18, slots(count) + (", 2 blocks" if blocks == "2" else ""), "end"))
+    for i, sizes in enumerate(cube.cubes):
+        begin = left + i * (panel + gap)
+        shapes.append(text(begin, 18, f"{shape_title(sizes)}, TFLOP/s", "start"))
+        for j, place in enumerate(PLACES):
+            for k, roles in enumerate(ROLES):
+                speed_here = cube.tflops(sizes, roles, place)
+                length, y = (panel - 34) * speed_here / most, top + row * j + 15 * k
+                shapes += [f'<rect class="{roles}" x="{begin:.1f}" y="{y}" width="{length:.1f}" height="13"/>',
+                           text(begin + length + 4, y + 11, f"{speed_here:.0f}", "start", "small")]
+        if libraries[sizes]:
+            x = begin + (panel - 34) * libraries[sizes]["tflops"] / most
+            shapes.append(f'<line class="fastest" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>')
+    y = bottom + 16
+    shapes += [f'<rect class="off" x="{left}" y="{y}" width="13" height="13"/>', text(left + 18, y + 11, "all warps do both", "start", "small"),
+               f'<rect class="on" x="{left + 140}" y="{y}" width="13" height="13"/>', text(left + 158, y + 11, "roles", "start", "small"),
+               f'<line class="fastest" x1="{left + 220}" y1="{y + 7}" x2="{left + 250}" y2="{y + 7}"/>',
+               text(left + 256, y + 11, "fastest library", "start", "small")]
+    return svg(bottom + 44, "Roles, a ring, a second block", shapes, STYLE)
