@@ -246,7 +246,7 @@ SHOWN_THREAD = 37  # lane 5 of warp 1
 
 def held_by(sources, thread):
     """[(row, column)] of the sums d[0], d[1], d[2], d[3] of a thread of a warpgroup; every further 4 lie 8 columns to the right."""
-    upper, column, add = sources.found(sources.CORES, r"upper = row \+ ([^,;]*), column = ([^;]*);.*?(d\[4 \* j\] \+= .*?)\}")
+    upper, column, add = sources.found(sources.FMA, r"upper = row \+ ([^,;]*), column = ([^;]*);.*?(d\[4 \* j\] \+= .*?)\}")
     values = {"lane": thread % 32, "warp": thread // 32}
     upper = sources.evaluated(upper.replace("warp_in_warpgroup()", "warp"), **values)
     column = sources.evaluated(column, **values)

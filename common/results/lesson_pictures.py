@@ -63,7 +63,8 @@ def line(x1, y1, x2, y2, style="line"):
 class Sources:
     """Constants and expressions of the lessons' sources."""
 
-    WGMMA, CORES, TILE = "common/ptx/wgmma.cuh", "common/device/cores.cuh", "common/device/swizzled_tile.cuh"
+    WGMMA, CORES, TILE = "common/ptx/wgmma.cuh", "common/device/wgmma_core.cuh", "common/device/swizzled_tile.cuh"
+    FMA = "common/device/fma_core.cuh"
 
     def __init__(self, root):
         self.root = root

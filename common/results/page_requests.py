@@ -3,9 +3,11 @@ from climb_table import BadInput
 
 
 def value(run, key):
-    """A run's lesson, core or size, or one of its settings, with _ for blanks: the words of a request have none."""
+    """A run's lesson, core, step or size, or one of its settings, with _ for blanks: the words of a request have none."""
     if key in ("lesson", "core"):
         return run[key]
+    if key == "rung":
+        return run.get("rung", "")
     return str(run["m"]) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
 
 

@@ -43,6 +43,7 @@ from file_table import file_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
 from lanes_picture import lanes_pictures, lanes_text
+from lattice import step_of
 from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value, without_empty_columns
@@ -94,6 +95,9 @@ def title(run, key, runs):
     """What a row is called. Pages with tables of rungs lie one folder below the lessons."""
     if key == "instead":
         return run["settings"].get(key, "in one kernel")
+    if key == "rung" and run.get("rung"):
+        step = step_of(run["rung"])
+        return f"[{step.id}](../{step.kernel.as_posix()}) {step.label}"
     return row_title(run, runs).replace("](", "](../") if key == "rung" else f"`{value(run, key)}`"
 
 

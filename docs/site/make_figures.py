@@ -21,8 +21,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
-from climb_table import BadInput, Climb, contender, fastest_library, read_results, shape, shape_title
-from lattice import RING, ROLES, builds_on
+from climb_table import BadInput, Climb, fastest_library, read_results, shape, shape_title
 
 from site_files import ROOT, relative
 
@@ -97,11 +96,10 @@ def panel_columns(climb):
 
 
 def draw_climb(figure, colours, climb):
-    """A panel for each shape: each rung is connected with what it builds on, and the line says the gain."""
-    rungs, columns = climb.lattice.rungs(), panel_columns(climb)
+    """A panel for each shape: each step is connected with what it builds on, and the line says the gain."""
+    rungs, columns = climb.rungs, panel_columns(climb)
     most = max(run["tflops"] for run in climb.runs)
     place = {rung: i for i, rung in enumerate(rungs)}
-    path_of = {RING: "load", ROLES: "compute"}
     panels = figure.subplots(-(-len(climb.shapes) // columns), columns, sharey=True, squeeze=False).flat
     for axes, sizes in itertools.zip_longest(panels, climb.shapes):
         if sizes is None:
@@ -109,39 +107,41 @@ def draw_climb(figure, colours, climb):
             continue
         here = {rung: climb.by_place[rung, sizes]["tflops"] for rung in rungs if (rung, sizes) in climb.by_place}
         for rung in here:
-            for base in climb.lattice.bases(rung):
-                if base not in here:
-                    continue
-                colour = colours[path_of.get(rung[0][:2], path_of.get(base[0][:2], "faint"))]
-                axes.plot([place[base], place[rung]], [here[base], here[rung]], color=colour, linewidth=1.5, zorder=1)
-                below = ROLES in (rung[0][:2], base[0][:2])
-                axes.annotate(f"{here[rung] / here[base]:.2f}×", ((place[base] + place[rung]) / 2, (here[base] + here[rung]) / 2),
-                              xytext=(0, -4 if below else 4), textcoords="offset points", ha="left" if below else "right",
-                              va="top" if below else "bottom", fontsize=7, color=colour if colour != colours["faint"] else colours["text"])
-        axes.scatter([place[rung] for rung in here], list(here.values()), s=18, zorder=2,
-                     color=[colours[path_of.get(rung[0][:2], "mark")] for rung in here])
+            base = climb.base(rung)
+            if base not in here:
+                continue
+            colour = colours[colour_of(rung)]
+            axes.plot([place[base], place[rung]], [here[base], here[rung]], color=colour, linewidth=1.5, zorder=1)
+            axes.annotate(f"{here[rung] / here[base]:.2f}×", ((place[base] + place[rung]) / 2, (here[base] + here[rung]) / 2),
+                          xytext=(0, 4), textcoords="offset points", ha="right", va="bottom", fontsize=7,
+                          color=colour if colour != colours["faint"] else colours["text"])
+        axes.scatter([place[rung] for rung in here], list(here.values()), s=18, zorder=2, color=[colours[colour_of(rung)] for rung in here])
         if library := fastest_library(climb.runs, sizes):
             axes.axhline(library["tflops"], color=colours["other"], linestyle="--", linewidth=1, zorder=0)
         axes.set_title(shape_title(sizes), fontsize=10, loc="left")
-        names = [rung_name(next(run for run in climb.runs if contender(run) == rung), climb.runs) for rung in rungs]
-        axes.set_xticks(range(len(rungs)), names, rotation=90, fontsize=8)
+        axes.set_xticks(range(len(rungs)), rungs, rotation=90, fontsize=8)
         axes.set(xlim=(-1, len(rungs) - .5), ylim=(0, 1.1 * most))
         axes.grid(axis="y")
     for axes in figure.axes[::columns]:
         axes.set_ylabel("TFLOP/s")
     lines = [pyplot.Line2D([], [], color=colours["load"]), pyplot.Line2D([], [], color=colours["compute"]),
              pyplot.Line2D([], [], color=colours["other"], linestyle="--")]
-    figure.legend(lines, ["by way of a ring", "by way of roles", "fastest library"], ncols=3, fontsize=9, loc="upper right")
+    figure.legend(lines, ["a ring", "roles", "fastest library"], ncols=3, fontsize=9, loc="upper right")
     figure.get_layout_engine().set(rect=(0, 0, 1, .95))
 
 
+def colour_of(rung):
+    """The colour of what a step adds."""
+    return "load" if rung in ("03", "05.1") else "compute" if rung.startswith("04") else "mark"
+
+
 def add_climb(figures, path, results):
-    climb = Climb(results["runs"], builds_on(ROOT))
+    climb = Climb(results["runs"])
     rows = -(-len(climb.shapes) // panel_columns(climb))
     figures.add("climb", lambda figure, colours: draw_climb(figure, colours, climb), [path],
-                "Speed of every rung at each shape, in TFLOP/s, connected with the rungs that it builds on; the table holds the "
+                "Speed of every step at each shape, in TFLOP/s, connected with the step that it builds on; the table holds the "
                 "same figures.",
-                f"Speed of each rung, connected with what it builds on, the gain on the line. {results['gpu']}, "
+                f"Speed of each step, connected with what it builds on, the gain on the line. {results['gpu']}, "
                 f"{results['date']}.", size=(9.2, .4 + 2.7 * rows))
 
 
