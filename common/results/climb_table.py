@@ -172,7 +172,7 @@ class Climb:
         if not all(gains):
             return []
         whole = self.by_place[way[-1], sizes]["tflops"] / self.by_place[way[0], sizes]["tflops"]
-        return ["", f"From {way[0]} to {way[-1]} at {shape_title(sizes)}: " + " × ".join(f"{gain:.2f}" for gain in gains) + f" = {whole:.0f}."]
+        return ["", f"From {way[0]} to {way[-1]} at {shape_title(sizes)}: " + " × ".join(f"{gain:.2f}" for gain in gains) + f" = {whole:.{0 if whole >= 10 else 2}f}."]
 
     def losses(self):
         """A sentence for each step that is slower than the one that it builds on."""

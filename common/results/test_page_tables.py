@@ -14,6 +14,7 @@ from unittest import mock
 sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
 import concept_pictures  # noqa: E402
+import cube_table  # noqa: E402
 import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
 import lanes_picture  # noqa: E402
@@ -30,6 +31,11 @@ from random_shapes import random_shapes  # noqa: E402
 def run(lesson, tflops, clock=1000, size=64, **settings):
     return {"lesson": lesson, "core": "fma", "m": size, "n": size, "k": size, "settings": settings,
             "time_us_median": 10, "tflops": tflops, "sm_clock_mhz": clock, "verified": True}
+
+
+def step(number, tflops, **settings):
+    """A run of a step of the climb."""
+    return dict(run(page_tables.step_of(number).lesson, tflops, **settings), rung=number)
 
 
 def page_tables_of(*arguments):
@@ -432,54 +438,62 @@ class PageTables(WithResults):
             self.filled("<!-- table: r.json only=size:4096 -->\n<!-- end -->")
 
     def test_the_climb_is_that_of_the_newest_result_file(self):
-        self.record("s.json", run("01_x", 77), run("cublas_gemmex", 100, b="row-major"))
+        self.record("s.json", step("01", 77), run("cublas_gemmex", 100, b="row-major"))
         self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
 
     def climb(self):
-        """Five lessons at three sizes, and a skinny one, with two libraries."""
-        speeds = {"01_x": 10, "02_y": 100, "03_z": 150, "04_u": 120, "05_v": 180}
-        runs = [run(lesson, speed, size=size) for size in (64, 128, 256) for lesson, speed in speeds.items()]
-        skinny = [dict(run(lesson, speed / 2), n=1024) for lesson, speed in speeds.items()]
+        """Five steps at three sizes, and a skinny one, with two libraries."""
+        speeds = {"02": 100, "03": 150, "04.1": 120, "04.2": 130, "04": 140}
+        runs = [step(number, speed, size=size) for size in (64, 128, 256) for number, speed in speeds.items()]
+        skinny = [dict(step(number, speed / 2), n=1024) for number, speed in speeds.items()]
         return runs + skinny + [run("cublas_gemmex", 100, size=128, b="row-major"), run("cublaslt", 200, size=128, b="transposed")]
 
-    def test_the_climb_shows_every_shape_with_gains_over_what_a_rung_builds_on(self):
+    def test_the_climb_shows_every_shape_with_the_gain_over_what_a_step_builds_on_and_its_cause(self):
         self.record("s.json", *self.climb())
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| rung | over | 64³ | 128³ | 256³ | 64×1024×64 |", text)
-        self.assertIn("| [03_z](../03_z/) | 02 | 150<br>1.50× | 150 (75 %)<br>1.50× | 150<br>1.50× | 75.0<br>1.50× |", text)
-        self.assertIn("| [04_u](../04_u/) | 02 | 120<br>1.20× |", text)
-        self.assertIn("| [05_v](../05_v/) | 03, 04 | 180<br>1.20×, 1.50× | 180 (90 %)<br>1.20×, 1.50× |", text)
-        self.assertNotIn("is slower than", text)  # 04 does not build on 03
+        self.assertIn("| step | over | its one cause | 64³ | 128³ | 256³ | 64×1024×64 |", text)
+        cause = page_tables.step_of("03").cause
+        self.assertRegex(text, rf"\| \[03\]\(\.\./03_double_buffer/gemm.cuh\) .* \| 02 \| {cause} "
+                               r"\| 150<br>1.50× \| 150 \(75 %\)<br>1.50× \| 150<br>1.50× \| 75.0<br>1.50× \|")
+        self.assertRegex(text, r"04\.1\]\(.*?1_tma.cuh\) .* \| 02 \| .* \| 120<br>1.20× \|")
+        self.assertIn("From 02 to 04 at 128³: 1.20 × 1.08 × 1.08 = 1.40.", text)
+        self.assertNotIn("is slower than", text)  # 04.1 does not build on 03
 
     def test_percentages_are_of_the_fastest_variant_of_the_library_which_is_named(self):
         self.record("s.json", *self.climb())
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| cublasGemmEx, B row-major |  |  | 100 (50 %) |", text)
+        self.assertIn("| cublasGemmEx, B row-major |  |  |  | 100 (50 %) |", text)
         self.assertIn("of its fastest variant in the same interleaved run (cublasLt, best of 8, B transposed at 128³).", text)
 
-    def test_a_ring_and_roles_make_a_table_of_two_by_two(self):
-        self.record("s.json", *self.climb())
-        text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| 128³, TFLOP/s | one slot | a ring of slots |", text)
-        self.assertIn("| all warps do both | 02: 100 | 03: 150, 1.50× |\n| roles | 04: 120, 1.20× | 05: 180, 1.80× |", text)
-        self.record("t.json", *(run for run in self.climb() if run["lesson"] != "04_u"))
-        self.assertNotIn("one slot", self.filled(f"{BEGIN}\n{END}\n"))
+    def test_a_step_whose_base_was_not_recorded_has_no_gain(self):
+        self.record("s.json", step("02", 50), step("04", 100))
+        self.assertRegex(self.filled(f"{BEGIN}\n{END}\n"), r"\| \[04\].* \|  \| .* \| 100 \|")
 
-    def test_a_lesson_has_two_rows_at_most_and_the_second_builds_on_the_first(self):
-        self.record("s.json", run("02_y", 50), *(run("03_z", 100 + 50 * i, slots=str(i)) for i in (2, 3, 4)), run("05_v", 500))
+    def test_the_climb_names_a_step_that_is_slower_than_what_it_builds_on(self):
+        self.record("s.json", step("02", 100), step("03", 99.7), step("04.1", 90), step("02", 77, size=128), step("04.1", 78, size=128))
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| [03_z](../03_z/), `fma`, slots 2 | 02 | 200<br>4.00× |", text)
-        self.assertIn("| [03_z](../03_z/), `fma`, slots 3 | 03 | 250<br>1.25× |", text)
-        self.assertNotIn("slots 4", text)
-        self.assertIn("| [05_v](../05_v/) | 03 | 500<br>2.00× |", text)  # over the last of 03; 04 is not there
+        self.assertIn("04.1 is slower than 02 at 64³; the lesson's page says why.", text)
+        self.assertEqual(text.count("is slower than"), 1)
 
-    def test_the_climb_names_a_rung_that_is_slower_than_what_it_builds_on(self):
-        self.record("s.json", run("02_y", 100), run("03_z", 99.7), run("04_u", 90), run("05_v", 95), run("02_y", 77, size=128),
-                    run("04_u", 78, size=128))
-        text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("[04_u](../04_u/) is slower than [02_y](../02_y/) at 64³; the lesson's pages say why.", text)
-        self.assertIn("[05_v](../05_v/) is slower than [03_z](../03_z/) at 64³; the lesson's pages say why.", text)
-        self.assertEqual(text.count("is slower than"), 2)
+    def cube(self, size=64):
+        return [run("05_cube", 100 * int(slots) * int(blocks) + (50 if roles == "on" else 0), size=size, roles=roles, slots=slots,
+                    blocks=blocks) for roles in ("off", "on") for blocks, slots in cube_table.PLACES]
+
+    def test_the_cube_is_a_table_and_a_picture(self):
+        (self.folder / "experiments").mkdir()
+        self.assertEqual(cube_table.cube_text("line", ["sizes=64"], self.folder), ["Not recorded yet."])
+        self.record("experiments/2026-01-01-g-cube.json", *self.cube(), run("cublaslt", 500, b="row-major"))
+        text = cube_table.cube_text("line", ["sizes=64"], self.folder)
+        self.assertIn("| 64³, all warps do both | 100 | 200 | 300 | 400 | 200 | 400 | 500 |", text)
+        self.assertIn("| 64³, roles | 150 | 250 | 350 | 450 | 250 | 450 | 500 |", text)
+        self.assertIn("At 64³ roles bring 1.50×, 1.25×, 1.17×, 1.12×, 1.25×, 1.12×", text[-1])
+        self.assertIn("a ring of four instead of one slot 3.00×, a second block on the multiprocessor 1.67×", text[-1])
+        (path, picture), = cube_table.cube_pictures("line", ["sizes=64"], self.folder, self.folder).items()
+        xml.etree.ElementTree.fromstring(picture)
+        self.assertEqual((path.name, len(re.findall('class="(on|off)" x=', picture))), ("cube.svg", 12 + 2))
+        for words, message in (([], "needs sizes="), (["sizes=65"], "has no cube at 65³")):
+            with self.assertRaisesRegex(BadInput, message):
+                cube_table.cube_text("line", words, self.folder)
 
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
         def level(number, us, streams, kernel, size):
@@ -488,29 +502,29 @@ class PageTables(WithResults):
         self.record("experiments/2026-01-01-g-levels.json", level(0, 1, "1", "old", 8))
         self.record("experiments/2026-01-02-g-levels.json", level(0, 200, "1", "02_y", 64), level(1, 100, "3", "02_y", 64))
         # What `ladder` ran of them itself is no rung, and no size of the climb.
-        self.record("s.json", run("01_x", 77), level(0, 1, "1", "02_y", 8))
+        self.record("s.json", step("01", 77), level(0, 1, "1", "02_y", 8))
         text = self.filled(f"{BEGIN}\n{END}\n")
-        self.assertIn("| rung | over | 64³ |\n", text)
+        self.assertIn("| step | over | its one cause | 64³ |\n", text)
         self.assertIn("| [07](../07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
         self.assertIn("| [07](../07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
         self.assertIn("7 batches of 64 rows; G, today", text)
 
     def test_the_picture_of_the_climb_has_a_bar_for_each_rung_and_a_line_for_the_library(self):
-        self.record("s.json", run("02_y", 100), run("03_z", 150), run("05_v", 170), run("cublaslt", 200, b="transposed"))
-        words, below = ["picture=c.svg", "sizes=64"], lattice.builds_on(page_tables.ROOT)
-        text = climb_picture.climb_text("line", words, self.folder, below)
+        self.record("s.json", step("02", 100), step("03", 150), step("04.1", 170), run("cublaslt", 200, b="transposed"))
+        words = ["picture=c.svg", "sizes=64"]
+        text = climb_picture.climb_text("line", words, self.folder)
         self.assertIn("the last reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
-        (path, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder, below).items()
+        (path, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
         self.assertEqual(path.name, "c.svg")
         self.assertEqual(len(re.findall('class="(bar|best)" x=', picture)), 3)
         self.assertEqual(picture.count('<line class="fastest"'), 1)
-        for label in (">100<", ">150 (1.50×)<", ">170 (1.13×)<", ">cublasLt: 200<"):
+        for label in (">100<", ">150 (1.50×)<", ">170 (1.70×)<", ">cublasLt: 200<"):
             self.assertIn(label, picture.replace(", best of 8", ""))
         xml.etree.ElementTree.fromstring(picture)
         for bad, message in (("sizes=65", "has no climb beside a library at 65³"), ("sizes=x", "must be numbers"),
                              ("picture=../c.svg sizes=64", "must be the name of an SVG file")):
             with self.assertRaisesRegex(BadInput, message):
-                climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder, below)
+                climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder)
 
     def test_two_pages_may_not_draw_two_pictures_of_one_name(self):
         for page, blocks in (("a.md", 2), ("b.md", 4)):
@@ -530,19 +544,17 @@ class PageTables(WithResults):
             self.assertEqual("per clock" in text, shown)
 
     def test_concepts_are_drawn_and_bad_requests_named(self):
-        self.record("s.json", *self.climb())
-        below = lattice.builds_on(page_tables.ROOT)
         for words, inside in (("mbarrier_laps", ">loader waits<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
                               ("multicast blocks=2 rows=64", "asks for 32 rows, receives 64"),
-                              ("partial_sums blocks=2", "share 1 of C"), ("fragments columns=256", "128 sums in each thread"), ("two_by_two size=128", "180 TFLOP/s, 1.80×")):
-            picture = concept_pictures.drawn("line", words.split(), self.folder, below)[2]
+                              ("partial_sums blocks=2", "share 1 of C"), ("fragments columns=256", "128 sums in each thread")):
+            picture = concept_pictures.drawn("line", words.split())[2]
             xml.etree.ElementTree.fromstring(picture)
             self.assertIn(inside, picture)
         for words, message in (("such_a_picture", "there is no picture 'such_a_picture'"), ("tma_box rows=64", "columns= must be"),
-                               ("multicast blocks=3 rows=64", "must be a multiple"), ("two_by_two size=77", "lacks a corner at 77³"),
+                               ("multicast blocks=3 rows=64", "must be a multiple"),
                                ("mbarrier_laps slots=2", "'slots=2' is neither"), ("mbarrier_laps only=a:b", "means nothing here")):
             with self.assertRaisesRegex(BadInput, message):
-                concept_pictures.drawn("line", words.split(), self.folder, below)
+                concept_pictures.drawn("line", words.split())
 
     def test_a_thread_holds_the_sums_that_the_code_gives_it(self):
         sources = concept_pictures.Sources(page_tables.ROOT)
@@ -584,9 +596,10 @@ class PageTables(WithResults):
                 lanes_picture.lanes_text("line", bad, self.folder)
 
     def test_lessons_say_what_they_build_on(self):
-        below = lattice.builds_on(page_tables.ROOT)
-        self.assertEqual([below[number] for number in ("01", "02", "03", "04", "05", "06")],
-                         [[], ["01"], ["02"], ["02"], ["03", "04"], ["05"]])
+        below = {one.id: one.base for one in lattice.steps()}
+        self.assertEqual([below[number] for number in ("01", "02.1", "02", "03", "04.1", "04", "05.1", "05", "06.1", "any")],
+                         ["", "01", "02.2", "02", "02", "04.2", "04", "05.1", "05", "06"])
+        self.assertEqual([one.diff for one, _ in lattice.diffs()][3:7], ["diff_02_03", "diff_02_04_1", "diff_04_1_2", "diff_04_2_04"])
 
     def test_links_lead_to_the_lessons_from_where_the_page_lies(self):
         root = page_tables.ROOT

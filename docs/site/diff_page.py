@@ -1,4 +1,4 @@
-"""What a lesson changes in the kernel of one that it builds on: the diff of two gemm.cuh as a page."""
+"""What a step changes in the kernel of the one that it builds on: the diff of two kernels as a page."""
 import difflib
 import html
 import re
@@ -7,7 +7,7 @@ import sys
 from site_files import ROOT
 
 sys.path.insert(0, str(ROOT / "common/results"))
-from lattice import lessons_below
+from lattice import diffs
 
 CONTEXT = 4  # unchanged lines around a change
 KEYWORDS = ("alignas auto bool break case char class const constexpr continue decltype do else enum extern false float for "
@@ -17,11 +17,6 @@ KEYWORDS = ("alignas auto bool break case char class const constexpr continue de
 # In Doxygen's own classes, so that both show in the same colours.
 TOKENS = re.compile(r"(?P<comment>//.*)|(?P<stringliteral>\"(?:[^\"\\]|\\.)*\")|(?P<preprocessor>^\s*#.*)|"
                     rf"(?P<keyword>\b(?:{'|'.join(KEYWORDS)})\b)")
-
-
-def pairs():
-    """Each lesson with each that it builds on, (lower, higher), by the names of their folders."""
-    return [(base, name) for name, bases in lessons_below(ROOT).items() for base in bases]
 
 
 def coloured(line):
@@ -44,9 +39,9 @@ def row(kind, old, new, text):
     return f'<tr class="{kind}">{old}{new}<td class="mark">{mark}</td><td class="text">{coloured(text)}</td></tr>'
 
 
-def fragment(old_name, new_name, reference):
+def fragment(step, base, reference):
     """The HTML of the diff: a row for each line, with its number in both files."""
-    old_path, new_path = f"{old_name}/gemm.cuh", f"{new_name}/gemm.cuh"
+    old_path, new_path = base.kernel.as_posix(), step.kernel.as_posix()
     old, new = ((ROOT / path).read_text(encoding="utf-8").splitlines() for path in (old_path, new_path))
     rows, behind = [], 0
     # Like the target's, without regard to white space.
@@ -70,11 +65,10 @@ def fragment(old_name, new_name, reference):
     return '<div class="diff"><table>' + "\n".join(rows) + "</table></div>\n"
 
 
-def page(old_name, new_name):
+def page(step, base):
     """The page around it, in Markdown."""
-    name = f"diff_{old_name[:2]}_{new_name[:2]}"
-    return (f"# From {old_name[:2]} to {new_name[:2]}, line by line {{#{name}}}\n\n"
-            f'What <a href="lesson_{new_name[:2]}.html">{new_name}</a> changes in the kernel of '
-            f'<a href="lesson_{old_name[:2]}.html">{old_name}</a>. Numbers of lines lead to the '
-            f"whole file; the same text in a terminal: `cmake --build build --target {name}`.\n\n"
-            f"@htmlinclude[block] {name}.fragment.html\n")
+    return (f"# From {base.id} to {step.id}, line by line {{#{step.diff}}}\n\n"
+            f"{step.cause[0].upper()}{step.cause[1:]}: what <a href=\"lesson_{step.id[:2]}.html\">{step.id}</a> changes in the "
+            f'kernel of <a href="lesson_{base.id[:2]}.html">{base.id}</a>. Numbers of lines lead to the '
+            f"whole file; the same text in a terminal: `cmake --build build --target {step.diff}`.\n\n"
+            f"@htmlinclude[block] {step.diff}.fragment.html\n")
