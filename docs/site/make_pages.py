@@ -278,8 +278,9 @@ def in_list(lines):
 
 def change_link(page, children):
     diffs = [child for child in children if child.startswith("diff_")]
-    return [f'<a class="to-diff" href="{diff}.html">The change to gemm.cuh since {diff[5:7]}, line by line</a>'
-            for diff in diffs] + [""]
+    steps = {step.diff: (step, base) for step, base in diff_page.diffs()}
+    return [f'<a class="to-diff" href="{diff}.html">From {steps[diff][1].id} to {steps[diff][0].id}, line by line: '
+            f"{steps[diff][0].cause}</a><br>" for diff in diffs] + [""]
 
 
 def made_of(site, page):
@@ -370,11 +371,11 @@ def hidden(lines):
 def write_site(site, output):
     made, top, rest = sections(site)
     by_label = {section.label: section for section in made}
-    diffs = diff_page.pairs()
+    diffs = diff_page.diffs()
     below_page = {}
     for page, label in site.labels.items():
         number = lesson_number(page)
-        below_page[label] = [f"diff_{old[:2]}_{new[:2]}" for old, new in diffs if new[:2] == number]
+        below_page[label] = [step.diff for step, _ in diffs if step.id[:2] == number]
     for index in site.pages:
         rooms = [page for page in site.pages if site.labels[page] in rest and page_above(site, page) == index]
         below_page[site.labels[index]] += [site.labels[page] for page in order_of_links(index, rooms)]
@@ -395,10 +396,9 @@ def write_site(site, output):
         if section.label not in site.labels.values():
             text = "\n".join([f"# {section.title} {{#{section.label}}}", "", section.words, *subpages(section.children)])
             written.append(write_page(output, section.label, text))
-    for old, new in diffs:
-        name = f"diff_{old[:2]}_{new[:2]}"
-        (output / f"{name}.fragment.html").write_text(diff_page.fragment(old, new, site.reference), encoding="utf-8")
-        written.append(write_page(output, name, diff_page.page(old, new)))
+    for step, base in diffs:
+        (output / f"{step.diff}.fragment.html").write_text(diff_page.fragment(step, base, site.reference), encoding="utf-8")
+        written.append(write_page(output, step.diff, diff_page.page(step, base)))
     written += site.live.write(output)
     for folder in linked_folders(site):
         written.append(write_folder(site, output, folder))

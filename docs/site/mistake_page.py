@@ -15,7 +15,7 @@ TELLING = ("caught", "hang")  # what deserves the reader's eye
 
 
 def anchor(lesson, name):
-    return f"{lesson[:2]}_{name}"
+    return f"{mistakes.number_of(lesson)}_{name}"
 
 
 def diff_rows(patch):

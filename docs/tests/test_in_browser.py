@@ -108,7 +108,7 @@ class InBrowser(SiteInBrowser):
     def test_numbers_in_diffs_lead_to_the_line_that_stands_there(self):
         self.show("light", WIDE)
         diffs = [page for page in self.pages if page.startswith("diff_")]
-        self.assertGreaterEqual(len(diffs), 5)
+        self.assertEqual(len(diffs), 11)
         for diff in diffs:
             self.open(diff)
             by_page = {}
@@ -125,8 +125,8 @@ class InBrowser(SiteInBrowser):
     def test_a_lesson_leads_to_its_diff_and_names_of_code_to_their_description(self):
         self.show("light", WIDE)
         self.open("lesson_05.html")
-        self.browser.find_element(By.CSS_SELECTOR, "a.to-diff[href='diff_04_05.html']").click()
-        self.wait("the diff", lambda: "From 04 to 05" in self.browser.title)
+        self.browser.find_element(By.CSS_SELECTOR, "a.to-diff[href='diff_04_05_1.html']").click()
+        self.wait("the diff", lambda: "From 04 to 05.1" in self.browser.title)
         self.open("lesson_05.html")
         links = {link.get_attribute("href"): link.text for link in self.browser.find_elements(By.CSS_SELECTOR, "a.code-link")}
         self.assertIn("load_tiles", links.values())
