@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SHAPE, OTHER = "8x64x64", "8x128x64"
-LESSON = "06_clusters_dsmem"
+LESSON = "06_any_shape"
 
 
 class Programs(unittest.TestCase):

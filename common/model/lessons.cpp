@@ -121,7 +121,7 @@ std::optional<Kernel> kernel_of(const Run& run) {
       return std::nullopt;
     return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }
-  if (run.lesson == "06_clusters_dsmem" && run.choice.rfind("128x256", 0) == 0)
+  if (run.lesson == "06_any_shape" && run.choice.rfind("128x256", 0) == 0)
     return Kernel{128, 256, 64, 4, 1, true};
   return std::nullopt;
 }
@@ -200,7 +200,7 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
   const Pipeline pipeline =
       ring_of(kernel.slots, kernel.all_warps_copy ? parameters.load_03 : parameters.load,
               kernel.step_cycles() + turn);
-  const double epilogue = run.lesson == "06_clusters_dsmem"     ? parameters.epilogue_06
+  const double epilogue = run.lesson == "06_any_shape"     ? parameters.epilogue_06
                           : run.lesson == "05_ws_double_buffer" ? parameters.epilogue_05
                                                                 : parameters.epilogue_04;
   const double block = kernel.persistent

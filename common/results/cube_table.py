@@ -1,10 +1,11 @@
 """Roles, a ring, blocks on a multiprocessor: what each brings where all else is equal.
 
     <!-- cube: sizes=4096,5000,8192 -->
+    <!-- cube: sizes=4096,5000,8192 table=no -->
     <!-- end -->
 
-The newest experiment `cube` as tables, a row for kernels whose warps all do both and one for roles, and as a picture,
-docs/figures/cube.svg, that follows the reader's light or dark theme.
+The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
+row for kernels whose warps all do both, and one for roles.
 """
 import re
 
@@ -30,9 +31,10 @@ STYLE = """
 
 class Cube:
     def __init__(self, line, words, results_folder):
-        values, only = parse_words(line, words, ("sizes",))
+        values, only = parse_words(line, words, ("sizes", "table"))
         if only or not re.fullmatch(r"\d+(,\d+)*", values.get("sizes", "")):
-            raise BadInput(f"{line}: needs sizes=, as 4096,5000, and nothing else")
+            raise BadInput(f"{line}: needs sizes=, as 4096,5000")
+        self.with_table = values.get("table") != "no"
         path = max((results_folder / "experiments").glob("*-cube.json"), default=None)
         self.results = read_results(path) if path else None
         self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
@@ -72,8 +74,8 @@ def cube_text(line, words, results_folder):
     ring, second = (cube.tflops(first, "on", place) / cube.tflops(first, "on", PLACES[0]) for place in (PLACES[3], PLACES[4]))
     facts = cube.results
     return ["![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)", "",
-            *markdown(header, rows), "",
-            f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the columns; a ring of four instead of one slot "
+            *([*markdown(header, rows), ""] if cube.with_table else []),
+            f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the picture; a ring of four instead of one slot "
             f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {facts['date']}, commit "
             f"`{facts['commit']}`; one interleaved run at each size."]
 

@@ -26,8 +26,8 @@ readonly launches=(
   "05_ws_double_buffer --group 4"
   "05_ws_double_buffer --group 8"
   "05_ws_double_buffer --group 16"
-  "06_clusters_dsmem --tile 128x256 --cluster_m 1 --cluster_n 1"
-  "06_clusters_dsmem --tile 128x256 --cluster_m 2 --cluster_n 1"
+  "06_any_shape --tile 128x256 --cluster_m 1 --cluster_n 1"
+  "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1"
 )
 
 metrics=(
