@@ -231,7 +231,7 @@ Report report_on(const std::string& directory) {
   const fs::path traces = fs::path(directory) / "traces";
   report.one_slot = calibrate("--results", (traces / "04_warp_specialized.json").string());
   report.ring = calibrate("--results", (traces / "05_ws_double_buffer.json").string());
-  report.clusters = calibrate("--results", (traces / "06_clusters_dsmem.json").string());
+  report.clusters = calibrate("--results", (traces / "06_any_shape.json").string());
   report.parameters = parameters_from(report.one_slot, report.ring, report.clusters, report.climb);
   if (const auto slots = experiment(directory, "slots")) read_03(report.parameters, *slots);
   report.climb_predictions = predictions(report.climb, report.parameters);

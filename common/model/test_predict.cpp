@@ -299,7 +299,7 @@ TEST_CASE("Runs that the model does not cover have no kernel") {
   CHECK_FALSE(kernel_of(run_of("01_naive", {})));
   CHECK_FALSE(kernel_of(run_of("03_double_buffer", {{"copy", "cg"}})));
   CHECK_FALSE(kernel_of(run_of("05_ws_double_buffer", {{"ratio", "1:3"}})));
-  run = run_of("06_clusters_dsmem", {});
+  run = run_of("06_any_shape", {});
   run.choice = "64x128";
   CHECK_FALSE(kernel_of(run));
   run.choice = "128x256, cluster 2x1";
@@ -325,7 +325,7 @@ TEST_CASE("The error of every lesson is as small as the page says") {
                                                  {"03_double_buffer", 20},
                                                  {"04_warp_specialized", 25},
                                                  {"05_ws_double_buffer", 20},
-                                                 {"06_clusters_dsmem", 15},
+                                                 {"06_any_shape", 15},
                                                  {"07_streams", 25}};
   const ladder::model::Report report = ladder::model::report_on(LADDER_RESULTS_DIR);
   std::map<std::string, double> found;

@@ -133,7 +133,6 @@ for slots in 1 3; do
 done
 timeline 04_warp_specialized --size 4096
 timeline 05_ws_double_buffer --size 4096
-timeline 06_clusters_dsmem --size 4096
 timeline 06_any_shape --size 4096
 if wanted timelines; then
   "$programs/07_streams" --batches 24 --rounds 1 --shape 2048x12288x12288 --trace "$results/traces/07_streams.json"

@@ -12,7 +12,7 @@ programs=${1:-$repository/build-cpu}/bin
 results=${2:-$repository/docs/results}
 mkdir -p "$results/traces"
 
-for program in 03_double_buffer 04_warp_specialized 05_ws_double_buffer 06_clusters_dsmem; do
+for program in 03_double_buffer 04_warp_specialized 05_ws_double_buffer 06_any_shape; do
   "$programs/$program" --size 512 --no-verify --trace "$results/traces/$program-cpu_device.json" --trace-blocks 1
 done
 

@@ -19,7 +19,7 @@ COMPARED = {
     "03": ("03_double_buffer-slots_1", "03_double_buffer-slots_3"),
     "04": ("04_warp_specialized", "05_ws_double_buffer"),
     "05": ("04_warp_specialized", "05_ws_double_buffer"),
-    "06": ("05_ws_double_buffer", "06_clusters_dsmem"),
+    "06": ("05_ws_double_buffer", "06_any_shape"),
     "07": ("07_streams.0", "07_streams.3"),
 }
 # The site's colours of what is not named like a role.
