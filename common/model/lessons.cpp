@@ -200,7 +200,7 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
   const Pipeline pipeline =
       ring_of(kernel.slots, kernel.all_warps_copy ? parameters.load_03 : parameters.load,
               kernel.step_cycles() + turn);
-  const double epilogue = run.lesson == "06_any_shape"     ? parameters.epilogue_06
+  const double epilogue = run.lesson == "06_any_shape"          ? parameters.epilogue_06
                           : run.lesson == "05_ws_double_buffer" ? parameters.epilogue_05
                                                                 : parameters.epilogue_04;
   const double block = kernel.persistent

@@ -463,8 +463,9 @@ TEST_CASE("A rung that is slower than what it builds on is named") {
     return run_climb({"--size", "8,16", "--results", directory.file("r.json")}).out;
   };
   CHECK(lines_with(climb(500, 454), "is slower than") == 1);
-  CHECK_THAT(climb(500, 454),
-             ContainsSubstring("99 fake, three slots is slower than 99 fake, CUDA cores at 4096x4096x4096\n"));
+  CHECK_THAT(
+      climb(500, 454),
+      ContainsSubstring("99 fake, three slots is slower than 99 fake, CUDA cores at 4096x4096x4096\n"));
   CHECK(lines_with(climb(500, 499), "is slower than") == 0);
   CHECK(lines_with(climb(454, 500), "is slower than") == 0);
 }
