@@ -31,7 +31,8 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
   if (list.empty()) return lessons;
   const std::vector<std::string> wanted = split(list, ',');
   std::vector<std::string> known;
-  for (const Lesson* lesson : lessons) known.push_back(number_of(lesson->name));
+  for (const Lesson* lesson : lessons)
+    if (known.empty() || known.back() != number_of(lesson->name)) known.push_back(number_of(lesson->name));
   const auto is = [](const Lesson& lesson, const std::string& word) {
     return lesson.name == word || number_of(lesson.name) == word;
   };
@@ -210,7 +211,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
   const std::vector<const Lesson*> lessons = choose(all_lessons, "--lessons", lesson_list);
   const std::vector<const Lesson*> multiplier = choose(kernels, "--lesson", lesson_of_files);
   if (lessons.empty()) throw BadInput("this program was built without lessons");
-  if (!lesson_of_files.empty() && (!options.files.given() || multiplier.size() != 1))
+  if (!lesson_of_files.empty() && (!options.files.given() || split(lesson_of_files, ',').size() != 1))
     throw std::invalid_argument(
         "--lesson " + lesson_of_files +
         ": must be one lesson, and needs --a, --b and --output; to run some, --lessons");
