@@ -104,7 +104,10 @@ double Kernel::step_cycles() const { return 2.0 * tile_m * tile_n * tile_k / kFl
 
 std::optional<Kernel> kernel_of(const Run& run) {
   if (run.core != "wgmma") return std::nullopt;
-  if (run.lesson == "02_tiled") return Kernel{128, 128, 64, 1, 2, false};
+  if (run.lesson == "02_tiled") {
+    if (setting(run, "step", "core") != "core") return std::nullopt;
+    return Kernel{128, 128, 64, 1, 2, false};
+  }
   if (run.lesson == "03_double_buffer") {
     const std::string copy = setting(run, "copy", "primitives");
     if ((copy != "memcpy_async" && copy != "primitives") || setting(run, "bytes", "16") != "16")
@@ -113,11 +116,13 @@ std::optional<Kernel> kernel_of(const Run& run) {
     // Four slots of 32 KB leave no room for a second block.
     return Kernel{128, 128, 64, slots, slots <= 3 ? 2 : 1, false, true};
   }
-  if (run.lesson == "04_warp_specialized")
-    return Kernel{128, 128, number_of(run, "slot_k", "128"), 1, 2, true};
+  if (run.lesson == "04_warp_specialized") {
+    if (setting(run, "step", "storer") != "storer") return std::nullopt;
+    return Kernel{128, 128, 64, 1, 2, true};
+  }
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
-        setting(run, "epilogue", "none") != "none")
+        setting(run, "epilogue", "none") != "none" || setting(run, "step", "wide") != "wide")
       return std::nullopt;
     return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }
@@ -238,7 +243,7 @@ Report report_on(const std::string& directory) {
   const auto append = [](std::vector<Prediction>& all, const std::vector<Prediction>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
-  for (const char* name : {"slots", "slot_k", "ring"})
+  for (const char* name : {"slots", "ring"})
     if (const auto file = experiment(directory, name))
       append(report.slot_predictions, predictions(*file, report.parameters));
   append(report.bound_predictions, bound_predictions(report.climb));

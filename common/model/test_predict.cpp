@@ -288,7 +288,7 @@ TEST_CASE("Lesson 01 is bound by its load units, lesson 07 by its busiest engine
 
 TEST_CASE("A run that names no setting is of the lesson as it is") {
   CHECK(kernel_of(run_of("03_double_buffer", {}))->slots == 3);
-  CHECK(kernel_of(run_of("04_warp_specialized", {}))->tile_k == 128);
+  CHECK(kernel_of(run_of("04_warp_specialized", {}))->tile_k == 64);
   CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->slots == 4);
 }
 
