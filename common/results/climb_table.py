@@ -88,12 +88,17 @@ def by_volume(sizes):
     return sizes[0] * sizes[1] * sizes[2], sizes
 
 
+def folder_of(lesson):
+    """From the root: the kernels for any shape lie in a folder of lesson 06."""
+    return "06_clusters_dsmem/any_shape" if lesson == "06_any_shape" else lesson
+
+
 def row_title(run, runs):
     """The lesson, and what tells this row from the lesson's others: its core, and settings that vary among them."""
     siblings = [other for other in runs if other["lesson"] == run["lesson"]]
     if is_library(run):
         return library_title(run)
-    title = f"[{run['lesson']}]({run['lesson']}/)"
+    title = f"[{run['lesson']}]({folder_of(run['lesson'])}/)"
     if len({contender(other) for other in siblings}) == 1:
         return title
     details = [f"`{run['core']}`"]

@@ -16,7 +16,7 @@ import json
 import re
 import textwrap
 
-from climb_table import BadInput
+from climb_table import BadInput, folder_of
 from page_requests import left_aligned, markdown
 
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
@@ -27,7 +27,7 @@ SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
-ANY_SHAPE = "06_any_shape"  # its folder is below lesson 06's
+ANY_SHAPE = "06_any_shape"
 
 
 def number_of(lesson):
@@ -66,8 +66,7 @@ def key(row):
 
 
 def link(row):
-    folder = "06_clusters_dsmem/any_shape" if row["lesson"] == ANY_SHAPE else row["lesson"]
-    return f"[{number_of(row['lesson'])} {row['name']}](../{folder}/broken/{row['name']}.patch)"
+    return f"[{number_of(row['lesson'])} {row['name']}](../{folder_of(row['lesson'])}/broken/{row['name']}.patch)"
 
 
 def matrix(halves):

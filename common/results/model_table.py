@@ -10,7 +10,7 @@
 """
 import json
 
-from climb_table import BadInput, shape, shape_title
+from climb_table import BadInput, folder_of, shape, shape_title
 from page_requests import markdown
 
 NAMED_SETTINGS = ("along", "copy", "slot_k", "kernel")  # what tells the kernels of one lesson apart, besides the slots
@@ -32,7 +32,7 @@ def read_model(folder):
 
 def kernel(prediction):
     """What makes a row: the lesson with its link, the settings that matter, and the slots."""
-    name = f"[{prediction['lesson']}](../{prediction['lesson']}/)"
+    name = f"[{prediction['lesson']}](../{folder_of(prediction['lesson'])}/)"
     details = [f"{key} {prediction['settings'][key]}" for key in NAMED_SETTINGS if key in prediction["settings"]]
     return ", ".join([name] + details), prediction["slots"]
 
@@ -75,7 +75,7 @@ def errors(model):
     rows = []
     for lesson, of_lesson in sorted(by_lesson.items()):
         of_lesson.sort(key=lambda prediction: prediction["error_percent"])
-        rows.append([f"[{lesson}](../{lesson}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
+        rows.append([f"[{lesson}](../{folder_of(lesson)}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
     return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model)]
 
 

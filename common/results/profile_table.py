@@ -11,7 +11,7 @@ of every table whose only= does not name its setting.
 """
 import json
 
-from climb_table import BadInput
+from climb_table import BadInput, folder_of
 from page_requests import markdown, meets, parse_words, value
 
 NONE_YET = "No profile has been recorded yet: `common/results/profile.sh` does it."
@@ -91,7 +91,7 @@ def title(launch, key):
     if key != "lesson":
         return f"`{value(launch, key)}`"
     settings = ", ".join(f"{name} {chosen}" for name, chosen in sorted(launch["settings"].items()))
-    return f"[{launch['lesson']}](../{launch['lesson']}/)" + (f", {settings}" if settings else "")
+    return f"[{launch['lesson']}](../{folder_of(launch['lesson'])}/)" + (f", {settings}" if settings else "")
 
 
 def per_byte(launch, names):
