@@ -167,7 +167,7 @@ class LivePages:
 
     def __init__(self, site):
         self.site = site
-        self.mistakes = {ROOT / planted.lesson / "broken" / f"{planted.name}.patch": mistake_page.anchor(planted.lesson, planted.name)
+        self.mistakes = {mistake_page.patch_of(planted): mistake_page.anchor(planted.lesson, planted.name)
                          for planted in mistake_page.mistakes.read_mistakes()}
         self.with_mistakes = {name[:2]: name for name in reversed(self.mistakes.values())}
         self.with_code = [lesson[:2] for lesson in code_page.names()]

@@ -61,8 +61,12 @@ def opened_detector(row, outcomes, notice):
     return notice if notice in telling else next(iter(telling), None)
 
 
+def patch_of(mistake):
+    return ROOT / lab_table.folder_of(mistake.lesson) / "broken" / f"{mistake.name}.patch"
+
+
 def section(mistake, halves, link):
-    patch = ROOT / mistake.lesson / "broken" / f"{mistake.name}.patch"
+    patch = patch_of(mistake)
     title = mistake.name.replace("_", " ")
     found = []
     for results, rows, outcomes in halves:
