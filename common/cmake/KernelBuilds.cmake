@@ -22,20 +22,18 @@ if(CMAKE_SCRIPT_MODE_FILE)
 
   set(common "${SOURCE_DIR}/common")
   hashes_of(common_hashes "${common}/device" "${common}/ptx" "${common}/cuda")
-  file(GLOB lessons RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/[0-9][0-9]_*/lesson.cu")
+  # The kernels for any shape have a folder in their lesson's: 06_clusters_dsmem/any_shape is 06_any_shape.
+  file(GLOB lessons RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/[0-9][0-9]_*/lesson.cu"
+       "${SOURCE_DIR}/[0-9][0-9]_*/any_shape/lesson.cu")
   set(entries "")
   foreach(lesson IN LISTS lessons)
-    cmake_path(GET lesson PARENT_PATH name)
-    hashes_of(hashes "${SOURCE_DIR}/${name}")
+    cmake_path(GET lesson PARENT_PATH folder)
+    string(REGEX REPLACE "^([0-9][0-9]_)[^/]*/" "\\1" name "${folder}")
+    hashes_of(hashes "${SOURCE_DIR}/${folder}")
     string(SHA256 hash "${common_hashes}${hashes}${FLAGS}")
     string(SUBSTRING "${hash}" 0 12 hash)
     string(APPEND entries "\n    {\"${name}\", \"${hash}\"},")
   endforeach()
-  # The kernels for any shape lie in a folder of lesson 06, and are all that `ladder tune` chooses from.
-  hashes_of(hashes "${SOURCE_DIR}/06_clusters_dsmem/any_shape")
-  string(SHA256 hash "${common_hashes}${hashes}${FLAGS}")
-  string(SUBSTRING "${hash}" 0 12 hash)
-  string(APPEND entries "\n    {\"06_any_shape\", \"${hash}\"},")
   file(CONFIGURE OUTPUT "${HEADER}" @ONLY CONTENT [[
 #pragma once
 inline constexpr std::pair<const char*, const char*> kKernelBuilds[] = {@entries@

@@ -210,7 +210,7 @@ class KernelBuilds(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for path in "common/ptx/wgmma.cuh", "01_a/lesson.cu", "01_a/gemm.cuh", "02_b/lesson.cu":
+        for path in "common/ptx/wgmma.cuh", "01_a/lesson.cu", "01_a/gemm.cuh", "02_b/lesson.cu", "02_b/any_shape/lesson.cu":
             self.change(path)
 
     def change(self, path):
@@ -227,7 +227,7 @@ class KernelBuilds(unittest.TestCase):
 
     def test_a_build_is_known_by_its_kernels_and_flags(self):
         before = self.builds()
-        self.assertEqual(list(before), ["01_a", "02_b"])
+        self.assertEqual(list(before), ["01_a", "02_any_shape", "02_b"])
         self.assertEqual(self.builds(), before)
         self.assertNotEqual(self.builds("-O3"), before)
         for path in "01_a/README.md", "01_a/test_gemm.cu", "common/host/report.cpp":
@@ -239,6 +239,9 @@ class KernelBuilds(unittest.TestCase):
             self.assertNotEqual(after["01_a"], before["01_a"], path)
             self.assertEqual(after["02_b"], before["02_b"], path)
             before = after
+        self.change("02_b/any_shape/gemm.cuh")
+        self.assertNotEqual(self.builds()["02_any_shape"], before["02_any_shape"])
+        self.assertEqual(self.builds()["02_b"], before["02_b"])
         self.change("common/ptx/wgmma.cuh")
         self.assertNotEqual(self.builds()["02_b"], before["02_b"])
 
