@@ -13,8 +13,10 @@ struct FmaCore : WarpgroupFragment<kN> {
   static constexpr int kBlocksPerSm = 2;
   using WarpgroupFragment<kN>::d;
 
+  /// Does nothing: the threads themselves read the tiles.
   __device__ __forceinline__ void publish() {}
 
+  /// d += a[row .. row + 63][:] · b; with `first`, d = that. All is done when it returns.
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
@@ -44,8 +46,10 @@ struct FmaCore : WarpgroupFragment<kN> {
     }
   }
 
+  /// Does nothing: start() leaves nothing unfinished.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {}
+  /// As above.
   __device__ __forceinline__ void finish() {}
 };
 

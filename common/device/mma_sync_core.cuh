@@ -22,8 +22,11 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
   static constexpr int kBlocksPerSm = kWarpRows * kWarpColumns >= 64 * 64 ? 2 : 1;
   using Fragment::d, Fragment::kStrips;
 
+  /// Does nothing: the threads themselves fetch the fragments.
   __device__ __forceinline__ void publish() {}
 
+  /// d += the warp's rows of a, counted from `row`, times its columns of b; with `first`, d = that. All is
+  /// done when it returns.
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
@@ -57,8 +60,10 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
     }
   }
 
+  /// Does nothing: start() leaves nothing unfinished.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {}
+  /// As above.
   __device__ __forceinline__ void finish() {}
 
  private:

@@ -10,18 +10,21 @@ template <class Core>
 struct TimedCore : Core {
   [[no_unique_address]] trace::Stopwatch products;
 
+  /// As Core::start(); the stopwatch starts.
   template <class TileA, class TileB>
   __device__ __forceinline__ void start(const TileA& a, int row, const TileB& b, bool first) {
     products.start(first);
     Core::start(a, row, b, first);
   }
 
+  /// As Core::finish(); the stopwatch stops.
   template <int kInFlight>
   __device__ __forceinline__ void finish() {
     products.start();  // if none was started since: the wait is what is measured
     Core::template finish<kInFlight>();
     products.stop(trace::Event::compute);
   }
+  /// As above, until nothing is unfinished.
   __device__ __forceinline__ void finish() { finish<0>(); }
 };
 

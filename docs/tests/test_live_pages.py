@@ -203,9 +203,9 @@ class LivePages(SiteInBrowser):
 
     def test_every_message_of_the_lab_is_there_word_for_word(self):
         self.open("mistakes.html")
-        said = self.browser.execute_script("""
-            return Object.fromEntries([...document.querySelectorAll('section.mistake')].map(section =>
-              [section.id, [...section.querySelectorAll('pre.message')].map(message => message.textContent)]))""")
+        said = dict(self.browser.execute_script("""
+            return [...document.querySelectorAll('section.mistake')].map(section =>
+              [section.id, [...section.querySelectorAll('pre.message')].map(message => message.textContent)])"""))
         planted = mistake_page.mistakes.read_mistakes()
         self.assertEqual(list(said), [mistake_page.anchor(each.lesson, each.name) for each in planted])
         for half in mistake_page.lab_table.HALVES:
