@@ -21,7 +21,7 @@
 namespace lesson05 {
 namespace {
 using ladder::Settings;
-using ratios::kMostSharedBytes;
+using ratios::kMaxSharedBytes;
 namespace without_tma = lesson04::without_tma;
 
 bool is_default(const Settings& settings, const std::string& knob) {
@@ -89,10 +89,10 @@ void visit_plain(const Settings& settings, const Visit& visit) {
   visit_slots(settings, [&](auto slots) {
     constexpr int kSlots = slots();
     if (is_step(settings)) {
-      if constexpr (sizeof(ring::SharedStorage<kSlots>) <= kMostSharedBytes)
+      if constexpr (sizeof(ring::SharedStorage<kSlots>) <= kMaxSharedBytes)
         visit(ring::gemm<kSlots>, ring::launch_gemm<kSlots>, ring::kThreads,
               sizeof(ring::SharedStorage<kSlots>), ring::kTile);
-    } else if constexpr (sizeof(SharedStorage<kSlots>) <= kMostSharedBytes) {
+    } else if constexpr (sizeof(SharedStorage<kSlots>) <= kMaxSharedBytes) {
       visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile);
     }
   });
@@ -102,7 +102,7 @@ void visit_plain(const Settings& settings, const Visit& visit) {
 template <class Visit>
 void visit_kernel(const Gemm& p, const Settings& settings, const Visit& visit) {
   visit_shape(settings, [&]<class Shape>(Shape shape) {
-    if constexpr (sizeof(ratios::SharedStorage<Shape>) <= kMostSharedBytes)
+    if constexpr (sizeof(ratios::SharedStorage<Shape>) <= kMaxSharedBytes)
       visit_epilogue(p, settings, [&](const auto& epilogue) { visit(shape, epilogue); });
   });
 }
@@ -127,10 +127,10 @@ std::string kilobytes(size_t bytes) { return ladder::fixed(double(bytes) / 1024,
 /// @param slot_bytes, other_bytes shared memory of one slot, and of all else
 void require_shared_memory(const Settings& settings, size_t slot_bytes, size_t other_bytes) {
   const size_t bytes = std::stoul(settings.at("slots")) * slot_bytes + other_bytes;
-  if (bytes <= kMostSharedBytes) return;
+  if (bytes <= kMaxSharedBytes) return;
   throw std::invalid_argument("--slots " + settings.at("slots") + ": with --ratio " + settings.at("ratio") +
                               " a slot takes " + kilobytes(slot_bytes) + " and C " + kilobytes(other_bytes) +
-                              ", together more than the " + kilobytes(kMostSharedBytes) +
+                              ", together more than the " + kilobytes(kMaxSharedBytes) +
                               " of shared memory that a block can have");
 }
 

@@ -186,19 +186,19 @@ TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cu
 }
 
 TEST_CASE("05: without TMA there are as many slots as a block has room for") {
-  constexpr size_t kKilobyte = 1024, kOfRtx = 99 * kKilobyte, kOfA100 = 163 * kKilobyte,
-                   kOfHopper = 227 * kKilobyte;
-  CHECK(slots_that_fit<64>(4, kOfRtx) == 2);
-  CHECK(slots_that_fit<64>(4, kOfA100) == 4);
-  CHECK(slots_that_fit<64>(5, kOfA100) == 4);
-  CHECK(slots_that_fit<64>(5, kOfHopper) == 5);
-  CHECK(slots_that_fit<128>(2, kOfRtx) == 1);
+  constexpr size_t kKilobyte = 1024, kRtxBytes = 99 * kKilobyte, kA100Bytes = 163 * kKilobyte,
+                   kHopperBytes = 227 * kKilobyte;
+  CHECK(slots_that_fit<64>(4, kRtxBytes) == 2);
+  CHECK(slots_that_fit<64>(4, kA100Bytes) == 4);
+  CHECK(slots_that_fit<64>(5, kA100Bytes) == 4);
+  CHECK(slots_that_fit<64>(5, kHopperBytes) == 5);
+  CHECK(slots_that_fit<128>(2, kRtxBytes) == 1);
   CHECK(slots_that_fit<64>(4, 0) == 1);
 
   const auto bytes = sizeof(lesson04::without_tma::SharedStorage<3, 64>);
   ladder::require_shared_memory("--slots 3", bytes, bytes);
   skip_unless_runnable(lesson05::lesson());  // the message names the device
-  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, kOfRtx),
+  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, kRtxBytes),
                     ContainsSubstring("--slots 3: a block needs 129 KB") && ContainsSubstring("99 KB"));
 }
 

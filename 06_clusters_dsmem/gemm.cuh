@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);
     smem.pipe_cs.init(kComputeThreads, 1);
-    smem.pipe_sums.init(1, kWarpsOfWarpgroup);
+    smem.pipe_sums.init(1, kWarpsPerWarpgroup);
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before all barriers are initialised

@@ -27,7 +27,7 @@
 namespace lesson04::portable {
 namespace {
 
-constexpr int kMostSlots = 4;
+constexpr int kMaxSlots = 4;
 
 void launch(int slots, const Sgemm& p, cudaStream_t stream) {
   if (slots == 1) launch_gemm<1>(p, stream);
@@ -141,7 +141,7 @@ int run_with(int argc, char** argv) {
   const int samples = static_cast<int>(ladder::parse_number("--rounds", rounds, 1, 10'000));
   std::vector<int> depths;
   for (const std::string& depth : ladder::split(slots, ','))
-    depths.push_back(static_cast<int>(ladder::parse_number("--slots", depth, 1, kMostSlots)));
+    depths.push_back(static_cast<int>(ladder::parse_number("--slots", depth, 1, kMaxSlots)));
 
   const std::vector<ladder::Shape> shapes = ladder::parse_sizes("--size", sizes);
   ladder::require_device();

@@ -30,7 +30,7 @@ using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};  ///< k is a choice of lesson 04: see kSlotK
 using Core = MmaSyncCore<kTile.n, 32, 64>;
-constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsOfWarpgroup, kLoaderWarps = 2, kStorerWarps = 1;
+constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsPerWarpgroup, kLoaderWarps = 2, kStorerWarps = 1;
 constexpr int kFirstLoaderWarp = kComputeWarps, kStorerWarp = kFirstLoaderWarp + kLoaderWarps;
 constexpr int kComputeThreads = kComputeWarps * kWarp, kLoaderThreads = kLoaderWarps * kWarp;
 constexpr int kThreads = (kStorerWarp + kStorerWarps) * kWarp;
@@ -90,14 +90,14 @@ __device__ __forceinline__ void load_tiles(auto& smem, const Gemm& p, const Tile
 /// of 4 bytes free of bank conflicts.
 __device__ __forceinline__ void stage_pairs(const Core& core, SwizzledTile<kTile.m, kTile.n>& staging,
                                             int my_rows) {
-  constexpr int kOfStrip = Core::kStripColumns / 2;
+  constexpr int kSumsPerStrip = Core::kStripColumns / 2;
 #pragma unroll
   for (int strip = 0; strip < Core::kStrips; ++strip) {
     const StripOrigin origin = Core::origin(strip);
     const int row = my_rows + origin.row + lane_index() / 4, column = origin.column + lane_index() % 4 * 2;
-    const float* const sums = &core.d[strip * kOfStrip];
+    const float* const sums = &core.d[strip * kSumsPerStrip];
 #pragma unroll
-    for (int i = 0; i < kOfStrip; i += 4) {
+    for (int i = 0; i < kSumsPerStrip; i += 4) {
       *reinterpret_cast<uint32_t*>(&staging.at(row, 2 * i + column)) = pack_bf16(sums[i], sums[i + 1]);
       *reinterpret_cast<uint32_t*>(&staging.at(row + 8, 2 * i + column)) =
           pack_bf16(sums[i + 2], sums[i + 3]);

@@ -76,7 +76,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.finish<1>();  // the step before this one is finished: its slot may be filled again
+      core.finish_all_but_last();  // the step before this one is finished: its slot may be filled again
       if (step > 0) pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
     core.finish();

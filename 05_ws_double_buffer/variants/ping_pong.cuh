@@ -28,7 +28,7 @@ namespace lesson05::ping_pong {
 struct Shape {
   static constexpr int kWarpgroups = 2;
   static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
-  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsPerWarpgroup, kStorerWarp = kLoaderWarp + 1;
   static constexpr ladder::TileShape kTile{128, 128, 64};
   static constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 
@@ -40,7 +40,7 @@ struct Shape {
 
   /// As many slots as fit beside the staging tiles and a little for barriers: six.
   static constexpr int kBarrierBytes = 1024;
-  static constexpr int kSlots = (ratios::kMostSharedBytes - kWarpgroups * sizeof(HalfC) - kBarrierBytes) /
+  static constexpr int kSlots = (ratios::kMaxSharedBytes - kWarpgroups * sizeof(HalfC) - kBarrierBytes) /
                                 (sizeof(TileA) + sizeof(TileB));
 };
 

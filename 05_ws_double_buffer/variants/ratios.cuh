@@ -8,7 +8,7 @@
 
 namespace lesson05::ratios {
 
-constexpr size_t kMostSharedBytes = 227 * 1024;  ///< of a block, on Hopper
+constexpr size_t kMaxSharedBytes = 227 * 1024;  ///< of a block, on Hopper
 
 /// What is chosen at compile time: how many warpgroups compute for one that moves tiles, and slots.
 template <int kComputeWarpgroups, int kRingSlots>
@@ -17,7 +17,7 @@ struct Shape {
   static constexpr int kSlots = kRingSlots;
   static constexpr int kThreads = (kWarpgroups + 1) * ladder::kWarpgroup;
   /// Warps of the movers' warpgroup: the loader, and a storer for each warpgroup that computes.
-  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsOfWarpgroup, kStorerWarp = kLoaderWarp + 1;
+  static constexpr int kLoaderWarp = kWarpgroups * ladder::kWarpsPerWarpgroup, kStorerWarp = kLoaderWarp + 1;
   /// The 64 K registers of an SM are 255 for each of 256 threads, 168 for each of 384, 128 for each of 512:
   /// too few for the 128 accumulators of 64 x 256, so three warpgroups compute a narrower tile.
   static constexpr ladder::TileShape kTile{64 * kWarpgroups, kWarpgroups < 3 ? 256 : 128, 64};
@@ -75,7 +75,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      core.template finish<1>();  // the step before this one is finished: its slot may be filled again
+      core.finish_all_but_last();  // the step before this one is finished: its slot may be filled again
       if (step > 0) pipe_lc.consumer_release(elected);
     }
     core.finish();

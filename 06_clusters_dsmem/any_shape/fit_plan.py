@@ -29,8 +29,8 @@ FAR_FROM_BEST = 2.0
 DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
 # Where the search begins. Only the order of magnitude matters.
-START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kTogether": 1.1, "kNarrow": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddle": 1.5,
-         "kIdle": 0.5, "kMegabyteUs": 0.3, "kShareUs": 3, "kPartUs": 1}
+START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kClusterFactor": 1.1, "kNarrowFactor": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddleFactor": 1.5,
+         "kIdleFactor": 0.5, "kMegabyteUs": 0.3, "kStreamKUs": 3, "kFixUpUs": 1}
 
 
 def over(extent, tile):
@@ -57,7 +57,7 @@ class Plan:
         self.columns = n / (wide * cluster_n) / cluster_m / (128 + 256)
         self.full_waves = clusters / at_once
         steps = over(k, STEP_K)
-        shared = self.tiles_to_share(clusters, at_once, steps) if stream_k else 0
+        shared = self.tiles_to_split(clusters, at_once, steps) if stream_k else 0
         self.shares = shared > 0
         self.same_as_whole_tiles = bool(stream_k) and not self.shares
         self.waves = self.full_waves if self.shares else over(clusters, at_once)
@@ -70,7 +70,7 @@ class Plan:
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
     @staticmethod
-    def tiles_to_share(tiles, clusters, steps):
+    def tiles_to_split(tiles, clusters, steps):
         rest = tiles % clusters
         if rest == 0 or tiles > MOST_WAVES * clusters or steps < 2 * FEWEST_STEPS:
             return 0

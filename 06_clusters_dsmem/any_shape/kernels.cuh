@@ -1,5 +1,5 @@
 /// @file
-/// The kernels of lesson 06 that are compiled.
+/// The kernels for any shape that are compiled.
 #pragma once
 #include <iterator>
 #include <utility>

@@ -1,5 +1,5 @@
 /// @file
-/// The list of lesson 06's kernels: for each a tile, a cluster, and whether clusters share K steps.
+/// The list of kernels: for each a tile, a cluster, and whether clusters split tiles along K.
 #pragma once
 #include "06_clusters_dsmem/any_shape/plan.hpp"
 
@@ -34,7 +34,7 @@ inline constexpr Plan kGpuKernels[] = {
     {64, 256, 1, 1, 4},
     {64, 128, 1, 1, 2},
     {64, 128, 2, 1, 2},
-    // Clusters that share steps
+    // Stream-K
     {128, 256, 2, 1, 1, true},
     {192, 192, 2, 1, 1, true},
     {128, 192, 2, 1, 1, true},

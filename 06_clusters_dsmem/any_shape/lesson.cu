@@ -181,19 +181,20 @@ void check(const Gemm& p, const Settings& settings) {
   open_plans(shape_of(p), settings);
 }
 
-/// A short kernel gains by beginning before the previous launch has ended. Longer kernels run at the power
-/// limit, where the pause between two launches costs nothing: the GPU cools.
-bool begins_early(const Estimate& estimate, const Settings& settings) {
-  constexpr double kSoonUs = 50;
-  if (settings.at("begins") != "auto") return settings.at("begins") == "early";
-  return estimate.us < kSoonUs;
+/// Whether to use programmatic dependent launch. A short kernel gains by beginning before the previous kernel
+/// has ended. Longer kernels run at the power limit, where the pause between two kernels costs nothing: the
+/// GPU cools.
+bool uses_pdl(const Estimate& estimate, const Settings& settings) {
+  constexpr double kShortUs = 50;
+  if (settings.at("pdl") != "auto") return settings.at("pdl") == "on";
+  return estimate.us < kShortUs;
 }
 
 /// Global memory for stream-K, enough for every kernel. Each stream has its own, since products of one stream
-/// do not use it at the same time: one that begins early computes nothing before the one before has ended. It
-/// is kept until the process ends, as libraries keep theirs. As with theirs, a graph that was recorded in one
-/// stream must not run beside another product of that stream, and a stream must not be destroyed before its
-/// products have ended: another one may get its handle.
+/// do not use it at the same time: even with programmatic dependent launch a kernel computes nothing before
+/// the kernel before it has ended. It is kept until the process ends, as libraries keep theirs. As with
+/// theirs, a graph that was recorded in one stream must not run beside another product of that stream, and a
+/// stream must not be destroyed before its products have ended: another one may get its handle.
 Workspace workspace_of(cudaStream_t stream) {
   struct Memory {
     ladder::DeviceBuffer<float4> sums;
@@ -215,7 +216,8 @@ Workspace workspace_of(cudaStream_t stream) {
     if (capture != cudaStreamCaptureStatusNone) return {};
     size_t floats = 0, tiles = 0;
     for (const auto& [plan, resident] : all_candidates()) {
-      // Fewer than 2 tiles for each cluster are shared, and there are fewer parts than tiles and clusters.
+      // Fewer than 2 tiles for each cluster are split, into fewer partial sums than tiles and clusters
+      // together.
       floats = std::max(floats,
                         size_t(3) * resident * plan.cluster_m * plan.cluster_n * plan.tile_m * plan.tile_n);
       tiles = std::max(tiles, size_t(2) * resident * plan.blocks());
@@ -245,8 +247,8 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   }
   const Plan& plan = estimate.plan;
   const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    begins_early(estimate, settings), spare_sms(settings)};
-  const Workspace workspace = estimate.parts > 1 ? workspace_of(stream) : Workspace();
+                    uses_pdl(estimate, settings), spare_sms(settings)};
+  const Workspace workspace = estimate.partials > 1 ? workspace_of(stream) : Workspace();
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
     visit_shapes([&]<class S>(S shape) {
       if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
@@ -265,26 +267,27 @@ double global_bytes(const Gemm& p, const Settings& settings) {
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "06_any_shape",
-      .idea = "Blocks of a cluster share tiles by multicast, and add up partial sums in each other's memory.",
+      .idea =
+          "A plan chooses tile and cluster for the shape; stream-K splits the tiles of a last, partial wave.",
       .knobs = {ladder::wgmma_knob(),
                 {"tile",
                  "tile of C that a block computes; auto takes the plan that is predicted fastest",
                  {"auto", "128x256", "192x192", "128x192", "192x128", "128x128", "192x64", "128x64", "64x256",
                   "64x192", "64x128", "64x64"}},
-                {"cluster_m", "blocks that share tiles of B", {"auto", "1", "2", "4"}},
-                {"cluster_n", "blocks that share tiles of A", {"auto", "1", "2", "4"}},
+                {"cluster_m", "blocks that receive the same tiles of B", {"auto", "1", "2", "4"}},
+                {"cluster_n", "blocks that receive the same tiles of A", {"auto", "1", "2", "4"}},
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
                 {"stream_k",
-                 "whether clusters share the K steps of the tiles that would not fill a wave",
+                 "whether clusters split the tiles that would not fill a wave along K",
                  {"auto", "off", "on"}},
                 ladder::epilogue_knob(),
-                {"begins",
-                 "whether a launch begins after the previous one has ended, or early",
-                 {"auto", "after", "early"}},
+                {"pdl",
+                 "programmatic dependent launch: begin while the kernel before still runs",
+                 {"auto", "off", "on"}},
                 {"spare_sms", "multiprocessors left to other kernels", {"0", "4", "8", "16", "32"}},
                 ladder::group_knob()},
       .rungs = {{.label = "shape, by plan",
-                 .settings = {{"begins", "after"}},
+                 .settings = {{"pdl", "off"}},
                  .id = "any",
                  .cause =
                      "the plan chooses tile and cluster for the shape, and stream-K fills the last wave"}},

@@ -17,26 +17,26 @@ namespace {
 constexpr int kStepK = 64, kNarrowTile = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
-// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. What depends on the
-// tile is that of 128x256.
+// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. Costs that depend on
+// the tile are given for 128x256.
 
 // clang-format off
 constexpr double kLaunchUs = 1.855;
-constexpr double kFillSteps = 2.044;     ///< the K steps whose loads nothing hides, before the first products
-constexpr double kSumUs = 1.137;       ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.606;    ///< the products of a K step
-constexpr double kTogether = 1.199;     ///< times as much in a cluster, whose blocks wait for each other
-constexpr double kNarrow = 1.194;      ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kEpilogueUs = 0.980;  ///< what is done with a tile's sums, while tensor cores wait
-constexpr double kLoadUs = 0.447;      ///< the tiles of A and B of a K step, from L2
-constexpr double kStraddle = 1.401;    ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdle = 0.594;        ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.179;  ///< A and B from memory, and C to it; a weight in a root of squares
-constexpr double kShareUs = 2.551;     ///< more for a launch in which clusters share steps
-constexpr double kPartUs = 0.911;      ///< a tile's partial sums, stored or read once
+constexpr double kFillSteps = 2.044;      ///< the K steps whose loads nothing hides, before the first products
+constexpr double kSumUs = 1.137;          ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.606;       ///< the products of a K step
+constexpr double kClusterFactor = 1.199;  ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kNarrowFactor = 1.194;   ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kEpilogueUs = 0.980;     ///< what is done with a tile's sums, while tensor cores wait
+constexpr double kLoadUs = 0.447;         ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddleFactor = 1.401; ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdleFactor = 0.594;     ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMegabyteUs = 0.179;     ///< A and B from memory, and C to it; a weight in a root of squares
+constexpr double kStreamKUs = 2.551;      ///< more for a launch that splits tiles
+constexpr double kFixUpUs = 0.911;        ///< a tile's partial sums, stored or read once
 
-/// What a kernel takes over what all this says, on average: how well its warpgroups take turns, how many slots
-/// its tiles leave room for, and so on.
+/// A kernel's measured time over the time that the terms above predict, on average over many shapes: how well its
+/// warpgroups take turns, how many slots its tiles leave room for, and so on.
 struct KernelFactor {
   Plan plan;
   double times;
@@ -62,20 +62,20 @@ double kernel_factor(const Plan& plan) {
   return 1;
 }
 
-double straddle(int row_length) { return row_length % kLine > 0 ? kStraddle : 1; }
+double straddle(int row_length) { return row_length % kLine > 0 ? kStraddleFactor : 1; }
 
 /// The K steps of a plan. Tensor cores, L2 and memory work at the same time, and each waits for the others
 /// now and then: together they take longer than the slowest and less than the sum. The root of the sum of
 /// squares is that, and fits better than either.
 double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const Plan& plan = estimate.plan;
-  // SMs that have no tile in the last wave leave others what they share: bandwidth and, at the power limit,
-  // the clock.
+  // SMs that have no tile in the last wave leave the others more of what all SMs share: bandwidth and, at
+  // the power limit, the clock.
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
-  const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
+  const double tiles = full_waves + kIdleFactor * (estimate.waves - full_waves),
+               steps = tiles * estimate.k_steps;
 
-  // A block's TMA asks L2 for one line after the other, where there is one: blocks that share A or B ask for
-  // fewer.
+  // A block's TMA asks L2 for one line after the other. Blocks of a cluster that share A or B ask for fewer.
   const double m = shape.m, n = shape.n, k = shape.k;
   const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
   const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
@@ -84,7 +84,7 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double load_us = kLoadUs * rows / (128 + 256);
 
   const double step_us =
-      kTensorUs * (plan.blocks() > 1 ? kTogether : 1) * (plan.tile_n == kNarrowTile ? kNarrow : 1);
+      kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) * (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
   const double tensor_us =
       (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
@@ -96,10 +96,11 @@ double together_us(const Estimate& estimate) {
   const Plan& plan = estimate.plan;
   double us = 0;
   if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
-  if (estimate.parts > 1) {
-    // A block stores its part, and the last to come reads all; of two parts only that of the other block.
-    const int moves = estimate.parts == 2 ? 2 : estimate.parts + 1;
-    us += kShareUs + moves * kPartUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
+  if (estimate.partials > 1) {
+    // Blocks store their partial sums one beside the other; then the last reads all, or the one of the other
+    // block.
+    const int moves = estimate.partials == 2 ? 2 : estimate.partials + 1;
+    us += kStreamKUs + moves * kFixUpUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
   }
   return us;
 }
@@ -114,10 +115,10 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
                       ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n);
   estimate.waves = ladder::tiles_over(estimate.clusters, resident);
   estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
-  if (const int shared = plan.stream_k ? tiles_to_share(estimate.clusters, resident, k_steps) : 0) {
+  if (const int split = plan.stream_k ? tiles_to_split(estimate.clusters, resident, k_steps) : 0) {
     estimate.waves = double(estimate.clusters) / resident;
-    // Unless a tile is a whole number of shares, one begins before it and another ends after it.
-    estimate.parts = resident / shared + (resident % shared > 0 ? 2 : 0);
+    // Unless a tile is a whole number of ranges, one begins before it and another ends after it.
+    estimate.partials = resident / split + (resident % split > 0 ? 2 : 0);
   }
   estimate.us = kernel_factor(plan) * (kLaunchUs + steps_us(shape, estimate) + together_us(estimate));
   return estimate;
@@ -153,14 +154,14 @@ std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>&
                              {"resident", 8},
                              {"waves", 6},
                              {"K steps", 7},
-                             {"parts", 5},
+                             {"partials", 8},
                              {"predicted us", 12}});
   table.header();
   for (const Estimate& estimate : estimates)
     table.row({estimate.plan.name(), std::to_string(estimate.clusters),
                std::to_string(estimate.resident_clusters),
-               ladder::fixed(estimate.waves, estimate.parts > 1 ? 2 : 0), std::to_string(estimate.k_steps),
-               std::to_string(estimate.parts), ladder::fixed(estimate.us, 1)});
+               ladder::fixed(estimate.waves, estimate.partials > 1 ? 2 : 0), std::to_string(estimate.k_steps),
+               std::to_string(estimate.partials), ladder::fixed(estimate.us, 1)});
   return text.str();
 }
 

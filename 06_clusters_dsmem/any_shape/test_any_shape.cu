@@ -1,6 +1,6 @@
 /// @file
 /// Lesson 06 on problems that nobody chose: random sizes for the plan and for every kernel, the same bits
-/// from launch to launch, and products of products that begin early.
+/// from launch to launch, and products of products with programmatic dependent launch.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -60,7 +60,7 @@ bool runs(const Shape& shape, const Settings& settings) {
 std::vector<Settings> kernels_for(const Shape& shape) {
   std::vector<Settings> combinations(1);
   for (const ladder::Knob& knob : lesson.knobs) {
-    if (knob.choices.front() != "auto" || knob.name == "core" || knob.name == "begins") continue;
+    if (knob.choices.front() != "auto" || knob.name == "core" || knob.name == "pdl") continue;
     std::vector<Settings> longer;
     for (const Settings& settings : combinations)
       for (auto choice = knob.choices.begin() + 1; choice != knob.choices.end(); ++choice) {
@@ -76,15 +76,15 @@ std::vector<Settings> kernels_for(const Shape& shape) {
 /// All kernels: this shape is large enough for each.
 std::vector<Settings> all_kernels() { return kernels_for({4096, 4096, 16384}); }
 
-/// The kernels that can share steps.
+/// The kernels that can split tiles.
 std::vector<Settings> sharing_kernels() {
   std::vector<Settings> kernels = all_kernels();
   std::erase_if(kernels, [](const Settings& kernel) { return kernel.at("stream_k") == "off"; });
   return kernels;
 }
 
-/// Does the kernel share steps of this shape? The lesson explains it in how many parts a tile is summed up.
-bool shares_steps(const Shape& shape, const Settings& kernel) {
+/// Does the kernel split tiles of this shape? Then its explanation has more than one partial sum for a tile.
+bool splits_tiles(const Shape& shape, const Settings& kernel) {
   const std::string said = lesson.explain(shape, lesson.settings(kernel));
   std::istringstream row(ladder::split(said, '\n').at(3));  // below what is chosen, and the table's head
   const std::vector<std::string> cells{std::istream_iterator<std::string>(row), {}};
@@ -105,16 +105,16 @@ class RandomShapes {
     const int k = 8 * (coin() ? kChunks[below(kChunks.size())] : 1 + below(most_ / 8));
     return {m, n, k};
   }
-  /// The next that the kernel runs: a split of K needs some steps. If it can share steps, it does, unless
+  /// The next that the kernel runs: a split of K needs some steps. If it can split tiles, it does, unless
   /// only one of its clusters finds room.
   Shape next_for(const Settings& settings) {
-    const bool shares = settings.at("stream_k") == "on";
+    const bool splits = settings.at("stream_k") == "on";
     std::optional<Shape> other;
     for (int i = 0; i < 100; ++i) {
       Shape shape = next();
-      if (shares && shape.k < kToShare) shape.k += kToShare;
+      if (splits && shape.k < kToSplit) shape.k += kToSplit;
       if (!runs(shape, settings)) continue;
-      if (!shares || shares_steps(shape, settings)) return shape;
+      if (!splits || splits_tiles(shape, settings)) return shape;
       other = shape;
     }
     if (other) return *other;
@@ -122,7 +122,7 @@ class RandomShapes {
   }
 
  private:
-  static constexpr int kToShare = 64 * 2 * lesson06::any_shape::kFewestSteps;
+  static constexpr int kToSplit = 64 * 2 * lesson06::any_shape::kMinSteps;
 
   bool coin() { return random_() & 1; }
   int below(size_t limit) { return static_cast<int>(random_() % limit); }
@@ -171,11 +171,11 @@ class Powers {
   ladder::Stream stream_ = ladder::make_stream();
 };
 
-/// Compares launches that begin early, back to back, with the same that are waited for one by one.
+/// Compares programmatic dependent launches, back to back, with ordinary ones, each of which is waited for.
 void check_early_launches(Powers& powers, const Shape& shape, const Settings& kernel) {
   Settings early = kernel, after = kernel;
-  early["begins"] = "early";
-  after["begins"] = "after";
+  early["pdl"] = "on";
+  after["pdl"] = "off";
   INFO(replay_command(lesson, shape, early));
   const std::vector<uint16_t> expected = powers.last(after, /*wait=*/true);
   // Brackets, or Catch2 would print both. The CPU device throws where a launch touches something too early.
@@ -254,7 +254,7 @@ TEST_CASE("06: the bits of C do not depend on timing") {
   }
 }
 
-TEST_CASE("06: a launch that begins early reads what the launch before it wrote") {
+TEST_CASE("06: a programmatic dependent launch reads what the launch before it wrote") {
   skip_unless_runnable(lesson, "wgmma");
   const Shape shape = tries_much() ? Shape{1000, 1032, 1032} : Shape{72, 264, 264};
   Powers powers(shape.m, shape.n);
@@ -263,10 +263,10 @@ TEST_CASE("06: a launch that begins early reads what the launch before it wrote"
   Powers products(of_kernels.m, of_kernels.n);
   for (const Settings& kernel : kernels_for(of_kernels)) check_early_launches(products, of_kernels, kernel);
   // Sums and counters in global memory are used by one launch after the other, too.
-  const Shape to_share = tries_much() ? shape : Shape{8, 520, 520};
-  Powers sums(to_share.m, to_share.n);
+  const Shape to_split = tries_much() ? shape : Shape{8, 520, 520};
+  Powers sums(to_split.m, to_split.n);
   for (const Settings& kernel : sharing_kernels())
-    if (shares_steps(to_share, kernel)) check_early_launches(sums, to_share, kernel);
+    if (splits_tiles(to_split, kernel)) check_early_launches(sums, to_split, kernel);
   if (!tries_much()) return;
   for (const Shape& other : {Shape{1, 512, 512}, Shape{61, 2048, 2048}, Shape{4096, 2048, 2048}}) {
     Powers others(other.m, other.n);
@@ -274,13 +274,13 @@ TEST_CASE("06: a launch that begins early reads what the launch before it wrote"
   }
 }
 
-TEST_CASE("06: streams share steps at the same time, the default streams of two threads among them") {
+TEST_CASE("06: streams split tiles at the same time, the default streams of two threads among them") {
   skip_unless_runnable(lesson, "wgmma");
   constexpr int kThreads = 2;
   const Shape shape{192, 128, 1024};
   const Settings kernel{
       {"tile", "64x128"}, {"cluster_m", "1"}, {"cluster_n", "1"}, {"cluster_k", "1"}, {"stream_k", "on"}};
-  REQUIRE(shares_steps(shape, kernel));
+  REQUIRE(splits_tiles(shape, kernel));
   const auto a = matrix(shape.m, shape.k, 1), b = matrix(shape.k, shape.n, 2);
   const auto multiply = [&](DeviceBuffer<__nv_bfloat16>& c, cudaStream_t stream) {
     for (int i = 0; i < (tries_much() ? 200 : 1); ++i)

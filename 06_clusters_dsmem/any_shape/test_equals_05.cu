@@ -1,6 +1,6 @@
 /// @file
 /// Lessons 05 and 06 add the same integers: 05 in one block, 06 from multicast tiles, in blocks that
-/// split K, and in clusters that share K steps, also in the largest. The sums are the same, bit for bit.
+/// split K, and in clusters that split tiles, also in the largest. The sums are the same, bit for bit.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace {
 
 #ifdef LADDER_CPU_DEVICE
-/// Room for two of the largest clusters: one alone has nobody to share steps with.
+/// Room for two of the largest clusters: one cluster alone does not split tiles.
 const int kBlocksAtOnce = ladder::blocks_at_once = 16;
 #endif
 
@@ -42,7 +42,7 @@ std::vector<uint16_t> product(const ladder::Lesson& lesson, const ladder::Settin
 
 TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   ladder::testing::skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
-  // One tile of a large cluster or a few small ones, with enough steps to be shared; and whole tiles.
+  // One tile of a large cluster or a few small ones, with enough steps to be split; and whole tiles.
   const auto shape = GENERATE(ladder::Shape{130, 136, 648}, ladder::Shape{512, 512, 256});
   const auto expected = product(lesson05::lesson(), {}, shape);
   for (const lesson06::any_shape::Plan& plan : lesson06::any_shape::kKernels) {
@@ -57,7 +57,7 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   }
 }
 
-TEST_CASE("06: clusters of blocks that share A and B and split K share the steps of a tile, too") {
+TEST_CASE("06: clusters of blocks that share A and B and split K split a tile with other clusters, too") {
   ladder::testing::skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto shape = GENERATE(ladder::Shape{130, 136, 648}, ladder::Shape{256, 768, 1088});
   ladder::testing::check_gemm_on_all_schedules(

@@ -62,7 +62,7 @@ Choice kind_of_choice() {
                   choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()));
 }
 
-/// One of each kind of those that share steps: blocks alone, blocks that share B, and those that share A,
+/// One of each kind of kernel that splits tiles: blocks alone, blocks that share B, and blocks that share A,
 /// too, and split K.
 Choice stream_k_choice() {
   using lesson06::any_shape::Shape;
@@ -77,7 +77,7 @@ Shape one_tile(const Choice& choice, int steps) {
   return {choice.rows * choice.cluster_m, choice.columns * choice.cluster_n, 64 * steps * choice.cluster_k};
 }
 
-TEST_CASE("06: a ring that blocks share survives any number of steps, on every schedule") {
+TEST_CASE("06: a ring that several blocks fill survives any number of steps, on every schedule") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   if (breadth() <= Breadth::narrow) SKIP("the next test tries these kernels on two schedules");
   const Choice choice = kind_of_choice();
@@ -99,7 +99,7 @@ TEST_CASE("06: the ring of every kernel survives any number of steps") {
     check_gemm_on_two_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
 }
 
-TEST_CASE("06: the ring turns on from tile to tile, and partial sums meet for each") {
+TEST_CASE("06: the ring turns on from tile to tile, and partial sums sync_cluster for each") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const Choice choice = kind_of_choice();
   const auto [tile_rows, tile_columns, steps] = GENERATE(std::tuple(1, 5, 5), std::tuple(3, 2, 4));
@@ -115,11 +115,11 @@ TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
   const Choice choice = kind_of_choice();
   const auto shape = GENERATE(Shape{1, 8, 256},       // one row, and one chunk of columns
                               Shape{130, 264, 328},   // nothing fits
-                              Shape{65, 136, 1000});  // uneven parts of K
+                              Shape{65, 136, 1000});  // uneven pieces of K
   check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
 }
 
-TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and complete each tile once") {
+TEST_CASE("06: clusters split the tiles that do not fill a wave, and complete each tile once") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const Choice choice = stream_k_choice();
   const int rows = choice.rows * choice.cluster_m, columns = choice.columns * choice.cluster_n;
@@ -127,10 +127,10 @@ TEST_CASE("06: clusters share the K steps of tiles that do not fill a wave, and 
   const int many =
       ladder::device_info().multiprocessors / (choice.cluster_m * choice.cluster_n * choice.cluster_k) + 1;
   const auto [tile_rows, tile_columns, steps] = GENERATE_COPY(
-      std::tuple(1, 1, 2 * lesson06::any_shape::kFewestSteps),  // of two parts, none longer than it must be
-      std::tuple(1, 1, 21),                                     // of many parts
-      std::tuple(3, 1, 13),                                     // ends of fewer steps than are worth a part
-      std::tuple(1, many, 9));                                  // the last wave and the one before
+      std::tuple(1, 1, 2 * lesson06::any_shape::kMinSteps),  // two partial sums, none longer than it must be
+      std::tuple(1, 1, 21),                                  // many partial sums
+      std::tuple(3, 1, 13),                                  // ends of fewer steps than are worth a part
+      std::tuple(1, many, 9));                               // the last wave and the one before
   const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
   if (tile_rows == 3)
     check_gemm_on_all_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 0);
@@ -143,7 +143,7 @@ TEST_CASE("06: every kernel cuts its edges") {
   check_gemm(lesson06::any_shape::lesson(), {130, 264, 328}, any_choice().settings());
 }
 
-TEST_CASE("06: an epilogue finds its columns in every share of a tile, and of its sums") {
+TEST_CASE("06: an epilogue finds its columns in every block that splits K") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto epilogue = GENERATE("bias_relu", "bias_gelu");
   const auto [tile, cluster_m, cluster_k, stream_k] =

@@ -74,18 +74,18 @@ TEST_CASE("06: a last wave that is not full is no reason to split K of a large p
   for (const int rows : {1600, 2400}) CHECK(choice({rows, 16384, 16384}).cluster_k == 1);
 }
 
-TEST_CASE("06: steps are shared where rows straddle lines and the last of many waves is not full") {
+TEST_CASE("06: tiles are split where rows straddle lines and the last of many waves is not full") {
   for (const ladder::Shape& shape :
        {ladder::Shape{5000, 5000, 5000}, {2506, 2632, 4040}, {1746, 3704, 18104}}) {
     const Estimate best = estimates(shape, kH200).front();
     INFO(shape.name() << ": " << best.plan.name());
     CHECK(best.plan.stream_k);
-    CHECK(best.parts == 2);
+    CHECK(best.partials == 2);
   }
 }
 
-TEST_CASE("06: steps are shared only where that promises more than the model overrates it") {
-  // 3.9 waves of 128x256. There is hardly anything to share; sharing was 22 % slower than whole tiles of 05.
+TEST_CASE("06: tiles are split only where that promises more than the model overrates it") {
+  // 3.9 waves of 128x256. There is hardly anything to split; stream-K was 22 % slower than whole tiles of 05.
   const Estimate full = estimates({4096, 4096, 14336}, kH200).front();
   INFO(full.plan.name());
   CHECK(!full.plan.stream_k);
@@ -101,25 +101,25 @@ TEST_CASE("06: where all waves are full, or K is short, sharing steps is no othe
   for (const ladder::Shape& shape : {ladder::Shape{128 * 12, 256 * 11, 4096}, {5000, 5000, 128}}) {
     CHECK(!choice(shape).stream_k);
     const Estimate whole = estimate_of(shape, {128, 256, 1, 1, 1}),
-                   shared = estimate_of(shape, {128, 256, 1, 1, 1, true});
-    CHECK(shared.parts == 1);
-    CHECK(shared.waves == whole.waves);
+                   split = estimate_of(shape, {128, 256, 1, 1, 1, true});
+    CHECK(split.partials == 1);
+    CHECK(split.waves == whole.waves);
   }
 }
 
 TEST_CASE(
-    "06: shared steps are a fraction of waves, and a tile has as many parts as clusters have steps of it") {
+    "06: stream-K makes waves a fraction, and a tile has as many partial sums as clusters have steps of it") {
   const Plan plan{128, 256, 1, 1, 1, true};
   const auto of = [&](int tiles) { return estimate_of({128 * tiles, 256, 8192}, plan); };
   CHECK(of(198).waves == 1.5);
-  CHECK(of(198).parts == 2);  // shares are longer than tiles
+  CHECK(of(198).partials == 2);  // ranges are longer than tiles
   CHECK(of(66).waves == 0.5);
-  CHECK(of(66).parts == 2);  // two shares for each tile
-  CHECK(of(50).parts == 4);  // 2.64, and not from a tile's begin on
-  CHECK(of(12).parts == 11);
+  CHECK(of(66).partials == 2);  // two ranges for each tile
+  CHECK(of(50).partials == 4);  // 2.64, and not from a tile's begin on
+  CHECK(of(12).partials == 11);
 }
 
-TEST_CASE("06: K is not split into more parts than it has steps") {
+TEST_CASE("06: K is not split into more pieces than it has steps") {
   for (const Estimate& estimate : estimates({64, 128, 128}, kH200)) CHECK(estimate.plan.cluster_k <= 2);
   for (const Estimate& estimate : estimates({64, 128, 8}, kH200)) CHECK(estimate.plan.cluster_k == 1);
 }
@@ -147,14 +147,14 @@ TEST_CASE("06: multiprocessors are spared in whole clusters, and one cluster alw
   CHECK(clusters_beside(32, 1, 4) == 1);
 }
 
-TEST_CASE("06: steps are shared where an int can count them, and where a wave would not be full") {
-  using lesson06::any_shape::tiles_to_share;
-  CHECK(tiles_to_share(/*tiles=*/264, /*clusters=*/132, /*k_steps=*/64) == 0);
-  CHECK(tiles_to_share(10, 132, 64) == 10);
-  CHECK(tiles_to_share(300, 132, 64) == 132 + 36);
-  CHECK(tiles_to_share(132 * lesson06::any_shape::kMostWaves - 1, 132, 64) == 132 + 131);
-  CHECK(tiles_to_share(132 * lesson06::any_shape::kMostWaves + 1, 132, 64) == 0);
-  CHECK(tiles_to_share(300, 132, 2 * lesson06::any_shape::kFewestSteps - 1) == 0);
-  CHECK(tiles_to_share(1, 132, 16'000'000) == 1);
-  CHECK(tiles_to_share(1, 132, 17'000'000) == 0);
+TEST_CASE("06: tiles are split where an int can count them, and where a wave would not be full") {
+  using lesson06::any_shape::tiles_to_split;
+  CHECK(tiles_to_split(/*tiles=*/264, /*clusters=*/132, /*k_steps=*/64) == 0);
+  CHECK(tiles_to_split(10, 132, 64) == 10);
+  CHECK(tiles_to_split(300, 132, 64) == 132 + 36);
+  CHECK(tiles_to_split(132 * lesson06::any_shape::kMaxWaves - 1, 132, 64) == 132 + 131);
+  CHECK(tiles_to_split(132 * lesson06::any_shape::kMaxWaves + 1, 132, 64) == 0);
+  CHECK(tiles_to_split(300, 132, 2 * lesson06::any_shape::kMinSteps - 1) == 0);
+  CHECK(tiles_to_split(1, 132, 16'000'000) == 1);
+  CHECK(tiles_to_split(1, 132, 17'000'000) == 0);
 }

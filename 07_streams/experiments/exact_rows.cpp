@@ -12,11 +12,11 @@
 namespace lesson07 {
 namespace {
 
-constexpr int kMostRows = 8;
+constexpr int kMaxRows = 8;
 
 std::vector<int> rows_of(int m) {
   std::vector<int> rows;
-  const int count = std::min(m, kMostRows);
+  const int count = std::min(m, kMaxRows);
   for (int i = 0; i < count; ++i)
     rows.push_back(count == 1 ? 0 : static_cast<int>(int64_t{m - 1} * i / (count - 1)));
   return rows;

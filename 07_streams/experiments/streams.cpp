@@ -12,7 +12,7 @@
 namespace lesson07 {
 namespace {
 
-constexpr int kMostStreams = 4;
+constexpr int kMaxStreams = 4;
 
 /// How many copies this device can make beside kernels, in its own words.
 int copy_engines() {
@@ -26,11 +26,11 @@ void run_streams(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const int batches = announced_batches(context);
   const RandomWeights weights(shape.k, shape.n);
-  const std::vector<ladder::Stream> all = make_streams(kMostStreams);
-  std::vector<BatchSlot> slots = make_slots(weights, shape.m, kMostStreams);
+  const std::vector<ladder::Stream> all = make_streams(kMaxStreams);
+  std::vector<BatchSlot> slots = make_slots(weights, shape.m, kMaxStreams);
 
   const auto each_batch = [&](const auto& step) {
-    for (int batch = 0; batch < batches; ++batch) step(slots[batch % kMostStreams]);
+    for (int batch = 0; batch < batches; ++batch) step(slots[batch % kMaxStreams]);
     wait_for(all);
   };
   const auto upload = [&](BatchSlot& slot) { slot.upload(all[0].get()); };
@@ -52,7 +52,7 @@ void run_streams(const Context& context) {
        }}};
   const size_t parts = variants.size();
   std::vector<std::vector<ladder::Stream>> streams;
-  for (int count = 1; count <= kMostStreams; ++count) streams.push_back(make_streams(count));
+  for (int count = 1; count <= kMaxStreams; ++count) streams.push_back(make_streams(count));
   for (const auto& some : streams)
     variants.push_back({std::to_string(some.size()),
                         {{"measures", "pipeline"}, {"streams", std::to_string(some.size())}},

@@ -27,7 +27,7 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
     attributes[count].id = cudaLaunchAttributeClusterDimension;
     attributes[count++].val.clusterDim = {config.cluster.x, config.cluster.y, config.cluster.z};
   }
-  if (config.begins_early) {
+  if (config.pdl) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }

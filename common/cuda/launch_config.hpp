@@ -14,9 +14,9 @@ struct LaunchConfig {
   size_t shared_bytes = 0;  ///< dynamic shared memory of each block; usually sizeof(SharedStorage)
   dim3 cluster = dim3(1, 1, 1);
   cudaStream_t stream = nullptr;
-  /// May begin before the launch before it in the stream has ended; the kernel calls
-  /// ptx::wait_for_grid_before() before it touches global memory.
-  bool begins_early = false;
+  /// Programmatic dependent launch: the kernel may begin before the kernel before it in the stream has ended,
+  /// and calls ptx::griddepcontrol_wait() before it touches global memory.
+  bool pdl = false;
 };
 
 }  // namespace ladder

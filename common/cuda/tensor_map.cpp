@@ -14,7 +14,7 @@
 namespace ladder {
 
 std::string tensor_map_complaint(const void* matrix, int rows, int columns, int box_rows, int box_columns) {
-  constexpr int kAlignment = 16, kMostBox = 256, kSwizzleBytes = 128, kElementBytes = sizeof(__nv_bfloat16);
+  constexpr int kAlignment = 16, kMaxBox = 256, kSwizzleBytes = 128, kElementBytes = sizeof(__nv_bfloat16);
   const struct {
     const char* name;
     int value;
@@ -25,7 +25,7 @@ std::string tensor_map_complaint(const void* matrix, int rows, int columns, int 
                  {"box_columns", box_columns, true}};
   for (const auto& [name, value, of_box] : extents) {
     if (value < 1) return fmt::format("{} = {}: must be at least 1", name, value);
-    if (of_box && value > kMostBox) return fmt::format("{} = {}: must be at most {}", name, value, kMostBox);
+    if (of_box && value > kMaxBox) return fmt::format("{} = {}: must be at most {}", name, value, kMaxBox);
   }
   if (!matrix) return "matrix is a null pointer";
   if (const auto past = reinterpret_cast<uintptr_t>(matrix) % kAlignment)

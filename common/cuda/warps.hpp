@@ -6,6 +6,6 @@ namespace ladder {
 
 constexpr int kWarp = 32;        ///< threads of a warp
 constexpr int kWarpgroup = 128;  ///< threads of a warpgroup: warps that issue wgmma together
-constexpr int kWarpsOfWarpgroup = kWarpgroup / kWarp;  ///< four
+constexpr int kWarpsPerWarpgroup = kWarpgroup / kWarp;  ///< four
 
 }  // namespace ladder

@@ -20,13 +20,13 @@ namespace ladder {
 template <class Fragment, int kCount>
 __device__ __forceinline__ void store_sums(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
                                            int first_column, int m, int n) {
-  constexpr int kOfStrip = kCount / Fragment::kStrips;
+  constexpr int kSumsPerStrip = kCount / Fragment::kStrips;
   const int lane = lane_index(), quad = lane % 4;
   const bool odd = quad % 2 == 1;
 #pragma unroll
   for (int strip = 0; strip < Fragment::kStrips; ++strip) {
     const StripOrigin origin = Fragment::origin(strip);
-    const float* const sums = &d[strip * kOfStrip];
+    const float* const sums = &d[strip * kSumsPerStrip];
     const int top = first_row + origin.row + lane / 4;
     // Of the two groups j and j + 1, an even lane stores 4 columns of the first, an odd lane 4 columns of the
     // second.
@@ -36,7 +36,7 @@ __device__ __forceinline__ void store_sums(const float (&d)[kCount], __nv_bfloat
       const int row = top + 8 * half;
       __nv_bfloat16* const c_row = c + static_cast<size_t>(row) * n;
 #pragma unroll
-      for (int j = 0; j < kOfStrip / 4; j += 2) {
+      for (int j = 0; j < kSumsPerStrip / 4; j += 2) {
         const uint32_t even_group = pack_bf16(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
         const uint32_t odd_group = pack_bf16(sums[4 * j + 4 + 2 * half], sums[4 * j + 5 + 2 * half]);
         const uint32_t kept = odd ? odd_group : even_group;

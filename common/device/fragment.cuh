@@ -34,8 +34,8 @@ struct WarpgroupFragment {
 template <int kN, int kWarpRows, int kWarpColumns>
 struct WarpTileFragment {
   static constexpr int kWarpsAcross = kN / kWarpColumns;
-  static_assert(kN % kWarpColumns == 0 && kWarpsOfWarpgroup % kWarpsAcross == 0);
-  static constexpr int kRows = kWarpsOfWarpgroup / kWarpsAcross * kWarpRows;
+  static_assert(kN % kWarpColumns == 0 && kWarpsPerWarpgroup % kWarpsAcross == 0);
+  static constexpr int kRows = kWarpsPerWarpgroup / kWarpsAcross * kWarpRows;
   static constexpr int kStrips = kWarpRows / kStripRows, kStripColumns = kWarpColumns;
   /// Where a strip of this warp begins, counted from 0 downwards.
   __device__ __forceinline__ static StripOrigin origin(int strip) {

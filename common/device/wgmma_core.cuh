@@ -49,6 +49,8 @@ struct WgmmaCore : WarpgroupFragment<kN> {
     if constexpr (kInFlight == 0) ptx::keep_in_registers(d);
   }
   __device__ __forceinline__ void finish() { finish<0>(); }
+  /// Waits until only the newest product is unfinished.
+  __device__ __forceinline__ void finish_all_but_last() { finish<1>(); }
 };
 
 }  // namespace ladder

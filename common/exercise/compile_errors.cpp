@@ -8,7 +8,7 @@
 namespace ladder {
 namespace {
 
-constexpr size_t kMostLines = 8;
+constexpr size_t kMaxLines = 8;
 
 struct Place {
   std::string file, line;
@@ -99,7 +99,7 @@ class Reader {
   std::vector<std::string> result() const {
     if (!in_mine_.empty()) return first_of(in_mine_);
     if (!elsewhere_.empty()) return first_of(elsewhere_);
-    return {all_.end() - static_cast<ptrdiff_t>(std::min(all_.size(), kMostLines)), all_.end()};
+    return {all_.end() - static_cast<ptrdiff_t>(std::min(all_.size(), kMaxLines)), all_.end()};
   }
 
  private:
@@ -126,7 +126,7 @@ class Reader {
   }
 
   static std::vector<std::string> first_of(const std::vector<std::string>& errors) {
-    return {errors.begin(), errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMostLines))};
+    return {errors.begin(), errors.begin() + static_cast<ptrdiff_t>(std::min(errors.size(), kMaxLines))};
   }
 
   std::string root_, mine_, name_;

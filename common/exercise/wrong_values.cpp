@@ -12,7 +12,7 @@ namespace ladder::exercise {
 namespace {
 
 /// Fewer values may agree by chance with those of another place.
-constexpr size_t kFewest = 8;
+constexpr size_t kMin = 8;
 
 std::string to_text(float value) {
   std::ostringstream text;
@@ -74,7 +74,7 @@ class Reader {
 
   /// Do values of these places say anything? Many zeros are found in other places, too.
   bool tells(const std::vector<size_t>& places) const {
-    if (places.size() < kFewest) return false;
+    if (places.size() < kMin) return false;
     std::vector<float> values;
     for (const size_t at : places) values.push_back(c_.got[at]);
     std::sort(values.begin(), values.end());
@@ -128,7 +128,7 @@ class Reader {
   std::string as_rounding() const {
     constexpr int kBitsAfterFirst = 7;  // that bf16 has of a number
     const bool is =
-        wrong_.size() >= kFewest && std::all_of(wrong_.begin(), wrong_.end(), [&](size_t at) {
+        wrong_.size() >= kMin && std::all_of(wrong_.begin(), wrong_.end(), [&](size_t at) {
           const float right = c_.expected[at];
           if (right == 0 || !std::isfinite(right)) return false;
           return std::abs(c_.got[at] - right) <= 2 * std::ldexp(1.0f, std::ilogb(right) - kBitsAfterFirst);

@@ -26,6 +26,8 @@ struct TimedCore : Core {
   }
   /// As above, until nothing is unfinished.
   __device__ __forceinline__ void finish() { finish<0>(); }
+  /// As above, until only the newest product is unfinished.
+  __device__ __forceinline__ void finish_all_but_last() { finish<1>(); }
 };
 
 }  // namespace ladder

@@ -29,11 +29,11 @@ from whole_file import write_whole  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
 VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",
-         "release", "expect_bytes", "publish", "finish", "wait", "advance", "__syncthreads",
+         "release", "expect_bytes", "publish", "finish", "finish_all_but_last", "wait", "advance", "__syncthreads",
          "__syncwarp", "cluster_sync", "fence_proxy_async", "fence_mbarrier_init", "tma_store_commit", "tma_store_wait_read",
          "tma_store_wait", "mbarrier_arrive", "mbarrier_arrive_expect_bytes", "mbarrier_arrive_remote",
          "mbarrier_arrive_remote_release", "mbarrier_wait", "mbarrier_wait_cluster", "wait_until_empty", "wait_until_read",
-         "wait_for_grid_before", "let_next_grid_begin", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
+         "griddepcontrol_wait", "griddepcontrol_launch_dependents", "setmaxnreg_inc", "setmaxnreg_dec", "pipeline_consumer_wait_prior", "__pipeline_commit",
          "__pipeline_wait_prior", "named_barrier_sync",
          # and of the host, which makes streams wait
          "cudaStreamWaitEvent", "cudaEventRecord", "cudaStreamSynchronize", "cudaDeviceSynchronize", "order")
@@ -58,7 +58,7 @@ RUNS = {
     "06": ["--shape 384x512x640", "--shape 1280x512x256"],
     "any": ["--shape 256x384x640", "--shape 128x256x1280 --cluster_m 1 --cluster_k 2", "--shape 128x384x640 --cluster_m 1",
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
-           "--shape 192x128x1024 --cluster_m 1 --stream_k on", "--shape 256x256x256 --begins early",
+           "--shape 192x128x1024 --cluster_m 1 --stream_k on", "--shape 256x256x256 --pdl on",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],

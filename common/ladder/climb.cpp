@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kDefaultGpuSize = 4096;
 constexpr int kDefaultCpuSize = 512;
-constexpr int kMostHostRounds = 5;  ///< a round of the host's half takes seconds
+constexpr int kMaxHostRounds = 5;  ///< a round of the host's half takes seconds
 
 /// The lessons named by number or by name, in the order of the ladder; all if `list` is empty.
 std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, const std::string& argument,
@@ -235,7 +235,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
     print_gains(rows.gains());
     const ComparisonOptions& chosen = options.comparison;
     if (half)
-      run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMostHostRounds), results);
+      run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMaxHostRounds), results);
     std::cout.flush();
   };
   const Report report{"ladder",

@@ -37,8 +37,8 @@ std::string setting(const Run& run, const std::string& name, const std::string& 
 }
 
 int number_of(const Run& run, const std::string& name, const std::string& otherwise) {
-  constexpr uint64_t kMost = 1000;
-  return static_cast<int>(parse_number(run.lesson + ", " + name, setting(run, name, otherwise), 1, kMost));
+  constexpr uint64_t kMax = 1000;
+  return static_cast<int>(parse_number(run.lesson + ", " + name, setting(run, name, otherwise), 1, kMax));
 }
 
 bool same_run(const Run& a, const Run& b) {

@@ -22,7 +22,7 @@
 namespace ladder::model {
 namespace {
 
-constexpr uint64_t kMostTiles = 1'000'000, kMostSlots = 1000;
+constexpr uint64_t kMaxTiles = 1'000'000, kMaxSlots = 1000;
 
 struct Options {
   double load = 0, compute = 0, store = 0;
@@ -32,13 +32,13 @@ struct Options {
 };
 
 int tiles_of(const Options& options) {
-  return static_cast<int>(parse_number("--tiles", options.tiles, 0, kMostTiles));
+  return static_cast<int>(parse_number("--tiles", options.tiles, 0, kMaxTiles));
 }
 
 std::vector<int> slots_of(const Options& options) {
   std::vector<int> result;
   for (const std::string& text : split(options.slots, ','))
-    result.push_back(static_cast<int>(parse_number("--slots", text, 1, kMostSlots)));
+    result.push_back(static_cast<int>(parse_number("--slots", text, 1, kMaxSlots)));
   return result;
 }
 

@@ -10,7 +10,7 @@ namespace ladder {
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % kWarp; }
 /// The warp within its warpgroup, 0 to 3.
 __device__ __forceinline__ int warp_in_warpgroup() {
-  return static_cast<int>(threadIdx.x) / kWarp % kWarpsOfWarpgroup;
+  return static_cast<int>(threadIdx.x) / kWarp % kWarpsPerWarpgroup;
 }
 /// Asked once, by whole warps. The shuffle tells the compiler that all lanes have the same answer: addresses
 /// and matrix descriptors that follow from it are computed once for a warp, in uniform registers, where wgmma

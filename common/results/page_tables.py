@@ -150,7 +150,7 @@ def choices(runs, all_runs):
 
 
 def rung_title(run, runs):
-    """"06", and where the lesson has several rungs what tells this one from them: "06, begins early"."""
+    """"06", and where the lesson has several rungs what tells this one from them: "06, pdl on"."""
     others = [other["settings"] for other in runs if other["lesson"] == run["lesson"]]
     differing = [f"{key} {chosen}" for key, chosen in run["settings"].items() if any(other.get(key) != chosen for other in others)]
     return ", ".join([run["lesson"][:2], *differing])

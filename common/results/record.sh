@@ -100,7 +100,7 @@ experiment wide_weights 06_any_shape --no-verify --rounds 5 --sample-ms 60 \
 experiment stream_k 06_any_shape --no-verify --shape 5000x5000x5000,2506x2632x4040,3072x3072x3072 --stream_k off,on
 experiment fused 06_any_shape --size 4096 --shape 256x1024x8192 --epilogue none,bias_relu,bias_gelu
 experiment grid_barrier 06_grid_barrier
-experiment begins 06_any_shape --size 1024,2048,4096 --begins early,after
+experiment pdl 06_any_shape --size 1024,2048,4096 --pdl on,off
 
 # Lesson 07: the levels of overlap, and an experiment for each question of its page.
 experiment levels 07_streams --rounds 7

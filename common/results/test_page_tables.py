@@ -425,10 +425,10 @@ class PageTables(WithResults):
         self.assertIn("| geometric mean |  |  |  | 33.3 % |  | 100.0 % |  |", text)
 
     def test_rungs_of_a_lesson_are_compared_with_the_library_apart(self):
-        after, early = ({**run("06_x", speed, begins=begins), "choice": "64x64"} for speed, begins in ((150, "after"), (240, "early")))
-        self.record("l.json", after, early, run("cublaslt", 300, b="row-major"))
+        off, on = ({**run("06_x", speed, pdl=pdl), "choice": "64x64"} for speed, pdl in ((150, "off"), (240, "on")))
+        self.record("l.json", off, on, run("cublaslt", 300, b="row-major"))
         text = self.filled("<!-- table: l.json rows=size -->\n<!-- end -->")
-        self.assertIn("| 06, begins after, µs | 06, begins after, % of it | 06, begins early, µs | 06, begins early, % of it | chosen |", text)
+        self.assertIn("| 06, pdl off, µs | 06, pdl off, % of it | 06, pdl on, µs | 06, pdl on, % of it | chosen |", text)
         self.assertIn("| 10.0 | 50.0 % | 10.0 | 80.0 % | 64x64 |", text)
 
     def test_only_narrows_the_runs_down(self):

@@ -31,7 +31,7 @@ namespace {
 
 using Rooms = std::set<std::string>;
 
-constexpr int kMostLines = 40;  // of a README: a screen
+constexpr int kMaxLines = 40;  // of a README: a screen
 const std::string kRuleBegins = "**May include:**";
 
 /// What a lesson may include. Its README is a page for learners, so the rule is here.
@@ -196,9 +196,9 @@ std::optional<Rooms> rule_of(const fs::path& root, const std::string& room, cons
   std::ifstream text(root / readme);
   for (std::string line; std::getline(text, line); ++lines)
     if (line.starts_with(kRuleBegins) && !rule_line) rule_line = line;
-  if (lines > kMostLines)
+  if (lines > kMaxLines)
     complaints.push_back(readme + " has " + std::to_string(lines) + " lines; a screen has " +
-                         std::to_string(kMostLines));
+                         std::to_string(kMaxLines));
   if (is_test(room + "/")) return std::nullopt;
   if (!rule_line) {
     complaints.push_back(readme + " lacks the line '" + kRuleBegins + " ...'");

@@ -71,9 +71,9 @@ TEST_CASE("teaching files: a pipeline inside of a block knows nothing of cluster
 TEST_CASE("teaching files: an instruction that a GPU lacks is a trap, unless nothing can depend on it") {
   // Hints; fences for what is a trap itself; the rank of a block that is alone; waits for a kernel that has
   // ended.
-  const std::set<std::string> may_be_empty = {"tma_prefetch",         "fence_mbarrier_init",
-                                              "fence_proxy_async",    "cluster_block_rank",
-                                              "wait_for_grid_before", "let_next_grid_begin"};
+  const std::set<std::string> may_be_empty = {"tma_prefetch",        "fence_mbarrier_init",
+                                              "fence_proxy_async",   "cluster_block_rank",
+                                              "griddepcontrol_wait", "griddepcontrol_launch_dependents"};
   const std::string function = R"(__device__ __forceinline__ [\w*]+ (\w+)\()";
   int checked = 0;
   for (const char* header :

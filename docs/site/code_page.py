@@ -31,7 +31,7 @@ EXPLAINED_ON = {
     "mbarrier_wait_cluster": CLUSTERS, "store_async": CLUSTERS, "tma_load_multicast": CLUSTERS,
     "named_barrier_sync": GLOSSARY, "named_barrier_arrive": GLOSSARY,
     "setmaxnreg_inc": LESSON_05, "setmaxnreg_dec": LESSON_05,
-    "wait_for_grid_before": LESSON_06, "let_next_grid_begin": LESSON_06,
+    "griddepcontrol_wait": LESSON_06, "griddepcontrol_launch_dependents": LESSON_06,
     "shared_address": None, "tanh_approx": None, "multiprocessor": None, "grid_id": None, "lane_index": None,
     "warp_in_warpgroup": None, "warpgroup_index": None, "globaltimer_ns": None, "globaltimer_low_ns": None,
     "clock_cycles": None, "clock_cycles_low": None,

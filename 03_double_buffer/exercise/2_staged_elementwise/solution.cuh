@@ -15,11 +15,11 @@
 
 namespace exercise {
 
-constexpr int kSlots = 2, kMostThreads = 1024;
+constexpr int kSlots = 2, kMaxThreads = 1024;
 
 /// What a thread stages lies at its threadIdx.x.
 struct SharedStorage {
-  float q[kSlots][kMostThreads], k[kSlots][kMostThreads], v[kSlots][kMostThreads];
+  float q[kSlots][kMaxThreads], k[kSlots][kMaxThreads], v[kSlots][kMaxThreads];
 };
 
 /// Starts the copy of 4 bytes; the next producer_commit() closes the batch.

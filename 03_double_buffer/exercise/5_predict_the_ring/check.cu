@@ -14,10 +14,10 @@ using namespace exercise;
 using ladder::exercise::expect, ladder::exercise::expect_predicted;
 
 constexpr double kLatency = 700, kBytesPerCycle = 42, kCyclesPerLoad = 5, kBarrier = 20;
-constexpr int kFewest = 2, kMost = 8;  ///< slots
+constexpr int kMin = 2, kMax = 8;  ///< slots
 
 /// What each further tile takes.
-using CyclesOfSlots = std::array<double, kMost + 1>;
+using CyclesOfSlots = std::array<double, kMax + 1>;
 
 template <int kDepth>
 double cycles(int tiles) {
@@ -33,15 +33,15 @@ double cycles(int tiles) {
 CyclesOfSlots computed() {
   const double load = kLatency + kTileBytes / kBytesPerCycle, compute = kCyclesPerLoad * kLoads + kBarrier;
   CyclesOfSlots each{};
-  for (int slots = kFewest; slots <= kMost; ++slots)
+  for (int slots = kMin; slots <= kMax; ++slots)
     each[slots] = std::max(compute, (load + kBarrier) / (slots - 1));
   return each;
 }
 
 /// What the CPU device's clock says; else as computed.
-template <int kDepth = kMost>
+template <int kDepth = kMax>
 CyclesOfSlots measured() {
-  if constexpr (kDepth < kFewest) {
+  if constexpr (kDepth < kMin) {
     return computed();
   } else {
     CyclesOfSlots each = measured<kDepth - 1>();
@@ -62,9 +62,9 @@ CyclesOfSlots measured() {
 
 void check() {
   const CyclesOfSlots each = measured();
-  const double load = each[kFewest] - kBarrier;  // one load on its way: each tile waits for all of it
-  const double compute = each[kMost];
-  int slots = kFewest;
+  const double load = each[kMin] - kBarrier;  // one load on its way: each tile waits for all of it
+  const double compute = each[kMax];
+  int slots = kMin;
   while (!(each[slots] < 1.02 * compute)) ++slots;
 
   constexpr double kTolerance = 0.05;

@@ -17,7 +17,7 @@ void pool(int tiles) {
   const Matrix x = ladder::exercise::small_integers<__nv_bfloat16>(tiles * kRows * kDepth, 1);
   const Matrix w = ladder::exercise::small_integers<__nv_bfloat16>(kDepth * kColumns, 2);
   const auto bias = ladder::exercise::small_integers<float>(kColumns, 3);
-  constexpr int kWarps = ladder::kWarpsOfWarpgroup, kRowsOfWarp = kRows / kWarps;
+  constexpr int kWarps = ladder::kWarpsPerWarpgroup, kRowsPerWarp = kRows / kWarps;
   std::vector<float> expected(kWarps * kColumns);
   std::vector<float> w_float;
   for (const auto value : w) w_float.push_back(ladder::to_float(value));
@@ -28,7 +28,7 @@ void pool(int tiles) {
       for (int column = 0; column < kColumns; ++column)
         products[column] += x_value * w_float[k * kColumns + column];
     }
-    float* const sums = &expected[row % kRows / kRowsOfWarp * kColumns];
+    float* const sums = &expected[row % kRows / kRowsPerWarp * kColumns];
     for (int column = 0; column < kColumns; ++column) sums[column] += std::max(products[column], 0.0f);
   }
   const ladder::DeviceBuffer<__nv_bfloat16> x_device(x), w_device(w);

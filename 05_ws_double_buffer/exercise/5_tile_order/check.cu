@@ -68,14 +68,14 @@ void check() {
     expect_all_tiles(order);
   // Waves of 16 tiles: squares of 4 x 4. Only the first has a new strip on both sides.
   constexpr Order kSquare{16, 16, 4};
-  constexpr int kWave = 16, kWaves = 16, kRoom = 8, kFewest = 4 + 4 * kWaves;
+  constexpr int kWave = 16, kWaves = 16, kRoom = 8, kMin = 4 + 4 * kWaves;
   const int strips = strips_brought(kSquare, kWave, kRoom);
   expect(
-      strips <= kFewest,
+      strips <= kMin,
       fmt::format(
           "every tile is computed once, but waves of {} tiles need {} strips of A and B that are not in L2, "
           "where {} are enough: which waves need new strips of both?",
-          kWave, strips, kFewest));
+          kWave, strips, kMin));
 }
 
 }  // namespace

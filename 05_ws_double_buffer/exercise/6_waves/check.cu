@@ -15,7 +15,7 @@ using namespace exercise;
 using ladder::exercise::expect_predicted;
 
 constexpr int kRows = kM / kTile.m, kColumns = kN / kTile.n, kTiles = kRows * kColumns, kSteps = kK / kTile.k;
-constexpr int kElementsOfStep = kTile.m * kTile.k + kTile.k * kTile.n;
+constexpr int kStepElements = kTile.m * kTile.k + kTile.k * kTile.n;
 
 struct Counted {
   std::vector<float> tiles, copies, bytes;  ///< of each block
@@ -51,7 +51,7 @@ void check() {
   expect_predicted("kWaves", kWaves, waves,
                    {{kTiles / kMultiprocessors, "what remains after the full waves is a wave, too"},
                     {kTiles, "these are the tiles of all blocks"}});
-  expect_predicted("kTilesOfLast", kTilesOfLast, static_cast<int>(counted.tiles.back()),
+  expect_predicted("kLastBlockTiles", kLastBlockTiles, static_cast<int>(counted.tiles.back()),
                    {{waves, "the last wave has no tile for it"}});
   const int total = sum(counted.tiles);
   constexpr double kEitherWayOfRounding = 0.01;
@@ -60,28 +60,28 @@ void check() {
                     {100, "some multiprocessors wait for the last wave"}},
                    kEitherWayOfRounding);
 
-  constexpr int kSlotBytes = kElementsOfStep * 2, kOfC = kTile.m * kTile.n * 2;
-  expect_predicted("kMostSlots", kMostSlots, most_slots(),
+  constexpr int kSlotBytes = kStepElements * 2, kOfC = kTile.m * kTile.n * 2;
+  expect_predicted("kMaxSlots", kMaxSlots, most_slots(),
                    {{kSharedBytes / kSlotBytes, "beside the tile of C there is less room"},
                     {(kSharedBytes - 2 * kOfC) / kSlotBytes, "c is staged in bf16, not in fp32"}});
   run<most_slots()>();  // does fit
 
-  constexpr int kStepsOfAll = kTiles * kSteps;
+  constexpr int kAllSteps = kTiles * kSteps;
   expect_predicted("kCopies", kCopies, sum(counted.copies),
-                   {{2 * kStepsOfAll, "a box has at most 64 columns, the swizzled row of a panel"},
-                    {kStepsOfAll, "a step has copies of A and of B"},
+                   {{2 * kAllSteps, "a box has at most 64 columns, the swizzled row of a panel"},
+                    {kAllSteps, "a step has copies of A and of B"},
                     {4 * kSteps, "these are the copies of one tile"},
                     {4 * kTiles, "a tile has several steps"}});
   expect_predicted(
       "kBytesFromL2", kBytesFromL2, sum(counted.bytes),
       {{2 * (kM * kK + kK * kN), "you counted each matrix once, but each tile brings its strips again"},
-       {kStepsOfAll * kElementsOfStep, "you counted elements, and bf16 has two bytes"},
+       {kAllSteps * kStepElements, "you counted elements, and bf16 has two bytes"},
        {2 * (kM * kK * kColumns + kK * kN), "you counted B once, and A once for each column of tiles"},
        {2 * (kM * kK + kK * kN * kRows), "you counted A once, and B once for each row of tiles"},
-       {2 * kStepsOfAll * kTile.m * kTile.k, "you forgot B"},
-       {2 * kStepsOfAll * kTile.k * kTile.n, "you forgot A"},
-       {2 * kTiles * kElementsOfStep, "a tile has several steps"},
-       {2 * kSteps * kElementsOfStep, "these are the bytes of one tile"}});
+       {2 * kAllSteps * kTile.m * kTile.k, "you forgot B"},
+       {2 * kAllSteps * kTile.k * kTile.n, "you forgot A"},
+       {2 * kTiles * kStepElements, "a tile has several steps"},
+       {2 * kSteps * kStepElements, "these are the bytes of one tile"}});
 }
 
 }  // namespace

@@ -29,11 +29,11 @@ constexpr int kSharedBytes = 227 * 1024;  ///< that a block can have
 
 // Read docs/concepts/memory_and_roofline.md and common/device/tile_walk.cuh.
 // >>> yours
-constexpr int kWaves = 6;        ///< tiles that block 0 computes, one after the other
-constexpr int kTilesOfLast = 5;  ///< tiles that block 7 computes
-constexpr int kUsed = 93;        ///< percent of the multiprocessors' time, if every tile takes as long
-constexpr int kMostSlots = 4;    ///< of the ring, that fit
-constexpr int kCopies = 900;     ///< TMA copies that all loaders start
+constexpr int kWaves = 6;           ///< tiles that block 0 computes, one after the other
+constexpr int kLastBlockTiles = 5;  ///< tiles that block 7 computes
+constexpr int kUsed = 93;           ///< percent of the multiprocessors' time, if every tile takes as long
+constexpr int kMaxSlots = 4;        ///< of the ring, that fit
+constexpr int kCopies = 900;        ///< TMA copies that all loaders start
 constexpr int kBytesFromL2 = 45 * 5 * (128 * 64 + 64 * 192) * 2;  ///< that all these copies bring
 // <<<
 

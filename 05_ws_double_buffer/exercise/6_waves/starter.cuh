@@ -29,12 +29,12 @@ constexpr int kSharedBytes = 227 * 1024;  ///< that a block can have
 
 // Read docs/concepts/memory_and_roofline.md and common/device/tile_walk.cuh.
 // >>> yours
-constexpr int kWaves = 0;        ///< tiles that block 0 computes, one after the other
-constexpr int kTilesOfLast = 0;  ///< tiles that block 7 computes
-constexpr int kUsed = 0;         ///< percent of the multiprocessors' time, if every tile takes as long
-constexpr int kMostSlots = 0;    ///< of the ring, that fit
-constexpr int kCopies = 0;       ///< TMA copies that all loaders start
-constexpr int kBytesFromL2 = 0;  ///< that all these copies bring
+constexpr int kWaves = 0;           ///< tiles that block 0 computes, one after the other
+constexpr int kLastBlockTiles = 0;  ///< tiles that block 7 computes
+constexpr int kUsed = 0;            ///< percent of the multiprocessors' time, if every tile takes as long
+constexpr int kMaxSlots = 0;        ///< of the ring, that fit
+constexpr int kCopies = 0;          ///< TMA copies that all loaders start
+constexpr int kBytesFromL2 = 0;     ///< that all these copies bring
 // <<<
 
 template <int kSlots>

@@ -54,20 +54,20 @@ __device__ inline void load_weights(SharedStorage& smem, const Layer& p, int fir
 __device__ inline void fused(SharedStorage& smem, const Layer& p, int first_row, int first_column) {
   // Read docs/concepts/tensor_core_fragments.md and common/device/cores.cuh.
   // >>> yours
-  constexpr int kRowsOfWarp = kTile.m / 4, kOfLane = kTile.k / ladder::kWarp;
+  constexpr int kRowsPerWarp = kTile.m / 4, kPerLane = kTile.k / ladder::kWarp;
   const int lane = ladder::lane_index();
   // A warp normalises its rows one by one: neighbouring lanes read neighbouring elements.
-  for (int i = 0; i < kRowsOfWarp; ++i) {
-    const int row = kRowsOfWarp * ladder::warp_in_warpgroup() + i;
-    float x[kOfLane] = {}, sum = 0, squares = 0;
+  for (int i = 0; i < kRowsPerWarp; ++i) {
+    const int row = kRowsPerWarp * ladder::warp_in_warpgroup() + i;
+    float x[kPerLane] = {}, sum = 0, squares = 0;
     if (first_row + row < p.m)
-      for (int j = 0; j < kOfLane; ++j)
+      for (int j = 0; j < kPerLane; ++j)
         x[j] = __bfloat162float(p.x[(first_row + row) * kTile.k + lane + ladder::kWarp * j]);
     for (const float value : x) sum += value;
     const float mean = warp_sum(sum) / kTile.k;
     for (const float value : x) squares += (value - mean) * (value - mean);
     const float scale = 1 / sqrtf(warp_sum(squares) / kTile.k + kEpsilon);
-    for (int j = 0; j < kOfLane; ++j) {
+    for (int j = 0; j < kPerLane; ++j) {
       const int column = lane + ladder::kWarp * j;
       const float gamma = __bfloat162float(p.gamma[column]), beta = __bfloat162float(p.beta[column]);
       smem.a.at(row, column) = __float2bfloat16((x[j] - mean) * scale * gamma + beta);

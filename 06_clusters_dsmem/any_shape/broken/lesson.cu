@@ -38,7 +38,7 @@ Workspace workspace() {
     using Shared = Shape<64, 128, 1, 1, 1, true>;
     const size_t blocks = ladder::resident_clusters(gemm<Shared, ladder::Identity>, Shared::kThreads,
                                                     sizeof(SharedStorage<Shared>), Shared::kBlocks);
-    // Fewer than 2 tiles for each block are shared, and there are fewer parts than tiles and blocks.
+    // Fewer than 2 tiles for each block are split, into fewer partial sums than tiles and blocks together.
     return Memory{ladder::DeviceBuffer<float4>(3 * blocks * Shared::kTile.m * Shared::kTile.n / 4),
                   ladder::DeviceBuffer(std::vector<unsigned>(2 * blocks))};
   }());
@@ -70,36 +70,37 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  const Order order{std::stoi(settings.at("group")), settings.at("begins") == "early", /*spare_sms=*/0};
+  const Order order{std::stoi(settings.at("group")), settings.at("pdl") == "on", /*spare_sms=*/0};
   const Ending<ladder::Identity> ending{.workspace =
                                             settings.at("stream_k") == "on" ? workspace() : Workspace()};
-  if (order.begins_early) write_a_anew(p, stream);
+  if (order.pdl) write_a_anew(p, stream);
   visit_shape(settings, [&]<class S>(S) { launch_gemm<S>(p, order, ending, stream); });
 }
 
 }  // namespace
 
 const ladder::Lesson& lesson() {
-  static const ladder::Lesson lesson = {.name = "06_any_shape",
-                                        .idea = "Lesson 06, for the lab.",
-                                        .knobs = {ladder::wgmma_knob(),
-                                                  {"tile", "of C, in one block", {"64x128", "128x256"}},
-                                                  {"cluster_m", "blocks that share tiles of B", {"2", "1"}},
-                                                  {"cluster_n", "blocks that share tiles of A", {"1", "2"}},
-                                                  {"cluster_k", "blocks that split K", {"1", "2"}},
-                                                  {"stream_k",
-                                                   "whether clusters share the K steps of the tiles that "
-                                                   "would not fill a wave",
-                                                   {"off", "on"}},
-                                                  {"begins",
-                                                   "after the launch before it, or early, behind kernels "
-                                                   "that write A",
-                                                   {"after", "early"}},
-                                                  ladder::group_knob()},
-                                        .rungs = {{"lab", {}}},
-                                        .minimum_architecture = ladder::kHopper,
-                                        .check = check,
-                                        .launch = launch};
+  static const ladder::Lesson lesson = {
+      .name = "06_any_shape",
+      .idea = "Lesson 06, for the lab.",
+      .knobs = {ladder::wgmma_knob(),
+                {"tile", "of C, in one block", {"64x128", "128x256"}},
+                {"cluster_m", "blocks that receive the same tiles of B", {"2", "1"}},
+                {"cluster_n", "blocks that receive the same tiles of A", {"1", "2"}},
+                {"cluster_k", "blocks that split K", {"1", "2"}},
+                {"stream_k",
+                 "whether clusters split the tiles that would not "
+                 "fill a wave along K",
+                 {"off", "on"}},
+                {"pdl",
+                 "programmatic dependent launch, behind kernels "
+                 "that write A",
+                 {"off", "on"}},
+                ladder::group_knob()},
+      .rungs = {{"lab", {}}},
+      .minimum_architecture = ladder::kHopper,
+      .check = check,
+      .launch = launch};
   return lesson;
 }
 

@@ -20,7 +20,7 @@ using exercise::kKernel;
 using exercise::kUpload;
 using ladder::exercise::expect_predicted;
 
-constexpr int kElements = 4096, kThreads = 64, kMostSlots = 5;
+constexpr int kElements = 4096, kThreads = 64, kMaxSlots = 5;
 constexpr double kTolerance = 0.005;  // of a time: launching takes a little, too
 
 __global__ void __launch_bounds__(kThreads) scale_and_add(float* data) {
@@ -165,9 +165,9 @@ class Clock {
 void check() {
   constexpr double kCopies = kBatches * (kUpload + kDownload), kBound = kBatches * kKernel;
   const Clock clock;
-  const double enough = clock.units({.slots = kMostSlots});
+  const double enough = clock.units({.slots = kMaxSlots});
 
-  const double in_turn = clock.units({.slots = kMostSlots, .one_stream = true});
+  const double in_turn = clock.units({.slots = kMaxSlots, .one_stream = true});
   expect_predicted("kOneStream", exercise::kOneStream, in_turn,
                    {{kBound, "in one stream nothing overlaps: you counted the kernels, not the copies"},
                     {enough, "in one stream nothing overlaps: every step waits for the one before"},
@@ -203,7 +203,7 @@ void check() {
       kTolerance);
 
   expect_predicted(
-      "kOneCopyEngine", exercise::kOneCopyEngine, clock.units({.slots = kMostSlots, .one_copy_engine = true}),
+      "kOneCopyEngine", exercise::kOneCopyEngine, clock.units({.slots = kMaxSlots, .one_copy_engine = true}),
       {{kCopies,
         "you counted the copies, as if the engine were never idle; what does it do while kernel 0 runs, "
         "with download 0 queued before upload 1?"},
@@ -213,7 +213,7 @@ void check() {
 
   expect_predicted(
       "kUploadsAhead", exercise::kUploadsAhead,
-      clock.units({.slots = kMostSlots, .one_copy_engine = true, .uploads_ahead = true}),
+      clock.units({.slots = kMaxSlots, .one_copy_engine = true, .uploads_ahead = true}),
       {{kCopies,
         "you counted the copies, but the engine idles twice: before the first download, and before the "
         "last one"},

@@ -22,7 +22,7 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
     Work work{"kernel", kernel.name};
     work.engine = Engine::multiprocessors;
     work.pointers = std::move(pointers);
-    work.begins_early = kernel.begins_early;
+    work.pdl = kernel.pdl;
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;
       named.name = operation.name.c_str();

@@ -73,7 +73,7 @@ void note_read_only_load(const void* global, size_t bytes, Location where);
 // --- the kernel before ------------------------------------------------------------------------------------
 
 /// `griddepcontrol.wait`.
-void wait_for_grid_before(Location where);
+void griddepcontrol_wait(Location where);
 
 // --- atomic operations ------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ struct KernelLaunch {
   const char* name = "kernel";
   Dim3 grid, block, cluster;
   size_t shared_bytes = 0;
-  bool begins_early = false;  ///< may begin before the kernel before it in the stream has ended
+  bool pdl = false;  ///< may begin before the kernel before it in the stream has ended
   /// Called where all threads of a cluster poll and nothing changes: lets somebody outside of the kernel go
   /// on. May be null. @return false if there is nobody
   std::function<bool()> let_others_run = nullptr;

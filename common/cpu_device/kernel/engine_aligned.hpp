@@ -14,8 +14,8 @@ struct Thread;
 /// How a thread came to an operation: return addresses, the innermost first. Empty where nobody knows how to
 /// find them.
 struct CallChain {
-  static constexpr unsigned kMost = 12;
-  uintptr_t addresses[kMost] = {};
+  static constexpr unsigned kMax = 12;
+  uintptr_t addresses[kMax] = {};
   unsigned count = 0;
   bool operator==(const CallChain&) const = default;
 };

@@ -146,7 +146,7 @@ void Cluster::prepare(uint64_t index) {
     to.grid_order = grid_order();
     to.guard = &guard_;
     to.blocks_that_left = 0;
-    to.early_blocks = kernel_.begins_early ? (1u << blocks_.size()) - 1 : 0;
+    to.early_blocks = kernel_.pdl ? (1u << blocks_.size()) - 1 : 0;
     to.shared.clear();
     for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
   }
@@ -156,7 +156,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   const auto threads = static_cast<unsigned>(kernel_.block.count());
   block.ids = {index, kernel_.block, kernel_.grid, kernel_.cluster, rank, threads};
   block.live = threads;
-  block.is_early = kernel_.begins_early;
+  block.is_early = kernel_.pdl;
   block.shared.poison();
   block.mbarriers.clear();
   block.mappings.clear();

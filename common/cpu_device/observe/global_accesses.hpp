@@ -71,8 +71,8 @@ class AccessesByPlace {
 /// The global memory that a kernel has touched, as far as the emulator sees it.
 struct GlobalAccesses {
   Ranges reads, writes;
-  /// Of a kernel that begins early: what blocks touched before one of their threads had waited for the kernel
-  /// before. Also in `reads` and `writes`.
+  /// Of a programmatic dependent launch: what blocks touched before one of their threads had waited for the
+  /// kernel before. Also in `reads` and `writes`.
   AccessesByPlace early;
   bool waited_for_grid_before = false;  ///< somebody has
   bool has_atomics = false;             ///< has changed something by an atomic operation

@@ -36,7 +36,7 @@ struct SharedWindow {
 /// The windows of all blocks of a cluster. (No std::vector, so that Observers is trivial.)
 class SharedWindows {
  public:
-  static constexpr unsigned kMostBlocks = 16;  ///< of a cluster, on Hopper
+  static constexpr unsigned kMaxBlocks = 16;  ///< of a cluster, on Hopper
 
   void clear() { count_ = 0; }
   void push_back(const SharedWindow& window) { windows_[count_++] = window; }
@@ -44,7 +44,7 @@ class SharedWindows {
   const SharedWindow& operator[](unsigned block) const { return windows_[block]; }
 
  private:
-  SharedWindow windows_[kMostBlocks];
+  SharedWindow windows_[kMaxBlocks];
   unsigned count_ = 0;
 };
 

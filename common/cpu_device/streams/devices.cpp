@@ -17,7 +17,7 @@ thread_local int chosen_device = 0;
 
 int device_count() {
   const char* text = std::getenv("LADDER_CPU_DEVICES");
-  return text ? std::clamp(std::atoi(text), 1, kMostDevices) : 1;
+  return text ? std::clamp(std::atoi(text), 1, kMaxDevices) : 1;
 }
 
 int current_device() { return chosen_device; }

@@ -37,7 +37,7 @@ namespace {
 /// address space and no memory.
 constexpr size_t kZoneBytes = 64 * 1024;  // whole pages
 /// Freed memory that is kept.
-constexpr size_t kMostKeptBytes = 64 << 20, kMostKept = 1024;
+constexpr size_t kMaxKeptBytes = 64 << 20, kMaxKept = 1024;
 
 struct Guarded {
   std::byte* zone = nullptr;  ///< where it begins
@@ -96,7 +96,7 @@ void give_back_guarded_memory(std::byte* begin) {
       {first, first + guarded.bytes, first, guarded.bytes, guarded.name, /*freed=*/true});
   memory().kept.push_back(guarded);
   memory().kept_bytes += guarded.bytes;
-  while (memory().kept_bytes > kMostKeptBytes || memory().kept.size() > kMostKept) {
+  while (memory().kept_bytes > kMaxKeptBytes || memory().kept.size() > kMaxKept) {
     release(memory().kept.front());
     memory().kept_bytes -= memory().kept.front().bytes;
     memory().kept.pop_front();

@@ -12,7 +12,7 @@ namespace cpu_device {
 namespace {
 
 /// Freed memory that is remembered, so that its use can be named.
-constexpr size_t kMostFreed = 4096;
+constexpr size_t kMaxFreed = 4096;
 
 std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
 
@@ -76,8 +76,8 @@ bool is_on_own_stack(const std::byte* place) {
                                       const Allocation::Record& before, const std::byte* place,
                                       const std::string& where) {
   fail(fmt::format(
-      "{}, which begins early,{}{}, from byte {} on, {}, while {} before it may still {} that: "
-      "wait_for_grid_before must come first\n  at {}",
+      "{}, a programmatic dependent launch,{}{}, from byte {} on, {}, while {} before it may still {} that: "
+      "griddepcontrol_wait must come first\n  at {}",
       early.operation->describe(), what_it_does(early.write), allocation.describe(), place - allocation.begin,
       early.operation->never_waited ? "and never waits for the kernel before it"
                                     : "before it has waited for the kernel before it",
@@ -252,7 +252,7 @@ void MemoryTable::prune(const OrderClock& common, uint64_t oldest_pending) {
   for (const auto& [begin, allocation] : live_) prune_one(*allocation);
   for (const AllocationPointer& allocation : freed_) prune_one(*allocation);
   // Where memory has been given out again, only operations enqueued before can still mean what it was.
-  size_t surplus = freed_.size() > kMostFreed ? freed_.size() - kMostFreed : 0;
+  size_t surplus = freed_.size() > kMaxFreed ? freed_.size() - kMaxFreed : 0;
   std::erase_if(freed_, [&](const AllocationPointer& allocation) {
     if (!allocation->history.empty() || oldest_pending <= allocation->freed) return false;
     if (surplus) return --surplus, true;

@@ -10,12 +10,12 @@
 namespace cpu_device {
 namespace {
 
-constexpr size_t kMostWaits = 256;  ///< that are remembered
+constexpr size_t kMaxWaits = 256;  ///< that are remembered
 
 template <class Wait>
 void remember(std::deque<Wait>& waits, Wait wait) {
   waits.push_back(std::move(wait));
-  if (waits.size() > kMostWaits) waits.pop_front();
+  if (waits.size() > kMaxWaits) waits.pop_front();
 }
 
 /// Whether the kernel has a parameter that points there.

@@ -79,7 +79,7 @@ namespace {
 
 /// What a kernel that begins while `kernel` still runs can rely on: what came before `kernel` began.
 OrderClock first_step_of(const Operation& kernel) {
-  if (kernel.begins_early) return kernel.early_clock;
+  if (kernel.pdl) return kernel.early_clock;
   OrderClock clock = kernel.clock;
   clock.step_back(kernel.lane);
   return clock;
@@ -216,7 +216,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
           {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, place->write, place});
     }
   }
-  operation->never_waited = operation->begins_early && !accesses.waited_for_grid_before;
+  operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
   for (const Ranges::Range& range : accesses.reads.merged()) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
   }

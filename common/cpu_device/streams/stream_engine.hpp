@@ -43,7 +43,7 @@ struct CUevent_st {
 
 namespace cpu_device {
 
-constexpr int kMostDevices = 8;
+constexpr int kMaxDevices = 8;
 
 struct Device {
   CUstream_st legacy;
@@ -172,14 +172,14 @@ class StreamEngine {
   Random random_{1, 0x73747265616d73};
   size_t prune_at_ = 256;
 
-  Device devices_[kMostDevices];
+  Device devices_[kMaxDevices];
   std::set<CUstream_st*> streams_;
   unsigned streams_made_ = 0;
   std::vector<uint64_t> ticks_;  ///< of each lane, the last
   std::vector<unsigned> free_lanes_;
 
   std::deque<OperationPointer> untimed_;
-  double engine_free_us_[kMostDevices][kEngines] = {};
+  double engine_free_us_[kMaxDevices][kEngines] = {};
   double host_us_ = 0, latest_us_ = 0;
   std::vector<std::shared_ptr<TimePoint>> host_after_;
   std::vector<StreamSpan> spans_;

@@ -14,7 +14,7 @@ std::string on_device(int device) { return device_count() > 1 ? " of device " + 
 }  // namespace
 
 StreamEngine::StreamEngine() {
-  for (int number = 0; number < kMostDevices; ++number) {
+  for (int number = 0; number < kMaxDevices; ++number) {
     CUstream_st& legacy = devices_[number].legacy;
     legacy.device = number;
     legacy.name = "the legacy stream" + on_device(number);

@@ -65,7 +65,7 @@ struct Work {
   double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
   std::shared_ptr<StreamCollective> collective;
   bool is_host_function = false;
-  bool begins_early = false;  ///< of a kernel: perhaps before the kernel before it in the stream has ended
+  bool pdl = false;  ///< of a kernel: perhaps before the kernel before it in the stream has ended
   std::vector<const void*> pointers;  ///< of a kernel, among its parameters
   bool never_waited = false;          ///< and it has not waited for that one at all; known when it has run
   bool is_on_timeline = true;         ///< shown in the trace
@@ -95,7 +95,7 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   bool put_off = false;
   std::vector<std::shared_ptr<Operation>> after;  ///< forgotten once it has run
   OrderClock clock;                               ///< of what comes before it, and of itself
-  OrderClock early_clock;                         ///< of what comes before its first step, if it begins early
+  OrderClock early_clock;  ///< of what comes before its first step, of a programmatic dependent launch
   std::shared_ptr<TimePoint> end = std::make_shared<TimePoint>();
   std::vector<std::shared_ptr<TimePoint>> starts_after;
   double not_before_us = 0;

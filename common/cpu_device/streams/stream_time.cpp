@@ -11,7 +11,7 @@ namespace cpu_device {
 namespace {
 
 /// Spans that nobody takes are not kept for ever.
-constexpr size_t kMostSpans = 1 << 20;
+constexpr size_t kMaxSpans = 1 << 20;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void StreamEngine::advance_time() {
     operation->end->us = begin + operation->us;
     operation->end->is_known = true;
     latest_us_ = std::max(latest_us_, operation->end->us);
-    if (operation->is_on_timeline && spans_.size() < kMostSpans) {
+    if (operation->is_on_timeline && spans_.size() < kMaxSpans) {
       spans_.push_back({operation->device, operation->stream, operation->kind, operation->name, begin,
                         operation->end->us});
     }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  ///< as many as the kernel follows
+constexpr int kMaxLinks = 40;  ///< as many as the kernel follows
 constexpr mode_t kModeBits = 07777;
 
 /// Hands bytes to a descriptor, and keeps the system's reason where that fails.
@@ -100,7 +100,7 @@ int open_descriptor_of(const struct stat& file) {
 /// What the symbolic link at `path` leads to, whether or not there is such a file; `path` if it is no link.
 fs::path end_of_links(fs::path path) {
   std::error_code none;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, none)); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, none)); ++i) {
     const fs::path target = fs::read_symlink(path, none);
     path = target.is_absolute() ? target : path.parent_path() / target;
   }

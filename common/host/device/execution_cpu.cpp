@@ -15,15 +15,15 @@ namespace {
 
 /// "17" is one seed, "1-100" a hundred.
 std::vector<std::string> random_schedules(const std::string& seeds) {
-  constexpr uint64_t kMostSeeds = 100000;
+  constexpr uint64_t kMaxSeeds = 100000;
   const size_t dash = seeds.find('-', 1);  // a number that begins with one is refused as a number
   const uint64_t first = parse_number("--seed", seeds.substr(0, dash), 0, UINT64_MAX);
   const uint64_t last =
       dash == seeds.npos ? first : parse_number("--seed", seeds.substr(dash + 1), 0, UINT64_MAX);
-  if (last < first || last - first >= kMostSeeds)
+  if (last < first || last - first >= kMaxSeeds)
     throw std::invalid_argument("--seed " + seeds +
                                 ": must be SEED or FIRST-LAST, with FIRST at most LAST and " +
-                                std::to_string(kMostSeeds) + " seeds at most");
+                                std::to_string(kMaxSeeds) + " seeds at most");
   std::vector<std::string> schedules;
   for (uint64_t i = 0; i <= last - first; ++i)
     schedules.push_back(cpu_device::Schedule::random(first + i).name());

@@ -81,12 +81,12 @@ class Stopwatch {
   }
 
  private:
-  static constexpr int kMostNodes = 512;
+  static constexpr int kMaxNodes = 512;
   static constexpr double kSlowLaunchUs = 50'000;  // long enough to be measured by one launch
 
   /// Turns rotations over all sets into one graph, which the GPU starts without the host's help.
   void capture() {
-    const int nodes = std::min(kMostNodes, std::max(launches_, inputs_.count()));
+    const int nodes = std::min(kMaxNodes, std::max(launches_, inputs_.count()));
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < nodes; ++i) contender_.launch(inputs_[i], stream_);

@@ -11,7 +11,7 @@
 namespace ladder {
 namespace {
 
-constexpr uint64_t kMostElements = (1u << 31) - 1;
+constexpr uint64_t kMaxElements = (1u << 31) - 1;
 
 Shape parse_shape(const std::string& argument, const std::string& text) {
   for (const NamedShape& named : named_shapes())
@@ -27,7 +27,7 @@ Shape parse_shape(const std::string& argument, const std::string& text) {
                                 join(names, ", "));
   }
   uint64_t size[3];
-  for (int i = 0; i < 3; ++i) size[i] = parse_number(argument + " " + text + ":", sizes[i], 1, kMostElements);
+  for (int i = 0; i < 3; ++i) size[i] = parse_number(argument + " " + text + ":", sizes[i], 1, kMaxElements);
   return checked_shape(argument + " " + text, size[0], size[1], size[2]);
 }
 
@@ -65,8 +65,8 @@ Shape checked_shape(const std::string& argument, uint64_t m, uint64_t n, uint64_
       throw std::invalid_argument(argument + ": " + matrix.name + " is " + sizes +
                                   "; sizes must be at least 1");
     // Two sizes below 2^31 cannot overflow 64 bits.
-    if (matrix.rows > kMostElements || matrix.columns > kMostElements ||
-        matrix.rows * matrix.columns > kMostElements)
+    if (matrix.rows > kMaxElements || matrix.columns > kMaxElements ||
+        matrix.rows * matrix.columns > kMaxElements)
       throw std::invalid_argument(argument + ": " + matrix.name + " is " + sizes +
                                   "; a matrix must have fewer than 2^31 elements");
   }
@@ -85,7 +85,7 @@ Shape checked_shape(const std::string& argument, uint64_t m, uint64_t n, uint64_
 std::vector<Shape> parse_sizes(const std::string& argument, const std::string& list) {
   std::vector<Shape> shapes;
   for (const std::string& text : split(list, ',')) {
-    const uint64_t size = parse_number(argument, text, 1, kMostElements);
+    const uint64_t size = parse_number(argument, text, 1, kMaxElements);
     shapes.push_back(checked_shape(argument + " " + text, size, size, size));
   }
   return shapes;

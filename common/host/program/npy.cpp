@@ -111,8 +111,8 @@ NpyMatrix read_matrix(std::istream& file, bool uint16_is_bf16) {
   NpyMatrix matrix;
   matrix.rows = header.shape[0];
   matrix.columns = header.shape[1];
-  constexpr uint64_t kMostElements = std::numeric_limits<int32_t>::max();
-  if (matrix.columns != 0 && matrix.rows > kMostElements / matrix.columns)
+  constexpr uint64_t kMaxElements = std::numeric_limits<int32_t>::max();
+  if (matrix.columns != 0 && matrix.rows > kMaxElements / matrix.columns)
     throw std::invalid_argument(fmt::format("it is {} x {}; a matrix must have fewer than 2^31 elements",
                                             matrix.rows, matrix.columns));
 

@@ -23,7 +23,7 @@ namespace ladder {
 namespace {
 
 // Enough for 30 tiles of lesson 05 at 8192 cubed; a file with all of it has 20 MB.
-constexpr uint32_t kBlocks = 4, kWarps = 16, kSpansOfWarp = 8192, kNotesOfBlock = 64;
+constexpr uint32_t kBlocks = 4, kWarps = 16, kSpansPerWarp = 8192, kNotesPerBlock = 64;
 constexpr int kTimedLaunches = 11;
 
 std::vector<trace::SetRecorder>& traced_sources() {
@@ -38,8 +38,8 @@ class RecorderMemory {
     trace::Recorder recorder;
     recorder.blocks = kBlocks;
     recorder.warps = kWarps;
-    recorder.capacity = kSpansOfWarp;
-    recorder.note_capacity = kNotesOfBlock;
+    recorder.capacity = kSpansPerWarp;
+    recorder.note_capacity = kNotesPerBlock;
     recorder.traces = traces_.data();
     recorder.records = records_.data();
     recorder.note_counts = note_counts_.data();
@@ -65,9 +65,9 @@ class RecorderMemory {
 
  private:
   DeviceBuffer<trace::WarpTrace> traces_{kBlocks * kWarps};
-  DeviceBuffer<trace::Record> records_{size_t{kBlocks} * kWarps * kSpansOfWarp};
+  DeviceBuffer<trace::Record> records_{size_t{kBlocks} * kWarps * kSpansPerWarp};
   DeviceBuffer<uint32_t> note_counts_{kBlocks};
-  DeviceBuffer<BarrierNote> notes_{kBlocks * kNotesOfBlock};
+  DeviceBuffer<BarrierNote> notes_{kBlocks * kNotesPerBlock};
 };
 
 using BarrierNames = std::map<uint32_t, std::string>;
@@ -118,8 +118,8 @@ struct Written {
 
 BarrierNames names_of_block(const Written& written, unsigned block) {
   BarrierNames names;
-  const BarrierNote* const notes = &written.notes[block * kNotesOfBlock];
-  const uint32_t count = std::min(written.note_counts[block], kNotesOfBlock);
+  const BarrierNote* const notes = &written.notes[block * kNotesPerBlock];
+  const uint32_t count = std::min(written.note_counts[block], kNotesPerBlock);
   for (uint32_t i = 0; i < count; ++i)
     names[notes[i].address] = name_in_notes(notes, count, notes[i].address);
   return names;
@@ -164,15 +164,15 @@ void add_block(const Written& written, unsigned block, const BlockClock& clock, 
     WarpSpans spans;
     spans.block = block;
     spans.warp = warp;
-    for (uint32_t i = 0; i < std::min(count, kSpansOfWarp); ++i) {
-      const trace::Record& record = written.records[slice * kSpansOfWarp + i];
+    for (uint32_t i = 0; i < std::min(count, kSpansPerWarp); ++i) {
+      const trace::Record& record = written.records[slice * kSpansPerWarp + i];
       spans.threads.push_back(
           {kind_of(record.event), name_of(record, names), clock.ns(record.begin), clock.ns(record.end)});
       const bool begins_tile = record.event == trace::Event::compute && record.detail != 0;
       if (warp == 0 && begins_tile) tile_begins.push_back(clock.ns(record.begin));
     }
-    if (count > kSpansOfWarp) {
-      timeline.lost += count - kSpansOfWarp;
+    if (count > kSpansPerWarp) {
+      timeline.lost += count - kSpansPerWarp;
       cut_at = std::min(cut_at, spans.threads.back().end);
     }
     warps.push_back(std::move(spans));

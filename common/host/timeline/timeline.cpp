@@ -79,13 +79,13 @@ std::string role_of(const WarpSpans& spans) {
 std::vector<Group> group_warps(std::vector<WarpSpans> warps) {
   std::set<unsigned> computing;  // warpgroups
   for (const WarpSpans& warp : warps)
-    if (computes(warp)) computing.insert(warp.warp / kWarpsOfWarpgroup);
+    if (computes(warp)) computing.insert(warp.warp / kWarpsPerWarpgroup);
 
   std::vector<Group> groups;
   for (WarpSpans& warp : warps) {
-    const unsigned warpgroup = warp.warp / kWarpsOfWarpgroup;
+    const unsigned warpgroup = warp.warp / kWarpsPerWarpgroup;
     const bool joins = computing.count(warpgroup) > 0 && !groups.empty() &&
-                       groups.back().spans.warp / kWarpsOfWarpgroup == warpgroup;
+                       groups.back().spans.warp / kWarpsPerWarpgroup == warpgroup;
     if (!joins) {
       groups.push_back({std::move(warp), ""});
       continue;

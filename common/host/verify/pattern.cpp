@@ -16,7 +16,7 @@ namespace {
 
 /// All lessons' tiles are multiples of this, and what one warpgroup multiplies has as many rows.
 constexpr int64_t kTile = 64;
-constexpr size_t kMostExamples = 64, kFewestExamples = 12;
+constexpr size_t kMaxExamples = 64, kMinExamples = 12;
 
 std::string range_text(const char* what, int64_t first, int64_t last) {
   return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {}-{}", what, first, last);
@@ -51,7 +51,7 @@ void WrongElements::add(int64_t compared_row, int64_t column, double expected, _
   if (bf16_bits(got) == kPoisonBits) ++unwritten_count_;
   const double value = to_float(got);
   if (std::isnan(value)) ++nan_count_;
-  if (!std::isfinite(value) || examples_.size() == kMostExamples) return;
+  if (!std::isfinite(value) || examples_.size() == kMaxExamples) return;
   const int row = reference_.rows[static_cast<size_t>(compared_row)];
   if (!examples_.empty() &&
       (row / kTile != examples_[0].row / kTile || column / kTile != examples_[0].column / kTile))
@@ -114,7 +114,7 @@ std::string WrongElements::describe() const {
 std::string explain_by_k_tiles(const std::vector<WrongElement>& examples, const Shape& shape,
                                const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
   const int tiles = (shape.k + static_cast<int>(kTile) - 1) / static_cast<int>(kTile);
-  if (examples.size() < kFewestExamples || tiles > 512) return "";
+  if (examples.size() < kMinExamples || tiles > 512) return "";
   // Explanations: tile i is counted `twice`, or not at all, or j is taken in its place.
   struct Explanation {
     int i, j;

@@ -10,9 +10,9 @@
 namespace ladder {
 
 std::vector<int> rows_to_compare(const Shape& shape, double most_products) {
-  constexpr int kBand = 16, kFewestRows = 256;
+  constexpr int kBand = 16, kMinRows = 256;
   std::vector<int> rows;
-  const int band = std::min(kBand, shape.m / kFewestRows);
+  const int band = std::min(kBand, shape.m / kMinRows);
   if (band <= 1 || shape.flops() / 2 <= most_products) {
     rows.resize(shape.m);
     std::iota(rows.begin(), rows.end(), 0);

@@ -73,8 +73,8 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   if (epilogue.apply) return judge(finished(problem, epilogue));
   Verdict verdict = judge(problem.products.front());
   // Downloads of this many elements take less than a second.
-  constexpr size_t kMostElements = size_t{1} << 28;
-  if (verdict.examples.empty() || problem.a.size() + problem.b.size() > kMostElements) return verdict;
+  constexpr size_t kMaxElements = size_t{1} << 28;
+  if (verdict.examples.empty() || problem.a.size() + problem.b.size() > kMaxElements) return verdict;
   const std::string explanation =
       explain_by_k_tiles(verdict.examples, shape_, download(problem.a.data(), problem.a.size()),
                          download(problem.b.data(), problem.b.size()));

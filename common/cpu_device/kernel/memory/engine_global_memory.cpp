@@ -40,10 +40,10 @@ void note_read_only_load(const void* global, size_t bytes, Location where) {
 
 /// Kernels run one after the other here, so there is nothing to wait for; but other threads of the block may
 /// come first, as they may where somebody waits.
-void wait_for_grid_before(Location where) {
+void griddepcontrol_wait(Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  if (!cluster.kernel().begins_early) return;
+  if (!cluster.kernel().pdl) return;
   if (cluster.options().schedule.landing == Landing::late)
     cluster.yield_poll(thread, {WaitKind::poll, nullptr, 0, "griddepcontrol.wait", where});
   thread.block->is_early = false;

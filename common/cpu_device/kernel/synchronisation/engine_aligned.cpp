@@ -53,7 +53,7 @@ std::string find_difference(const CallChain& mine, const CallChain& others, cons
   CallChain chain;
 #if defined(__x86_64__) || defined(__aarch64__)
   const auto* frame = static_cast<void* const*>(__builtin_frame_address(0));
-  while (chain.count < CallChain::kMost && frame < thread.body_frame) {
+  while (chain.count < CallChain::kMax && frame < thread.body_frame) {
     chain.addresses[chain.count++] = reinterpret_cast<uintptr_t>(frame[1]);
     const auto* outer = static_cast<void* const*>(frame[0]);
     if (outer <= frame) break;

@@ -18,7 +18,7 @@ namespace {
 /// The eight bytes of an initialised object: this tag and an index into Block::mbarriers.
 constexpr uint64_t kTag = 0x7ba55e11;
 constexpr uint64_t kNoTag = ~uint64_t{0};
-constexpr uint32_t kMostBytes = (1u << 20) - 1;  ///< that a phase can expect
+constexpr uint32_t kMaxBytes = (1u << 20) - 1;  ///< that a phase can expect
 
 void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   cluster.count_progress();
@@ -174,10 +174,9 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
                      explain_arrival_too_many(thread, barrier),
                  where);
   }
-  if (expect_bytes > kMostBytes) {
-    cluster.fail(thread,
-                 print("%s: a barrier counts at most %u bytes, not %u", what, kMostBytes, expect_bytes),
-                 where);
+  if (expect_bytes > kMaxBytes) {
+    cluster.fail(
+        thread, print("%s: a barrier counts at most %u bytes, not %u", what, kMaxBytes, expect_bytes), where);
   }
   const uint64_t phase = barrier.phase;
   barrier.pending -= count;

@@ -15,8 +15,8 @@
 namespace cpu_device {
 namespace {
 
-constexpr unsigned kRegistersOfSm = 65536, kMostRegisters = 255;
-constexpr unsigned kFewest = 24, kMost = 256, kStep = 8;  ///< that setmaxnreg takes
+constexpr unsigned kRegistersOfSm = 65536, kMaxRegisters = 255;
+constexpr unsigned kMin = 24, kMax = 256, kStep = 8;  ///< that setmaxnreg takes
 
 Warpgroup& warpgroup_of(const Warp& warp) { return warp.block->warpgroups[warp.index / kWarpgroupWarps]; }
 
@@ -24,7 +24,7 @@ Warpgroup& warpgroup_of(const Warp& warp) { return warp.block->warpgroups[warp.i
 bool can_ever_be_granted(const Block& block, unsigned count) {
   const auto warps = static_cast<unsigned>(block.warps.size());
   const unsigned all = warps * registers_at_launch(block.ids.threads, block.blocks_on_sm);
-  return kWarpgroupWarps * count + (warps - kWarpgroupWarps) * kFewest <= all;
+  return kWarpgroupWarps * count + (warps - kWarpgroupWarps) * kMin <= all;
 }
 
 /// At the first setmaxnreg of a block, as finding out what the source says takes long.
@@ -39,7 +39,7 @@ void check_change(Thread& thread, unsigned count, bool increase, Location where)
   const Block& block = *thread.block;
   const Warp& warp = *thread.warp;
   const char* what = increase ? "setmaxnreg.inc" : "setmaxnreg.dec";
-  if (count < kFewest || count > kMost || count % kStep) {
+  if (count < kMin || count > kMax || count % kStep) {
     cluster.fail(thread, print("%s %u: it takes multiples of 8 from 24 to 256", what, count), where);
   }
   if ((warp.index / kWarpgroupWarps + 1) * kWarpgroupThreads > block.ids.threads) {
@@ -105,7 +105,7 @@ void grant_what_is_free(Cluster& cluster, Block& block) {
 }  // namespace
 
 unsigned registers_at_launch(unsigned threads, unsigned blocks_on_sm) {
-  return std::min(kRegistersOfSm / (threads * blocks_on_sm) / kStep * kStep, kMostRegisters);
+  return std::min(kRegistersOfSm / (threads * blocks_on_sm) / kStep * kStep, kMaxRegisters);
 }
 
 void set_max_registers(unsigned count, bool increase, Location where) {

@@ -21,7 +21,7 @@ namespace ladder {
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
   cpu_device::KernelLaunch kernel_launch{config.name,    config.grid,         config.block,
-                                         config.cluster, config.shared_bytes, config.begins_early};
+                                         config.cluster, config.shared_bytes, config.pdl};
   const std::string call = cpu_device::describe_launch(kernel_launch);
   if (const char* limit = cpu_device::refused(kernel_launch)) {
     const std::string refused = cpu_device::describe_launch(kernel_launch, limit);

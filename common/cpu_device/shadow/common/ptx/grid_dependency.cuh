@@ -6,7 +6,7 @@
 
 namespace ptx {
 
-inline void wait_for_grid_before(CPU_DEVICE_WHERE) { cpu_device::wait_for_grid_before(where); }
-inline void let_next_grid_begin() {}
+inline void griddepcontrol_wait(CPU_DEVICE_WHERE) { cpu_device::griddepcontrol_wait(where); }
+inline void griddepcontrol_launch_dependents() {}
 
 }  // namespace ptx

@@ -21,11 +21,11 @@ __global__ void add_one_early(const int* constants, const int* from, int* to, Wa
     copy_wait(0, "wait", Location::current());
   };
   load(constants);  // nobody writes them: that may be early
-  if (waits == Waits::first) ptx::wait_for_grid_before();
+  if (waits == Waits::first) ptx::griddepcontrol_wait();
   __syncthreads();
   load(from);
   __syncthreads();
-  if (waits == Waits::too_late) ptx::wait_for_grid_before();
+  if (waits == Waits::too_late) ptx::griddepcontrol_wait();
   __syncthreads();
   for (unsigned i = 4 * threadIdx.x; i < 4 * threadIdx.x + 4; ++i) to[i] = shared[i] + 1;
 }
@@ -37,14 +37,14 @@ struct Chain {
     }
     CUDA_CHECK(cudaStreamSynchronize(stream));
   }
-  void launch(const int* from, int* to, Waits waits, bool begins_early = true) {
+  void launch(const int* from, int* to, Waits waits, bool pdl = true) {
     ladder::launch(add_one_early,
                    {.name = "add_one_early",
                     .grid = 1,
                     .block = kCount / 4,
                     .shared_bytes = kBytes,
                     .stream = stream,
-                    .begins_early = begins_early},
+                    .pdl = pdl},
                    constants.data, from, to, waits);
   }
   /// @return what the last buffer holds is right
@@ -61,7 +61,8 @@ struct Chain {
 
 }  // namespace
 
-TEST_CASE("a kernel that begins early and waits before it touches what the one before wrote is right") {
+TEST_CASE(
+    "a programmatic dependent launch that waits before it touches what the kernel before wrote is right") {
   check_never_blamed([] {
     Chain chain;
     chain.launch(chain.one.data, chain.two.data, Waits::first);
@@ -70,7 +71,7 @@ TEST_CASE("a kernel that begins early and waits before it touches what the one b
   });
 }
 
-TEST_CASE("a kernel that begins early and reads before it waits is named, with the line") {
+TEST_CASE("a programmatic dependent launch that reads before it waits is named, with the line") {
   if (!instrumented()) SKIP("plain stores are seen in the instrumented build");
   check_blamed_always(
       [] {
@@ -79,13 +80,14 @@ TEST_CASE("a kernel that begins early and reads before it waits is named, with t
         chain.launch(chain.two.data, chain.three.data, Waits::too_late);
         chain.is_right();
       },
-      "kernel add_one_early on stream 1, which begins early, reads the buffer of 1024 bytes of cudaMalloc, "
+      "kernel add_one_early on stream 1, a programmatic dependent launch, reads the buffer of 1024 bytes of "
+      "cudaMalloc, "
       "from byte 0 on, before it has waited for the kernel before it, while kernel add_one_early on stream 1 "
-      "before it may still write that: wait_for_grid_before must come first\n  at "
-      "streams/test_early_begin.cu:");
+      "before it may still write that: griddepcontrol_wait must come first\n  at "
+      "streams/test_dependent_launch.cu:");
 }
 
-TEST_CASE("a kernel that begins early and never waits is named") {
+TEST_CASE("a programmatic dependent launch that never waits is named") {
   if (!instrumented()) SKIP("plain stores are seen in the instrumented build");
   check_blamed_always(
       [] {
@@ -99,7 +101,7 @@ TEST_CASE("a kernel that begins early and never waits is named") {
       "while kernel add_one_early on stream 1 before it may still write that");
 }
 
-TEST_CASE("a kernel that begins early must not overwrite what the one before may still read") {
+TEST_CASE("a programmatic dependent launch must not overwrite what the one before may still read") {
   if (!instrumented()) SKIP("plain stores are seen in the instrumented build");
   check_blamed_always(
       [] {
@@ -130,7 +132,7 @@ TEST_CASE("a kernel that does not wait is right where it is launched in the ordi
   check_never_blamed([] {
     Chain chain;
     chain.launch(chain.one.data, chain.two.data, Waits::never);  // behind memsets that are over
-    chain.launch(chain.two.data, chain.three.data, Waits::never, /*begins_early=*/false);
+    chain.launch(chain.two.data, chain.three.data, Waits::never, /*pdl=*/false);
     CHECK(chain.is_right());
   });
   check_never_blamed([] {
@@ -140,7 +142,7 @@ TEST_CASE("a kernel that does not wait is right where it is launched in the ordi
     chain.launch(chain.two.data, chain.three.data, Waits::never);
     CHECK(chain.is_right());
   });
-  check_never_blamed([] {  // only between kernels does one begin early
+  check_never_blamed([] {  // only between kernels is a launch dependent
     Chain chain;
     chain.launch(chain.one.data, chain.two.data, Waits::first);
     CUDA_CHECK(cudaMemcpyAsync(chain.one.data, chain.two.data, kBytes, cudaMemcpyDefault, chain.stream));
