@@ -50,8 +50,7 @@ int current_device() {
   return device;
 }
 
-/// All kernels, and how many of their clusters the current GPU holds. Asked once for each GPU: the answer
-/// costs microseconds.
+/// All kernels, and how many of their clusters the current GPU holds. Asked once for each GPU.
 const std::vector<Candidate>& all_candidates() {
   static std::mutex mutex;
   static std::map<int, std::vector<Candidate>> of_devices;
@@ -233,28 +232,54 @@ Workspace workspace_of(cudaStream_t stream) {
   return {found->second.sums.data(), found->second.arrived.data()};
 }
 
+using Launcher = void (*)(const Gemm&, const Settings&, const Order&, const Workspace&, cudaStream_t);
+
+template <class S>
+void launch_shape(const Gemm& p, const Settings& settings, const Order& order, const Workspace& workspace,
+                  cudaStream_t stream) {
+  ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
+    if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
+      launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
+  });
+}
+
+Launcher launcher_of(const Plan& plan) {
+  Launcher launcher = nullptr;
+  visit_shapes([&]<class S>(S shape) {
+    if (plan_of(shape) == plan) launcher = launch_shape<S>;
+  });
+  return launcher;
+}
+
+/// What a launch needs to know beyond its matrices.
+struct PreparedLaunch {
+  Launcher launcher;
+  Order order;
+  bool needs_workspace;
+};
+
+PreparedLaunch prepare_launch(const ladder::Shape& shape, const Settings& settings) {
+  const Estimate estimate = choose(shape, settings).estimate();
+  const int group = std::max(1, std::stoi(settings.at("group")) / estimate.plan.cluster_m);
+  return {launcher_of(estimate.plan),
+          {group, uses_pdl(estimate, settings), spare_sms(settings)},
+          estimate.partials > 1};
+}
+
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
   ladder::require_bias(p, settings);
   // Most launches repeat the one before, and the choice takes longer than they do.
-  static thread_local std::tuple<int, ladder::Shape, Settings> chosen_for;
-  static thread_local Estimate estimate;
+  static thread_local std::tuple<int, ladder::Shape, Settings> prepared_for;
+  static thread_local PreparedLaunch prepared;
   const int device = current_device();
   const ladder::Shape shape = shape_of(p);
-  if (const auto now = std::tie(device, shape, settings); chosen_for != now) {
-    estimate = choose(shape, settings).estimate();
-    chosen_for = now;
+  if (const auto now = std::tie(device, shape, settings); prepared_for != now) {
+    prepared = prepare_launch(shape, settings);
+    prepared_for = now;
   }
-  const Plan& plan = estimate.plan;
-  const Order order{std::max(1, std::stoi(settings.at("group")) / plan.cluster_m),
-                    uses_pdl(estimate, settings), spare_sms(settings)};
-  const Workspace workspace = estimate.partials > 1 ? workspace_of(stream) : Workspace();
-  ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
-    visit_shapes([&]<class S>(S shape) {
-      if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
-        if (plan_of(shape) == plan) launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
-    });
-  });
+  const Workspace workspace = prepared.needs_workspace ? workspace_of(stream) : Workspace();
+  prepared.launcher(p, settings, prepared.order, workspace, stream);
 }
 
 /// A, B and the bias are read, C is written.

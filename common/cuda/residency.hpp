@@ -4,32 +4,27 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+#include <tuple>
+
 #include "common/cuda/error.hpp"
 
 namespace ladder {
+namespace detail {
 
-/// Blocks that are resident at once on the whole GPU.
-/// @throws CudaError if the kernel cannot run with these resources
-template <class... Params>
-int resident_blocks(void (*kernel)(Params...), int threads, size_t shared_bytes) {
-  int device = 0, multiprocessors = 0, blocks = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+/// Asks the driver, which takes as long as a launch. See resident_clusters().
+inline int ask_resident_clusters(const void* kernel, int threads, size_t shared_bytes, int blocks) {
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared_bytes)));
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes));
-  return multiprocessors * blocks;
-}
-
-/// Clusters of `blocks` blocks that are resident at once on the whole GPU. Fewer than resident_blocks /
-/// blocks where the multiprocessors of a GPC are no multiple of `blocks`: a grid sized by that quotient would
-/// run its last clusters alone, after all others.
-/// @throws CudaError if the kernel cannot run with these resources
-template <class... Params>
-int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
-  if (blocks == 1) return resident_blocks(kernel, threads, shared_bytes);
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared_bytes)));
+  int count = 0;
+  if (blocks == 1) {
+    int device = 0, multiprocessors = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, threads, shared_bytes));
+    return multiprocessors * count;
+  }
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
@@ -39,9 +34,39 @@ int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_byte
   config.dynamicSmemBytes = shared_bytes;
   config.attrs = &cluster;
   config.numAttrs = 1;
-  int clusters = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-  return clusters;
+  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, kernel, &config));
+  return count;
+}
+
+}  // namespace detail
+
+/// Clusters of `blocks` blocks that are resident at once on the whole GPU. There are fewer than the resident
+/// blocks divided by `blocks` where a GPC's multiprocessors cannot be divided into clusters without a rest: a
+/// grid sized by that quotient would run its last clusters alone, after all others. The driver is asked once
+/// for each GPU, kernel and set of resources.
+/// @throws CudaError if the kernel cannot run with these resources
+template <class... Params>
+int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {
+  using Key = std::tuple<int, void (*)(Params...), int, size_t, int>;
+  static std::mutex mutex;
+  static std::map<Key, int> known;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  const Key key(device, kernel, threads, shared_bytes, blocks);
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  const int count =
+      detail::ask_resident_clusters(reinterpret_cast<const void*>(kernel), threads, shared_bytes, blocks);
+  known.emplace(key, count);
+  return count;
+}
+
+/// Blocks that are resident at once on the whole GPU.
+/// @throws CudaError if the kernel cannot run with these resources
+template <class... Params>
+int resident_blocks(void (*kernel)(Params...), int threads, size_t shared_bytes) {
+  return resident_clusters(kernel, threads, shared_bytes, 1);
 }
 
 }  // namespace ladder

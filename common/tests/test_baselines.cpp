@@ -51,6 +51,9 @@ TEST_CASE("Short launches, through graphs, and long ones are timed plausibly") {
       CHECK(timing.time_us.q1 <= timing.time_us.median);
       CHECK(timing.time_us.median <= timing.time_us.q3);
       CHECK(timing.time_us.median > 0.5);
+      const bool through_graph = timing.time_us.median < options.graph_below_us;
+      CHECK(timing.eager_us.has_value() == through_graph);
+      if (through_graph) CHECK(*timing.eager_us > 0.5);
       // No GPU reaches 10 PFLOP/s in bf16.
       CHECK(shape.flops() / timing.time_us.median * 1e-6 < 10'000);
     }

@@ -67,6 +67,7 @@ void add_timing(Run& run, const Timing& timing) {
   run.tflops = run.shape.flops() / timing.time_us.median * 1e-6;
   run.sm_clock_mhz = timing.sm_clock_mhz;
   run.power_watts = timing.power_watts;
+  run.eager_us = timing.eager_us;
 }
 
 /// Compares all with the fastest variant of the libraries among them, if there is one.

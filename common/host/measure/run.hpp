@@ -21,6 +21,7 @@ struct Run {
   Shape shape;
   Settings settings;
   std::optional<double> time_us_median, time_us_q1, time_us_q3;
+  std::optional<double> eager_us;  ///< by a call for each launch, where time_us is through a graph
   std::optional<double> tflops;
   std::optional<double> sm_clock_mhz, power_watts;
   std::string rung;    ///< of the climb: the id of the rung, as "04.1"; else empty

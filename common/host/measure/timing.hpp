@@ -29,6 +29,8 @@ struct Timing {
   Quartiles time_us;
   std::optional<double> sm_clock_mhz;  ///< median over the samples, measured by ClockProbe at their ends
   std::optional<double> power_watts;
+  /// Median, where time_us is of launches through a graph: of launches by a call each. The host bounds these.
+  std::optional<double> eager_us = std::nullopt;
 };
 
 /// Takes `rounds` samples of each of `count` contenders. Every round has an order of its own, so that nobody

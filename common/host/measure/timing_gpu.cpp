@@ -47,7 +47,7 @@ class InputSets {
 
 /// What the GPU did during the samples of one contender.
 struct Vitals {
-  std::vector<double> mhz, watts;
+  std::vector<double> mhz, watts, eager_us;
 };
 
 /// One contender, ready to be sampled.
@@ -77,11 +77,13 @@ class Stopwatch {
     });
     vitals.mhz.push_back(clock_.mhz());
     if (watts) vitals.watts.push_back(*watts);
+    if (graph_) vitals.eager_us.push_back(time_eager_us());
     return us;
   }
 
  private:
   static constexpr int kMaxNodes = 512;
+  static constexpr int kEagerLaunches = 200;       ///< fewer than a stream's queue holds
   static constexpr double kSlowLaunchUs = 50'000;  // long enough to be measured by one launch
 
   /// Turns rotations over all sets into one graph, which the GPU starts without the host's help.
@@ -105,8 +107,13 @@ class Stopwatch {
     if (graph_) {
       for (int i = 0; i < count; i += nodes_) CUDA_CHECK(cudaGraphLaunch(graph_.get(), stream_));
     } else {
-      for (int i = 0; i < count; ++i) contender_.launch(inputs_[next_set_++ % inputs_.count()], stream_);
+      launch_eagerly(count);
     }
+  }
+
+  /// By a call each, as a program without graphs launches.
+  void launch_eagerly(int count) {
+    for (int i = 0; i < count; ++i) contender_.launch(inputs_[next_set_++ % inputs_.count()], stream_);
   }
 
   double time_us(int launches, const std::function<void()>& meanwhile = {}) {
@@ -115,6 +122,14 @@ class Stopwatch {
     CUDA_CHECK(cudaEventRecord(end_.get(), stream_));
     if (meanwhile) meanwhile();
     return elapsed_ms(begin_, end_) * 1000 / launches;
+  }
+
+  /// Microseconds of one launch by a call each: what the host or the GPU takes, whichever is slower.
+  double time_eager_us() {
+    CUDA_CHECK(cudaEventRecord(begin_.get(), stream_));
+    launch_eagerly(kEagerLaunches);
+    CUDA_CHECK(cudaEventRecord(end_.get(), stream_));
+    return elapsed_ms(begin_, end_) * 1000 / kEagerLaunches;
   }
 
   const Contender& contender_;
@@ -153,7 +168,8 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, c
 
   std::vector<Timing> timings;
   for (size_t i = 0; i < contenders.size(); ++i)
-    timings.push_back({quartiles(samples[i]), median_of(vitals[i].mhz), median_of(vitals[i].watts)});
+    timings.push_back({quartiles(samples[i]), median_of(vitals[i].mhz), median_of(vitals[i].watts),
+                       median_of(vitals[i].eager_us)});
   return timings;
 }
 

@@ -62,6 +62,7 @@ Json json_of(const Run& run) {
   json["power_watts"] = or_null(run.power_watts);
   json["verified"] = or_null(run.verified);
   json["rel_error"] = or_null(run.rel_error);
+  if (run.eager_us) json["eager_us"] = *run.eager_us;
   if (run.counters) {
     Json& counters = json["counters"];
     for_each_counter(*run.counters, [&](const char* name, auto value) { counters[name] = value; });
@@ -94,6 +95,7 @@ Run run_of(const Json& json) {
   run.power_watts = from_null<double>(json.at("power_watts"));
   run.verified = from_null<bool>(json.at("verified"));
   run.rel_error = from_null<double>(json.at("rel_error"));
+  if (json.contains("eager_us")) run.eager_us = json.at("eager_us").get<double>();
   if (json.contains("counters")) {
     LaunchCounters counters;
     for_each_counter(counters,
