@@ -22,7 +22,7 @@ bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(se
 void check(const Gemm& p, const ladder::Settings& settings) {
   if (has_tma(settings)) return ladder::require_tma(p, settings);
   ladder::require_chunks(p);
-  if (const std::string& step = settings.at("step"); step != lesson().settings().at("step"))
+  if (const std::string& step = settings.at("step"); step != lesson().default_of("step"))
     throw std::invalid_argument(fmt::format("--step {}: only with TMA and --core wgmma", step));
   ladder::require_shared_memory("--loader cp_async", sizeof(without_tma::SharedStorage<1, kSlotKWithoutTma>));
 }

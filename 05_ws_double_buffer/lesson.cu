@@ -25,7 +25,7 @@ using ratios::kMaxSharedBytes;
 namespace without_tma = lesson04::without_tma;
 
 bool is_default(const Settings& settings, const std::string& knob) {
-  return settings.at(knob) == lesson().settings().at(knob);
+  return settings.at(knob) == lesson().default_of(knob);
 }
 
 /// Whether the lesson's own kernel runs, or a step to it.
@@ -59,7 +59,7 @@ void visit_slots_without_tma(const Settings& settings, const Visit& visit) {
   const std::string& chosen = settings.at("slots");
   const int fitting =
       without_tma::slots_that_fit<kTile.k>(std::stoi(chosen), ladder::device_info().block_shared_bytes);
-  visit_slots(chosen == lesson().settings().at("slots") ? std::to_string(fitting) : chosen, visit);
+  visit_slots(chosen == lesson().default_of("slots") ? std::to_string(fitting) : chosen, visit);
 }
 
 /// Calls visit(ratios::Shape<...>()) for the shape that `ratio` and `slots` choose. Its kernels need two
@@ -115,10 +115,10 @@ void check_ping_pong(const Settings& settings) {
   const auto refuse = [](const std::string& what, const std::string& why) {
     throw std::invalid_argument(what + ": with --consumers ping-pong " + why);
   };
-  if (settings.at("slots") != lesson().settings().at("slots"))
+  if (settings.at("slots") != lesson().default_of("slots"))
     refuse("--slots " + settings.at("slots"),
            fmt::format("the ring has as many slots as fit, {}", Shape::kSlots));
-  if (settings.at("ratio") != lesson().settings().at("ratio"))
+  if (settings.at("ratio") != lesson().default_of("ratio"))
     refuse("--ratio " + settings.at("ratio"), "it is always two warpgroups that compute");
 }
 
@@ -145,7 +145,7 @@ void check_plain(const Settings& settings) {
 void check_without_tma(const Gemm& p, const Settings& settings) {
   ladder::require_chunks(p);
   for (const char* const knob : {"step", "consumers", "ratio", "epilogue"})
-    if (settings.at(knob) != lesson().settings().at(knob))
+    if (settings.at(knob) != lesson().default_of(knob))
       throw std::invalid_argument(
           fmt::format("--{} {}: only with TMA and --core wgmma", knob, settings.at(knob)));
   visit_slots_without_tma(settings, [&](auto slots) {

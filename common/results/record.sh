@@ -64,6 +64,8 @@ random_shapes() { python3 "$repository/common/results/random_shapes.py" "$@"; }
 any_shapes() { experiment "$1" 06_any_shape --no-verify --sample-ms 30 --rounds 3 --shape "$2"; }
 unknown="$(random_shapes 16 20),$(random_shapes "$(date -u +%Y%m%d)" 20)"
 any_shapes any_matrix "$unknown"
+# The shapes that were drawn on the day before kernels last changed: what changed there is the kernels.
+any_shapes any_matrix_again "$(random_shapes 20261123 20)"
 any_shapes named_shapes 3072x3072x3072,5000x5000x5000,8192x1032x2056,12288x64x12288,256x256x65536,1x8192x8192
 experiment hot ladder --lessons 05,06 --size 1024 --inputs hot
 experiment sustained ladder --lessons 05,06 --size 8192 --sample-ms 1000 --rounds 3

@@ -132,6 +132,8 @@ TEST_CASE("Defaults fill in for knobs that were not chosen, and unknown ones are
   CHECK(lesson.settings({{"slots", "3"}}).at("slots") == "3");
   CHECK_THROWS_AS(lesson.settings({{"slots", "4"}}), std::invalid_argument);
   CHECK_THROWS_AS(lesson.settings({{"depth", "2"}}), std::invalid_argument);
+  CHECK(lesson.default_of("slots") == "2");
+  CHECK_THROWS_AS(lesson.default_of("depth"), std::invalid_argument);
 }
 
 TEST_CASE("Bad arguments of a lesson give one line and exit code 2") {

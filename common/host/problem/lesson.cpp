@@ -19,6 +19,12 @@ const Knob* find_knob(const std::vector<Knob>& knobs, const std::string& name) {
 
 }  // namespace
 
+const std::string& Lesson::default_of(const std::string& knob) const {
+  const Knob* const found = find_knob(knobs, knob);
+  if (!found) throw std::invalid_argument("--" + knob + ": " + name + " has no such knob");
+  return found->choices.front();
+}
+
 Settings Lesson::settings(const Settings& chosen) const {
   Settings result;
   for (const Knob& knob : knobs) result[knob.name] = knob.choices.front();

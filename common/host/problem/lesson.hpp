@@ -101,6 +101,9 @@ struct Lesson {
 
   const std::string& program_name() const { return program.empty() ? name : program; }
 
+  /// @throws std::invalid_argument if there is no such knob
+  const std::string& default_of(const std::string& knob) const;
+
   /// Every knob at its default, overridden by `chosen`.
   /// @throws std::invalid_argument for an unknown knob or value.
   Settings settings(const Settings& chosen = {}) const;
