@@ -16,7 +16,8 @@ says that nothing was recorded yet. The words after it:
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
                         rows=instead: one for a kernel, and one for each other way to its result;
                         rows=choice: one for each size, the fastest of the kernels that a lesson chooses from;
-                        rows=size: one for each size, all lessons against the fastest library
+                        rows=size: one for each size, all lessons against the fastest library;
+                        rows=launch: one for each run, launched through a graph and by a call for each launch
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
@@ -109,6 +110,8 @@ def details(runs, all_runs, key):
         return choices(runs, all_runs)
     if key == "size":
         return against_libraries(runs, all_runs)
+    if key == "launch":
+        return launches(runs, all_runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
     if len(runs) > len(sizes):
@@ -146,6 +149,19 @@ def choices(runs, all_runs):
         rows.append(row + ([alone["choice"], microseconds(alone), f"{best['tflops'] / alone['tflops']:.2f}"]
                            if alone else [""] * 3))
     header = ["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs", "× faster"]
+    return markdown(*without_empty_columns(header, rows))
+
+
+def launches(runs, all_runs):
+    """What a launch takes through a graph and by a call of its own, beside the library that is fastest by calls."""
+    rows = []
+    for run in runs:
+        libraries = [other["eager_us"] for other in all_runs
+                     if is_library(other) and shape(other) == shape(run) and "eager_us" in other]
+        rows.append([shape_title(shape(run)), title(run, "rung", all_runs), f"{run['time_us_median']:.1f}",
+                     f"{run['eager_us']:.1f}" if "eager_us" in run else "",
+                     f"{min(libraries):.1f}" if libraries else ""])
+    header = ["M×N×K", "rung", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
     return markdown(*without_empty_columns(header, rows))
 
 

@@ -431,6 +431,15 @@ class PageTables(WithResults):
         self.assertIn("| 06, pdl off, µs | 06, pdl off, % of it | 06, pdl on, µs | 06, pdl on, % of it | chosen |", text)
         self.assertIn("| 10.0 | 50.0 % | 10.0 | 80.0 % | 64x64 |", text)
 
+    def test_launches_by_calls_stand_beside_those_through_a_graph(self):
+        library = run("cublaslt", 300, b="row-major")
+        self.record("e.json", dict(run("06_x", 150), eager_us=12.34), run("06_x", 150, size=128), dict(library, eager_us=20.0),
+                    dict(run("cublas_gemmex", 200, b="row-major"), eager_us=15.0))
+        text = self.filled("<!-- table: e.json rows=launch -->\n<!-- end -->")
+        self.assertIn("| through a graph, µs | by calls, µs | fastest library by calls, µs |", text)
+        self.assertRegex(text, r"\| 64³ \| .*06.* \| 10\.0 \| 12\.3 \| 15\.0 \|")
+        self.assertRegex(text, r"\| 128³ \| .*06.* \| 10\.0 \|  \|  \|")
+
     def test_only_narrows_the_runs_down(self):
         text = self.filled("<!-- table: r.json rows=slots only=slots:2,lesson:01_x -->\n<!-- end -->")
         self.assertNotIn("`1`", text)
