@@ -93,10 +93,10 @@ const Run* run_of_03(const ResultFile& file, int slots) {
 
 }  // namespace
 
-Pipeline ring_of(int slots, double load, double compute) {
+Pipeline ring_of(int slots, double load, double compute, Release release) {
   Pipeline pipeline{.load = load, .compute = compute};
   pipeline.load_interval = 0;
-  pipeline.release = Release::after_next_wait;
+  pipeline.release = release;
   return with_slots(pipeline, slots);
 }
 
@@ -114,7 +114,7 @@ std::optional<Kernel> kernel_of(const Run& run) {
       return std::nullopt;
     const int slots = number_of(run, "slots", "3");
     // Four slots of 32 KB leave no room for a second block.
-    return Kernel{128, 128, 64, slots, slots <= 3 ? 2 : 1, false, true};
+    return Kernel{128, 128, 64, slots, slots <= 3 ? 2 : 1, false, true, Release::after_next_wait};
   }
   if (run.lesson == "04_warp_specialized") {
     if (setting(run, "step", "storer") != "storer") return std::nullopt;
@@ -127,7 +127,7 @@ std::optional<Kernel> kernel_of(const Run& run) {
     return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }
   if (run.lesson == "06_any_shape" && run.choice.rfind("128x256", 0) == 0)
-    return Kernel{128, 256, 64, 4, 1, true};
+    return Kernel{128, 256, 64, 4, 1, true, false, Release::after_next_wait};
   return std::nullopt;
 }
 
@@ -204,7 +204,7 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
   const double turn = kernel.all_warps_copy && kernel.slots > 1 ? parameters.turn_03 : 0;
   const Pipeline pipeline =
       ring_of(kernel.slots, kernel.all_warps_copy ? parameters.load_03 : parameters.load,
-              kernel.step_cycles() + turn);
+              kernel.step_cycles() + turn, kernel.release);
   const double epilogue = run.lesson == "06_any_shape"          ? parameters.epilogue_06
                           : run.lesson == "05_ws_double_buffer" ? parameters.epilogue_05
                                                                 : parameters.epilogue_04;

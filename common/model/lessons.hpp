@@ -12,9 +12,8 @@
 namespace ladder::model {
 
 /// Steps of the lessons' kernels, in any one unit: copies are asynchronous, one may start wherever a slot is
-/// free. In 03 a block refills a slot after the barrier of the next step, in 05 and 06 compute releases it
-/// after the start of the next step; both have waited for the next tile by then.
-Pipeline ring_of(int slots, double load, double compute);
+/// free.
+Pipeline ring_of(int slots, double load, double compute, Release release);
 
 /// What the model must know of a kernel; everything follows from its source.
 struct Kernel {
@@ -24,6 +23,10 @@ struct Kernel {
   bool persistent;  ///< one pipeline over all tiles of a block, else a new one for each
   /// The threads that multiply also start the copies and meet at a barrier, in turn with their products.
   bool all_warps_copy = false;
+  /// 05 drains its products before it releases their slot. 03 refills a slot after the barrier of the next
+  /// step, and the kernels for any shape release it after the start of the next step: both have waited for
+  /// the next tile by then.
+  Release release = Release::after_compute;
 
   /// Clocks to multiply one step's tiles on the tensor cores of one SM, without a pause.
   double step_cycles() const;

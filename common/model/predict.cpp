@@ -106,8 +106,9 @@ int print_trace(const Options& options) {
   table.header();
   std::vector<int> slots = slots_of(options);
   if (std::find(slots.begin(), slots.end(), found.slots) == slots.end()) slots.push_back(found.slots);
+  const Release release = options.late_release ? Release::after_next_wait : Release::after_compute;
   for (const int count : slots) {
-    const Pipeline pipeline = ring_of(count, load, found.compute);
+    const Pipeline pipeline = ring_of(count, load, found.compute, release);
     const double total =
         *closed_form(pipeline, found.tiles * found.steps_per_tile) + (found.tiles - 1) * found.epilogue;
     table.row({std::to_string(count), fixed(total / 1000, 1), fixed(*time_per_tile(pipeline), 0),
@@ -119,7 +120,7 @@ int print_trace(const Options& options) {
 std::string name_of(const Prediction& prediction) {
   const Run& run = prediction.run;
   std::string name = run.lesson;
-  for (const char* key : {"along", "copy", "slot_k", "kernel"})
+  for (const char* key : {"along", "copy", "kernel"})
     if (run.settings.count(key)) name += std::string(", ") + run.settings.at(key);
   return name;
 }

@@ -13,7 +13,7 @@ import json
 from climb_table import BadInput, folder_of, shape, shape_title
 from page_requests import markdown
 
-NAMED_SETTINGS = ("along", "copy", "slot_k", "kernel")  # what tells the kernels of one lesson apart, besides the slots
+NAMED_SETTINGS = ("along", "copy", "kernel")  # what tells the kernels of one lesson apart, besides the slots
 
 
 def read_model(folder):

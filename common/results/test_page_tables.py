@@ -800,7 +800,7 @@ class Phases(WithResults):
 
     def test_one_slot_is_filled_or_read_whoever_does_it(self):
         steps = range(0, 40, 4)
-        self.record_trace("04_x", "slot_k=64", {
+        self.record_trace("04_x", "step=tma", {
             "compute": [span for t in steps for span in (("wait pipe_lc.full[0]", t + (t > 0) * .1, t + 2), ("compute", t + 2, t + 4))],
             "loader": [("load", t, t + .1) for t in steps]})
         roles, slots, predicted, copies, both, products, neither, together = self.cells("04_x")

@@ -38,6 +38,7 @@ TEST_CASE("A test runs once by each schedule of its breadth, and once on the GPU
       3);
   CHECK(runs == (ladder::on_cpu_device() ? expected_runs : 1));
   CHECK(seen.size() == static_cast<size_t>(runs));
+  unsetenv("LADDER_TEST_BREADTH");
 }
 
 TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the others") {
@@ -59,6 +60,7 @@ TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the ot
 TEST_CASE("A breadth that is none is refused") {
   setenv("LADDER_TEST_BREADTH", "wide", 1);
   CHECK_THROWS_WITH(testing::breadth(), Catch::Matchers::ContainsSubstring("LADDER_TEST_BREADTH=wide"));
+  unsetenv("LADDER_TEST_BREADTH");  // for tests that run in the same process
 }
 
 TEST_CASE("A right lesson passes its checks by every schedule") {
