@@ -72,7 +72,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
       const int slot = pipe_lc.producer_acquire();  // waits until both blocks have released it
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // a block's own columns come first
+      for (int column = 0; column < kTile.n; column += 64)  // in panels; a block's own columns come first
         ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
                                 first_column + (column + block_k() * kOwnN) % kTile.n,
                                 step * kTile.k + block_m() * kBRows, full, both_blocks);
@@ -103,9 +103,9 @@ __device__ __forceinline__ void exchange_sums(SharedStorage<kSlots>& smem, float
   ptx::Mbarrier* const full = &smem.pipe_sums.full[warpgroup];
   if (thread == 0) ptx::mbarrier_arrive_expect_bytes(full, sizeof(inbox));
   ptx::mbarrier_wait_cluster(&smem.pipe_sums.empty[warpgroup], parity ^ 1);  // the peer has read the last
+  // st.async, to the address that mapa gives for the same place in the peer's memory
 #pragma unroll
-  for (int i = 0; i < kOwn;
-       i += 4)  // st.async, to the address that mapa gives for the same place of the peer
+  for (int i = 0; i < kOwn; i += 4)
     ptx::store_async(&inbox[i / 4][thread], peer,
                      make_float4(d[kOwn + i], d[kOwn + i + 1], d[kOwn + i + 2], d[kOwn + i + 3]), full);
   ptx::mbarrier_wait_cluster(full, parity);
