@@ -117,7 +117,7 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const TileWalk& walk, 
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.finish();
-      __syncwarp();  // all lanes have read: one may speak for them
+      __syncwarp();  // all lanes have read: one may arrive for all
       pipe_lc.consumer_release(lane_index() == 0);
     }
     // [k_loop]
@@ -178,7 +178,7 @@ constexpr int slots_that_fit(int most, size_t bytes) {
   return bytes <= kOne ? 1 : std::min(most, 1 + static_cast<int>((bytes - kOne) / (kTwo - kOne)));
 }
 
-/// As many blocks as the GPU holds at one time, or as there are tiles.
+/// One block for each tile of C, but no more blocks than the GPU holds at one time.
 /// @tparam kSlots slots of the ring; 1 in lesson 04
 /// @tparam kSlotK columns of A, and rows of B, in a slot
 template <int kSlots, int kSlotK>

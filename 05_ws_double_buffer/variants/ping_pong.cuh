@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
 }
 
-/// As many blocks as the GPU holds at one time, or as there are tiles.
+/// One block for each tile of C, but no more blocks than the GPU holds at one time.
 template <class Epilogue>
 void launch_gemm(const Gemm& p, int group, const Epilogue& epilogue, cudaStream_t stream) {
   constexpr ladder::TileShape kTile = Shape::kTile;

@@ -19,8 +19,8 @@ __device__ __forceinline__ void cp_async_16(void* to, const void* from, uint32_t
   // [copy]
 }
 
-/// `cp.async.mbarrier.arrive.noinc.shared.b64`: when all copies that this thread has started have landed, it
-/// arrives, in its own time; the thread goes on. That arrival is one of those that the barrier was
+/// `cp.async.mbarrier.arrive.noinc.shared.b64`: the barrier counts an arrival when all copies that this
+/// thread has started have landed; the thread goes on at once. That arrival is one that the barrier was
 /// initialised to expect. It makes nothing known but these copies: what the thread has stored itself needs an
 /// mbarrier_arrive.
 __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Mbarrier* barrier) {

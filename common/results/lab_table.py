@@ -201,9 +201,14 @@ def lesson(halves, number):
     for row in half["mistakes"]:
         if number_of(row["lesson"]) == number and row["kind"] != "performance":
             by_result[outcomes[key(row)]["result"]].append(row)
-    text = (f"On an {half['device'].split()[-1]}, {sum(map(len, by_result.values()))} mistakes of order and memory in "
-            f"[broken](broken): {len(by_result['caught'])} end in a wrong result or an error, {len(by_result['hang'])} in a "
-            f"hang, {len(by_result['missed'])} in the right result, run after run.")
+    total = sum(map(len, by_result.values()))
+    if not total:
+        return ["The mistakes in [broken](broken) are not recorded on a GPU yet."]
+    ends = [f"{len(rows)} {verb}{'s' if len(rows) == 1 else ''}{how}"
+            for rows, verb, how in ((by_result["caught"], "end", " in a wrong result or an error"), (by_result["hang"], "hang", ""),
+                                    (by_result["missed"], "give", " the right result, run after run")) if rows]
+    text = (f"On an {half['device'].split()[-1]}, of {total} mistakes of order and memory in [broken](broken), "
+            f"{' and '.join([', '.join(ends[:-1]), ends[-1]] if ends[1:] else ends)}.")
     noticed_by = {}
     for row in by_result["missed"]:
         who = " and ".join(IN_WORDS.get(name, name) for name, outcome in outcomes[key(row)].items()

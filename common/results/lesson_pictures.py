@@ -217,7 +217,7 @@ def block_to_fragment(sources):
             shapes.append(box("one" if row < 8 else "third", 592 + 30 * pair, 52 + 14 * row, 30, 14))
             shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
     shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
-               text(716, 236, "d[3]", "start", "code"), text(652, 290, "number: the lane, of two columns", style="small")]
+               text(716, 236, "d[3]", "start", "code"), text(652, 290, "number: the lane that holds both columns", style="small")]
     alt = (f"A block computes {m} × {n} elements of C, {groups} warpgroups 64 rows each, their four warps 16 rows each; of 8 columns "
            "a lane has two neighbouring sums, and two more eight rows below")
     return alt, picture(302, "From the grid to a thread's fragment", shapes)

@@ -1117,7 +1117,7 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed")
         self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 05"))
         self.record_half("h200", result="hang")
-        self.assertIn("0 end in a wrong result or an error, 1 in a hang, 0 in", self.lab("lesson 05").replace("\n", " "))
+        self.assertIn("mistakes of order and memory in [broken](broken), 1 hangs.", self.lab("lesson 05").replace("\n", " "))
         link = "[no_wait](broken/no_wait.patch)"
         self.record_half("h200", result="missed", compiler="missed")
         self.assertIn(f"Nothing notices {link}.", self.lab("lesson 05").replace("\n", " "))

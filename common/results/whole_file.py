@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all; what is no regular file (a pipe, a device, /dev/stdout), in place.
+"""Writes a regular file whole or not at all, and anything else (a pipe, a device, /dev/stdout) in place.
 
 Of a symbolic link the target is replaced; the link stays. The programs do the same: common/host/base/atomic_file.hpp.
 """

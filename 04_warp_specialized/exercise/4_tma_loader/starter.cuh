@@ -23,7 +23,7 @@ constexpr int kSlots = 2;
 constexpr int kRows = 64, kColumns = 128;  ///< of a tile of a
 constexpr int kNarrow = 16;                ///< columns that b has; its tile has room for 64
 constexpr int kBox = 64;                   ///< rows and columns of every box of TMA: one panel of a tile
-constexpr int kWarps = 4;                  ///< that compute
+constexpr int kWarps = 4;                  ///< warps that compute
 constexpr int kComputeThreads = kWarps * ladder::kWarp, kThreads = kComputeThreads + ladder::kWarp;
 
 struct SharedStorage {

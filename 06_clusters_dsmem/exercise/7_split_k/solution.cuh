@@ -51,7 +51,7 @@ __device__ inline void add_split(SharedStorage& smem, const Problem& p, int tile
   // >>> yours
   const int begin = min(split * length, p.K), end = min(begin + length, p.K);
   p.partials[(split * p.M + row) * p.N + col] = partial_product(p, row, col, begin, end);
-  __syncthreads();  // all threads have stored: one may speak for them
+  __syncthreads();  // all threads have stored: one may count for all
   if (threadIdx.x == 0) {
     __threadfence();  // release: the stores that the barrier told this thread of come before the count
     smem.is_last = atomicAdd(&p.arrivals[tile], 1u) == unsigned(splits - 1);

@@ -19,7 +19,7 @@ struct KernelDeclaration {
 const KernelDeclaration& declaration_of(const void* function);
 /// The name of a parameter: the last word of its text.
 std::string name_of_parameter(const std::string& text);
-/// How many blocks of so many threads __launch_bounds__ wants on one SM; 1 where it does not say.
+/// How many blocks of `threads` threads __launch_bounds__ asks for on one SM; 1 where it names no number.
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads);
 
 /// For tests: what is declared around line `line` of a source.

@@ -121,7 +121,7 @@ class VirtualClock {
   std::vector<Span> spans() const;
 
   const ClockModel& model() const { return model_; }
-  /// Names of waits are of no use else.
+  /// Only a trace needs the names of waits.
   bool keeps_trace() const { return trace_; }
 
  private:

@@ -1,6 +1,6 @@
 /// @file
 /// Device memory, which the host cannot reach: its pages are closed, except while an operation of the device
-/// runs. Who touches them meanwhile is named, and ends the program: there is no way on.
+/// runs. An access meanwhile is reported with its place, and ends the program.
 ///
 /// Under AddressSanitizer, which has a say in faults itself, nothing is hidden.
 #pragma once

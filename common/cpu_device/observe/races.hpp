@@ -74,7 +74,7 @@ class RaceChecker {
   /// Called with the text of the first race. It may throw or switch away for good; if it returns, the checker
   /// stays silent until the next begin().
   using Report = std::function<void(const std::string&)>;
-  /// How a thread is called in reports; "loader, warp 4 lane 0 of block 0" for example.
+  /// The name of a thread in reports: "loader, warp 4 lane 0 of block 0" for example.
   using Describe = std::function<std::string(unsigned thread)>;
   /// Two threads that have no order: what one did in an epoch comes too late for what the other did, or
   /// issued.

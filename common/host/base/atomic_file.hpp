@@ -1,5 +1,5 @@
 /// @file
-/// Writes a file whole or not at all; what is no regular file, in place.
+/// Writes a regular file whole or not at all, and a pipe or a device in place.
 #pragma once
 #include <functional>
 #include <ostream>

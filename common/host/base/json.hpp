@@ -15,7 +15,7 @@ Json parse_json(const std::string& text);
 /// The same of a file from where it stands to its end.
 Json parse_json(std::istream& file);
 
-/// On one line, or where `indent` is given one field on a line, each level so much farther to the right.
+/// On one line; with `indent` each field has a line, and each level is that many blanks farther to the right.
 std::string json_text(const Json& json, int indent = -1);
 
 }  // namespace ladder

@@ -71,7 +71,7 @@ std::string damaged_plans_path(const std::string& path);
 std::optional<size_t> forget_plans(const std::string& path, const std::string& lesson,
                                    const std::vector<Shape>& shapes);
 
-/// Whether the environment variable LADDER_TUNED wants plans to be used.
+/// Whether the environment variable LADDER_TUNED allows remembered plans.
 /// @throws std::invalid_argument if it is set to anything but "yes" and "no"
 bool tuned_plans_are_wanted();
 

@@ -80,7 +80,7 @@ std::vector<Figure> gpu_figures(int time_width) {
       {{"% library", 9}, [](const Outcome& outcome) { return percent_cell(outcome.percent_of_library); }}};
 }
 
-/// A contender's label and, where a lesson chooses, beside it the choice, as short as it can be said.
+/// A contender's label; where a lesson chooses, also the choice in its shortest form.
 /// Libraries choose nothing, so that their names, which are long, may take the room of both.
 Figure named(const std::vector<Contender>& contenders, const std::vector<Shape>& shapes, bool with_choice) {
   constexpr int kWidestLibrary = 32;

@@ -75,7 +75,7 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   ++barrier.arrived;
   barrier.arrivals.push_back(&thread);
   if (!threads) return;
-  // Who only arrives goes on at once: what it does later is not ordered, and it learns nothing.
+  // A thread that only arrives goes on at once: the barrier orders nothing that the thread does later.
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
   if (VirtualClock* clock = cluster.clock()) {
     barrier.latest_arrival = std::max(barrier.latest_arrival, clock->now(thread.number));
