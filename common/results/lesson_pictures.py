@@ -1,4 +1,4 @@
-"""Pictures of lessons 01 to 03, drawn from the constants of their sources, and from recorded files.
+"""Pictures of lessons 01 to 03 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
     <!-- lesson_picture: measured name=slots file=experiments/2026-11-22-h200-slots.json rows=slots limits=587,835,989,989,989 -->
@@ -341,6 +341,58 @@ def ring_steps(sources, slots=3, steps=7):
     return alt, picture(bottom + 36, f"A ring of {slots} slots", shapes)
 
 
+# --- Lesson 05 --------------------------------------------------------------------------------------------------------
+
+ASKING = .2  # how long the loader takes to ask for the loads of a slot, in steps of compute
+
+
+def loads_and_products(slots, steps, load_steps):
+    """[(asked, full, begin, end)] of each step, in steps of compute: the loader waits for a free slot, compute for a full one."""
+    times, asked, computed = [], 0, 0
+    for step in range(steps):
+        asked = max(asked, times[step - slots][3] if step >= slots else 0)
+        begin = max(asked + load_steps, computed)
+        computed = begin + 1
+        times.append((asked, asked + load_steps, begin, computed))
+        asked += ASKING
+    return times
+
+
+def loader_ahead(sources, steps=8):
+    slots = int(sources.found("05_ws_double_buffer/lesson.cu", r'\{"slots", "[^"]*", \{"(\d+)"'))
+    load_steps = slots - 1.5  # so that the ring hides them
+    times = loads_and_products(slots, steps, load_steps)
+    left, width, top = 108, 61, 74
+    bottom = top + 40 * slots
+
+    def x(time):
+        return left + width * time
+
+    def span(style, begin, end, y, title):
+        return [rectangle(style, x(begin) + 1, y, width * (end - begin) - 2, 32),
+                text(x((begin + end) / 2), y + 21, title, style="small")]
+
+    shapes = [line(x(asked), 46, x(asked), bottom) for asked, *_ in times]  # behind the boxes
+    shapes += [text(20, 40, "loader asks", "start"), text(20, bottom + 25, "compute", "start")]
+    for slot in range(slots):
+        shapes.append(text(20, top + 25 + 40 * slot, f"slot {slot}", "start"))
+    for step, (asked, full, begin, end) in enumerate(times):
+        slot = step % slots
+        y = top + 4 + 40 * slot
+        shapes.append(text(x(asked), 40, step, style="small"))
+        shapes += span("other", asked, full, y, f"load {step}") + span("third", begin, end, y, f"read {step}")
+        if begin - full > .3:
+            shapes += span("one", full, begin, y, "full")
+        shapes += span("third", begin, end, bottom + 4, step)
+    shapes.append(text(20, bottom + 62, f"Drawn for loads that take {load_steps:g} steps of compute. The loader fills a slot again as soon as compute "
+                                        "has released it.", "start", "small"))
+    shapes.append(text(20, bottom + 79, "Compute waits for the first load; after that the next slot is always full.",
+                       "start", "small"))
+    alt = (f"The loader asks for steps 0 to {slots - 1} at once, then for step i + {slots} when compute has released the slot of step i; compute "
+           "waits for the first load only")
+    return alt, picture(bottom + 90, f"The loader ahead of compute, with {slots} slots", shapes)
+
+
 # --- Recorded files ---------------------------------------------------------------------------------------------------
 
 
@@ -426,7 +478,7 @@ def timelines(request_line, words, results_folder):
 
 
 DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "block_to_fragment": block_to_fragment,
-         "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps}
+         "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 
 

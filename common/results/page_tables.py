@@ -61,6 +61,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
+SHOWN = re.compile(r"!\[([^\]]*)\]\([./\w]*figures/(\w+\.svg)\)")
 MOST_NAMED = 10  # shapes of a file that the line below a table names
 
 
@@ -329,6 +330,19 @@ def pages():
     return sorted(page for folder in folders for page in ROOT.glob(f"{folder}*.md"))
 
 
+def unshown(all_pages):
+    """One line for each picture of docs/figures that no page shows, and for each that two pages describe in different words."""
+    alts = {}
+    for page in all_pages:
+        for alt, name in SHOWN.findall(read_page(page)):
+            alts.setdefault(name, {}).setdefault(alt, page)
+    lines = [f"{path}: no page shows this picture" for path in sorted(FIGURES.glob("*.svg")) if path.name not in alts]
+    for name, by_alt in alts.items():
+        if len(by_alt) > 1:
+            lines.append(f"{name}: is described in different words by {' and '.join(str(page) for page in by_alt.values())}")
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a page is out of date")
@@ -350,7 +364,10 @@ def main():
     verdict = "not up to date; run common/results/page_tables.py" if arguments.check else "updated"
     for path in stale:
         print(f"{path}: {verdict}")
-    return 1 if arguments.check and stale else 0
+    wrong = [] if arguments.pages else unshown(pages())
+    for complaint in wrong:
+        print(complaint)
+    return 1 if wrong or arguments.check and stale else 0
 
 
 if __name__ == "__main__":

@@ -54,6 +54,33 @@ class FromSources(unittest.TestCase):
         self.assertLess(image.index("copy 2"), image.index("copy 3"))
         self.assertIn("multiply 6", image)
 
+    def test_the_loader_waits_for_a_free_slot_and_compute_for_a_full_one(self):
+        for slots in (1, 2, 3, 4, 5):
+            times = lesson_pictures.loads_and_products(slots, 9, 2.5)
+            for step, (asked, full, begin, end) in enumerate(times):
+                self.assertLess(asked, full)
+                self.assertLessEqual(full, begin)
+                self.assertLess(begin, end)
+                if step:
+                    self.assertGreaterEqual(begin, times[step - 1][3])
+                if step >= slots:
+                    self.assertGreaterEqual(asked, times[step - slots][3])
+        # Loads are hidden where the slots hold more steps than a load takes.
+        for slots, hidden in ((2, False), (4, True)):
+            times = lesson_pictures.loads_and_products(slots, 9, 2.5)
+            self.assertEqual(times[-1][3] - times[0][2] == len(times), hidden)
+
+    def test_the_loader_has_as_many_slots_as_the_lesson(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "05_ws_double_buffer" / "lesson.cu"
+            copy.parent.mkdir()
+            text = (ROOT / "05_ws_double_buffer/lesson.cu").read_text(encoding="utf-8")
+            self.assertIn("slot 3<", drawn("", ["loader_ahead"], ROOT)[2])
+            copy.write_text(text.replace('{"4", "1",', '{"3", "1",'), encoding="utf-8")
+            _, alt, image = drawn("", ["loader_ahead"], Path(folder))
+            self.assertNotIn("slot 3<", image)
+            self.assertIn("then for step i + 3", alt)
+
     def test_the_lines_of_code_that_change_are_counted(self):
         self.assertEqual(changed_lines("int a;  // one\nint b;\n", "int a;  // two\nint c;\n"), 2)
         self.assertRegex(changed_text("", ["03"], ROOT)[0], r"^\d+ lines of code change from .*`cmake .* diff_02_03`\.")

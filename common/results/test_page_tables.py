@@ -80,9 +80,10 @@ class Exercises(WithResults):
 
     def setUp(self):
         super().setUp()
-        root = mock.patch.object(page_tables, "ROOT", self.folder)
-        root.start()
-        self.addCleanup(root.stop)
+        for name in ("ROOT", "FIGURES"):
+            patch = mock.patch.object(page_tables, name, self.folder)
+            patch.start()
+            self.addCleanup(patch.stop)
         self.describe("2_b", title="B", kind="find", trains="do b")
         self.describe("1_a", title="A", kind="write", trains="do a")
         self.page = self.folder / "04_x" / "README.md"
@@ -271,6 +272,16 @@ class RatioPlot(WithResults):
         self.assertEqual(page_tables_of("--check", page)[0], 1)
         page_tables_of(page)
         self.assertEqual(picture.read_text(encoding="utf-8"), drawn)
+
+    def test_a_picture_that_no_page_shows_or_that_two_describe_differently_is_named(self):
+        for name in ("a", "b"):
+            (self.figures / f"{name}.svg").write_text("<svg/>", encoding="utf-8")
+        pages = [self.folder / "one.md", self.folder / "two.md"]
+        pages[0].write_text("![what a shows](../docs/figures/a.svg)\n", encoding="utf-8")
+        pages[1].write_text("![what a shows](../figures/a.svg)\n", encoding="utf-8")
+        self.assertEqual(page_tables.unshown(pages), [f"{self.figures / 'b.svg'}: no page shows this picture"])
+        pages[1].write_text("![what b shows](figures/b.svg) ![another](../../docs/figures/a.svg)\n", encoding="utf-8")
+        self.assertEqual(page_tables.unshown(pages), [f"a.svg: is described in different words by {pages[0]} and {pages[1]}"])
 
     def test_what_cannot_be_a_dot_is_refused_by_name(self):
         self.record("two.json", *self.runs(64, 1, 2), *self.runs(64, 2, 2))

@@ -5,7 +5,8 @@
 
 Checks every href and src of every page that stays within the site, with its anchor; and the addresses in the data of
 the search and, without anchors, of the navigation. Doxygen leaves the stars of **bold text** that begins with a link or
-ends with code; outside of code there must be none. Exit code 1: something is wrong, one line for each.
+ends with code; outside of code there must be none. It makes a list of a title that begins with "9."; no title may be one. Exit
+code 1: something is wrong, one line for each.
 """
 import re
 import sys
@@ -30,19 +31,23 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.anchors, self.stars = [], set(), []
-        self.in_code = 0
+        self.links, self.anchors, self.markdown = [], set(), []
+        self.in_code, self.in_title = 0, False
         self.feed(text)
 
     def handle_data(self, data):
         if "**" in data and not self.in_code:
-            self.stars.append(" ".join(data.split())[:80])
+            self.markdown.append(" ".join(data.split())[:80])
 
     def handle_endtag(self, tag):
         self.in_code -= tag in CODE
+        self.in_title = self.in_title and tag != "div"
 
     def handle_starttag(self, tag, attributes):
         self.in_code += tag in CODE
+        self.in_title = self.in_title or ("class", "title") in attributes
+        if self.in_title and tag in ("ol", "ul"):
+            self.markdown.append("the title is a list")
         for name, value in attributes:
             if name in ("href", "src") and value:
                 self.links.append(value)
@@ -62,7 +67,7 @@ def is_elsewhere(link):
 def complaints(folder):
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
     for path, page in pages.items():
-        for text in [] if REFERENCE.search(path.name) else page.stars:
+        for text in [] if REFERENCE.search(path.name) else page.markdown:
             yield f"{path.relative_to(folder)}: shows Markdown: {text}"
         for link in page.links:
             if is_elsewhere(link):
