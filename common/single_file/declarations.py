@@ -1,6 +1,7 @@
 """Cuts a source into its top-level declarations, for make_single_file.py.
 
     read_source(path, text)    -> Source, with its Declarations
+    members_of(declaration)    -> Members of a struct or class
 
 It knows only as much of C++ as that takes: comments, strings, brackets and namespaces. #if and its like are decided as for
 sm_90a. What it cannot read is an error.
@@ -54,6 +55,15 @@ class Declaration:
     def opens(self):
         """The namespace X of `using namespace X`."""
         return self.names[0].removeprefix("namespace ") if self.names[0].startswith("namespace ") else None
+
+
+@dataclasses.dataclass
+class Member:
+    """A whole member of a struct, with the comment before it."""
+    begin: int  # within the declaration's text
+    end: int
+    names: list  # that it declares
+    takes_no_room: bool  # a function or a static constant, which may be left out
 
 
 @dataclasses.dataclass
@@ -159,6 +169,43 @@ def read_source(path, text):
                             stands_apart(text, start)))
             begin, i = None, after
     return source
+
+
+def members_of(declaration):
+    """The members of a struct or class, in order; of anything else, none."""
+    tokens = tokens_of(declaration.text)
+    code = code_of(tokens)
+    i = 0
+    while code[i].text == "template":
+        i = closing(code, i + 1) + 1
+    if code[i].text not in ("struct", "class"):
+        return []
+    opening = next((token.begin for token in code[i:] if token.text == "{"), None)
+    if opening is None:
+        return []
+    members, begin = [], None
+    i = next(j for j, token in enumerate(tokens) if token.begin == opening) + 1
+    while tokens[i].text != "}":
+        token = tokens[i]
+        if token.kind in ("space", "newline"):
+            i += 1
+        elif token.kind == "comment":
+            begin = token.begin if begin is None else begin
+            i += 1
+        elif token.text in ("public", "private", "protected"):
+            begin, i = None, i + 2
+        else:
+            after = end_of_declaration(tokens, i)
+            code = code_of(tokens[i:after])
+            words = [part.text for part in code]
+            names = names_of(code)
+            other = {"struct", "class", "enum", "using", "static_assert", "operator", "="}
+            is_function = "(" in words and other.isdisjoint(words[:words.index("(")])
+            is_constant = words[:2] == ["static", "constexpr"]
+            members.append(Member(token.begin if begin is None else begin, tokens[after - 1].end, names,
+                                  bool(names) and (is_function and names[0] not in declaration.names or is_constant)))
+            begin, i = None, after
+    return members
 
 
 def code_of(tokens):

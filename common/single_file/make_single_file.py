@@ -4,11 +4,13 @@
     make_single_file.py 05_ws_double_buffer OUTPUT [--depfile FILE]
 
 Begins with main.cu.in, filled in for the lesson, and puts every header of the repository in the place of its #include,
-once. Then it leaves out what the program never names. Three steps, each a function:
+once. Then it leaves out what the program never names. Four steps, each a function:
 
     read_sources()  a file, those that it includes before it, each cut into its top-level declarations
-    reachable()     the declarations that main.cu.in names, those that they name, and so on
-    written()       their text, with a line for each file that they come from
+    specialised()   the same with the one width of tile that the lesson has
+    chosen()        the declarations that main.cu.in names, those that they name, and so on, without members that nobody names
+    written()       their text: first what the kernel is made of, then the kernel, then how it is launched; with a line for
+                    each file that they come from
 
 Exit codes: 0 written; 1 a source cannot be read; 2 bad input, one line.
 """
@@ -23,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "common/results"))
 
-from declarations import Unreadable, read_source  # noqa: E402
+from declarations import Unreadable, code_of, members_of, read_source, tokens_of, uses_of  # noqa: E402
 from whole_file import write_whole  # noqa: E402
 
 MAIN = "common/single_file/main.cu.in"
@@ -51,6 +53,7 @@ LESSONS = {
 # What the second of these headers declares, in a program of one file, takes the place of what the first does.
 INSTEAD = {
     "common/cuda/error.hpp": "common/single_file/error.hpp",
+    "common/cuda/residency.hpp": "common/single_file/residency.hpp",
     "common/cuda/tensor_map.hpp": "common/single_file/tensor_map.hpp",
 }
 
@@ -99,8 +102,64 @@ def filled_in(template, name):
 
 # ---- choosing
 
-def reachable(sources):
-    """The declarations that main.cu.in leads to. Names are looked up as C++ does, from the inside outwards, but for
+def specialised(sources, lesson):
+    """The sources, with `if constexpr (kN == 128) ...` of the tensor cores decided for the lesson's tile."""
+    text = "".join(found.text for source in sources if source.path == f"{lesson}/gemm.cuh" for found in source.declarations)
+    tile = re.search(r"constexpr TileShape kTile\{\d+, (\d+), \d+\};", text)
+    branch = re.compile(r"^( *)if constexpr \(kN == (\d+)\) (.*;)\n", re.MULTILINE)
+    for source in sources:
+        for found in source.declarations:
+            if tile and found.names == ["WgmmaCore"]:
+                rewrite(found, branch.sub(lambda match: f"{match[1]}{match[3]}\n" if match[2] == tile[1] else "", found.text))
+    return sources
+
+
+def rewrite(declaration, text):
+    declaration.text, declaration.uses = text, uses_of(code_of(tokens_of(text)))
+
+
+def chosen(sources):
+    """The ids of the declarations that the program needs; of their members, only those that something names are left."""
+    kept = reachable(sources)
+    while without_unnamed_members([found for source in sources for found in source.declarations if id(found) in kept]):
+        kept = reachable(sources)
+    return kept
+
+
+def without_unnamed_members(declarations):
+    """Leaves out functions and constants of structs that are named neither as x.name, x->name or X::name, nor by a struct
+    that names theirs, nor by a loop over them (begin, end). Returns whether there were any."""
+    code = {id(found): code_of(tokens_of(found.text)) for found in declarations}
+    structs = [found for found in declarations if members_of(found)]
+    changed = False
+
+    def is_named(name, owner, members):
+        overloads = [member for member in members if name in member.names]
+        for found in declarations:
+            tokens = code[id(found)]
+            bare = found in structs and owner.names[0] in (token.text for token in tokens)
+            for before, token in zip([None, *tokens], tokens):
+                own = found is owner and any(member.begin <= token.begin < member.end for member in overloads)
+                if token.text == name and not own and (bare or before and before.text in (".", "->", "::", "template")):
+                    return True
+        return name in ("begin", "end")
+
+    for owner in structs:
+        text, members = owner.text, members_of(owner)
+        for member in reversed(members):
+            if member.takes_no_room and not any(is_named(name, owner, members) for name in member.names):
+                before, after = text[:member.begin].rstrip(" "), text[member.end:]
+                # Of two empty lines, or one before the end, none is left.
+                after = after.lstrip("\n") if before.endswith(("\n\n", "{\n")) else after.removeprefix("\n")
+                text = before + after
+        if text != owner.text:
+            rewrite(owner, re.sub(r"\n\n(?=};|\n)", "\n", text))
+            changed = True
+    return changed
+
+
+def reachable(sources, roots=None):
+    """The declarations that main.cu.in leads to, or others. Names are looked up as C++ does, from the inside outwards, but for
     arguments' namespaces and local names: these keep now and then what is not needed, and never leave out what is."""
     by_name, opened = {}, {}
     for source in sources:
@@ -124,7 +183,7 @@ def reachable(sources):
                 return here
             scope = scope.rpartition("::")[0]
 
-    kept, waiting = set(), list(sources[-1].declarations)
+    kept, waiting = set(), list(sources[-1].declarations if roots is None else roots)
     while waiting:
         declaration = waiting.pop()
         if id(declaration) not in kept:
@@ -147,8 +206,8 @@ HEAD = """\
 //
 // It takes CUDA 12.5 or later.
 //
-// The kernel is at line {kernel}, the program that verifies and times it at line {program}. Before them stand their
-// parts, each after those that it is made of.
+// The kernel is at line {kernel}, its launch at line {launch}, and the program that verifies and times it at line {program}.
+// Before each stand the parts that it is made of.
 //
 // Made by common/single_file/make_single_file.py of the repository: change that, not this.
 """
@@ -161,6 +220,10 @@ HOPPER = """\
 
 
 def written(lesson, sources, kept):
+    own = f"{lesson}/gemm.cuh"
+    kernels = [found for source in sources if source.path == own for found in source.declarations
+               if id(found) in kept and "__global__" in found.text]
+    on_device = reachable(sources, kernels)
     used = [source for source in sources if any(id(found) in kept for found in source.declarations)]
     parts = [HEAD]
     includes = sorted({include for source in used for include in source.system_includes})
@@ -180,11 +243,19 @@ def written(lesson, sources, kept):
             parts.append(f"namespace {other} {{\n")
         namespace = other
 
-    for source in used:
-        declarations = [found for found in source.declarations if id(found) in kept]
+    def halves():
+        """The sources twice: with what the kernel needs, and with what its launch and the program need."""
+        for here in (True, False):
+            for source in used:
+                if declarations := [found for found in source.declarations if id(found) in kept and (id(found) in on_device) == here]:
+                    yield source, declarations
+
+    seen = set()
+    for source, declarations in halves():
         if next((found.namespace for found in declarations if not found.is_macro), "") != namespace:
             enter("")
-        parts.append(heading(source))
+        parts.append(f"// ---- {source.path}: the rest\n" if source.path in seen else heading(source))
+        seen.add(source.path)
         for i, declaration in enumerate(declarations):
             moves = declaration.namespace != namespace and not declaration.is_macro
             if moves:
@@ -197,8 +268,15 @@ def written(lesson, sources, kept):
                 parts[-1] += text
     enter("")
     text = "\n".join(parts)
-    line = {path: text.count("\n", 0, text.index(f"// ---- {path}\n")) + 1 for path in (f"{lesson}/gemm.cuh", PROGRAM)}
-    return text.replace(HEAD, HEAD.format(name=lesson, kernel=line[f"{lesson}/gemm.cuh"], program=line[PROGRAM]), 1)
+    kernel, launch, program = (text.count("\n", 0, text.index(f"// ---- {title}\n")) + 1
+                               for title in (own, f"{own}: the rest", PROGRAM))
+    return text.replace(HEAD, HEAD.format(name=lesson, kernel=kernel, launch=launch, program=program), 1)
+
+
+def text_of(lesson):
+    """The whole file of one of LESSONS."""
+    sources = specialised(read_sources(lesson), lesson)
+    return written(lesson, sources, chosen(sources))
 
 
 def heading(source):
@@ -233,7 +311,7 @@ def main():
         parser.exit(2, f"{parser.prog}: error: {options.lesson}: must be one of {', '.join(LESSONS)}\n")
     try:
         sources = read_sources(options.lesson)
-        text = written(options.lesson, sources, reachable(sources))
+        text = text_of(options.lesson)
     except Unreadable as error:
         sys.exit(f"{parser.prog}: error: {error}")
     write_whole(options.output, text)

@@ -10,14 +10,9 @@ import unittest
 import make_single_file as tool
 from declarations import Unreadable, expanded, read_source, without_conditionals
 
-MOST_LINES = {"06_clusters_dsmem": 1950}  # it has three ideas
-MOST_LINES_OF_OTHERS = 1300
+MOST_LINES = {"01_naive": 350, "02_tiled": 800, "03_double_buffer": 800, "06_clusters_dsmem": 1350}
+MOST_LINES_OF_OTHERS = 1150
 SCRIPT = pathlib.Path(tool.__file__)
-
-
-def text_of(lesson):
-    sources = tool.read_sources(lesson)
-    return tool.written(lesson, sources, tool.reachable(sources))
 
 
 def declarations_of(text):
@@ -27,7 +22,7 @@ def declarations_of(text):
 class OfEachLesson(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.texts = {lesson: text_of(lesson) for lesson in tool.LESSONS}
+        cls.texts = {lesson: tool.text_of(lesson) for lesson in tool.LESSONS}
 
     def test_all_that_have_a_kernel_are_written(self):
         folders = {path.parent.name for path in tool.ROOT.glob("0*/gemm.cuh")}
@@ -52,10 +47,24 @@ class OfEachLesson(unittest.TestCase):
     def test_the_lesson_and_the_program_are_at_the_lines_that_the_first_lines_say(self):
         for lesson, text in self.texts.items():
             with self.subTest(lesson):
-                kernel, program = map(int, re.search(r"at line (\d+),.* at line (\d+)\.", text).groups())
+                places = re.search(r"kernel is at line (\d+), its launch at line (\d+), and the program .* at line (\d+)\.", text)
+                kernel, launch, program = map(int, places.groups())
                 lines = text.split("\n")
                 self.assertEqual(lines[kernel - 1], f"// ---- {lesson}/gemm.cuh")
+                self.assertEqual(lines[launch - 1], f"// ---- {lesson}/gemm.cuh: the rest")
                 self.assertEqual(lines[program - 1], "// ---- common/single_file/main.cu")
+                self.assertIn("__global__", "\n".join(lines[kernel:launch]))
+                # How a kernel is launched is no part of it.
+                self.assertNotRegex("\n".join(lines[:launch - 1]).split("// ---- common/single_file/error.hpp")[0],
+                                    "CUDA_CHECK|cudaLaunch|cudaError")
+
+    def test_there_is_one_width_of_wgmma(self):
+        for lesson, text in self.texts.items():
+            with self.subTest(lesson):
+                widths = set(re.findall(r"wgmma_m64n(\d+)k16", text))
+                tile = re.search(r"kTile\{\d+, (\d+), \d+\}", text)
+                self.assertEqual(widths, {tile[1]} if tile else set())
+                self.assertNotIn("if constexpr (kN ==", text)
 
     def test_a_name_is_defined_once_and_before_it_is_used(self):
         for lesson, text in self.texts.items():
@@ -93,7 +102,7 @@ class OfEachLesson(unittest.TestCase):
     def test_they_are_the_same_every_time(self):
         for lesson, text in self.texts.items():
             with self.subTest(lesson):
-                self.assertEqual(text_of(lesson), text)
+                self.assertEqual(tool.text_of(lesson), text)
 
     def test_the_short_tensor_map_describes_matrices_as_the_lesson_does(self):
         constants = [re.findall(r"CU_TENSOR_MAP_\w+", (tool.ROOT / path).read_text(encoding="utf-8"))
@@ -144,6 +153,58 @@ class OfMadeUpSources(unittest.TestCase):
         self.assertEqual([(found.namespace, found.names[0]) for found in parts.declarations if id(found) in kept],
                          [("ladder", "shape"), ("ladder", "other"), ("ladder", "used")])
 
+    def chosen(self, text, program):
+        """What is left of the first declaration."""
+        parts = read_source("a.hpp", text)
+        tool.chosen([parts, read_source("main.cu", program)])
+        return parts.declarations[0].text
+
+    def test_members_that_nobody_names_are_left_out(self):
+        text = """struct S {
+  static constexpr int kUsed = 1;
+  static constexpr int kUnused = 2;  // why
+  int unused;
+
+  S(int a);
+  /// Calls f.
+  void called() { f(); }
+  void f();
+  /// Nobody
+  /// calls it.
+  void g() { g(1); }
+  void g(int);
+  bool operator!=(int) const { return true; }
+
+  int begin() const { return 0; }
+
+  /// The last.
+  void h() { f(); }
+};"""
+        self.assertEqual(self.chosen(text, "int main() { S s(S::kUsed); s.called(); }"), """struct S {
+  static constexpr int kUsed = 1;
+  int unused;
+
+  S(int a);
+  /// Calls f.
+  void called() { f(); }
+  void f();
+  bool operator!=(int) const { return true; }
+
+  int begin() const { return 0; }
+};""")
+
+    def test_what_only_unnamed_members_name_goes_with_them(self):
+        text = "struct S {\n  void f() { helper(); }\n  int x;\n};\nvoid helper() {}"
+        parts = read_source("a.hpp", text)
+        kept = tool.chosen([parts, read_source("main.cu", "int main() { S s; }")])
+        self.assertEqual([found.names for found in parts.declarations if id(found) in kept], [["S"]])
+
+    def test_a_member_that_a_derived_struct_names_stays(self):
+        text = "struct S {\n  void f();\n};"
+        self.assertEqual(self.chosen(text, "struct T : S { void t() { f(); } }; int main() { T().t(); }"), text)
+        self.assertEqual(self.chosen(text, "int main() { S s; s.f(); }"), text)
+        self.assertEqual(self.chosen(text, "int main() { S s; f; }"), "struct S {\n};")
+
     def test_names_are_looked_up_in_a_namespace_that_is_opened(self):
         parts = read_source("a.hpp", "namespace ladder { int near; int both; int far; } namespace ptx { int near; }")
         program = read_source("main.cu",
@@ -173,7 +234,7 @@ class OfTheScript(unittest.TestCase):
             output, depfile = pathlib.Path(folder) / "01.cu", pathlib.Path(folder) / "01.d"
             run = self.run_script("01_naive", output, "--depfile", depfile)
             self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
-            self.assertEqual(output.read_text(encoding="utf-8"), text_of("01_naive"))
+            self.assertEqual(output.read_text(encoding="utf-8"), tool.text_of("01_naive"))
             target, files = depfile.read_text(encoding="utf-8").strip().split(": ")
             self.assertEqual(target, str(output))
             self.assertIn(str(tool.ROOT / "01_naive/gemm.cuh"), files.split())

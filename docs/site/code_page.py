@@ -38,7 +38,7 @@ EXPLAINED_ON = {
 }
 DEFINITION = re.compile(r"^__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
 INSTRUCTION = re.compile(r"((?:^///.*\n)+)(?:template <.*\n)?" + DEFINITION.pattern.removeprefix("^"), re.MULTILINE)
-FILE = re.compile(r"^// ---- (\S+)$")
+FILE = re.compile(r"^// ---- (\S+(?:: the rest)?)$")
 
 
 class WrongTable(Exception):
@@ -60,11 +60,6 @@ def wrappers_of_ptx():
 def names():
     """The lessons that there is a single file of."""
     return [path.name for path in lessons() if path.name in make_single_file.LESSONS]
-
-
-def single_file(lesson):
-    sources = make_single_file.read_sources(lesson)
-    return make_single_file.written(lesson, sources, make_single_file.reachable(sources))
 
 
 CALL = re.compile(r"\b(?:ptx::)?(" + "|".join(sorted(EXPLAINED_ON, key=len, reverse=True)) + r")\b(?=&lt;|\()")
@@ -147,7 +142,7 @@ def instructions(text):
 
 def page(lesson, link):
     """The page in Markdown, and its fragment."""
-    number, text = lesson[:2], single_file(lesson)
+    number, text = lesson[:2], make_single_file.text_of(lesson)
     code = Code(text, link)
     body = code.html({f"{lesson}/gemm.cuh"})
     named, kernel = instructions(text), code.lines.index(f"// ---- {lesson}/gemm.cuh") + 1
