@@ -18,9 +18,10 @@ from selenium.webdriver.support.ui import Select
 from site_in_browser import SiteInBrowser
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "docs/site"))
+sys.path += [str(ROOT / "docs/site"), str(ROOT / "common/single_file")]
 import code_page
 import live_pages
+import make_single_file
 import mistake_page
 
 WIDE, NARROW = (1600, 1000), (400, 800)
@@ -248,7 +249,7 @@ class LivePages(SiteInBrowser):
         for lesson in code_page.names():
             self.open(f"code_{lesson[:2]}.html")
             shown = self.browser.execute_script("return [...document.querySelectorAll('.row code')].map(line => line.textContent)")
-            self.assertEqual([line.rstrip() for line in shown], code_page.single_file(lesson).splitlines())
+            self.assertEqual([line.rstrip() for line in shown], make_single_file.text_of(lesson).splitlines())
 
     def test_code_folds_and_opens(self):
         self.open("code_05.html")
@@ -256,7 +257,7 @@ class LivePages(SiteInBrowser):
         at_first = shown()
         self.browser.find_element(By.CSS_SELECTOR, "button[data-fold=open]").click()
         everything = shown()
-        self.assertEqual(everything, len(code_page.single_file("05_ws_double_buffer").splitlines()))
+        self.assertEqual(everything, len(make_single_file.text_of("05_ws_double_buffer").splitlines()))
         self.assertGreater(everything, 2 * at_first)
         self.browser.find_element(By.CSS_SELECTOR, "button[data-fold=closed]").click()
         self.assertLess(shown(), 50)
