@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   const int k_steps = tiles_over(p.k, kTile.k);
   const int y = threadIdx.y, x = threadIdx.x;
 
+  // [k_loop]
   float sum = 0;
   for (int step = 0; step < k_steps; ++step) {
     const int k = step * kTile.k;
@@ -43,6 +44,7 @@ __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
     for (int i = 0; i < kTile.k; ++i) sum += __bfloat162float(smem.a[y][i]) * __bfloat162float(smem.b[i][x]);
     __syncthreads();  // everyone has read them: they may be overwritten
   }
+  // [k_loop]
   const int row = first_row + y, column = first_column + x;
   if (row < p.m && column < p.n) p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
 }

@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
           element(p.b, p.k, p.n, step * kTile.k + i / kTile.n, first_column + i % kTile.n);
     }
     __syncthreads();  // the tiles are complete
+    // [multiply]
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
 #pragma unroll
       for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];
     }
+    // [multiply]
     __syncthreads();  // everyone has read them: they may be overwritten
   }
 #pragma unroll

@@ -189,6 +189,42 @@ def warp_to_sectors(_):
 # --- Lesson 02 --------------------------------------------------------------------------------------------------------
 
 
+REGISTER_TILE = "02_tiled/steps/2_register_tile.cuh"
+
+
+def register_tile(sources):
+    """One thread's work for one k in steps 1 and 2, and where its sums lie in the block's tile."""
+    m, n, _ = sources.tile_shape(REGISTER_TILE)
+    sums = sources.constant(REGISTER_TILE, "kSums")
+    side = m // sums  # kSide
+    cell, top = 20, 84
+    shapes = []
+
+    def work(left, count, title):
+        """Elements of A on the left, of B on top, and every product of the two."""
+        shapes.append(text(left + (count + 1.4) * cell / 2, 20, title))
+        for i in range(count):
+            shapes.append(box("one", left, top + cell * i, cell, cell))
+            shapes.append(box("third", left + (1.4 + i) * cell, top - 1.4 * cell, cell, cell))
+        shapes.extend(box("other", left + (1.4 + i % count) * cell, top + i // count * cell, cell, cell) for i in range(count * count))
+
+    work(70, 1, "step 1")
+    shapes += [text(64, top + 14, "A", "end", "small"), text(108, 50, "B", style="small"),
+               text(94, top + 48, "2 loads,", style="small"), text(94, top + 64, "1 product", style="small")]
+    work(230, sums, "step 2")
+    loads, products, bottom = 2 * sums, sums * sums, top + sums * cell
+    shapes += [text(224, top + 4.5 * cell, "A", "end", "small"), text(230 + (1.9 + sums) * cell, top - .7 * cell, "B", style="small"),
+               text(230 + (sums + 1.4) * cell / 2, bottom + 22, f"{loads} loads, {products} products", style="small")]
+    left, scale, thread = 530, 1.25, 5  # which row and column of threads is drawn
+    shapes += [text(left + n * scale / 2, 20, f"a thread's sums in the tile, {m} × {n}"), box("edge", left, top - 28, n * scale, m * scale)]
+    shapes.extend(box("used", left + (thread + i % sums * side) * scale, top - 28 + (thread + i // sums * side) * scale, 4, 4)
+                  for i in range(sums * sums))
+    shapes.append(text(left + n * scale / 2, top - 28 + m * scale + 22, f"thread ({thread}, {thread}): every {side}th row and column", style="small"))
+    alt = (f"For one k a thread of step 1 loads two elements for one product; a thread of step 2 loads {sums} of A and {sums} of B for "
+           f"{products} products, whose sums it keeps in registers")
+    return alt, picture(bottom + 36, "A tile in registers", shapes)
+
+
 def block_to_fragment(sources):
     m, n, k = sources.tile_shape("02_tiled/gemm.cuh")
     groups = m // 64
@@ -477,8 +513,8 @@ def timelines(request_line, words, results_folder):
             picture(y + 26, "One slot, and a ring", shapes))
 
 
-DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "block_to_fragment": block_to_fragment,
-         "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead}
+DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "register_tile": register_tile,
+         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 
 

@@ -19,6 +19,8 @@ says that nothing was recorded yet. The words after it:
                         rows=size: one for each size, all lessons against the fastest library;
                         rows=launch: one for each run, launched through a graph and by a call for each launch
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
+    predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit: tflops, or gain, over the
+                        first row per clock; nothing between two commas where it predicted nothing
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
@@ -70,8 +72,8 @@ class Request:
 
     def __init__(self, line, words):
         name, *words = words
-        values, self.only = parse_words(line, words, ("rows", "columns"))
-        self.line = line
+        values, self.only = parse_words(line, words, ("rows", "columns", "predicted"))
+        self.line, self.predicted = line, values.get("predicted")
         self.path = max(RESULTS.glob(name), default=None) if "*" in name else RESULTS / name
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
 
@@ -86,6 +88,8 @@ class Request:
         if not runs:
             raise BadInput(f"{self.line}: no run of the file is like that")
         lines = pivot(runs, self.rows, self.columns) if self.columns else details(runs, results["runs"], self.rows)
+        if self.predicted:
+            lines = with_predictions(self.line, lines, self.predicted)
         if "% library" not in lines[0]:
             return lines + ["", origin(results)]
         shown = {shape(run) for run in runs}
@@ -125,6 +129,21 @@ def details(runs, all_runs, key):
             row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, library), clock(run)]
             rows.append((row + gains(run, here[0]))[:len(header)])
     return markdown(*without_empty_columns(header, rows))
+
+
+PREDICTED = {"tflops": "TFLOP/s", "gain": "× first, per clock"}  # the column that a unit is compared with
+
+
+def with_predictions(line, lines, words):
+    """The table of details with a column beside that of the unit."""
+    unit, _, numbers = words.partition(":")
+    cells = [row[2:-2].split(" | ") for row in lines]
+    numbers = numbers.split(",")
+    if PREDICTED.get(unit) not in cells[0] or len(numbers) != len(lines) - 2:
+        raise BadInput(f"{line}: predicted= needs {' or '.join(PREDICTED)}, and {len(lines) - 2} numbers, of which some may be missing")
+    at = cells[0].index(PREDICTED[unit]) + 1
+    added = [f"predicted, {PREDICTED[unit]}" if unit == "tflops" else "predicted", "--:", *numbers]
+    return ["| " + " | ".join([*row[:at], cell, *row[at:]]) + " |" for row, cell in zip(cells, added)]
 
 
 def ways(runs):

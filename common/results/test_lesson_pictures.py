@@ -49,6 +49,17 @@ class FromSources(unittest.TestCase):
         self.assertIn("along rows 32 of A and 1 of B", alt)
         self.assertIn("33 sectors, 1056 bytes", image)
 
+    def test_a_register_tile_has_the_sums_of_the_step(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / lesson_pictures.REGISTER_TILE
+            copy.parent.mkdir(parents=True)
+            text = (ROOT / lesson_pictures.REGISTER_TILE).read_text(encoding="utf-8")
+            for sums, said in ((8, "16 loads, 64 products"), (4, "8 loads, 16 products")):
+                copy.write_text(text.replace("kSums = 8;", f"kSums = {sums};"), encoding="utf-8")
+                image = drawn("", ["register_tile"], Path(folder))[2]
+                self.assertIn(said, image)
+                self.assertEqual(image.count('class="used"'), sums * sums)
+
     def test_the_ring_copies_into_the_slot_that_was_read_in_the_step_before(self):
         image = drawn("", ["ring_steps"], ROOT)[2]
         self.assertLess(image.index("copy 2"), image.index("copy 3"))

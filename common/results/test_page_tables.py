@@ -387,6 +387,19 @@ class PageTables(WithResults):
         self.assertIn("| `1` | 10 | 100 | 20 % | 1000 |", text)
         self.assertIn("in the same interleaved run (cublasLt, best of 8, B transposed at 64³).", text)
 
+    def test_a_prediction_stands_beside_what_was_measured(self):
+        self.record("q.json", run("01_x", 100, slots="1"), run("01_x", 200, slots="2"))
+        text = self.filled("<!-- table: q.json rows=slots predicted=tflops:,250 -->\n<!-- end -->")
+        self.assertIn("| TFLOP/s | predicted, TFLOP/s |", text)
+        self.assertRegex(text, r"\| `1` \| \d+ \| 100 \|  \|")
+        self.assertRegex(text, r"\| `2` \| \d+ \| 200 \| 250 \|")
+        text = self.filled("<!-- table: q.json rows=slots predicted=gain:,2.4 -->\n<!-- end -->")
+        self.assertRegex(text, r"\| × first, per clock \| predicted \|\n")
+        self.assertRegex(text, r"\| `2` .* \| 2.00 \| 2.00 \| 2.4 \|")
+        for words in ("tflops:1", "tflops:1,2,3", "clocks:1,2", "gain"):
+            with self.assertRaisesRegex(BadInput, "predicted= needs tflops or gain, and 2 numbers"):
+                self.filled(f"<!-- table: q.json rows=slots predicted={words} -->\n<!-- end -->")
+
     def test_what_stands_around_a_table_is_kept_and_filling_again_changes_nothing(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\nold\n<!-- end -->\nb\n")
         self.assertTrue(text.startswith("a\n<!-- table:") and text.endswith("<!-- end -->\nb\n"))
