@@ -2,19 +2,24 @@
 
     <!-- cube: sizes=4096,5000,8192 -->
     <!-- cube: sizes=4096,5000,8192 table=no -->
+    <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 -->
     <!-- end -->
 
-The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
+table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of them, and has no
+picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
 row for kernels whose warps all do both, and one for roles.
 """
 import re
 
 from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
 from idea_pictures import svg, text
+from lesson_pictures import Sources
 from page_requests import markdown, parse_words
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
 ROLES = {"off": "all warps do both", "on": "roles"}
+TILE = "05_ws_double_buffer/steps/1_ring.cuh"  # has the tile of all these kernels
+MULTIPROCESSORS = 132  # of an H200
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
@@ -31,10 +36,12 @@ STYLE = """
 
 class Cube:
     def __init__(self, line, words, results_folder):
-        values, only = parse_words(line, words, ("sizes", "table"))
+        values, only = parse_words(line, words, ("sizes", "table", "predicted"))
         if only or not re.fullmatch(r"\d+(,\d+)*", values.get("sizes", "")):
             raise BadInput(f"{line}: needs sizes=, as 4096,5000")
-        self.with_table = values.get("table") != "no"
+        self.table, self.predicted = values.get("table"), values.get("predicted", "").split(",")
+        if (self.table == "steps") != (len(self.predicted) == len(PLACES)) or self.table not in (None, "no", "steps"):
+            raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted=")
         path = max((results_folder / "experiments").glob("*-cube.json"), default=None)
         self.results = read_results(path) if path else None
         self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
@@ -53,8 +60,28 @@ class Cube:
         return self.by_place[cube, roles, *place]["tflops"]
 
 
+def steps_text(cube, root):
+    """A row for each place: the clocks of a step of one SM, predicted and measured."""
+    m, n, k = Sources(root).tile_shape(TILE)
+    rows = []
+    for place, predicted in zip(PLACES, cube.predicted):
+        row = [place_title(place), predicted]
+        for roles in reversed(ROLES):
+            run = cube.by_place[cube.cubes[0], roles, *place]
+            steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
+            row.append(f"{run['time_us_median'] * run['sm_clock_mhz'] / steps:.0f}")
+        rows.append(row)
+    header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", *(ROLES[roles] for roles in reversed(ROLES))]
+    return [*markdown(header, rows), "", f"{cube.results['gpu']}, {cube.results['date']}, commit `{cube.results['commit']}`."]
+
+
 def slots(count):
     return f"{count} slot" + ("s" if count != "1" else "")
+
+
+def place_title(place):
+    blocks, count = place
+    return slots(count) + (", 2 blocks an SM" if blocks == "2" else "")
 
 
 def cube_text(line, words, results_folder):
@@ -62,7 +89,9 @@ def cube_text(line, words, results_folder):
     cube = Cube(line, words, results_folder)
     if cube.results is None:
         return ["Not recorded yet."]
-    header = ["TFLOP/s"] + [slots(count) + (", 2 blocks an SM" if blocks == "2" else "") for blocks, count in PLACES] + ["fastest library"]
+    if cube.table == "steps":
+        return steps_text(cube, results_folder.parents[1])
+    header = ["TFLOP/s", *map(place_title, PLACES), "fastest library"]
     rows = []
     for sizes in cube.cubes:
         library = fastest_library(cube.results["runs"], sizes)
@@ -74,7 +103,7 @@ def cube_text(line, words, results_folder):
     ring, second = (cube.tflops(first, "on", place) / cube.tflops(first, "on", PLACES[0]) for place in (PLACES[3], PLACES[4]))
     facts = cube.results
     return ["![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)", "",
-            *([*markdown(header, rows), ""] if cube.with_table else []),
+            *([] if cube.table == "no" else [*markdown(header, rows), ""]),
             f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the picture; a ring of four instead of one slot "
             f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {facts['date']}, commit "
             f"`{facts['commit']}`; one interleaved run at each size."]
@@ -83,7 +112,7 @@ def cube_text(line, words, results_folder):
 def cube_pictures(line, words, results_folder, figures_folder):
     """{path: SVG}"""
     cube = Cube(line, words, results_folder)
-    return {figures_folder / "cube.svg": drawn(cube)} if cube.results else {}
+    return {figures_folder / "cube.svg": drawn(cube)} if cube.results and cube.table != "steps" else {}
 
 
 def drawn(cube):

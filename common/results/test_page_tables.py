@@ -512,6 +512,23 @@ class PageTables(WithResults):
         return [run("05_cube", 100 * int(slots) * int(blocks) + (50 if roles == "on" else 0), size=size, roles=roles, slots=slots,
                     blocks=blocks) for roles in ("off", "on") for blocks, slots in cube_table.PLACES]
 
+    def test_clocks_of_a_step_stand_beside_those_predicted(self):
+        results = self.folder / "docs" / "results"
+        (results / "experiments").mkdir(parents=True)
+        tile = self.folder / cube_table.TILE
+        tile.parent.mkdir(parents=True)
+        tile.write_text("constexpr TileShape kTile{16, 32, 64};\n", encoding="utf-8")
+        self.record("docs/results/experiments/2026-01-01-g-cube.json", *self.cube())
+        words = ["sizes=64", "table=steps", "predicted=1,2,3,4,5,6"]
+        text = cube_table.cube_text("line", words, results)
+        first = self.cube()[6]  # with roles
+        steps = 4 * 2 * 1 / cube_table.MULTIPROCESSORS
+        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {first['time_us_median'] * first['sm_clock_mhz'] / steps:.0f} |"), text)
+        self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
+        for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"]):
+            with self.assertRaisesRegex(BadInput, "table= may be no, or steps with 6 numbers"):
+                cube_table.cube_text("line", wrong, results)
+
     def test_the_cube_is_a_table_and_a_picture(self):
         (self.folder / "experiments").mkdir()
         self.assertEqual(cube_table.cube_text("line", ["sizes=64"], self.folder), ["Not recorded yet."])
