@@ -30,11 +30,9 @@ constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; eac
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
-/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// The launch gives each thread 168; compute takes what the movers give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-/// Blocks of a cluster: pairs below each other, with the same tiles of B; and as many pairs as K is split
-/// for.
+/// A cluster is a pair of blocks below each other for each part of K: rank = part of K * kBlocksM + row.
 constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
@@ -51,7 +49,7 @@ struct SharedStorage {
   SwizzledTile<kTile.m, kStagedN> c;
   Pipeline<kSlots> pipe_lc;                          ///< from the loader to compute
   float4 inbox[kWarpgroups][kOwnN / 8][kWarpgroup];  ///< sums from the peer
-  Pipeline<kWarpgroups> pipe_sums;                   ///< an inbox for each warpgroup
+  Pipeline<kWarpgroups> pipe_sums;                   ///< a pair of barriers for each inbox: not a ring
   Pipeline<1> pipe_cs;                               ///< from compute to the storer
 };
 
@@ -64,7 +62,7 @@ __device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_
 template <int kSlots>
 __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
                                            const ClusterWalk<kBlocks>& walk, int first_step, int after_step) {
-  const uint16_t both_blocks = 0b11 << block_k() * kBlocksM;  // a bit for each rank
+  const uint16_t receivers = 0b11 << block_k() * kBlocksM;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
@@ -75,20 +73,12 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
       for (int column = 0; column < kTile.n; column += 64)  // in panels; a block's own columns come first
         ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
                                 first_column + (column + block_k() * kOwnN) % kTile.n,
-                                step * kTile.k + block_m() * kBRows, full, both_blocks);
+                                step * kTile.k + block_m() * kBRows, full, receivers);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
-
-/// A warpgroup has read a slot: one thread for each block tells that block's loader.
-template <int kSlots>
-__device__ __forceinline__ void release(Consumer<kSlots>& pipe_lc) {
-  const int thread = threadIdx.x % kWarpgroup;
-  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread + block_k() * kBlocksM);
-  pipe_lc.consumer_release(false);
-}
 
 // [exchange_sums]
 /// Two blocks, peers, have sums of all columns of a tile, each over its own half of K. Each sends the sums of
@@ -98,11 +88,11 @@ __device__ __forceinline__ void exchange_sums(SharedStorage<kSlots>& smem, float
                                               uint32_t parity) {
   constexpr int kOwn = kOwnN / 2;  // sums of a thread that its block completes
   const int warpgroup = warpgroup_index(), thread = threadIdx.x % kWarpgroup;
-  const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;
+  const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;  // the same row, the other part of K
   auto& inbox = smem.inbox[warpgroup];
   ptx::Mbarrier* const full = &smem.pipe_sums.full[warpgroup];
   if (thread == 0) ptx::mbarrier_arrive_expect_bytes(full, sizeof(inbox));
-  ptx::mbarrier_wait_cluster(&smem.pipe_sums.empty[warpgroup], parity ^ 1);  // the peer has read the last
+  ptx::mbarrier_wait_cluster(&smem.pipe_sums.empty[warpgroup], parity ^ 1);  // the peer's inbox is free
   // st.async, to the address that mapa gives for the same place in the peer's memory
 #pragma unroll
   for (int i = 0; i < kOwn; i += 4)
@@ -123,20 +113,19 @@ __device__ __forceinline__ void exchange_sums(SharedStorage<kSlots>& smem, float
 template <int kSlots>
 __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
                                               int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int my_rows = Core::kRows * warpgroup_index(), thread = threadIdx.x % kWarpgroup;
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   uint32_t parity = 0;
   for ([[maybe_unused]] const TileIndex tile : walk) {
     Core core;
-    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.finish();
-      release(pipe_lc);
+      if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread + block_k() * kBlocksM);
+      pipe_lc.consumer_release(false);  // goes on: this block's own barrier has its arrival
     }
-    // [k_loop]
     exchange_sums(smem, core.d, parity);
     parity ^= 1;
     unrolled<kOwnN / kStagedN>([&](auto piece) {
@@ -166,7 +155,8 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8.
+/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8, and
+/// k is more than kTile.k, so that each part of K has a step.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
@@ -182,7 +172,6 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   }
   ptx::cluster_sync();  // no block sends before all barriers are initialised
 
-  // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
@@ -194,7 +183,6 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
       if (warp == kStorerWarp) store_tiles(smem, maps, walk);
     }
   }
-  // [roles]
   __syncwarp();         // the elected threads have finished
   ptx::cluster_sync();  // no block exits while another may still reach its shared memory
 }

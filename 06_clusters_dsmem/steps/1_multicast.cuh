@@ -30,8 +30,7 @@ constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; eac
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// Of 64 K registers each of 384 threads gets 168: too few for 128 accumulators and all else. Two thirds of
-/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// The launch gives each thread 168; compute takes what the movers give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
@@ -58,7 +57,7 @@ __device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_
 template <int kSlots>
 __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
                                            const ClusterWalk<kBlocks>& walk, int k_steps) {
-  const uint16_t both_blocks = 0b11;  // a bit for each rank
+  const uint16_t receivers = 0b11;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
@@ -68,39 +67,29 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
       ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
       for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
         ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
-                                first_column + column, step * kTile.k + block_m() * kBRows, full,
-                                both_blocks);
+                                first_column + column, step * kTile.k + block_m() * kBRows, full, receivers);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// A warpgroup has read a slot: one thread for each block tells that block's loader.
-template <int kSlots>
-__device__ __forceinline__ void release(Consumer<kSlots>& pipe_lc) {
-  const int thread = threadIdx.x % kWarpgroup;
-  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread);
-  pipe_lc.consumer_release(false);
-}
-
 /// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
 template <int kSlots>
 __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
                                               int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int my_rows = Core::kRows * warpgroup_index(), thread = threadIdx.x % kWarpgroup;
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   for ([[maybe_unused]] const TileIndex tile : walk) {
     Core core;
-    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.finish();
-      release(pipe_lc);
+      if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread);
+      pipe_lc.consumer_release(false);  // goes on: this block's own barrier has its arrival
     }
-    // [k_loop]
     unrolled<kTile.n / kStagedN>([&](auto piece) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
       stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
@@ -142,7 +131,6 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   }
   ptx::cluster_sync();  // no block sends before the barriers of both are initialised
 
-  // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
@@ -154,7 +142,6 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
       if (warp == kStorerWarp) store_tiles(smem, maps, walk);
     }
   }
-  // [roles]
   __syncwarp();         // the elected threads have finished
   ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
 }
