@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm 
     a_share.next_right();
     b_share.next_down();
 
-    core.publish();
-    __syncthreads();  // the tiles are complete
-    core.start(smem.a, my_rows, smem.b, step == 0);
+    core.publish();                                  // wgmma may miss ordinary stores without it
+    __syncthreads();                                 // the tiles are complete
+    core.start(smem.a, my_rows, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }

@@ -69,8 +69,8 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const TileWal
     for (int step = 0; step < k_steps; ++step) {
       pipe_lc.consumer_wait();
       core.start(smem.a, my_rows, smem.b, step == 0);
-      core.finish();  // there is no other slot to go on with
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+      core.finish();                                            // there is no other slot to go on with
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
     }
     // [k_loop]
     pipe_cs.producer_acquire();  // waits until the storer has read the tile before
@@ -90,7 +90,7 @@ __device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMap
       ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + column,
                      tile.row * kTile.m);
     ptx::tma_store_commit();
-    ptx::tma_store_wait_read<0>();
+    ptx::tma_store_wait_read<0>();  // TMA has read what was staged
     pipe_cs.consumer_release();
   }
   ptx::tma_store_wait<0>();
@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups);
-    smem.pipe_cs.init(kComputeThreads, 1);
+    smem.pipe_lc.init(1, kWarpgroups);      // how many arrivals fill a slot, and how many empty it
+    smem.pipe_cs.init(kComputeThreads, 1);  // each compute thread writes a part, so each arrives
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

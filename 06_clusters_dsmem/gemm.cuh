@@ -148,7 +148,7 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
       ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column,
                      (tile.row * kBlocksM + block_m()) * kTile.m);
       ptx::tma_store_commit();
-      ptx::tma_store_wait_read<0>();
+      ptx::tma_store_wait_read<0>();  // TMA has read what was staged
       pipe_cs.consumer_release();
     }
   }
@@ -165,8 +165,8 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   const int first_step = k_steps * block_k() / kBlocksK, after_step = k_steps * (block_k() + 1) / kBlocksK;
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups * kBlocksM);
-    smem.pipe_cs.init(kComputeThreads, 1);
+    smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
+    smem.pipe_cs.init(kComputeThreads, 1);         // each compute thread writes a part, so each arrives
     smem.pipe_sums.init(1, kWarpsPerWarpgroup);
     ptx::fence_mbarrier_init();
   }

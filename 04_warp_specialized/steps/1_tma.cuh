@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
         ptx::tma_load(&smem.b.panels[column / 64], &maps.b, first_column + column, step * kTile.k, full);
     }
     ptx::mbarrier_wait(&smem.full, step % 2);  // the tiles are complete; each phase has the other parity
-    core.start(smem.a, my_rows, smem.b, step == 0);
+    core.start(smem.a, my_rows, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }

@@ -63,8 +63,8 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const Gemm& p
   for (int step = 0; step < k_steps; ++step) {
     pipe_lc.consumer_wait();
     core.start(smem.a, my_rows, smem.b, step == 0);
-    core.finish();  // there is no other slot to go on with
-    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+    core.finish();                                            // there is no other slot to go on with
+    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
   }
   // [k_loop]
   store_sums<Core>(core.d, p.c, tile.row * kTile.m + my_rows, tile.column * kTile.n, p.m, p.n);
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups);
+    smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
