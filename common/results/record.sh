@@ -156,6 +156,6 @@ if wanted model; then
 fi
 
 # What ingredients are worth; needs the target lab.
-for number in 02 05 06 any; do
+for number in 02 05 06; do
   experiment ablate_$number ladder ablate $number
 done
