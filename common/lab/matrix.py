@@ -34,6 +34,7 @@ from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S,
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
+from json_rows import json_rows  # noqa: E402
 from whole_file import can_be_rewritten, write_whole  # noqa: E402
 
 # The bar of the CPU device.
@@ -195,7 +196,7 @@ def write_json(path, found, head):
         new = [as_json(mistake, findings) for mistake, findings in found if findings and is_right == (not mistake.name)]
         rows[key] = sorted([row for row in old[key] if row["lesson"] not in now] + new, key=lambda row: row["lesson"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps({**head, **rows}, indent=1) + "\n")
+    write_whole(path, json_rows({**head, **rows}))
 
 
 # --- What is demanded ---------------------------------------------------------------------------------------------------

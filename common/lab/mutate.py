@@ -25,6 +25,7 @@ from matrix import commit, read_json, today, versions  # noqa: E402
 from mistakes import ANY_SHAPE, ROOT, BadInput, Mistake, number_of  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
+from json_rows import json_rows  # noqa: E402
 from whole_file import write_whole  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
@@ -172,7 +173,7 @@ def main():
         old = read_json(arguments.json)["mutants"] if arguments.json.is_file() else []
         rows = sorted([row for row in old if number_of(row["lesson"]) not in numbers] + rows, key=lambda row: row["lesson"])
         head = {"date": today(), "commit": commit(), **versions("cpu", "")}
-        write_whole(arguments.json, json.dumps({**head, "mutants": rows}, indent=1) + "\n")
+        write_whole(arguments.json, json_rows({**head, "mutants": rows}))
     print("\n".join(wrong))
     return 1 if wrong else 0
 

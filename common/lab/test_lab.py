@@ -214,7 +214,9 @@ class GpuMatrix(WithFolder):
             return matrix.main(), out.getvalue()
 
     def rows(self):
-        results = json.loads(self.file.read_text(encoding="utf-8"))
+        text = self.file.read_text(encoding="utf-8")
+        results = json.loads(text)
+        self.assertEqual(text, matrix.json_rows(results))
         return {matrix.key_of_row(row)[:2]: list(row["findings"]) for row in results["mistakes"] + results["right"]}
 
     def ran(self):

@@ -77,7 +77,7 @@ std::string to_json(const Report& report) {
   json["bounds"] = json_of(report.bound_predictions);
   json["pictures"] = {{"two_roles", picture({.load = 2, .compute = 3}, 4)},
                       {"three_roles", picture({.load = 2, .compute = 3, .store = 2}, 4)}};
-  return json_text(json, 2) + "\n";
+  return json_rows(json);
 }
 
 }  // namespace ladder::model

@@ -38,8 +38,8 @@ def ablation_table(line, words, folder):
             more = run["time_us_median"] / runs[0]["time_us_median"] - 1
             rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
                          f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %",
-                         f"{run['sm_clock_mhz']:.0f}" if run["sm_clock_mhz"] else ""])
-        verified = "" if all(run["verified"] for run in runs) else ", not all results verified"
+                         f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""])
+        verified = "" if all(run.get("verified") for run in runs) else ", not all results verified"
         origins.setdefault(f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}", []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
     return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "SM clock, MHz"], rows)) + ([""] + places if places else [])

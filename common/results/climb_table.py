@@ -36,12 +36,12 @@ def read_results(path):
     except (ValueError, TypeError) as error:
         raise BadInput(f"{path}: is no result file: {error}") from error
     # Levels of the host's half, which `ladder` runs too, are no products of one launch.
-    timed = [run for run in results["runs"] if run["tflops"] is not None and "level" not in run["settings"]]
+    timed = [run for run in results["runs"] if run.get("tflops") is not None and "level" not in run["settings"]]
     if not timed:
         raise BadInput(f"{path}: holds no times; record it on a GPU")
     if results["date"] < FIRST_CLOCKS:
         for run in timed:
-            run["sm_clock_mhz"] = None
+            run.pop("sm_clock_mhz", None)
     results["runs"] = timed
     return results
 
@@ -192,9 +192,9 @@ class Climb:
 def make_table(results, levels=None, known=None):
     """The climb's tables; `levels`: those of the host's half, as read_levels() returns them; `known`: the steps."""
     climb = Climb(results["runs"], known)
-    clocks = [run["sm_clock_mhz"] for run in climb.runs if run["sm_clock_mhz"] is not None]
+    clocks = [run["sm_clock_mhz"] for run in climb.runs if run.get("sm_clock_mhz")]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
-    verified = all(run["verified"] for run in climb.runs)
+    verified = all(run.get("verified") for run in climb.runs)
     lines = climb.table() + [
         "",
         "TFLOP/s (percent of the library); below, the gain over the step that it builds on. "

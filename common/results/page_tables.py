@@ -226,13 +226,13 @@ def percent(run, library):
 
 
 def clock(run):
-    return f"{run['sm_clock_mhz']:.0f}" if run["sm_clock_mhz"] else ""
+    return f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""
 
 
 def gains(run, first):
     """The gain in time, and what it would be if both had run at the same clock."""
     gain = run["tflops"] / first["tflops"]
-    known = run["sm_clock_mhz"] and first["sm_clock_mhz"]
+    known = run.get("sm_clock_mhz") and first.get("sm_clock_mhz")
     return [f"{gain:.2f}", f"{gain * first['sm_clock_mhz'] / run['sm_clock_mhz']:.2f}" if known else ""]
 
 
@@ -256,7 +256,7 @@ def tflops(run):
 
 def origin(results):
     sizes = sorted({shape(run) for run in results["runs"]})
-    verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
+    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
     places = ", ".join(map(shape_title, sizes)) if len(sizes) <= MOST_NAMED else f"{len(sizes)} shapes"
     interleaved = "interleaved with cuBLAS " if any(map(is_library, results["runs"])) else ""
     return f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; {interleaved}at {places}{verified}."

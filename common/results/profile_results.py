@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from climb_table import BadInput
+from json_rows import json_rows
 from whole_file import write_whole
 
 
@@ -75,7 +76,7 @@ def main():
     results = collect(Path(sys.argv[1]))
     output = Path(sys.argv[2])
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(output, json.dumps(results, indent=1) + "\n")
+    write_whole(output, json_rows(results))
     print(f"{output}: {len(results['launches'])} launches; absent: {', '.join(results['absent']) or 'nothing'}")
 
 

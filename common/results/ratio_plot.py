@@ -116,7 +116,7 @@ def ratio_text(line, words, results_folder):
     results, points = request.results, sorted(request.points, key=lambda point: point.ratio)
     ratios = [point.ratio for point in points]
     above = sum(ratio > 1 for ratio in ratios)
-    verified = "" if all(run["verified"] for run in results["runs"]) else "; not all results are verified"
+    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
     origin = f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
              microseconds(point.run), library_title(point.fastest), microseconds(point.fastest), f"{point.ratio:.2f}"]

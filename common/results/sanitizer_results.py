@@ -7,13 +7,13 @@ JUNIT is what `ctest --preset sanitize --output-junit JUNIT --test-output-size-p
 file of a program of the same build, which says date, commit, GPU, driver and toolkit. Exit code 1: a test failed, or none
 ran; the file is written all the same. Exit code 2: bad input, one line.
 """
-import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from climb_table import BadInput, read_results
+from json_rows import json_rows
 from whole_file import write_whole
 
 OUTCOMES = {"run": "passed", "fail": "failed", "notrun": "skipped"}
@@ -46,7 +46,7 @@ def main():
     results = collect(Path(sys.argv[1]), Path(sys.argv[2]))
     output = Path(sys.argv[3])
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(output, json.dumps(results, indent=1) + "\n")
+    write_whole(output, json_rows(results))
     outcomes = [test["outcome"] for test in results["tests"]]
     return 0 if "failed" not in outcomes and "passed" in outcomes else 1
 

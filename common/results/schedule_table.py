@@ -30,11 +30,11 @@ def schedule_table(line, words, folder):
     if path is None:
         return ["Not recorded yet."]
     results = json.loads(path.read_text(encoding="utf-8"))
-    runs = [run for run in results["runs"] if run["time_us_median"] is not None and meets(run, only)]
+    runs = [run for run in results["runs"] if run.get("time_us_median") is not None and meets(run, only)]
     if not runs:
         raise BadInput(f"{line}: no run of {path.name} is like that")
     shown = values["show"].split(",") if "show" in values else []
-    verified = "" if all(run["verified"] for run in runs) else "; not all results are verified"
+    verified = "" if all(run.get("verified") for run in runs) else "; not all results are verified"
     keys = values["rows"].split(",")
     table = times_beside(line, runs, keys, values["columns"]) if "columns" in values else rows_of(runs, keys, shown, figures)
     return table + [
@@ -59,7 +59,7 @@ def rows_of(runs, keys, shown, figures):
     """A row for each run: its settings, its shape where there are several, time, spread, speed, gain, and the bound."""
     sizes, (scale, unit) = sizes_of(runs), unit_of(runs)
     there = {"time": unit, "spread": "± %", "gain": "× first"}
-    if any(run["tflops"] for run in runs):
+    if any(run.get("tflops") for run in runs):
         there["speed"] = "TFLOP/s"
     if any(run.get("bound_us") for run in runs):
         there.update({"bound": f"bound, {unit}", "times_bound": "× bound"})
@@ -73,7 +73,7 @@ def rows_of(runs, keys, shown, figures):
         for run in here:
             us, bound = run["time_us_median"], run.get("bound_us")
             cells = {"time": f"{us / scale:.4g}", "spread": f"{(run['time_us_q3'] - run['time_us_q1']) / 2 / us * 100:.1f}",
-                     "speed": f"{run['tflops']:.4g}" if run["tflops"] else "", "gain": f"{here[0]['time_us_median'] / us:.2f}",
+                     "speed": f"{run['tflops']:.4g}" if run.get("tflops") else "", "gain": f"{here[0]['time_us_median'] / us:.2f}",
                      "bound": f"{bound / scale:.4g}" if bound else "", "times_bound": f"{us / bound:.3f}" if bound else "",
                      "bound_by": value(run, "bound_by")}
             rows.append(named(run, keys) + [shape_title(size)] * (len(sizes) > 1) + [cells[figure] for figure in kept] +

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <functional>
@@ -13,11 +14,13 @@
 
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/json.hpp"
+#include "common/host/base/text.hpp"
 #include "common/host/program/results.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
+using Catch::Matchers::WithinRel;
 using ladder::Json;
 using ladder::testing::read_bytes;
 using ladder::testing::TemporaryDirectory;
@@ -73,13 +76,55 @@ TEST_CASE("A result file has exactly the fields that were promised") {
   CHECK(json["runs"][0]["verified"] == true);
 }
 
-TEST_CASE("On the CPU device times are null and counters are added") {
+TEST_CASE("What was not measured is left out, as times on the CPU device, and counters are added there") {
   const Json run = ladder::parse_json(ladder::to_json(example()))["runs"][1];
   for (const char* field :
        {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz", "power_watts"})
-    CHECK(run[field].is_null());
+    CHECK_FALSE(run.contains(field));
   CHECK(run["counters"]["barrier_waits"] == 12);
   CHECK(run["counters"]["overlap_cycles"] == 0.5);
+}
+
+TEST_CASE("In a result file each run is a line, and what was measured has eight digits") {
+  ladder::ResultFile file = example();
+  file.runs[0].time_us_median = 27150.463104248047;
+  file.runs[0].time_us_q1 = 0.000123456789;
+  file.runs[0].sm_clock_mhz = 1979.826416015625;
+  file.runs[0].tflops = 704;
+  file.runs[0].global_bytes = 134250496;
+  const std::string text = ladder::to_json(file);
+  const std::vector<std::string> lines = ladder::split(text, '\n');
+  REQUIRE(lines.size() == 12);  // braces, six fields, two runs, the list's end, nothing behind the last line
+  CHECK(lines[1] == R"("date":"2026-11-21",)");
+  CHECK(lines[6] == R"("runs":[)");
+  for (size_t run : {0u, 1u}) {
+    const std::string line = lines[7 + run];
+    CHECK(ladder::parse_json(run == 0 ? line.substr(0, line.size() - 1) : line) ==
+          ladder::parse_json(text)["runs"][run]);
+  }
+  CHECK_THAT(lines[7], ContainsSubstring(
+                           R"("time_us_median":27150.463,"time_us_q1":0.00012345679,"time_us_q3":202.0,)"));
+  CHECK_THAT(lines[7], ContainsSubstring(R"("tflops":704.0,"sm_clock_mhz":1979.8264,)"));
+  CHECK_THAT(lines[7], ContainsSubstring(R"("global_bytes":134250496)"));
+
+  const ladder::Run read = ladder::from_json(text).runs[0];
+  CHECK_THAT(*read.time_us_median, WithinRel(*file.runs[0].time_us_median, 5e-8));
+  CHECK_THAT(*read.time_us_q1, WithinRel(*file.runs[0].time_us_q1, 5e-8));
+  CHECK_THAT(*read.sm_clock_mhz, WithinRel(*file.runs[0].sm_clock_mhz, 5e-8));
+  CHECK(*read.global_bytes == 134250496);
+}
+
+TEST_CASE("Files of earlier programs, in which null stands for what was not measured, are read") {
+  std::string text = ladder::to_json(example());
+  text.replace(text.find("200.5"), 5, "null");
+  CHECK_FALSE(ladder::from_json(text).runs[0].time_us_median);
+}
+
+TEST_CASE("Rows of any list of a document are lines, and an empty list stays in its own") {
+  CHECK(ladder::json_rows({{"a", Json::array({Json{{"x", {1, 2}}}, "b"})},
+                           {"none", Json::array()},
+                           {"o", {{"y", nullptr}}}}) ==
+        "{\n\"a\":[\n{\"x\":[1,2]},\n\"b\"\n],\n\"none\":[],\n\"o\":{\"y\":null}\n}\n");
 }
 
 TEST_CASE("What a block takes is in the result file of lessons that say so") {

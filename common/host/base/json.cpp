@@ -15,4 +15,22 @@ Json parse_json(std::istream& file) {
 
 std::string json_text(const Json& json, int indent) { return json.dump(indent); }
 
+std::string json_rows(const Json& document) {
+  std::string text = "{";
+  for (const auto& [name, value] : document.items()) {
+    text += (text == "{" ? "\n" : ",\n") + Json(name).dump() + ":";
+    if (!value.is_array() || value.empty()) {
+      text += value.dump();
+      continue;
+    }
+    const char* before = "[\n";
+    for (const Json& row : value) {
+      text += before + row.dump();
+      before = ",\n";
+    }
+    text += "\n]";
+  }
+  return text + "\n}\n";
+}
+
 }  // namespace ladder

@@ -14,7 +14,7 @@ namespace ladder {
 /// What stands for the core of a library.
 inline constexpr char kLibraryCore[] = "cublas";
 
-/// One contender on one shape. What was not measured is null in the file.
+/// One contender on one shape. What was not measured is not in the file.
 struct Run {
   std::string lesson;  ///< its directory's name; or "cublas_gemmex", "cublaslt"
   std::string core;

@@ -2,6 +2,8 @@
 /// Result files.
 #include "common/host/program/results.hpp"
 
+#include <fmt/core.h>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -18,14 +20,16 @@
 namespace ladder {
 namespace {
 
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
+/// A measured figure. Two digits more than any page shows keep what the page rounds it to.
+Json rounded(double value) { return std::stod(fmt::format("{:.8g}", value)); }
+
+void put(Json& json, const char* name, const std::optional<double>& value) {
+  if (value) json[name] = rounded(*value);
 }
 
 template <class Value>
-std::optional<Value> from_null(const Json& json) {
-  return json.is_null() ? std::nullopt : std::optional<Value>(json.get<Value>());
+void get(const Json& json, const char* name, std::optional<Value>& value) {
+  if (json.contains(name) && !json.at(name).is_null()) value = json.at(name).get<Value>();
 }
 
 /// Calls visit(name, field) for every counter.
@@ -54,15 +58,15 @@ Json json_of(const Run& run) {
   json["k"] = run.shape.k;
   json["settings"] = Json::object();
   for (const auto& [name, value] : run.settings) json["settings"][name] = value;
-  json["time_us_median"] = or_null(run.time_us_median);
-  json["time_us_q1"] = or_null(run.time_us_q1);
-  json["time_us_q3"] = or_null(run.time_us_q3);
-  json["tflops"] = or_null(run.tflops);
-  json["sm_clock_mhz"] = or_null(run.sm_clock_mhz);
-  json["power_watts"] = or_null(run.power_watts);
-  json["verified"] = or_null(run.verified);
-  json["rel_error"] = or_null(run.rel_error);
-  if (run.eager_us) json["eager_us"] = *run.eager_us;
+  put(json, "time_us_median", run.time_us_median);
+  put(json, "time_us_q1", run.time_us_q1);
+  put(json, "time_us_q3", run.time_us_q3);
+  put(json, "tflops", run.tflops);
+  put(json, "sm_clock_mhz", run.sm_clock_mhz);
+  put(json, "power_watts", run.power_watts);
+  if (run.verified) json["verified"] = *run.verified;
+  put(json, "rel_error", run.rel_error);
+  put(json, "eager_us", run.eager_us);
   if (run.counters) {
     Json& counters = json["counters"];
     for_each_counter(*run.counters, [&](const char* name, auto value) { counters[name] = value; });
@@ -72,8 +76,8 @@ Json json_of(const Run& run) {
                          {"shared_bytes", run.resources->shared_bytes},
                          {"registers", run.resources->registers},
                          {"blocks_per_sm", run.resources->blocks_per_sm}};
-  if (run.global_bytes) json["global_bytes"] = *run.global_bytes;
-  if (run.bound_us) json["bound_us"] = *run.bound_us;
+  if (run.global_bytes) json["global_bytes"] = std::llround(*run.global_bytes);
+  put(json, "bound_us", run.bound_us);
   if (!run.rung.empty()) json["rung"] = run.rung;
   if (!run.choice.empty()) json["choice"] = run.choice;
   if (!run.inputs.empty()) json["inputs"] = run.inputs;
@@ -87,15 +91,15 @@ Run run_of(const Json& json) {
   run.shape = checked_shape("m, n, k", json.at("m").get<uint64_t>(), json.at("n").get<uint64_t>(),
                             json.at("k").get<uint64_t>());
   for (const auto& [name, value] : json.at("settings").items()) run.settings[name] = value.get<std::string>();
-  run.time_us_median = from_null<double>(json.at("time_us_median"));
-  run.time_us_q1 = from_null<double>(json.at("time_us_q1"));
-  run.time_us_q3 = from_null<double>(json.at("time_us_q3"));
-  run.tflops = from_null<double>(json.at("tflops"));
-  run.sm_clock_mhz = from_null<double>(json.at("sm_clock_mhz"));
-  run.power_watts = from_null<double>(json.at("power_watts"));
-  run.verified = from_null<bool>(json.at("verified"));
-  run.rel_error = from_null<double>(json.at("rel_error"));
-  if (json.contains("eager_us")) run.eager_us = json.at("eager_us").get<double>();
+  get(json, "time_us_median", run.time_us_median);
+  get(json, "time_us_q1", run.time_us_q1);
+  get(json, "time_us_q3", run.time_us_q3);
+  get(json, "tflops", run.tflops);
+  get(json, "sm_clock_mhz", run.sm_clock_mhz);
+  get(json, "power_watts", run.power_watts);
+  get(json, "verified", run.verified);
+  get(json, "rel_error", run.rel_error);
+  get(json, "eager_us", run.eager_us);
   if (json.contains("counters")) {
     LaunchCounters counters;
     for_each_counter(counters,
@@ -111,8 +115,8 @@ Run run_of(const Json& json) {
   if (json.contains("rung")) run.rung = json.at("rung").get<std::string>();
   if (json.contains("choice")) run.choice = json.at("choice").get<std::string>();
   if (json.contains("inputs")) run.inputs = json.at("inputs").get<std::string>();
-  if (json.contains("global_bytes")) run.global_bytes = json.at("global_bytes").get<double>();
-  if (json.contains("bound_us")) run.bound_us = json.at("bound_us").get<double>();
+  get(json, "global_bytes", run.global_bytes);
+  get(json, "bound_us", run.bound_us);
   return run;
 }
 
@@ -141,7 +145,7 @@ std::string to_json(const ResultFile& results) {
   json["toolkit"] = results.toolkit;
   json["runs"] = Json::array();
   for (const Run& run : results.runs) json["runs"].push_back(json_of(run));
-  return json_text(json, 2) + "\n";
+  return json_rows(json);
 }
 
 ResultFile from_json(const std::string& text) {

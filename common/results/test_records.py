@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Holds the files of docs/results to their form and their budget."""
+import json
+import re
+import unittest
+from pathlib import Path
+
+from json_rows import json_rows
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
+MOST_LINES = 15000
+
+
+def records():
+    return sorted(path for path in RESULTS.rglob("*") if path.is_file() and path.suffix != ".md")
+
+
+class Records(unittest.TestCase):
+    def test_a_row_is_a_line_and_the_document_is_read_back(self):
+        document = {"date": "2026-11-21", "runs": [{"m": 1, "settings": {"a": "µ"}}, {"m": 2.5, "missing": None}],
+                    "absent": [], "pictures": {"lines": ["x", "y"]}}
+        text = json_rows(document)
+        self.assertEqual(text.splitlines(), [
+            "{", '"date":"2026-11-21",', '"runs":[', '{"m":1,"settings":{"a":"µ"}},', '{"m":2.5,"missing":null}', "],",
+            '"absent":[],', '"pictures":{"lines":["x","y"]}', "}"])
+        self.assertEqual(json.loads(text), document)
+
+    def test_all_records_together_keep_their_budget(self):
+        lines = sum(path.read_bytes().count(b"\n") for path in records())
+        self.assertLessEqual(lines, MOST_LINES)
+
+    def test_every_record_has_a_row_on_a_line_and_a_timeline_is_one_line(self):
+        for path in records():
+            if path.suffix != ".json":
+                continue
+            text = path.read_text(encoding="utf-8")
+            with self.subTest(path.relative_to(RESULTS)):
+                if path.parent.name == "traces":
+                    self.assertEqual(text.count("\n"), 1)
+                else:  # assertEqual would print the whole file
+                    self.assertTrue(text == json_rows(json.loads(text)), "is not as json_rows() writes it")
+
+    def test_of_the_same_experiment_only_one_record_is_kept(self):
+        kept = {}
+        for path in records():
+            name = path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
+            with self.subTest(path.relative_to(RESULTS)):
+                self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()
