@@ -55,6 +55,7 @@ from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
+from sm_picture import sm_pictures, sm_text
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
 from whole_file import write_whole
@@ -279,6 +280,7 @@ FILLERS = {
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "picture": picture_text,
+    "sm": sm_text,
     "concept": concept_text,
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS),
@@ -290,6 +292,7 @@ FILLERS = {
 PICTURES = {
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "picture": lambda line, words: idea_pictures(line, words, FIGURES),
+    "sm": lambda line, words: sm_pictures(line, words, FIGURES),
     "concept": lambda line, words: concept_pictures(line, words, FIGURES),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
 import concept_pictures  # noqa: E402
 import cube_table  # noqa: E402
+import sm_picture  # noqa: E402
 import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
 import lanes_picture  # noqa: E402
@@ -513,6 +514,15 @@ class PageTables(WithResults):
     def cube(self, size=64):
         return [run("05_cube", 100 * int(slots) * int(blocks) + (50 if roles == "on" else 0), size=size, roles=roles, slots=slots,
                     blocks=blocks) for roles in ("off", "on") for blocks, slots in cube_table.PLACES]
+
+    def test_the_picture_of_an_sm_colours_what_a_lesson_uses(self):
+        _, alt, picture = sm_picture.drawn("line", ["03"])
+        self.assertEqual(alt, "An SM and the memories: lesson 03 uses memory, L2, shared memory, tensor cores and registers")
+        self.assertEqual((picture.count('class="copy"'), picture.count('class="multiply"'), picture.count('class="part"')), (4, 1, 3))
+        self.assertEqual(picture.count('class="way"'), 4)
+        for words in ([], ["05"], ["02", "03"]):
+            with self.assertRaisesRegex(BadInput, "needs one of the lessons 01, 02, 03, 04, 06"):
+                sm_picture.drawn("line", words)
 
     def test_clocks_of_a_step_stand_beside_those_predicted(self):
         results = self.folder / "docs" / "results"
