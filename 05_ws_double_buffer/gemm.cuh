@@ -3,7 +3,7 @@
 ///
 /// Added since step 1: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Its
 /// accumulators fit because the warpgroup that only moves data gives registers to those that compute
-/// (setmaxnreg). Beside the ring there is room for half a tile of C, which compute hands over in two pieces.
+/// (setmaxnreg). Compute hands over a quarter of its tile of C at a time: there is no more room.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -13,7 +13,6 @@
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/device/unrolled.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
@@ -85,12 +84,13 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
     }
     // [k_loop]
-    unrolled<kTile.n / kStagedN>([&](auto piece) {
+#pragma unroll  // registers have no addresses
+    for (int column = 0; column < kTile.n; column += kStagedN) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
+      stage_fragment(core.d, column, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
-    });
+    }
   }
 }
 

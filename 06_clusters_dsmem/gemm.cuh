@@ -13,7 +13,6 @@
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/device/unrolled.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/cluster.cuh"
@@ -128,12 +127,13 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const
     }
     exchange_sums(smem, core.d, parity);
     parity ^= 1;
-    unrolled<kOwnN / kStagedN>([&](auto piece) {
+#pragma unroll  // registers have no addresses
+    for (int column = 0; column < kOwnN; column += kStagedN) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment<kStagedN* decltype(piece)::value>(core.d, smem.c, my_rows);
+      stage_fragment(core.d, column, smem.c, my_rows);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
-    });
+    }
   }
 }
 

@@ -79,7 +79,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const
     }
     // [k_loop]
     pipe_cs.producer_acquire();  // waits until the storer has read the tile before
-    stage_fragment<0>(core.d, smem.c, my_rows);
+    stage_fragment(core.d, 0, smem.c, my_rows);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
     pipe_cs.producer_commit();
   }

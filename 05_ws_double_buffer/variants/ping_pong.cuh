@@ -129,7 +129,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder:
 #pragma unroll
     for (Shape::Core& core : cores) {
       pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
-      ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
+      ladder::stage_fragment(core.d, 0, smem.c[me], 0, epilogue, first_column);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
     }

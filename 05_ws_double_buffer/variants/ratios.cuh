@@ -4,7 +4,7 @@
 #pragma once
 #include "05_ws_double_buffer/gemm.cuh"
 #include "common/cuda/persistent_grid.hpp"
-#include "common/device/epilogue_functors.cuh"
+#include "common/device/fused_epilogue.cuh"
 
 namespace lesson05::ratios {
 
@@ -83,11 +83,11 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
 
     const int first_column = tile.column * Shape::kTile.n;
     pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
-    ladder::stage_fragment<0>(core.d, smem.c[me], 0, epilogue, first_column);
+    ladder::stage_fragment(core.d, 0, smem.c[me], 0, epilogue, first_column);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
     pipe_cs.producer_commit();
     pipe_cs.producer_acquire();
-    ladder::stage_fragment<Shape::kStagedColumns>(core.d, smem.c[me], 0, epilogue, first_column);
+    ladder::stage_fragment(core.d, Shape::kStagedColumns, smem.c[me], 0, epilogue, first_column);
     ptx::fence_proxy_async();
     pipe_cs.producer_commit();
   }

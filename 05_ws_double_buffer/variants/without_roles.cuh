@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
     // [k_loop]
     if (asks) ptx::tma_store_wait_read<0>();
     __syncthreads();  // the tile before has been read
-    stage_fragment<0>(core.d, smem.c, my_rows);
+    stage_fragment(core.d, 0, smem.c, my_rows);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
     __syncthreads();
     if (asks) {

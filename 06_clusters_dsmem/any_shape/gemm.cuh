@@ -12,7 +12,6 @@
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/unrolled.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
@@ -72,12 +71,13 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
     // [k_loop]
 
     const bool complete = add_up(sums, block, core.d, walk, tile, ending, smem);
-    unrolled<Shape::kOwnN / Shape::kStagedN>([&](auto piece) {
+#pragma unroll  // registers have no addresses
+    for (int column = 0; column < Shape::kOwnN; column += Shape::kStagedN) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage<Shape::kStagedN* decltype(piece)::value>(core.d, smem, block, tile, ending, complete);
+      stage(core.d, column, smem, block, tile, ending, complete);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
       pipe_cs.producer_commit();
-    });
+    }
   }
   sums.wait_until_read();
 }

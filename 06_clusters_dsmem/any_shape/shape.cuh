@@ -10,8 +10,8 @@
 #include "06_clusters_dsmem/any_shape/stream_k.cuh"
 #include "common/cuda/residency.hpp"
 #include "common/cuda/tensor_map.hpp"
+#include "common/device/fused_epilogue.cuh"
 #include "common/device/pipeline.cuh"
-#include "common/device/staged_epilogue.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
@@ -229,15 +229,16 @@ __device__ __forceinline__ bool add_up(auto& sums, const Block<Shape>& block, fl
   return fix_up(block, d, walk, tile, ending.workspace, smem.is_last);
 }
 
-/// Writes a piece of the columns that this block stores, from kFirst on, to the warpgroup's rows of the
+/// Writes a piece of the columns that this block stores, from `first` on, to the warpgroup's rows of the
 /// staging tile. Where another block completes the tile, the storer learns that there is nothing to store.
-template <int kFirst, class Shape, class Epilogue, int kCount>
-__device__ __forceinline__ void stage(const float (&d)[kCount], auto& smem, const Block<Shape>& block,
-                                      const TileSteps& tile, const Ending<Epilogue>& ending, bool complete) {
+template <class Shape, class Epilogue, int kCount>
+__device__ __forceinline__ void stage(const float (&d)[kCount], int first, auto& smem,
+                                      const Block<Shape>& block, const TileSteps& tile,
+                                      const Ending<Epilogue>& ending, bool complete) {
   if (Shape::kStreamK && threadIdx.x == 0) smem.complete = complete;
   if (complete)
-    stage_fragment<kFirst>(d, smem.c, 64 * warpgroup_index(), ending.epilogue,
-                           tile.column * Shape::kTile.n + block.first_column);
+    stage_fragment(d, first, smem.c, 64 * warpgroup_index(), ending.epilogue,
+                   tile.column * Shape::kTile.n + block.first_column);
 }
 
 /// Whether what is staged is to be stored.

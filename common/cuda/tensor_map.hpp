@@ -22,9 +22,8 @@ CUtensorMapL2promotion l2_promotion(int columns);
 CUtensorMap make_tensor_map(const __nv_bfloat16* matrix, int rows, int columns, int box_rows,
                             int box_columns);
 
-/// The maps of a product's matrices; kernels that store C without TMA need none of it. Kernels take them as
-/// one
-/// `__grid_constant__` parameter.
+/// The maps of a product's matrices. A kernel takes them as one `__grid_constant__` parameter, as TMA reads
+/// them at their address. A kernel that stores C without TMA leaves out `c`.
 struct TensorMaps {
   CUtensorMap a, b, c = {};
 };

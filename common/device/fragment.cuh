@@ -1,10 +1,9 @@
 /// @file
 /// Where the sums that a thread keeps in registers lie in the tile.
 ///
-/// A fragment is made of strips of 16 rows, each of them a warp's. Thread t of a warp has of a strip, for
-/// every 8 columns j, d[4j], d[4j+1] = C(row, 8j + 2*(t%4)), C(row, ... + 1) with row = t/4, and d[4j+2],
-/// d[4j+3] the same 8 rows below. This is the accumulator of mma.sync, side by side. One strip follows the
-/// other in d.
+/// A fragment is made of strips of 16 rows, each of them a warp's; in d one follows the other. Of a strip,
+/// thread t of a warp has for every 8 columns j, as the accumulators of mma.sync have: d[4j], d[4j+1] =
+/// C(t/4, 8j + 2*(t%4)) and the column after it, and d[4j+2], d[4j+3] the same 8 rows below.
 #pragma once
 #include <cuda_runtime.h>
 

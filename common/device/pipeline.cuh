@@ -12,9 +12,9 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread calls it. After that come a fence_mbarrier_init, for other blocks, and a __syncthreads.
-  /// @param producers arrivals that fill a slot: 1 if a thread expects bytes of TMA
-  /// @param consumers arrivals that empty it
+  /// One thread calls it. After that come a fence_mbarrier_init, for other blocks, and a __syncthreads. So
+  /// many arrivals of producers fill a slot, one where a thread expects bytes of TMA, and of consumers empty
+  /// it.
   __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&full[slot], producers);
@@ -44,15 +44,11 @@ struct RingPosition {
 };
 
 /// The producer's end of a pipeline; every thread that produces has its own.
-template <int kRingSlots>
-class Producer {
- public:
-  static constexpr int kSlots = kRingSlots;
+template <int kSlots>
+struct Producer {
+  __device__ __forceinline__ explicit Producer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
 
-  __device__ __forceinline__ explicit Producer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
-
-  /// Waits until the next slot is empty, and returns its number. On the first lap all are empty: a wait for
-  /// the other parity returns at once.
+  /// Waits until the next slot is empty. On the first lap a wait for the other parity returns at once.
   __device__ __forceinline__ int producer_acquire() {
     ptx::mbarrier_wait(&pipeline_.empty[position_.slot], position_.parity ^ 1);
     return position_.slot;
@@ -64,8 +60,7 @@ class Producer {
       position_.advance();
     }
   }
-  /// The slot will be full when this many bytes have landed and been counted at the barrier that this
-  /// returns.
+  /// The slot will be full when so many bytes have landed and been counted at the barrier that this returns.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
     return barrier();
@@ -85,14 +80,10 @@ class Producer {
   RingPosition<kSlots> position_;
 };
 
-/// The consumer's end. It may wait for the next slot before it releases this one, so wait and release keep
-/// places of their own.
-template <int kRingSlots>
-class Consumer {
- public:
-  static constexpr int kSlots = kRingSlots;
-
-  __device__ __forceinline__ explicit Consumer(Pipeline<kRingSlots>& pipeline) : pipeline_(pipeline) {}
+/// The consumer's end. It may wait ahead of what it releases, so wait and release have places of their own.
+template <int kSlots>
+struct Consumer {
+  __device__ __forceinline__ explicit Consumer(Pipeline<kSlots>& pipeline) : pipeline_(pipeline) {}
 
   /// Skips slots that another consumer waits for and releases. This consumer must have released every
   /// slot that it waited for.

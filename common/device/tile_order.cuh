@@ -12,14 +12,12 @@ struct TileIndex {
 
 constexpr int kTileGroup = 16;  ///< measured in lesson 02: 8 and 16 are equal, 1 is 2 to 4 % slower
 
-/// Tiles in an order that keeps tiles at work at the same time close together: `group` tiles down, then one
-/// to the right. A wave of blocks then covers a nearly square part of C, whose rows of A and columns of B
-/// stay in the L2 cache.
+/// The order of tiles: `group` tiles down, then one to the right. A wave of blocks then covers a nearly
+/// square part of C, whose rows of A and columns of B stay in the L2 cache.
 __device__ __forceinline__ TileIndex grouped_tile(int index, int tile_rows, int tile_columns,
                                                   int group = kTileGroup) {
   const int first_row = index / (group * tile_columns) * group;
-  const int rows =
-      tile_rows - first_row < group ? tile_rows - first_row : group;  // the last group may be lower
+  const int rows = tile_rows - first_row < group ? tile_rows - first_row : group;  // the last may be lower
   const int in_group = index - first_row * tile_columns;
   return {first_row + in_group % rows, in_group / rows};
 }

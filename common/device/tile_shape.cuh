@@ -5,8 +5,7 @@
 
 namespace ladder {
 
-/// A block computes m x n outputs at a time and brings k columns of A and k rows of B to shared memory for
-/// each step.
+/// A block computes m x n outputs at a time; each step brings k columns of A and k rows of B.
 struct TileShape {
   int m, n, k;
 };

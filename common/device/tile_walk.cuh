@@ -19,14 +19,12 @@ struct TileWalk {
     const TileWalk& walk;
     int index, step;
 
-    /// Where in C the tile lies, in tiles.
     __device__ __forceinline__ TileIndex operator*() const {
       return grouped_tile(index, walk.tile_rows, walk.tile_columns, walk.group);
     }
     __device__ __forceinline__ void operator++() { index += step; }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
-  /// At the block's first tile.
   __device__ __forceinline__ Iterator begin() const {
     return {*this, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   }

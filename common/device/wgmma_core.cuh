@@ -1,5 +1,5 @@
 /// @file
-/// The tensor cores of Hopper (sm_90a) as a core; cores.cuh says what a core is.
+/// The tensor cores of Hopper (sm_90a) as a core. What a core is, cores.cuh says.
 #pragma once
 #include <cstdint>
 
@@ -10,8 +10,7 @@
 
 namespace ladder {
 
-/// A warpgroup multiplies 64 rows of A by the tile of B. The tensor cores read both tiles from shared memory,
-/// in the background.
+/// A warpgroup multiplies 64 rows of A by the tile of B, both in shared memory, in the background.
 template <int kN>
 struct WgmmaCore : WarpgroupFragment<kN> {
   static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
@@ -43,12 +42,11 @@ struct WgmmaCore : WarpgroupFragment<kN> {
   }
 
   /// Waits until at most kInFlight of the products started are unfinished; without a number, until none is.
-  template <int kInFlight>
+  template <int kInFlight = 0>
   __device__ __forceinline__ void finish() {
     ptx::wgmma_wait_group<kInFlight>();
     if constexpr (kInFlight == 0) ptx::keep_in_registers(d);
   }
-  __device__ __forceinline__ void finish() { finish<0>(); }
   /// Waits until only the newest product is unfinished.
   __device__ __forceinline__ void finish_all_but_last() { finish<1>(); }
 };

@@ -1,6 +1,6 @@
 /// @file
-/// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_80, and sm_90 for all
-/// that counts bytes; before sm_80 a trap).
+/// Barriers that count arrivals and bytes (PTX ISA, "mbarrier"). Earlier GPUs have those that count no bytes,
+/// from sm_80 on; what they lack is a trap there.
 ///
 /// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
 /// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
@@ -27,8 +27,7 @@ __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arriva
 }
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
-/// alone needs none: TMA counts bytes through the generic proxy, as threads arrive, and `__syncthreads`
-/// orders both. PTX says so since 9.3; the lessons' kernels, like many others, have the fence anyway.
+/// alone needs none (PTX says so since 9.3); the lessons' kernels, like many others, have it anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // earlier GPUs have no clusters
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -56,25 +55,21 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 }
 
 /// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait a
-/// while for it. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does not wait. Acquire
-/// semantics.
+/// while for it. Acquire semantics. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does
+/// not wait.
 __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [try_wait]
   asm volatile(
-      "{\n.reg .pred p;\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, p;\n}\n"
+      "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}\n"
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
   // [try_wait]
 #elif __CUDA_ARCH__ >= 800
   asm volatile(
-      "{\n.reg .pred p;\n"
-      "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, p;\n}\n"
+      "{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}\n"
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
       : "memory");
@@ -86,8 +81,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
 
 /// Waits until the phase of that parity has completed.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
-  while (!mbarrier_try_wait(barrier, parity)) {
-  }
+  while (!mbarrier_try_wait(barrier, parity)) continue;
 }
 
 }  // namespace ptx

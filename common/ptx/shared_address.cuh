@@ -8,8 +8,7 @@
 
 namespace ptx {
 
-/// The 32-bit address of `pointer` in the shared window of its block, as PTX instructions and matrix
-/// descriptors take it.
+/// The 32-bit address of `pointer` in the shared window of its block, as PTX instructions take it.
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }

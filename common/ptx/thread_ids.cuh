@@ -1,5 +1,5 @@
 /// @file
-/// Where a thread stands in its block. Blocks are one-dimensional from lesson 02 on.
+/// Where a thread stands in its block, of one dimension from lesson 02 on.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -7,16 +7,13 @@
 
 namespace ladder {
 
-__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % kWarp; }
+__device__ __forceinline__ int lane_index() { return int(threadIdx.x) % kWarp; }
 /// The warp within its warpgroup, 0 to 3.
-__device__ __forceinline__ int warp_in_warpgroup() {
-  return static_cast<int>(threadIdx.x) / kWarp % kWarpsPerWarpgroup;
-}
-/// Asked once, by whole warps. The shuffle tells the compiler that all lanes have the same answer: addresses
-/// and matrix descriptors that follow from it are computed once for a warp, in uniform registers, where wgmma
-/// wants them.
+__device__ __forceinline__ int warp_in_warpgroup() { return int(threadIdx.x) / kWarp % kWarpsPerWarpgroup; }
+/// Asked once, by whole warps. The shuffle tells the compiler that all lanes have the same answer: what
+/// follows from it is computed once for a warp, in uniform registers, where wgmma wants addresses.
 __device__ __forceinline__ int warpgroup_index() {
-  return __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
+  return __shfl_sync(~0u, int(threadIdx.x) / kWarpgroup, 0);
 }
 
 }  // namespace ladder

@@ -1,8 +1,8 @@
 /// @file
-/// The tensor memory accelerator (sm_90): one thread starts a copy of a whole box between global and shared
-/// memory; the engine computes addresses, swizzles, and fills with zero what lies outside the tensor. PTX
-/// ISA, "cp.async.bulk.tensor". Earlier GPUs have none: a copy is a trap there, since without it the kernel
-/// would race.
+/// The tensor memory accelerator (sm_90; PTX ISA, "cp.async.bulk.tensor"): one thread starts the copy of a
+/// box between global and shared memory; the engine computes addresses, swizzles, and fills with zero what
+/// lies outside, in the async proxy. Earlier GPUs have none: a copy is a trap there, since without it the
+/// kernel would race.
 #pragma once
 #include <cuda.h>
 
@@ -20,8 +20,7 @@ __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map) {
 }
 
 /// `cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: copies the box whose
-/// first element is (column, row) to `to`, and counts its bytes at `full` as they land. Runs in the async
-/// proxy.
+/// first element is (column, row) to `to`, and counts its bytes at `full` as they land.
 __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, int column, int row,
                                          Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -1,7 +1,6 @@
 /// @file
-/// The warpgroup-wide tensor-core instructions of Hopper (sm_90a). Executed by all 128 threads of a
-/// warpgroup: four consecutive warps, the first a multiple of four. They run asynchronously, in the async
-/// proxy.
+/// The tensor-core instructions of Hopper (sm_90a). All 128 threads of a warpgroup (four consecutive warps,
+/// the first a multiple of four) execute them; they run in the async proxy.
 #pragma once
 #include <cstdint>
 
@@ -18,9 +17,8 @@
 namespace ptx {
 
 // [groups]
-/// `wgmma.fence.sync.aligned`: orders what ordinary instructions wrote to the accumulator registers before
-/// the wgmma that follow. Needed before the first wgmma, and again whenever the registers were touched in
-/// between.
+/// `wgmma.fence.sync.aligned`: orders what ordinary instructions wrote to the accumulators before the wgmma
+/// that follow. Needed before the first wgmma, and whenever the registers were touched in between.
 __device__ __forceinline__ void wgmma_fence() { LADDER_WGMMA("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 /// `wgmma.commit_group.sync.aligned`: closes a group over all wgmma issued since the last one.
@@ -36,8 +34,7 @@ __device__ __forceinline__ void wgmma_wait_group() {
 }
 // [groups]
 
-/// Tells the compiler that the registers change here, so that it moves no access across a wgmma_wait_group.
-/// No instruction.
+/// No instruction: tells the compiler that the registers change here, so that no access moves across a wait.
 template <int kCount>
 __device__ __forceinline__ void keep_in_registers(float (&d)[kCount]) {
 #pragma unroll
@@ -56,19 +53,16 @@ __device__ __forceinline__ uint64_t matrix_descriptor(const void* start, uint32_
 }
 // [matrix_descriptor]
 
-// `wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16` (PTX ISA, "wgmma.mma_async"), a and b are descriptors
-// of shared memory, a with k contiguous; b with n contiguous if kBRowMajor, else with k contiguous. Without
-// `accumulate` d is overwritten. Thread t holds in d[4j .. 4j+3] what lane t % 32 holds in d of mma.m16n8k16,
-// for rows 16 * (t / 32) and columns 8j: the same fragment, four warps high.
-
+// "wgmma.mma_async" in the PTX ISA: a and b are descriptors of shared memory, a with k contiguous; b with n
+// contiguous if kBRowMajor, else with k contiguous. Without `accumulate` d is overwritten. Thread t holds in
+// d[4j .. 4j+3] what lane t % 32 holds in d of mma.m16n8k16, for rows 16 * (t / 32) and columns 8j.
 #define LADDER_ACC4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define LADDER_ACC16(d, i) \
   LADDER_ACC4(d, i), LADDER_ACC4(d, i + 4), LADDER_ACC4(d, i + 8), LADDER_ACC4(d, i + 12)
 
 /// `wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16`: d [64, 64] (+)= a [64, 16] · b [16, 64].
 template <bool kBRowMajor>
-__device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b,
-                                                bool accumulate = true) {
+__device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate) {
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -81,8 +75,7 @@ __device__ __forceinline__ void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint
 
 /// `wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16`: d [64, 128] (+)= a [64, 16] · b [16, 128].
 template <bool kBRowMajor>
-__device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b,
-                                                 bool accumulate = true) {
+__device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate) {
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
       // [mma_async]
@@ -99,8 +92,7 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&d)[64], uint64_t a, uin
 
 /// `wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16`: d [64, 192] (+)= a [64, 16] · b [16, 192].
 template <bool kBRowMajor>
-__device__ __forceinline__ void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b,
-                                                 bool accumulate = true) {
+__device__ __forceinline__ void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate) {
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
@@ -118,8 +110,7 @@ __device__ __forceinline__ void wgmma_m64n192k16(float (&d)[96], uint64_t a, uin
 
 /// `wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16`: d [64, 256] (+)= a [64, 16] · b [16, 256].
 template <bool kBRowMajor>
-__device__ __forceinline__ void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b,
-                                                 bool accumulate = true) {
+__device__ __forceinline__ void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate) {
   LADDER_WGMMA(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"

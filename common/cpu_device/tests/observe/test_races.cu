@@ -788,7 +788,7 @@ __global__ void multiply_zeros(float* out) {
     ptx::wgmma_fence();
     const uint64_t a = ptx::matrix_descriptor(smem.a, 16, 1024);
     const uint64_t b = ptx::matrix_descriptor(smem.b, 8192, 1024);
-    ptx::wgmma_m64n64k16<true>(d, a, b);  // multiplies
+    ptx::wgmma_m64n64k16<true>(d, a, b, true);  // multiplies
     ptx::wgmma_commit_group();
     if (kWait) ptx::wgmma_wait_group<0>();
     __syncthreads();

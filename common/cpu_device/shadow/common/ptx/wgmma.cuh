@@ -30,19 +30,19 @@ inline uint64_t matrix_descriptor(const void* start, uint32_t leading_bytes, uin
 }
 
 template <bool kBRowMajor>
-void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 64, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 128, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 192, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate = true, CPU_DEVICE_WHERE) {
+void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 256, a, b, accumulate, kBRowMajor, where);
 }
 

@@ -24,8 +24,7 @@ struct Pipeline : PlainPipeline<kSlots> {
 };
 
 template <int kSlots>
-class Producer : public PlainProducer<kSlots> {
- public:
+struct Producer : PlainProducer<kSlots> {
   __device__ __forceinline__ explicit Producer(Pipeline<kSlots>& pipeline)
       : PlainProducer<kSlots>(pipeline) {}
 
