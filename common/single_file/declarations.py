@@ -64,6 +64,7 @@ class Member:
     end: int
     names: list  # that it declares
     takes_no_room: bool  # a function or a static constant, which may be left out
+    arity: tuple | None  # of a function: the fewest and the most arguments
 
 
 @dataclasses.dataclass
@@ -203,9 +204,29 @@ def members_of(declaration):
             is_function = "(" in words and other.isdisjoint(words[:words.index("(")])
             is_constant = words[:2] == ["static", "constexpr"]
             members.append(Member(token.begin if begin is None else begin, tokens[after - 1].end, names,
-                                  bool(names) and (is_function and names[0] not in declaration.names or is_constant)))
+                                  bool(names) and (is_function and names[0] not in declaration.names or is_constant),
+                                  arity_of(code, words.index("(")) if is_function else None))
             begin, i = None, after
     return members
+
+
+def arity_of(code, opening):
+    """The fewest and the most arguments that a function takes, whose parameters begin at code[opening]."""
+    parameters = arguments_of(code, opening)
+    optional = sum(any(token.text == "=" for token in parameter) for parameter in parameters)
+    return len(parameters) - optional, len(parameters)
+
+
+def arguments_of(code, opening):
+    """The tokens of each argument or parameter between the bracket at code[opening] and the one that closes it."""
+    arguments, depth = [[]], 0
+    for token in code[opening + 1:closing(code, opening)]:
+        depth += (token.text in ("(", "{", "[", "<")) - (token.text in (")", "}", "]", ">"))
+        if token.text == "," and depth == 0:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    return arguments if arguments[0] else []
 
 
 def code_of(tokens):

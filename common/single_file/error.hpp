@@ -1,25 +1,20 @@
 /// @file
-/// Errors of the CUDA runtime become exceptions.
+/// What becomes of a call of CUDA that fails.
 #pragma once
 #include <cuda_runtime.h>
 
-#include <stdexcept>
-#include <string>
+#include <cstdio>
+#include <cstdlib>
 
 namespace ladder {
 
-/// A call of CUDA failed; what() says which, where and why.
-struct CudaError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// @throws CudaError unless the code is cudaSuccess
+/// Ends the program, with a line that says where and why, unless the code is cudaSuccess.
 inline void check(cudaError_t code, const char* call, int line) {
   if (code == cudaSuccess) return;
-  throw CudaError("line " + std::to_string(line) + ": " + call + " failed: " + cudaGetErrorString(code));
+  std::fprintf(stderr, "line %d: %s failed: %s\n", line, call, cudaGetErrorString(code));
+  std::exit(1);
 }
 
 }  // namespace ladder
 
-/// Throws ladder::CudaError unless `call` returns cudaSuccess.
 #define CUDA_CHECK(call) ::ladder::check((call), #call, __LINE__)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a lesson's single file and the lesson itself in turns, and fails unless both verify and take the same time.
+"""Runs a lesson's single file and the lesson itself in turns, and fails unless both verify and take the same time, and unless
+the single file refuses bad input.
 
     test_speed.py LESSON SINGLE_FILE_PROGRAM LESSON_PROGRAM
 
@@ -33,6 +34,17 @@ def output_of(*command):
     return run.stdout
 
 
+def check_that_bad_input_is_refused(program, multiple):
+    cases = {("4x",): "M = 4x: must be a multiple of 1 from 1 to 32768", ("8", "8", "0"): f"K = 0: must be a multiple of {multiple} from",
+             ("8", "65536", "8"): f"N = 65536: must be a multiple of {multiple} from", ("8", "8"): "2 arguments: must be M N K, or"}
+    if multiple > 1:
+        cases["8", "12", "8"] = "N = 12: must be a multiple of 8 from 8 to 32768"
+    for words, message in cases.items():
+        run = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        if (run.returncode, run.stdout, run.stderr.count("\n")) != (2, "", 1) or not run.stderr.startswith(message):
+            sys.exit(f"{' '.join(words)}: not refused with '{message}': {run}")
+
+
 def single_file_us(program):
     output = output_of(program, SIZE)
     found = re.search(r" ([\d.]+) us .* verified", output)
@@ -52,6 +64,7 @@ def lesson_us(lesson, program, json_path):
 
 def main():
     lesson, single_file, program = sys.argv[1:]
+    check_that_bad_input_is_refused(single_file, LESSONS[lesson].multiple)
     alone, whole = [], []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(ROUNDS):

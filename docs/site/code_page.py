@@ -38,7 +38,7 @@ EXPLAINED_ON = {
 }
 DEFINITION = re.compile(r"^__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
 INSTRUCTION = re.compile(r"((?:^///.*\n)+)(?:template <.*\n)?" + DEFINITION.pattern.removeprefix("^"), re.MULTILINE)
-FILE = re.compile(r"^// ---- (\S+(?:: the rest)?)$")
+FILE = re.compile(r"^// ---- (?P<name>\S+): (?P<words>.*)$")
 
 
 class WrongTable(Exception):
@@ -110,20 +110,22 @@ class Code:
         return bool(re.match(r"(__global__|__device__|inline|template|static|void|int|constexpr)\b", self.lines[at])) and \
             not self.lines[at].endswith(("{", ";"))
 
-    def first_sentence(self, at):
-        """Of the comment that begins there, if one does."""
-        words = []
-        while self.lines[at].startswith("// "):
-            words.append(self.lines[at].removeprefix("// "))
+    def heading(self, at):
+        """The name of the file whose heading begins there, and the first sentence about it."""
+        found = FILE.match(self.lines[at])
+        if found["words"] == "the rest":
+            return f"{found['name']}: the rest", ""
+        words = [found["words"]]
+        while self.lines[at + 1].startswith("// "):
             at += 1
-        return re.split(r"(?<=\.) ", " ".join(words))[0]
+            words.append(self.lines[at].removeprefix("// "))
+        return found["name"], re.split(r"(?<=\.) ", " ".join(words))[0]
 
     def html(self, open_files):
         starts = [i for i, line in enumerate(self.lines) if FILE.match(line)]
         result = [f'<div class="lesson-code">{self.rows(0, starts[0])}']
         for begin, end in zip(starts, starts[1:] + [len(self.lines)]):
-            name = FILE.match(self.lines[begin])[1]
-            words = self.first_sentence(begin + 1)
+            name, words = self.heading(begin)
             opened = ' open="open"' if name in open_files else ""
             result.append(f'<details class="file"{opened}><summary><b>{name}</b> <span>{html.escape(words)}</span></summary>'
                           f'{self.rows(begin, end)}</details>')
@@ -145,7 +147,8 @@ def page(lesson, link):
     number, text = lesson[:2], make_single_file.text_of(lesson)
     code = Code(text, link)
     body = code.html({f"{lesson}/gemm.cuh"})
-    named, kernel = instructions(text), code.lines.index(f"// ---- {lesson}/gemm.cuh") + 1
+    named, kernel = instructions(text), next(
+        i for i, line in enumerate(code.lines, 1) if line.startswith(make_single_file.title(f"{lesson}/gemm.cuh")))
     rows = "".join(
         f"<tr><td>{name_link(name, link)}</td><td>{html.escape(named.get(name, ''))}</td><td>{line_links(lines)}</td></tr>"
         for name, lines in sorted(code.calls.items(), key=lambda call: call[1]) if EXPLAINED_ON[name])
