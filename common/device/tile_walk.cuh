@@ -31,11 +31,9 @@ struct TileWalk {
   __device__ __forceinline__ End end() const { return {}; }
 };
 
-/// The same for clusters of kBlocks blocks, which walk together: a tile is what all blocks of a cluster
-/// compute.
+/// The same for clusters of kBlocks blocks, which walk together, each over what all its blocks compute.
 template <int kBlocks>
 struct ClusterWalk : TileWalk {
-  /// At the cluster's first tile.
   __device__ __forceinline__ Iterator begin() const {
     return {*this, static_cast<int>(blockIdx.x) / kBlocks, static_cast<int>(gridDim.x) / kBlocks};
   }

@@ -1,6 +1,6 @@
 /// @file
-/// Blocks of a cluster (sm_90): their ranks, how they meet, and how one reaches the shared memory of
-/// another. GPUs before sm_90 have no clusters: what needs one is a trap there.
+/// Blocks of a cluster (sm_90): their ranks, how they meet, how one reaches the memory of another. GPUs
+/// before sm_90 have no clusters: what needs one is a trap there.
 ///
 /// A pointer into a block's own shared memory names a place; together with the rank of a block it names the
 /// same place in that block (PTX ISA, "mapa"). A block must not leave while another can still reach it.
@@ -14,7 +14,7 @@
 
 namespace ptx {
 
-/// `mov.u32 %cluster_ctarank`: which block of its cluster this is; 0 where there are no clusters.
+/// `mov.u32 %cluster_ctarank`: which block of its cluster this is. Earlier GPUs say 0.
 __device__ __forceinline__ uint32_t cluster_block_rank() {
   uint32_t rank = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -33,8 +33,7 @@ __device__ __forceinline__ void cluster_sync() {
 #endif
 }
 
-/// `mapa.shared::cluster.u32`: the address, in the shared window of the cluster, of `pointer` in block
-/// `rank`.
+/// `mapa.shared::cluster.u32`: the address, in the cluster's shared window, of `pointer` in block `rank`.
 __device__ __forceinline__ uint32_t cluster_address(const void* pointer, uint32_t rank) {
   uint32_t address = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -60,10 +59,8 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 }
 
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
-///
-/// Relaxed: it publishes nothing. It is for a consumer that has finished reading a slot; what it has read is
-/// in its registers, so there is nothing to make visible. With `.release` at cluster scope lesson 06 is
-/// slower; presumably it waits for all that the thread has in flight, wgmma too.
+/// Relaxed: it publishes nothing. It is for a consumer that has read a slot to its registers. With `.release`
+/// at cluster scope lesson 06 is slower; presumably it waits for what is in flight, wgmma too.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [arrive_remote]
@@ -89,14 +86,12 @@ __device__ __forceinline__ void mbarrier_arrive_remote_release(Mbarrier* barrier
 }
 
 /// `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64`: whether the phase of that parity has
-/// completed; may wait for it a while. Sees what threads of other blocks did before they arrived, which
-/// mbarrier_try_wait, of the block's scope, need not.
+/// completed; may wait for it a while. Sees what threads of other blocks did before they arrived.
 __device__ __forceinline__ bool mbarrier_try_wait_cluster(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile(
-      "{\n.reg .pred p;\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+      "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
       "selp.u32 %0, 1, 0, p;\n}\n"
       : "=r"(done)
       : "r"(shared_address(barrier)), "r"(parity)
@@ -109,13 +104,11 @@ __device__ __forceinline__ bool mbarrier_try_wait_cluster(Mbarrier* barrier, uin
 
 /// Waits until the phase of that parity has completed, and sees what threads of other blocks did before.
 __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_t parity) {
-  while (!mbarrier_try_wait_cluster(barrier, parity)) {
-  }
+  while (!mbarrier_try_wait_cluster(barrier, parity)) continue;
 }
 
 /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
-/// block `rank`, without waiting, and counts them at the barrier of that block when they have landed. A
-/// thread that has waited for the barrier sees them.
+/// block `rank`, without waiting, and counts them at that block's barrier. Who has waited there sees them.
 __device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [store_async]

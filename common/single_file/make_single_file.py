@@ -317,9 +317,9 @@ def true_here(text):
     """The text with comments that leave out sentences of ONLY_THERE."""
     def shortened(match):
         block, prefix = match.group(0), match.group(1)
-        if not ONLY_THERE.search(block):
-            return block
         words = " ".join(line.strip().lstrip("/").strip() for line in block.strip().split("\n"))
+        if not ONLY_THERE.search(words):
+            return block
         sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", words) if not ONLY_THERE.search(sentence)]
         return "".join(f"{prefix} {line}\n" for line in wrapped(" ".join(sentences), WIDTH - len(prefix) - 1))
 
