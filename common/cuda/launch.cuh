@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "common/cuda/bounded_waits.hpp"
 #include "common/cuda/error.hpp"
 #include "common/cuda/launch_config.hpp"
 
@@ -15,9 +14,6 @@ namespace ladder {
 /// @throws CudaError if the launch is refused.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
-#ifdef LADDER_BOUNDED_WAITS
-  prepare_bounded_waits();
-#endif
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(config.shared_bytes)));
   cudaLaunchAttribute attributes[2]{};
