@@ -25,14 +25,19 @@ struct StreamCounters {
   uint64_t graph_instantiations = 0, graph_launches = 0;
 };
 
-/// The reader's choice. Without effect on the GPU.
+/// How the CPU device runs kernels. Without effect on the GPU.
 struct Execution {
   std::vector<std::string> schedules = {""};  ///< names; "" is the device's default
   int os_threads = 0;                         ///< 0: one for each core
   bool check_races = false;
   bool check_grid = false;  ///< see cpu_device::Options
   bool warn = true;         ///< the same
+  bool chosen = false;      ///< the reader has chosen schedules or race checks
 };
+
+/// What finds mistakes that one run hides: race checks, on a late and an eager schedule of different orders.
+/// Nothing on the GPU, and in programs without the instrumentation that race checks need.
+std::optional<Execution> thorough_execution();
 
 /// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.
 class ExecutionOptions {

@@ -64,8 +64,17 @@ Execution ExecutionOptions::parsed() const {
   if (!threads_.empty())
     execution.os_threads = static_cast<int>(parse_number("--threads", threads_, 1, 1024));
   execution.check_races = execution.check_grid = check_races_;
+  execution.chosen = check_races_ || !schedule_.empty() || !seed_.empty();
   if (check_races_ && !cpu_device::instrumented())
     throw std::invalid_argument("--check-races: this program was built without the instrumentation it needs");
+  return execution;
+}
+
+std::optional<Execution> thorough_execution() {
+  if (!cpu_device::instrumented()) return std::nullopt;
+  Execution execution;
+  execution.schedules = {"round-robin/late", "highest-first/eager"};
+  execution.check_races = execution.check_grid = execution.chosen = true;
   return execution;
 }
 

@@ -33,7 +33,9 @@ Outcome run_once(const Contender& contender, const Shape& shape, const Compariso
   use_schedule(options.execution, schedule);
   const Multiply multiply = [&](const Gemm& gemm) { multiply_and_wait(contender, gemm); };
   if (options.verify) {
-    const Verdict verdict = verifier.check(multiply, contender.epilogue);
+    const Verdict verdict = options.integers_alone && contender.epilogue.exact
+                                ? verifier.check_exact(multiply, contender.epilogue)
+                                : verifier.check(multiply, contender.epilogue);
     outcome.run.verified = verdict.passed();
     if (verdict.passed()) outcome.run.rel_error = verdict.rel_error;
     outcome.sampled = verdict.sampled;

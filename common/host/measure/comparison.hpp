@@ -15,6 +15,7 @@ namespace ladder {
 
 struct ComparisonOptions {
   bool verify = true;
+  bool integers_alone = false;  ///< without normal data, where small integers are exact
   uint64_t data_seed = 1;
   int rounds = 11;
   int sample_ms = 0;  ///< 0: as TimingOptions says

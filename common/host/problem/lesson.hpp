@@ -92,9 +92,13 @@ struct Lesson {
   /// All settings that can run the shape, the one that the lesson expects to be fastest first, where knobs
   /// that say which plan to run are "auto". `ladder tune` measures them.
   std::function<std::vector<Settings>(const Shape&, const Settings&)> candidates = {};
+  /// What a reader of the table has to know of a row, in a line or a few; empty if nothing.
+  std::function<std::string(const Shape&, const Settings&)> remark = {};
   /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
   /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};
+  Shape cpu_shape = {256, 256, 256};  ///< that its program multiplies there where no shape is given
+  Shape cpu_check = {};               ///< see check_unasked(); m = 0: what suits most lessons
 
   /// The architecture, and the cores that the knob `core` offers.
   Requirement requirement() const;

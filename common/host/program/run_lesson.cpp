@@ -16,12 +16,12 @@
 #include "common/host/program/program.hpp"
 #include "common/host/program/report.hpp"
 #include "common/host/program/trace_contender.hpp"
+#include "common/host/program/unasked_checks.hpp"
 
 namespace ladder {
 namespace {
 
 constexpr int kDefaultGpuSize = 4096;
-constexpr int kDefaultCpuSize = 256;
 
 void print_choices(const Lesson& lesson) {
   std::cout << wrapped(lesson.program_name() + ": " + lesson.idea, kTerminalColumns, "\n")
@@ -139,6 +139,13 @@ Report make_report(const Lesson& lesson, const std::vector<Contender>& contender
   return report;
 }
 
+/// What the lesson says of rows of the table, in lines below it.
+void print_remarks(const Lesson& lesson, const Shape& shape, const std::vector<Settings>& rows) {
+  for (const Settings& settings : rows)
+    if (const std::string remark = lesson.remark(shape, lesson.settings(settings)); !remark.empty())
+      std::cout << wrapped(describe(settings) + ": " + remark, kTerminalColumns, "\n  ") << "\n";
+}
+
 /// @throws std::invalid_argument for what cannot be combined with --trace
 void check_trace(const TraceRequest& request, const CommonOptions& options, size_t combinations) {
   const std::string argument = "--trace " + request.path;
@@ -234,8 +241,9 @@ int run(const Lesson& lesson, int argc, char** argv) {
                : kExitFailure;
   }
 
-  const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
-  if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  if (options.shapes.empty())
+    options.shapes.push_back(on_cpu_device() ? lesson.cpu_shape
+                                             : Shape{kDefaultGpuSize, kDefaultGpuSize, kDefaultGpuSize});
   for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
   if (!explain && trace.path.empty()) add_cpu_rows(lesson, options.shapes, combinations);
   if (explain) {
@@ -249,8 +257,9 @@ int run(const Lesson& lesson, int argc, char** argv) {
     return kExitOk;
   }
 
+  const std::vector<Settings> runnable = without_refused(lesson, options.shapes, combinations);
   std::vector<Contender> contenders;
-  for (const Settings& settings : without_refused(lesson, options.shapes, combinations)) {
+  for (const Settings& settings : runnable) {
     contenders.push_back(contender_of(lesson, describe(settings), settings));
     if (!on_cpu_device())  // they are for the clock
       for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
@@ -258,7 +267,13 @@ int run(const Lesson& lesson, int argc, char** argv) {
   }
   if (!trace.path.empty())
     return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);
-  return report_comparisons(make_report(lesson, contenders, options), contenders, options);
+  Report report = make_report(lesson, contenders, options);
+  if (lesson.remark)
+    report.after_shape = [&](const Shape& shape, const std::vector<Run>&) {
+      print_remarks(lesson, shape, runnable);
+    };
+  const int exit_code = report_comparisons(report, contenders, options);
+  return exit_code == kExitOk ? check_unasked(lesson, contenders, options.comparison) : exit_code;
 }
 
 }  // namespace

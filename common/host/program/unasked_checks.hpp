@@ -1,0 +1,22 @@
+/// @file
+/// What the program of a lesson checks on the CPU device without being asked.
+#pragma once
+#include <vector>
+
+#include "common/host/measure/comparison.hpp"
+#include "common/host/problem/lesson.hpp"
+
+namespace ladder {
+
+/// Where the reader has chosen neither schedules nor race checks, runs each contender once more by
+/// thorough_execution(), on a small problem of ragged sizes (Lesson::cpu_check). Where its launches may begin
+/// before the one before has ended, it is also launched twice in a row, and the second launch reads what the
+/// first writes. A line on stdout says what was checked; where the reader has chosen schedules without race
+/// checks, what was not.
+/// @returns kExitOk, or kExitFailure if a result was wrong: then the complaint is on stderr, with a command
+/// that repeats the run
+/// @throws std::runtime_error what the CPU device says of a broken rule, with such a command
+int check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
+                  const ComparisonOptions& options);
+
+}  // namespace ladder

@@ -1,0 +1,170 @@
+/// @file
+/// What a lesson's program checks on the CPU device without being asked, with kernels whose result is right.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/cuda/launch.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/host/base/exit_codes.hpp"
+#include "common/host/problem/lesson.hpp"
+#include "common/host/program/run_lesson.hpp"
+#include "common/ptx/grid_dependency.cuh"
+
+using Catch::Matchers::ContainsSubstring;
+using ladder::Gemm;
+using ladder::Settings;
+
+namespace {
+
+constexpr int kThreads = 64;  // two warps
+
+struct SharedStorage {
+  float last;
+};
+
+/// One thread for each element of C.
+__global__ void __launch_bounds__(kThreads)
+    multiply(const Gemm p, bool waits, bool races, bool forgets_an_odd_row) {
+  auto& smem = ladder::shared_storage<SharedStorage>();
+  if (waits) ptx::griddepcontrol_wait();
+  const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), row = i / p.n, column = i % p.n;
+  if (row >= p.m || (forgets_an_odd_row && p.m % 2 && row == p.m - 1)) return;
+  float sum = 0;
+  for (int k = 0; k < p.k; ++k)
+    sum += __bfloat162float(p.a[row * p.k + k]) * __bfloat162float(p.b[k * p.n + column]);
+  if (races) smem.last = sum;
+  p.c[i] = __float2bfloat16(sum);
+}
+
+ladder::Lesson lesson() {
+  ladder::Lesson l;
+  l.name = "99_fake";
+  l.idea = "one thread for each element";
+  l.knobs = {{"mistake", "which", {"none", "race", "odd", "early"}},
+             {"pdl", "whether to begin early", {"off", "on"}}};
+  l.check = [](const Gemm& p, const Settings&) {
+    if (p.k > 520) throw std::invalid_argument("k is too large");
+  };
+  l.launch = [](const Gemm& p, const Settings& settings, cudaStream_t stream) {
+    const std::string& mistake = settings.at("mistake");
+    ladder::launch(multiply,
+                   {.name = "multiply",
+                    .grid = dim3((p.m * p.n + kThreads - 1) / kThreads),
+                    .block = dim3(kThreads),
+                    .shared_bytes = sizeof(SharedStorage),
+                    .stream = stream,
+                    .pdl = settings.at("pdl") == "on"},
+                   p, mistake != "early", mistake == "race", mistake == "odd");
+  };
+  l.cpu_check = {9, 16, 24};
+  return l;
+}
+
+/// Sends a stream to a string for as long as it lives.
+class Capture {
+ public:
+  explicit Capture(std::ostream& stream) : stream_(stream), old_(stream.rdbuf(text_.rdbuf())) {}
+  ~Capture() { stream_.rdbuf(old_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::ostream& stream_;
+  std::streambuf* old_;
+};
+
+struct Result {
+  int exit_code;
+  std::string out, err;
+};
+
+Result run(const ladder::Lesson& lesson, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"program", "--size", "8"});
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  const Capture out(std::cout), err(std::cerr);
+  const int exit_code = ladder::run_lesson(lesson, static_cast<int>(argv.size()), argv.data());
+  return {exit_code, out.text(), err.text()};
+}
+
+/// The table says that the result is right, and the words follow; with exit code 1.
+void check_noticed(const std::vector<std::string>& arguments, const std::string& words,
+                   const std::string& command) {
+  const Result result = run(lesson(), arguments);
+  INFO("stderr: " << result.err);
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK_THAT(result.out, ContainsSubstring("  yes") && !ContainsSubstring("checked:"));
+  CHECK_THAT(result.err,
+             ContainsSubstring(words) && ContainsSubstring("\nrepeat it with: " + command + "\n"));
+}
+
+}  // namespace
+
+TEST_CASE("Where the reader chooses nothing, a line says what else was checked") {
+  const Result result = run(lesson(), {});
+  INFO("stderr: " << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out,
+             ContainsSubstring("\nchecked: races, 2 schedules, at 9x16x24; more with --schedule all "
+                               "--check-races\n"));
+}
+
+TEST_CASE("A race that leaves the result right is noticed, with a command that repeats it") {
+  const std::string options = "--mistake race --shape 9x16x24 --schedule round-robin/late --check-races";
+  check_noticed({"--mistake", "race"}, "race", "99_fake " + options);
+  CHECK(run(lesson(), {"--mistake", "race", "--schedule", "round-robin/late", "--check-races"}).exit_code ==
+        ladder::kExitFailure);
+}
+
+TEST_CASE("A result that is wrong at ragged sizes alone is noticed") {
+  check_noticed({"--mistake", "odd"},
+                "99_fake: error: wrong result of 99_fake (mistake=odd, round-robin/late)",
+                "99_fake --mistake odd --shape 9x16x24 --schedule round-robin/late --check-races");
+}
+
+TEST_CASE("A launch that does not wait for the one before is noticed") {
+  check_noticed({"--pdl", "on", "--mistake", "early"}, "griddepcontrol_wait must come first",
+                "99_fake --mistake early --pdl on");
+  const Result waits = run(lesson(), {"--pdl", "on"});
+  INFO("stderr: " << waits.err);
+  CHECK(waits.exit_code == 0);
+  CHECK_THAT(waits.out, ContainsSubstring("at 9x16x24, and dependent launches; more with"));
+  CHECK(run(lesson(), {"--mistake", "early"}).exit_code == 0);  // it never begins early
+}
+
+TEST_CASE("What the reader chooses is all that is run, and race checks are named where they were not") {
+  const std::string words = "not checked: races; --check-races does\n";
+  for (const std::vector<std::string>& chosen : {std::vector<std::string>{"--schedule", "all"},
+                                                 {"--seed", "17"},
+                                                 {"--schedule", "highest-first/late"}}) {
+    std::vector<std::string> arguments = chosen;
+    arguments.insert(arguments.end(), {"--mistake", "race"});
+    const Result result = run(lesson(), arguments);
+    INFO("stderr: " << result.err);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.out, ContainsSubstring(words));
+  }
+  CHECK_THAT(run(lesson(), {"--check-races"}).out, !ContainsSubstring("checked"));
+}
+
+TEST_CASE("What a lesson refuses is not checked, which the line says") {
+  ladder::Lesson narrow = lesson();
+  narrow.cpu_check.k = 521;
+  const Result result = run(narrow, {});
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, ContainsSubstring("not checked: races, at 9x16x521: k is too large\n"));
+}
+
+TEST_CASE("Remarks of a lesson follow its table, by the row that they are of") {
+  ladder::Lesson remarks = lesson();
+  remarks.remark = [](const ladder::Shape& shape, const Settings& settings) {
+    return settings.at("pdl") == "on" ? shape.name() + " begins early" : "";
+  };
+  CHECK_THAT(run(remarks, {"--pdl", "off,on"}).out,
+             ContainsSubstring("\npdl=on: 8x8x8 begins early\n") && !ContainsSubstring("pdl=off:"));
+}
