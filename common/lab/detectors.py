@@ -126,11 +126,22 @@ def results_of(command, limit_s):
         return json.loads(path.read_text(encoding="utf-8"))["runs"], ran
 
 
+def without_shape(arguments):
+    place = arguments.index("--shape")
+    return list(arguments[:place]) + list(arguments[place + 2:])
+
+
 # --- The CPU device -----------------------------------------------------------------------------------------------------
 
 CPU_LIMIT_S = 60
 ONE_THREAD = ("--threads", "1")  # of the host, so that processor time is time
+DEFAULT_SCHEDULE = ("--schedule", "round-robin/late")  # named, so that nothing else is checked
 ALL_SCHEDULES = ("--schedule", "all")
+
+
+def plain_command(programs, mistake):
+    """The program as a learner runs it: at its default shape, with what it checks without being asked."""
+    return judged(run([str(programs.path(mistake)), *without_shape(mistake.run), *ONE_THREAD], CPU_LIMIT_S))
 
 
 def on_cpu(*options, flavour=""):
@@ -169,7 +180,8 @@ def counters(programs, mistake):
 
 
 CPU_DETECTORS = {
-    "result": on_cpu(),
+    "plain command": plain_command,
+    "result": on_cpu(*DEFAULT_SCHEDULE),
     "schedules": on_cpu(*ALL_SCHEDULES),
     "races": on_cpu(*ALL_SCHEDULES, "--check-races"),
     "asan": on_cpu(flavour="_asan"),
@@ -221,11 +233,6 @@ def briefly(mistake):
 def unverified(mistake):
     """The option to check no results; lesson 07 checks always, and outside of what it times."""
     return [] if mistake.number == "07" else ["--no-verify"]
-
-
-def without_shape(arguments):
-    place = arguments.index("--shape")
-    return list(arguments[:place]) + list(arguments[place + 2:])
 
 
 def compiler(programs, mistake):
@@ -329,7 +336,7 @@ def detectors_for(kind, device):
     if device == "cpu":
         # What lies outside an array, or was never written, is whatever it is: not for the race checker.
         last = {"handshake": ["races"], "memory": ["asan"], "performance": ["races", "counters"]}
-        return ["result", "schedules"] + last[kind]
+        return ["plain command", "result", "schedules"] + last[kind]
     return [name for name in GPU_DETECTORS if (name == "timing") <= (kind == "performance")]
 
 

@@ -293,6 +293,21 @@ class GpuMatrix(WithFolder):
             self.matrix("--detectors", "magic")
 
 
+class OnCpu(WithFolder):
+    def test_only_the_plain_command_leaves_shape_and_schedule_to_the_program(self):
+        log = self.folder / "log"
+        self.program(MISTAKE.program, f'echo "$*" >> {log}')
+        mistake = dataclasses.replace(MISTAKE, run=("--slots", "2", "--shape", "8x8x8"))
+        for name in ("plain command", "result", "races"):
+            self.assertEqual(detectors.CPU_DETECTORS[name](Programs(self.folder, None, ""), mistake).outcome, MISSED)
+        self.assertEqual(log.read_text(encoding="utf-8").splitlines(),
+                         ["--slots 2 --threads 1", "--slots 2 --shape 8x8x8 --threads 1 --schedule round-robin/late",
+                          "--slots 2 --shape 8x8x8 --threads 1 --schedule all --check-races"])
+
+    def test_the_plain_command_comes_first(self):
+        self.assertEqual(detectors.detectors_for("handshake", "cpu")[0], "plain command")
+
+
 class Seeds(WithFolder):
     def alarms(self, script):
         self.program("right_05", script)
