@@ -73,7 +73,7 @@ Execution ExecutionOptions::parsed() const {
 std::optional<Execution> thorough_execution() {
   if (!cpu_device::instrumented()) return std::nullopt;
   Execution execution;
-  execution.schedules = {"round-robin/late", "highest-first/eager"};
+  execution.schedules = {"round-robin/late", "lowest-first/eager"};
   execution.check_races = execution.check_grid = execution.chosen = true;
   return execution;
 }
