@@ -158,6 +158,26 @@ std::string explain(const ladder::Shape& shape, const Settings& settings) {
                      choice.estimate().plan.name(), model);
 }
 
+/// What stream-K does, of which neither the name of the plan nor the result says anything.
+std::string remark(const ladder::Shape& shape, const Settings& settings) {
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
+  const auto shared_by = [&](const Estimate& estimate) {
+    return estimate.plan.stream_k ? shared_tiles(estimate.clusters, estimate.resident_clusters, k_steps) : 0;
+  };
+  const Choice choice = choose(shape, settings);
+  const Estimate& chosen = choice.estimate();
+  if (const int shared = shared_by(chosen))
+    return fmt::format("stream-K: {} of {} tiles {} shared by clusters", shared, chosen.clusters,
+                       shared == 1 ? "is" : "are");
+  if (settings.at("stream_k") != "on") return {};
+  const auto other = std::find_if(choice.open.begin(), choice.open.end(), shared_by);
+  return fmt::format("warning: no tile of {} is shared: {}{}", shape.name(),
+                     why_none_is_shared(chosen.clusters, chosen.resident_clusters, k_steps),
+                     other == choice.open.end() ? ""
+                                                : fmt::format("; {} shares {} of {}", other->plan.name(),
+                                                              shared_by(*other), other->clusters));
+}
+
 /// The open plans as settings, for `ladder tune`.
 std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Settings> all;
@@ -325,11 +345,16 @@ const ladder::Lesson& lesson() {
       .choice = choice,
       .explain = explain,
       .candidates = candidates,
-      // For small problems the plan, which is an H200's, has no clusters.
+      .remark = remark,
+      // For small problems the plan, which is an H200's, has no clusters and splits no tiles.
       .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
                    {{"cluster_n", "4"}},
                    {{"cluster_k", "2"}, {"cluster_m", "1"}},
-                   {{"cluster_m", "2"}, {"cluster_k", "2"}}}};
+                   {{"cluster_m", "2"}, {"cluster_k", "2"}},
+                   {{"tile", "64x128"}, {"stream_k", "on"}}},
+      // 6 tiles of 64x128 for 4 blocks, and enough K steps to split them; and 3, so that a block shares two.
+      .cpu_shape = {192, 256, 512},
+      .cpu_check = {131, 72, 1000}};
   return lesson;
 }
 

@@ -14,7 +14,7 @@
 namespace lesson06::any_shape {
 namespace {
 
-constexpr int kStepK = 64, kNarrowTile = 64;
+constexpr int kNarrowTile = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. Costs that depend on
@@ -125,6 +125,26 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
 }
 
 }  // namespace
+
+int shared_tiles(int tiles, int clusters, int k_steps) {
+  const int split = tiles_to_split(tiles, clusters, k_steps);
+  const int at_work = std::min(clusters, split * k_steps / kMinSteps);
+  // The last cluster whose range begins at or before the step.
+  const auto cluster_at = [&](int step) { return ((step + 1) * at_work - 1) / (split * k_steps); };
+  int shared = 0;
+  for (int tile = 0; tile < split; ++tile)
+    shared += cluster_at(tile * k_steps + kMinSteps - 1) < cluster_at((tile + 1) * k_steps - kMinSteps);
+  return shared;
+}
+
+std::string why_none_is_shared(int tiles, int clusters, int k_steps) {
+  if (k_steps < 2 * kMinSteps) return fmt::format("K has fewer than {} steps of {}", 2 * kMinSteps, kStepK);
+  if (clusters == 1) return "there is room for one cluster at a time";
+  if (tiles % clusters == 0) return fmt::format("{} tiles fill every wave of {} clusters", tiles, clusters);
+  if (tiles > kMaxWaves * clusters)
+    return fmt::format("{} tiles are more than {} waves of {} clusters", tiles, kMaxWaves, clusters);
+  return "each cluster's range ends where a tile does";
+}
 
 std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 

@@ -31,6 +31,8 @@ constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) 
   return resident_clusters > spared ? resident_clusters - spared : 1;
 }
 
+constexpr int kStepK = 64;  ///< columns of A in a K step
+
 /// With stream-K no cluster gets fewer K steps than this, and no cluster computes fewer of a tile that it
 /// does not compute alone.
 constexpr int kMinSteps = 4;
@@ -49,6 +51,13 @@ constexpr int tiles_to_split(int tiles, int clusters, int k_steps) {
   const int split = tiles < clusters ? tiles : clusters + rest;
   return int64_t{split} * k_steps * (clusters + 1) <= INT32_MAX ? split : 0;
 }
+
+/// How many tiles are computed by several clusters each, of those that stream-K splits; counted as the kernel
+/// does (StepWalk::contributors).
+int shared_tiles(int tiles, int clusters, int k_steps);
+
+/// Why there is none, as the end of a sentence.
+std::string why_none_is_shared(int tiles, int clusters, int k_steps);
 
 /// A plan, and how many of its clusters the GPU holds at one time.
 struct Candidate {

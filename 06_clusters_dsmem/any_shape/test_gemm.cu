@@ -11,6 +11,9 @@
 
 #include "06_clusters_dsmem/any_shape/gemm.cuh"
 #include "06_clusters_dsmem/any_shape/kernels.cuh"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/launch.cuh"
+#include "common/cuda/residency.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/lessons.hpp"
 #include "common/testing/breadth.hpp"
@@ -46,6 +49,14 @@ struct Choice {
 template <class S>
 Choice choice_of(S) {
   return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK, S::kSlots};
+}
+
+/// Counts the tiles that several clusters compute: the first of them counts.
+template <class Walk>
+__global__ void count_shared(const Walk walk, int* count) {
+  for (const auto& tile : walk)
+    if (const auto [clusters, me, place] = walk.contributors(tile); clusters > 1 && me == 0)
+      atomicAdd(count, 1);
 }
 
 Choice any_choice() {
@@ -182,4 +193,26 @@ TEST_CASE("06: every order of tiles covers C") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto group = GENERATE("1", "4", "8", "16");
   check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"group", group}});
+}
+
+TEST_CASE("06: as many tiles are shared as the plan says") {
+  namespace any_shape = lesson06::any_shape;
+  skip_unless_runnable(any_shape::lesson(), "wgmma");
+  using S = any_shape::Shape<64, 128, 1, 1, 1, true>;
+  auto* const kernel = count_shared<S::Walk>;
+  float4 sums;  // only that there is a workspace counts
+  for (const Shape& shape :
+       {Shape{192, 256, 640}, Shape{67, 520, 520}, Shape{64, 128, 1152}, Shape{256, 256, 640}}) {
+    const auto walk = any_shape::step_walk<S>(kernel, {nullptr, nullptr, nullptr, shape.m, shape.n, shape.k},
+                                              {.group = 1, .pdl = false, .spare_sms = 0}, {&sums, nullptr});
+    const int resident =
+        ladder::resident_clusters(kernel, S::kThreads, sizeof(any_shape::SharedStorage<S>), 1);
+    ladder::DeviceBuffer count(std::vector<int>{0});
+    ladder::launch(kernel, {.name = "count_shared", .grid = dim3(walk.clusters), .block = dim3(1)}, walk,
+                   count.data());
+    CUDA_CHECK(cudaDeviceSynchronize());
+    INFO(shape.name());
+    CHECK(ladder::download(count.data(), 1).front() ==
+          any_shape::shared_tiles(walk.tiles(), resident, walk.k_steps));
+  }
 }

@@ -158,3 +158,19 @@ TEST_CASE("06: tiles are split where an int can count them, and where a wave wou
   CHECK(tiles_to_split(1, 132, 16'000'000) == 1);
   CHECK(tiles_to_split(1, 132, 17'000'000) == 0);
 }
+
+TEST_CASE("06: tiles are shared where a range of steps ends within them, and else it is said why none is") {
+  using lesson06::any_shape::shared_tiles;
+  using lesson06::any_shape::why_none_is_shared;
+  CHECK(shared_tiles(/*tiles=*/6, /*clusters=*/4, /*k_steps=*/10) == 2);  // 15 steps each
+  CHECK(shared_tiles(6, 4, 8) == 2);                                      // 12 steps each
+  CHECK(shared_tiles(1, 4, 64) == 1);                                     // by all
+  CHECK(shared_tiles(2, 4, 8) == 2);                                      // by two each
+  CHECK(shared_tiles(8, 4, 64) == 0);
+  CHECK(why_none_is_shared(8, 4, 64) == "8 tiles fill every wave of 4 clusters");
+  CHECK(shared_tiles(6, 4, 7) == 0);
+  CHECK(why_none_is_shared(6, 4, 7) == "K has fewer than 8 steps of 64");
+  CHECK(shared_tiles(33, 4, 64) == 0);
+  CHECK(why_none_is_shared(33, 4, 64) == "33 tiles are more than 8 waves of 4 clusters");
+  CHECK(why_none_is_shared(12, 1, 64) == "there is room for one cluster at a time");
+}
