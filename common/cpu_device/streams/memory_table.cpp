@@ -14,7 +14,10 @@ namespace {
 /// Freed memory that is remembered, so that its use can be named.
 constexpr size_t kMaxFreed = 4096;
 
-std::string what_it_does(bool write) { return write ? " writes " : " reads "; }
+std::string what_it_does(bool write) { return write ? "writes" : "reads"; }
+std::string what_it_does(const Allocation::Record& record) {
+  return record.write && record.operation->frees() ? "frees" : what_it_does(record.write);
+}
 
 /// Whether a race of `operation` with `one` says more than one with `other`: the last call before it does, or
 /// else the first one after it.
@@ -37,9 +40,9 @@ bool is_nearer(const Operation& operation, const Operation& one, const Operation
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
-  fail(fmt::format("{}{}{}, from byte {} on, which {} {}, and nothing orders them: {}",
-                   second.operation->describe(), what_it_does(second.write), allocation.describe(), offset,
-                   first.operation->describe(), first.write ? "writes" : "reads", missing));
+  fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}",
+                   second.operation->describe(), what_it_does(second), allocation.describe(), offset,
+                   first.operation->describe(), what_it_does(first), missing));
 }
 
 /// Whether it lies where a parameter of the kernel points to, or a little further on. What else a kernel is
@@ -66,17 +69,18 @@ bool is_on_own_stack(const std::byte* place) {
 
 [[noreturn]] void report_pageable(const Operation& kernel, std::ptrdiff_t bytes, bool write,
                                   const std::string& where = "") {
-  fail(
-      fmt::format("{}{}{} bytes of the host's pageable memory, which the device cannot reach: give it device "
-                  "memory, or pinned memory (cudaMallocHost, cudaHostRegister){}",
-                  kernel.describe(), what_it_does(write), bytes, where.empty() ? "" : "\n  at " + where));
+  fail(fmt::format(
+      "{} {} {} bytes of the host's pageable memory, which the device cannot reach: give it device "
+      "memory, or pinned memory (cudaMallocHost, cudaHostRegister){}",
+      kernel.describe(), what_it_does(write), bytes, where.empty() ? "" : "\n  at " + where));
 }
 
 [[noreturn]] void report_early_access(const Allocation& allocation, const Allocation::Record& early,
                                       const Allocation::Record& before, const std::byte* place,
                                       const std::string& where) {
   fail(fmt::format(
-      "{}, a programmatic dependent launch,{}{}, from byte {} on, {}, while {} before it may still {} that: "
+      "{}, a programmatic dependent launch, {} {}, from byte {} on, {}, while {} before it may still {} "
+      "that: "
       "griddepcontrol_wait must come first\n  at {}",
       early.operation->describe(), what_it_does(early.write), allocation.describe(), place - allocation.begin,
       early.operation->never_waited ? "and never waits for the kernel before it"

@@ -101,6 +101,7 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   double not_before_us = 0;
 
   bool is_kernel() const { return std::string_view(kind) == "kernel"; }
+  bool frees() const { return std::string_view(kind) == "cudaFreeAsync"; }
   bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
   /// "the upload on stream 1", "kernel gemm on stream 2".
   std::string describe() const;

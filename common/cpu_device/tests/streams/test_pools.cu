@@ -163,7 +163,7 @@ TEST_CASE("memory that is used on another stream before it exists there, or afte
         CUDA_CHECK(cudaFreeAsync(memory, one));
         CUDA_CHECK(cudaDeviceSynchronize());
       },
-      "the cudaFreeAsync on stream 1 writes the buffer of 1024 bytes allocated on stream 1, from byte 0 on, "
+      "the cudaFreeAsync on stream 1 frees the buffer of 1024 bytes allocated on stream 1, from byte 0 on, "
       "which kernel add_one on stream 2 reads");
 }
 
