@@ -18,7 +18,7 @@ std::set<const void*>& freed_addresses() {
   return addresses;
 }
 
-cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
+cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind, Location where) {
   if (!pointer) return cudaErrorInvalidValue;
   *pointer = nullptr;
   if (!bytes) return cudaSuccess;
@@ -33,7 +33,7 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind) {
   if (on_device)
     hide_from_host(static_cast<std::byte*>(*pointer), bytes, describe_memory(kind, bytes, origin));
   freed_addresses().erase(*pointer);
-  streams().memory.add(kind, *pointer, bytes, device, origin, streams().last_id());
+  streams().memory.add(kind, *pointer, bytes, device, origin, streams().last_id())->where = where;
   if (on_device) streams().device(device).used_bytes += bytes;
   return cudaSuccess;
 }
@@ -78,8 +78,8 @@ void release(const AllocationPointer& allocation) {
 
 using namespace cpu_device;
 
-cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return host_call("cudaMalloc", [&] { return allocate(pointer, bytes, MemoryKind::device); });
+cudaError_t cudaMalloc(void** pointer, size_t bytes, Location where) {
+  return host_call("cudaMalloc", [&] { return allocate(pointer, bytes, MemoryKind::device, where); });
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -96,12 +96,12 @@ cudaError_t cudaFree(void* pointer) {
   });
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
-  return host_call("cudaMallocHost", [&] { return allocate(pointer, bytes, MemoryKind::pinned); });
+cudaError_t cudaMallocHost(void** pointer, size_t bytes, Location where) {
+  return host_call("cudaMallocHost", [&] { return allocate(pointer, bytes, MemoryKind::pinned, where); });
 }
 
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
-  return host_call("cudaHostAlloc", [&] { return allocate(pointer, bytes, MemoryKind::pinned); });
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned, Location where) {
+  return host_call("cudaHostAlloc", [&] { return allocate(pointer, bytes, MemoryKind::pinned, where); });
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
@@ -116,14 +116,17 @@ cudaError_t cudaFreeHost(void* pointer) {
   });
 }
 
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned, Location where) {
   return host_call("cudaHostRegister", [&] {
     if (!pointer || !bytes) return cudaErrorInvalidValue;
     const auto* last = static_cast<const std::byte*>(pointer) + bytes - 1;
     if (streams().memory.find(pointer) || streams().memory.find(last))
       return cudaErrorHostMemoryAlreadyRegistered;
-    streams().memory.add(MemoryKind::registered, pointer, bytes, current_device(), "of cudaHostRegister",
-                         streams().last_id());
+    streams()
+        .memory
+        .add(MemoryKind::registered, pointer, bytes, current_device(), "of cudaHostRegister",
+             streams().last_id())
+        ->where = where;
     return cudaSuccess;
   });
 }

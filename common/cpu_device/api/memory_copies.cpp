@@ -1,5 +1,6 @@
 /// @file
 /// Copies and fills: which engine they use, when they read their source, and when the host waits for them.
+#include <fmt/core.h>
 #include <cstring>
 #include <memory>
 
@@ -26,17 +27,24 @@ struct Extent {
   size_t bytes() const { return width * height; }
 };
 
-/// @return false if it goes beyond its allocation
-bool look_up(Rows& rows, Extent extent, const char* function, const CUstream_st& stream) {
+/// @throws Failure if it goes beyond its allocation. (CUDA says "invalid argument".)
+void look_up(Rows& rows, Extent extent, bool write, const char* function, const CUstream_st& stream,
+             Location where) {
   StreamEngine& engine = streams();
   rows.allocation = engine.memory.find(rows.begin);
   if (!rows.allocation) {
     if (engine.memory.is_freed(rows.begin))
       fail(std::string(function) + " on " + stream.name + " uses memory after its cudaFreeAsync");
-    return true;
+    return;
   }
-  const std::byte* end = rows.begin + (extent.height - 1) * rows.pitch + extent.width;
-  return end <= rows.allocation->begin + rows.allocation->bytes;
+  const size_t bytes = (extent.height - 1) * rows.pitch + extent.width;
+  const auto offset = static_cast<size_t>(rows.begin - rows.allocation->begin);
+  const size_t left = rows.allocation->bytes - offset;
+  if (bytes <= left) return;
+  fail(fmt::format(
+      "{} on {} {} {} bytes {} {}, from byte {} on: {} too many\n  called at {}\n  allocated at {}", function,
+      stream.name, write ? "writes" : "reads", bytes, write ? "to" : "from", rows.allocation->describe(),
+      offset, bytes - left, describe_place(where), describe_place(rows.allocation->where)));
 }
 
 void note(Work& work, const Rows& rows, Extent extent, bool write) {
@@ -78,18 +86,18 @@ void move_rows(const Rows& to, const Rows& from, Extent extent) {
 }
 
 cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMemcpyKind kind,
-                 CUstream_st* stream, bool waits) {
+                 CUstream_st* stream, bool waits, Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!extent.bytes()) return cudaSuccess;
   if (!to.begin || !from.begin || kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
     return cudaErrorInvalidValue;
   if (waits && stream->capture) return cudaErrorStreamCaptureUnsupported;
-  if (!look_up(to, extent, function, *stream) || !look_up(from, extent, function, *stream) ||
-      contradicts(kind, to, from))
-    return cudaErrorInvalidValue;
+  look_up(to, extent, /*write=*/true, function, *stream, where);
+  look_up(from, extent, /*write=*/false, function, *stream, where);
+  if (contradicts(kind, to, from)) return cudaErrorInvalidValue;
   if (stream->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
 
-  Work work;
+  Work work("", "", where);
   choose_engine(work, to, from, extent.bytes());
   note(work, from, extent, /*write=*/false);
   note(work, to, extent, /*write=*/true);
@@ -121,15 +129,16 @@ Rows rows_at(const void* begin, size_t pitch) {
   return {static_cast<std::byte*>(const_cast<void*>(begin)), pitch, nullptr};
 }
 
-cudaError_t fill(const char* function, void* to, int value, size_t bytes, CUstream_st* stream) {
+cudaError_t fill(const char* function, void* to, int value, size_t bytes, CUstream_st* stream,
+                 Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!bytes) return cudaSuccess;
   if (!to) return cudaErrorInvalidValue;
   if (stream->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
   Rows rows = rows_at(to, bytes);
   const Extent extent{bytes};
-  if (!look_up(rows, extent, function, *stream)) return cudaErrorInvalidValue;
-  Work work{"memset", std::to_string(bytes) + " bytes"};
+  look_up(rows, extent, /*write=*/true, function, *stream, where);
+  Work work{"memset", std::to_string(bytes) + " bytes", where};
   work.us = static_cast<double>(bytes) / kStreamModel.memset;
   note(work, rows, extent, /*write=*/true);
   if (stream->is_legacy) work.returns_early = kFilledLater;
@@ -143,49 +152,52 @@ cudaError_t fill(const char* function, void* to, int value, size_t bytes, CUstre
 
 using namespace cpu_device;
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, DefaultStream meaning) {
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, DefaultStream meaning,
+                       Location where) {
   return host_call("cudaMemcpy", [&] {
     return copy("cudaMemcpy", rows_at(to, bytes), rows_at(from, bytes), {bytes}, kind,
-                streams().find(nullptr, meaning, current_device()), /*waits=*/true);
+                streams().find(nullptr, meaning, current_device()), /*waits=*/true, where);
   });
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream, DefaultStream meaning) {
+                            cudaStream_t stream, DefaultStream meaning, Location where) {
   return host_call("cudaMemcpyAsync", [&] {
     return copy("cudaMemcpyAsync", rows_at(to, bytes), rows_at(from, bytes), {bytes}, kind,
-                streams().find(stream, meaning, current_device()), /*waits=*/false);
+                streams().find(stream, meaning, current_device()), /*waits=*/false, where);
   });
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind, DefaultStream meaning) {
+                         size_t height, cudaMemcpyKind kind, DefaultStream meaning, Location where) {
   return host_call("cudaMemcpy2D", [&] {
     if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
     return copy("cudaMemcpy2D", rows_at(to, to_pitch), rows_at(from, from_pitch), {width, height}, kind,
-                streams().find(nullptr, meaning, current_device()), /*waits=*/true);
+                streams().find(nullptr, meaning, current_device()), /*waits=*/true, where);
   });
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
-                                cudaStream_t stream, DefaultStream meaning) {
+                                cudaStream_t stream, DefaultStream meaning, Location where) {
   return host_call("cudaMemcpyPeerAsync", [&] {
     const AllocationPointer target = streams().memory.find(to), source = streams().memory.find(from);
     if (!target || !source || target->device != to_device || source->device != from_device)
       return cudaErrorInvalidValue;
     return copy("cudaMemcpyPeerAsync", rows_at(to, bytes), rows_at(from, bytes), {bytes}, cudaMemcpyDefault,
-                streams().find(stream, meaning, current_device()), /*waits=*/false);
+                streams().find(stream, meaning, current_device()), /*waits=*/false, where);
   });
 }
 
-cudaError_t cudaMemset(void* to, int value, size_t bytes, DefaultStream meaning) {
+cudaError_t cudaMemset(void* to, int value, size_t bytes, DefaultStream meaning, Location where) {
   return host_call("cudaMemset", [&] {
-    return fill("cudaMemset", to, value, bytes, streams().find(nullptr, meaning, current_device()));
+    return fill("cudaMemset", to, value, bytes, streams().find(nullptr, meaning, current_device()), where);
   });
 }
 
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, DefaultStream meaning) {
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, DefaultStream meaning,
+                            Location where) {
   return host_call("cudaMemsetAsync", [&] {
-    return fill("cudaMemsetAsync", to, value, bytes, streams().find(stream, meaning, current_device()));
+    return fill("cudaMemsetAsync", to, value, bytes, streams().find(stream, meaning, current_device()),
+                where);
   });
 }

@@ -22,7 +22,8 @@ CUmemPoolHandle_st* find_pool(cudaMemPool_t pool) {
   return streams().pools.count(pool) && !pool->is_destroyed ? pool : nullptr;
 }
 
-cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream) {
+cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream,
+                     Location where) {
   if (!pointer) return cudaErrorInvalidValue;
   *pointer = nullptr;
   if (!pool || !stream) return cudaErrorInvalidResourceHandle;
@@ -34,6 +35,7 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   const AllocationPointer allocation = engine.memory.add(MemoryKind::device, memory, bytes, pool->device,
                                                          "allocated on " + stream->name, engine.last_id());
   allocation->pool = pool;
+  allocation->where = where;
   *pointer = memory;
   Work work{"allocation"};
   work.run = [memory, bytes, name = allocation->describe()](Operation&) {
@@ -79,17 +81,19 @@ cudaError_t release(void* pointer, CUstream_st* stream) {
 
 using namespace cpu_device;
 
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, DefaultStream meaning) {
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, DefaultStream meaning,
+                            Location where) {
   return host_call("cudaMallocAsync", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
-    return allocate(pointer, bytes, default_pool(found ? found->device : current_device()), found);
+    return allocate(pointer, bytes, default_pool(found ? found->device : current_device()), found, where);
   });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
-                                    DefaultStream meaning) {
+                                    DefaultStream meaning, Location where) {
   return host_call("cudaMallocFromPoolAsync", [&] {
-    return allocate(pointer, bytes, find_pool(pool), streams().find(stream, meaning, current_device()));
+    return allocate(pointer, bytes, find_pool(pool), streams().find(stream, meaning, current_device()),
+                    where);
   });
 }
 

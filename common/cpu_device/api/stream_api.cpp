@@ -160,12 +160,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data,
-                               DefaultStream meaning) {
+                               DefaultStream meaning, Location where) {
   return host_call("cudaLaunchHostFunc", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found) return cudaErrorInvalidResourceHandle;
     if (!function) return cudaErrorInvalidValue;
-    Work work{"host"};
+    Work work{"host", "", where};
     work.is_host_function = true;
     work.run = [function, user_data](Operation&) { function(user_data); };
     const OperationPointer operation = streams().enqueue(*found, std::move(work));
@@ -191,7 +191,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   });
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStream meaning) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStream meaning, Location where) {
   return host_call("cudaEventRecord", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || !streams().events.count(event) || event->device != found->device)
@@ -203,7 +203,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStrea
       event->recorded = nullptr;
       return cudaSuccess;
     }
-    Work work{"cudaEventRecord"};
+    Work work{"cudaEventRecord", "", where};
     work.is_on_timeline = false;
     event->capture = nullptr;
     streams().note_record(*event, streams().enqueue(*found, std::move(work)));

@@ -2,6 +2,7 @@
 /// What <cuda_runtime.h> declares for the host: the calls of the CUDA runtime, defined in ../api. Streams are
 /// queues; when their work runs, and what a call may throw, is said in common/cpu_device/README.md.
 #pragma once
+#include "common/cpu_device/base/location.hpp"
 #include "common/cpu_device/declarations/host_types.hpp"
 
 namespace cpu_device {
@@ -15,7 +16,7 @@ static constexpr DefaultStream kDefaultStream = DefaultStream::legacy;
 #endif
 }  // namespace cpu_device
 
-// The default argument is evaluated where the call is written.
+// Default arguments are evaluated where the call is written.
 #define LADDER_DEFAULT_STREAM cpu_device::DefaultStream = cpu_device::kDefaultStream
 
 const char* cudaGetErrorName(cudaError_t);
@@ -42,31 +43,33 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 
 /// Fresh memory holds NaN. Every allocation is exactly as large as asked for, so that AddressSanitizer sees
 /// accesses beyond its end.
-cudaError_t cudaMalloc(void** pointer, size_t bytes);
+cudaError_t cudaMalloc(void** pointer, size_t bytes, CPU_DEVICE_WHERE);
 cudaError_t cudaFree(void* pointer);
-cudaError_t cudaMallocHost(void** pointer, size_t bytes);
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
+cudaError_t cudaMallocHost(void** pointer, size_t bytes, CPU_DEVICE_WHERE);
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, CPU_DEVICE_WHERE);
 cudaError_t cudaFreeHost(void* pointer);
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, CPU_DEVICE_WHERE);
 cudaError_t cudaHostUnregister(void* pointer);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, LADDER_DEFAULT_STREAM);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, LADDER_DEFAULT_STREAM,
+                       CPU_DEVICE_WHERE);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM);
+                            cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind, LADDER_DEFAULT_STREAM);
+                         size_t height, cudaMemcpyKind kind, LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
-                                cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM);
-cudaError_t cudaMemset(void* to, int value, size_t bytes, LADDER_DEFAULT_STREAM);
+                                cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
+cudaError_t cudaMemset(void* to, int value, size_t bytes, LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream = nullptr,
-                            LADDER_DEFAULT_STREAM);
+                            LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 
 // --- memory in the order of a stream ----------------------------------------------------------------------
 
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, LADDER_DEFAULT_STREAM);
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, LADDER_DEFAULT_STREAM,
+                            CPU_DEVICE_WHERE);
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
-                                    LADDER_DEFAULT_STREAM);
+                                    LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, LADDER_DEFAULT_STREAM);
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
@@ -88,12 +91,13 @@ cudaError_t cudaStreamQuery(cudaStream_t stream, LADDER_DEFAULT_STREAM);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0,
                                 LADDER_DEFAULT_STREAM);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data,
-                               LADDER_DEFAULT_STREAM);
+                               LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 
 cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr, LADDER_DEFAULT_STREAM,
+                            CPU_DEVICE_WHERE);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 /// Virtual time: see stream_time_us() in cpu_device.hpp.
@@ -114,26 +118,28 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 // --- what only C++ has ------------------------------------------------------------------------------------
 
 template <class T>
-cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+cudaError_t cudaMalloc(T** pointer, size_t bytes, CPU_DEVICE_WHERE) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes, where);
 }
 template <class T>
-cudaError_t cudaMallocHost(T** pointer, size_t bytes) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes);
+cudaError_t cudaMallocHost(T** pointer, size_t bytes, CPU_DEVICE_WHERE) {
+  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, where);
 }
 template <class T>
-cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned flags) {
-  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned flags, CPU_DEVICE_WHERE) {
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags, where);
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream,
-                            cpu_device::DefaultStream meaning = cpu_device::kDefaultStream) {
-  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, meaning);
+                            cpu_device::DefaultStream meaning = cpu_device::kDefaultStream,
+                            CPU_DEVICE_WHERE) {
+  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream, meaning, where);
 }
 template <class T>
 cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
-                                    cpu_device::DefaultStream meaning = cpu_device::kDefaultStream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, meaning);
+                                    cpu_device::DefaultStream meaning = cpu_device::kDefaultStream,
+                                    CPU_DEVICE_WHERE) {
+  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), bytes, pool, stream, meaning, where);
 }
 
 /// Launches need no preparation here; limits are checked when a kernel is launched.

@@ -27,6 +27,7 @@ struct Allocation {
   int device = 0;
   CUmemPoolHandle_st* pool = nullptr;  ///< null: of cudaMalloc, or of the host
   std::string origin;                  ///< "allocated on stream 2", "of cudaMalloc"
+  Location where;                      ///< of the call that allocated it
   /// In the calls' order: it exists for operations between these ids.
   uint64_t born = 0, freed = UINT64_MAX;
 

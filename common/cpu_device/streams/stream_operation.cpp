@@ -4,10 +4,16 @@
 
 #include <algorithm>
 
+#include "common/cpu_device/observe/source_lines.hpp"
+
 namespace cpu_device {
 namespace {
 thread_local const Operation* host_function = nullptr;
 }  // namespace
+
+std::string describe_place(const Location& place) {
+  return short_path(place.file) + ":" + std::to_string(place.line);
+}
 
 void OrderClock::raise(unsigned lane, uint64_t tick) {
   if (lane >= ticks_.size()) ticks_.resize(lane + 1);

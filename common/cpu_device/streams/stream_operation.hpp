@@ -11,9 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/cpu_device/base/location.hpp"
 #include "common/cpu_device/observe/global_accesses.hpp"
 
 namespace cpu_device {
+
+/// "07_streams/pipeline.cpp:72".
+std::string describe_place(const Location&);
 
 /// How much of what each lane did comes before something: a vector clock over lanes.
 class OrderClock {
@@ -54,10 +58,12 @@ struct Operation;
 
 /// What an operation does, apart from where it stands.
 struct Work {
-  explicit Work(const char* kind = "", std::string name = "") : kind(kind), name(std::move(name)) {}
+  explicit Work(const char* kind = "", std::string name = "", Location where = {})
+      : kind(kind), name(std::move(name)), where(where) {}
 
   const char* kind;  ///< "upload", "kernel", ...: the words of reports and of StreamSpan::kind
   std::string name;  ///< of a kernel; "4096 bytes"
+  Location where;    ///< of the call; empty where reports do not ask for it
   std::function<void(Operation&)> run;
   std::function<void(const Operation&)> enqueued;  ///< before it can run
   std::vector<Touch> touches;                      ///< as far as known when it is enqueued
