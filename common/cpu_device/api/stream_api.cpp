@@ -216,6 +216,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (capture_of(*event)) return cudaErrorCapturedEvent;
     if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr, *event);
+    if (event->recorded) streams().note_wait(nullptr, *event);
     return wait(event->recorded);
   });
 }

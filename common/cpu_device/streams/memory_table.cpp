@@ -33,10 +33,14 @@ bool is_nearer(const Operation& operation, const Operation& one, const Operation
   const Allocation::Record& first = one.operation->id < other.operation->id ? one : other;
   const Allocation::Record& second = &first == &one ? other : one;
   const auto offset = static_cast<size_t>(place - allocation.begin);
-  std::string missing = first.operation->stream == second.operation->stream
-                            ? "they are in branches of a graph that do not meet"
-                            : "a cudaStreamWaitEvent is missing";
-  if (const char* why = first.operation->returns_early)
+  std::string missing = streams().explain_early_record(*first.operation, *second.operation);
+  const bool is_too_early = !missing.empty();
+  if (!is_too_early) {
+    missing = first.operation->stream == second.operation->stream
+                  ? "they are in branches of a graph that do not meet"
+                  : "a cudaStreamWaitEvent is missing";
+  }
+  if (const char* why = first.operation->returns_early; why && !is_too_early)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);

@@ -34,9 +34,8 @@ void StreamEngine::note_wait_for_nothing(const CUstream_st& stream, const CUeven
   remember(waits_for_nothing_, {stream.name, words, &event, nullptr});
 }
 
-void StreamEngine::note_wait(OperationPointer wait, const CUevent_st& event) {
-  if (!event.recorded_before.empty())
-    remember(waits_for_last_, {std::move(wait), event.recorded, event.recorded_before});
+void StreamEngine::note_wait(const OperationPointer& wait, const CUevent_st& event) {
+  remember(waits_for_records_, {wait, event.recorded, event.recorded_before, last_id_});
 }
 
 void StreamEngine::note_record(CUevent_st& event, OperationPointer record) {
@@ -55,6 +54,19 @@ void StreamEngine::forget_event(const CUevent_st& event) {
   }
 }
 
+std::string StreamEngine::explain_early_record(const Operation& first, const Operation& second) const {
+  const auto is_meant = [&](const WaitForRecord& wait) {
+    if (wait.last->lane != first.lane || wait.last->id > first.id) return false;
+    // A wait that was made before the first operation was meant for what came before.
+    return wait.id >= first.id && wait.id < second.id && (!wait.wait || wait.wait->is_before(second));
+  };
+  const auto found = std::find_if(waits_for_records_.rbegin(), waits_for_records_.rend(), is_meant);
+  if (found == waits_for_records_.rend()) return "";
+  return fmt::format("{} waits for an event that was recorded before {}, at {}: record it after that",
+                     found->wait ? found->wait->stream : "the host", first.describe(),
+                     describe_place(found->last->where));
+}
+
 std::string StreamEngine::explain_missing_order(const Operation& first, const Operation& second,
                                                 const std::byte* begin, const std::byte* end) const {
   std::string text;
@@ -68,8 +80,8 @@ std::string StreamEngine::explain_missing_order(const Operation& first, const Op
                         other.describe());
     break;
   }
-  for (const WaitForLast& missed : waits_for_last_) {
-    if (!missed.wait->is_before(second) || first.is_before(*missed.last)) continue;
+  for (const WaitForRecord& missed : waits_for_records_) {
+    if (!missed.wait || !missed.wait->is_before(second) || first.is_before(*missed.last)) continue;
     for (const OperationPointer& earlier : missed.earlier) {
       if (!first.is_before(*earlier)) continue;
       return text + fmt::format(

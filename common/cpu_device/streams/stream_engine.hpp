@@ -119,9 +119,13 @@ class StreamEngine {
 
   /// It waits for an event that was not recorded yet. @param words for reports
   void note_wait_for_nothing(const CUstream_st&, const CUevent_st&, const std::string& words);
-  void note_wait(OperationPointer wait, const CUevent_st&);
+  /// @param wait null: the host waits
+  void note_wait(const OperationPointer& wait, const CUevent_st&);
   void note_record(CUevent_st&, OperationPointer record);
   void forget_event(const CUevent_st&);
+  /// Where a wait between the two is for an event that was recorded before `first`, in its stream: that. Else
+  /// empty.
+  std::string explain_early_record(const Operation& first, const Operation& second) const;
   /// What is known of why `first` is not before `second`, which touch this memory; empty if nothing is.
   std::string explain_missing_order(const Operation& first, const Operation& second, const std::byte* begin,
                                     const std::byte* end) const;
@@ -155,13 +159,15 @@ class StreamEngine {
     const CUevent_st* event;  ///< null once it is gone
     OperationPointer record;  ///< the first one after the wait
   };
-  /// A wait for the last record of an event that had been recorded in other streams before.
-  struct WaitForLast {
-    OperationPointer wait, last;
-    std::vector<OperationPointer> earlier;
+  /// A wait for the last record of an event.
+  struct WaitForRecord {
+    OperationPointer wait;  ///< null: of the host
+    OperationPointer last;
+    std::vector<OperationPointer> earlier;  ///< records in other streams
+    uint64_t id = 0;                        ///< the operations enqueued so far
   };
   std::deque<WaitForNothing> waits_for_nothing_;
-  std::deque<WaitForLast> waits_for_last_;
+  std::deque<WaitForRecord> waits_for_records_;
 
   std::map<uint64_t, OperationPointer> pending_;
   uint64_t last_id_ = 0, host_functions_run_ = 0;

@@ -330,6 +330,52 @@ TEST_CASE("of what a download does not wait for the last is named, and a kernel 
   use({});
 }
 
+TEST_CASE("an event that was recorded before what it should cover is named, with its line") {
+  const auto program = [](bool host, bool after) {
+    Stream copies, other;
+    Event uploaded;
+    DeviceInts memory;
+    PinnedInts input;
+    if (!after) CUDA_CHECK(cudaEventRecord(uploaded, copies));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+    if (after) CUDA_CHECK(cudaEventRecord(uploaded, copies));
+    if (host) {
+      CUDA_CHECK(cudaEventSynchronize(uploaded));
+    } else {
+      CUDA_CHECK(cudaStreamWaitEvent(other, uploaded));
+    }
+    CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, other));
+    CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  const std::string order = "which the upload on stream 1 writes, and nothing orders them: ";
+  const std::string early =
+      " waits for an event that was recorded before the upload on stream 1, at "
+      "streams/test_stream_order.cu:";
+  check_blamed_always([&] { program(false, false); }, order + "stream 2" + early);
+  check_blamed_always([&] { program(true, false); }, order + "the host" + early);
+  for (const bool host : {false, true}) check_never_blamed([&] { program(host, true); });
+}
+
+TEST_CASE("a wait for what came earlier is not taken for the wait that is missing") {
+  check_blamed_always(
+      [] {
+        Stream copies, other;
+        Event uploaded;
+        DeviceInts memory;
+        PinnedInts input;
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        CUDA_CHECK(cudaEventRecord(uploaded, copies));
+        CUDA_CHECK(cudaStreamWaitEvent(other, uploaded));
+        CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, other));
+        CUDA_CHECK(cudaStreamSynchronize(other));
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, other));
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
+      "schedule");
+}
+
 TEST_CASE("a wait for an event that was recorded again in another stream is named") {
   check_blamed_always(
       [] {
