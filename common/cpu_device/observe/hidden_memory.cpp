@@ -12,6 +12,8 @@ void hide_from_host(std::byte*, size_t, const std::string&) {}
 void show_to_host(std::byte*) {}
 HiddenMemoryIsOpen::HiddenMemoryIsOpen() = default;
 HiddenMemoryIsOpen::~HiddenMemoryIsOpen() = default;
+FaultsAreNamed::FaultsAreNamed(const char*, const char*) {}
+FaultsAreNamed::~FaultsAreNamed() = default;
 
 }  // namespace cpu_device
 
@@ -66,8 +68,12 @@ Action& action_before() {
   return action;
 }
 
-/// Of those who called, the first in the program itself: the host may have asked memcpy to do it.
-std::string place_of_fault() {
+/// The host function that runs on this OS thread, and where it was enqueued; null if none does.
+thread_local const char *named_function = nullptr, *named_place = nullptr;
+
+/// Of those who called, the first in the program itself: the host may have asked memcpy to do it. Only the
+/// handler calls it.
+[[gnu::noinline]] std::string place_of_fault() {
   void* frames[64];
   const int count = backtrace(frames, 64);
   for (int i = 2; i < count; ++i) {  // behind this function and the handler
@@ -80,19 +86,35 @@ std::string place_of_fault() {
   return "an unknown place";
 }
 
+/// What follows the line that says what happened. Part of the handler. The place comes last: where the code
+/// itself is gone, looking for it fails.
+[[gnu::always_inline]] inline void print_place() {
+  if (named_function) std::fprintf(stderr, "  in %s, enqueued at %s\n", named_function, named_place);
+  std::fflush(stderr);
+  std::fprintf(stderr, "  at %s\n", place_of_fault().c_str());
+  std::fflush(stderr);
+}
+
 /// A fault that has nothing to do with device memory happens again when this returns. The handler that was
 /// there before sees it then; without one the program ends, and this is all that is said.
-void describe_other_fault(const siginfo_t& info) {
-  if (action_before().sa_flags & SA_SIGINFO || action_before().sa_handler != SIG_DFL) return;
-  const bool misaligned = info.si_code == SI_KERNEL;  // x86 reports no address then
+[[gnu::always_inline]] inline void describe_other_fault(const siginfo_t& info) {
+  const bool is_alone = !(action_before().sa_flags & SA_SIGINFO) && action_before().sa_handler == SIG_DFL;
+  if (!is_alone && !named_function) return;
+  const bool has_address = info.si_code != SI_KERNEL;  // x86 reports none where 16 bytes are not aligned
   std::fflush(stdout);
-  if (misaligned)
-    std::fprintf(stderr, "%s: error: a load or store of 16 bytes is not aligned to 16 bytes\n  at %s\n",
-                 program_invocation_short_name, place_of_fault().c_str());
+  std::fprintf(stderr, "%s: error: ", program_invocation_short_name);
+  if (named_function && has_address)
+    std::fprintf(stderr,
+                 "%s uses address %p, where nothing lies: what it is given must live until it has run\n",
+                 named_function, info.si_addr);
+  else if (named_function)
+    std::fprintf(stderr, "%s uses a broken pointer: what it is given must live until it has run\n",
+                 named_function);
+  else if (has_address)
+    std::fprintf(stderr, "nothing lies at address %p, which was accessed\n", info.si_addr);
   else
-    std::fprintf(stderr, "%s: error: nothing lies at address %p, which was accessed\n  at %s\n",
-                 program_invocation_short_name, info.si_addr, place_of_fault().c_str());
-  std::fflush(stderr);
+    std::fprintf(stderr, "a load or store of 16 bytes is not aligned to 16 bytes\n");
+  print_place();
 }
 
 void on_fault(int, siginfo_t* info, void*) {
@@ -107,10 +129,9 @@ void on_fault(int, siginfo_t* info, void*) {
   std::fprintf(
       stderr,
       "%s: error: the host touches %s, at byte %zu: only copies and kernels reach device memory, so a "
-      "cudaMemcpy is missing\n  at %s\n",
-      program_invocation_short_name, region.name.c_str(), static_cast<size_t>(address - begin),
-      place_of_fault().c_str());
-  std::fflush(stderr);
+      "cudaMemcpy is missing\n",
+      program_invocation_short_name, region.name.c_str(), static_cast<size_t>(address - begin));
+  print_place();
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -143,6 +164,15 @@ void show_to_host(std::byte* begin) {
   protect(begin, found->second.bytes, PROT_READ | PROT_WRITE);
   hidden().regions.erase(found);
 }
+
+FaultsAreNamed::FaultsAreNamed(const char* name, const char* place) {
+  const std::lock_guard<std::mutex> lock(hidden().mutex);
+  install_handler();
+  named_function = name;
+  named_place = place;
+}
+
+FaultsAreNamed::~FaultsAreNamed() { named_function = named_place = nullptr; }
 
 HiddenMemoryIsOpen::HiddenMemoryIsOpen() {
   const std::lock_guard<std::mutex> lock(hidden().mutex);

@@ -22,4 +22,13 @@ struct HiddenMemoryIsOpen {
   HiddenMemoryIsOpen(const HiddenMemoryIsOpen&) = delete;
 };
 
+/// While one lives, this OS thread's faults are those of a host function.
+struct FaultsAreNamed {
+  /// @param name "the host function on stream 1". @param place where it was enqueued. Both live as long as
+  /// this.
+  FaultsAreNamed(const char* name, const char* place);
+  ~FaultsAreNamed();
+  FaultsAreNamed(const FaultsAreNamed&) = delete;
+};
+
 }  // namespace cpu_device

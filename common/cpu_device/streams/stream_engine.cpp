@@ -190,6 +190,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
       if (!std::exchange(operation->collective->has_run, true)) operation->collective->run();
     } else if (operation->is_host_function) {
       const InsideHostFunction inside(*operation);
+      const std::string name = operation->describe(), place = describe_place(operation->where);
+      const FaultsAreNamed named(name.c_str(), place.c_str());
       ++host_functions_run_;
       operation->run(*operation);
     } else if (operation->run) {

@@ -1,6 +1,7 @@
 /// @file
 /// Who may touch which memory: the host none of the device's, kernels no pageable memory of the host; and
 /// what a kernel reads as read-only data, it must not write.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SSE2__
@@ -87,6 +88,36 @@ TEST_CASE("a host function that touches device memory is named") {
   CHECK_THAT(end.words,
              ContainsSubstring("the host touches the buffer of 1024 bytes of cudaMalloc, at byte 0"));
   CHECK(end.code == 1);
+}
+
+TEST_CASE("a host function that uses what is gone is named, with the stream and where it was enqueued") {
+  use({});
+  const auto words_of = [](cudaHostFn_t function, void* data, int& line) {
+    line = __LINE__ + 3;
+    return end_of([&] {
+             Stream stream;
+             cudaLaunchHostFunc(stream, function, data);
+             cudaStreamSynchronize(stream);
+           })
+        .words;
+  };
+  const auto enqueued = [](int line) {
+    return "  in the host function on stream 1, enqueued at streams/test_whose_memory.cu:" +
+           std::to_string(line);
+  };
+  const long page = sysconf(_SC_PAGESIZE);
+  void* const gone = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(munmap(gone, page) == 0);
+  int line = 0;
+  const std::string object = words_of([](void* data) { *static_cast<int*>(data) = 1; }, gone, line);
+  const std::string rule = "error: the host function on stream 1 uses address ";
+  CHECK_THAT(object, ContainsSubstring(rule));
+  CHECK_THAT(object, ContainsSubstring("where nothing lies: what it is given must live until it has run\n" +
+                                       enqueued(line) + "\n  at streams/test_whose_memory.cu:"));
+  // Not even the function is there, so that nothing tells who called what.
+  const std::string function = words_of(reinterpret_cast<cudaHostFn_t>(gone), nullptr, line);
+  CHECK_THAT(function, ContainsSubstring(rule));
+  CHECK_THAT(function, ContainsSubstring(enqueued(line)));
 }
 
 TEST_CASE("an access that crashes the program is told of, where no other handler does it") {
