@@ -16,6 +16,7 @@ class Cluster;
 struct Block;
 struct CopyGroup;
 struct CountedCopy;
+struct PendingOperation;
 struct RemoteArrival;
 struct Thread;
 
@@ -24,6 +25,7 @@ struct Mbarrier {
   uint32_t offset = 0;
   uint32_t expected = 0, pending = 0;
   int64_t missing_bytes = 0;
+  int64_t expected_bytes = 0, last_expected_bytes = 0;  ///< of this phase and of the one before
   uint64_t phase = 0;
   const char* name = nullptr;  ///< of a barrier that is not called as the source calls it
   int name_index = -1;
@@ -45,6 +47,8 @@ struct Mbarrier {
     uint64_t waits_before = 0;                ///< phases that the thread had seen end, at any barrier
     std::optional<ArrivalOrder> remote = {};  ///< of an arrival that may be of another block
     uint32_t epoch = 0;                       ///< of the thread, when it sent that
+    uint32_t bytes = 0;                       ///< that a copy has brought; 0 of an arrival
+    uint32_t multicast_mask = 0;              ///< of such a copy
   };
   /// A wait that has ended.
   struct Wait {
@@ -78,6 +82,8 @@ void arrive_for_operation(Cluster&, Mbarrier&, const CopyGroup&);
 void count_bytes_of(Cluster&, const CountedCopy&);
 /// Records a failure if bytes were expected that never came, or came and were never expected.
 void check_bytes_at_exit(Thread& last, const Block&);
+/// Records a failure if a copy writes where a mbarrier of the block is in use.
+void check_not_over_mbarrier(Cluster&, const PendingOperation&, Block&, size_t offset, size_t bytes);
 /// The mbarriers that this thread has initialised may be used by the async proxy.
 void publish_initialised_mbarriers(const Thread&);
 

@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -96,14 +97,24 @@ void Cluster::leave_if_failed() {
 
 namespace {
 
+/// "0b0011": a bit for each block of the cluster.
+std::string binary(uint32_t mask, const Block& block) {
+  std::string digits;
+  for (uint64_t blocks = block.ids.cluster_dim.count(); blocks || mask; mask >>= 1, blocks -= blocks > 0)
+    digits.insert(digits.begin(), mask & 1 ? '1' : '0');
+  return "0b" + digits;
+}
+
 /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
 std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
   std::vector<std::pair<std::string, unsigned>> counted;
   for (const Mbarrier::Arrival& arrival : arrivals) {
     const Block& from = *arrival.thread->block;
     const std::string block = from.ids.cluster_dim.count() > 1 ? " " + describe(from) : std::string();
-    const std::string text = block + print(" warp %u (%s at %s)", arrival.thread->warp->index, arrival.what,
-                                           to_string(arrival.where).c_str());
+    const std::string mask =
+        arrival.multicast_mask ? " with mask " + binary(arrival.multicast_mask, from) : std::string();
+    const std::string text = block + print(" warp %u (%s%s at %s)", arrival.thread->warp->index, arrival.what,
+                                           mask.c_str(), to_string(arrival.where).c_str());
     const auto same =
         std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
     if (same == counted.end()) {
@@ -119,13 +130,95 @@ std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
   return text;
 }
 
+/// Those that brought bytes, or those that arrived.
+std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>& arrivals, bool bytes) {
+  std::vector<Mbarrier::Arrival> chosen;
+  std::copy_if(arrivals.begin(), arrivals.end(), std::back_inserter(chosen),
+               [&](const Mbarrier::Arrival& arrival) { return (arrival.bytes > 0) == bytes; });
+  return chosen;
+}
+
+bool has_sent(const std::vector<Mbarrier::Arrival>& arrivals, const Thread* thread, Location where) {
+  return std::any_of(arrivals.begin(), arrivals.end(), [&](const Mbarrier::Arrival& arrival) {
+    return arrival.bytes && arrival.thread == thread && arrival.where == where;
+  });
+}
+
+/// Of the threads that arrived in two phases, none in both: perhaps all were meant for one.
+std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::Arrival>& before,
+                          const std::vector<Mbarrier::Arrival>& after) {
+  std::set<const Thread*> first, second;
+  for (const Mbarrier::Arrival& arrival : with_bytes(before, false)) first.insert(arrival.thread);
+  for (const Mbarrier::Arrival& arrival : with_bytes(after, false)) second.insert(arrival.thread);
+  const bool is_disjoint = std::none_of(second.begin(), second.end(),
+                                        [&](const Thread* thread) { return first.count(thread) > 0; });
+  if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
+  return print(
+      "; others ended the one than the other: if one phase was meant to need both, the count at %s "
+      "must be %zu, not %u",
+      to_string(barrier.initialised_at).c_str(), first.size() + second.size(), barrier.expected);
+}
+
 }  // namespace
+
+std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
+  const Mbarrier& barrier = *copy.barrier;
+  int64_t surplus = copy.bytes();
+  bool was_sent_before = has_sent(barrier.last_arrivals, copy.issuer, copy.where);
+  for (const auto& operation : cluster.in_flight()) {
+    const auto* other = dynamic_cast<const CountedCopy*>(operation.get());
+    if (!other || other->barrier != &barrier || other->phase != copy.phase) continue;
+    surplus += other->bytes();
+    was_sent_before &= has_sent(barrier.last_arrivals, other->issuer, other->where);
+  }
+  const bool is_next = barrier.phase == copy.phase + 1;
+  const bool is_whole_phase = is_next && was_sent_before && surplus == barrier.last_expected_bytes;
+  std::string text =
+      is_whole_phase
+          ? print(
+                ": the sender is ahead (it sent the %lld bytes of a phase before the phase before had "
+                "ended, and did not wait until the slot was empty), or too few bytes were expected at ",
+                static_cast<long long>(surplus))
+          : std::string(
+                ": the phase in which it was issued has ended before its bytes came: too few bytes "
+                "were expected at ");
+  text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because());
+  if (const uint32_t mask = copy.multicast_mask()) {
+    text += ", or a mask names a wrong block\n  its mask " + binary(mask, *copy.target) + " sends it to";
+    for (const auto& block : cluster.blocks())
+      if (mask >> block->ids.rank_in_cluster & 1) text += " " + describe(*block);
+  }
+  if (is_next) {
+    text += print("\n  phase %llu expected %lld bytes, and got those of",
+                  static_cast<unsigned long long>(copy.phase),
+                  static_cast<long long>(barrier.last_expected_bytes)) +
+            list(with_bytes(barrier.last_arrivals, true));
+  }
+  return text;
+}
+
+std::string explain_surplus(const Mbarrier& barrier) {
+  const std::vector<Mbarrier::Arrival> came = with_bytes(barrier.arrivals, true);
+  const auto was_sent_twice = [&](const Mbarrier::Arrival& arrival) {
+    const auto is_alike = [&](const Mbarrier::Arrival& other) {
+      return other.thread == arrival.thread && other.where == arrival.where;
+    };
+    return barrier.expected_bytes ? std::count_if(came.begin(), came.end(), is_alike) % 2 == 0
+                                  : has_sent(barrier.last_arrivals, arrival.thread, arrival.where);
+  };
+  const int64_t phase = barrier.expected_bytes ? barrier.expected_bytes : barrier.last_expected_bytes;
+  if (!phase || barrier.missing_bytes != -phase || !std::all_of(came.begin(), came.end(), was_sent_twice))
+    return "";
+  return " (as many as a phase has: the sender is ahead, its bytes came before the phase before was waited "
+         "for)";
+}
 
 std::string explain_open_phase(const Mbarrier& barrier) {
   if (barrier.missing_bytes <= 0) return "";
-  return print("\n  its phase %llu has had all arrivals, and waits for %lld bytes%s",
-               static_cast<unsigned long long>(barrier.phase), static_cast<long long>(barrier.missing_bytes),
-               barrier.waiting_warps ? "" : "; no thread waits for it");
+  return print(
+      "\n  its phase %llu has had all arrivals, of%s, and waits for %lld bytes%s",
+      static_cast<unsigned long long>(barrier.phase), list(with_bytes(barrier.arrivals, false)).c_str(),
+      static_cast<long long>(barrier.missing_bytes), barrier.waiting_warps ? "" : "; no thread waits for it");
 }
 
 std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier) {
@@ -141,7 +234,12 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   text += "\n  the thread waited last for " + describe(*seen.barrier);
   if (seen.phase == 0) return text + ", which was in its first phase and let it pass";
   text += print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
-  if (seen.barrier->phase == seen.phase) text += " with the arrivals of" + list(seen.barrier->last_arrivals);
+  if (seen.barrier->phase == seen.phase) {
+    text += " with the arrivals of" + list(seen.barrier->last_arrivals);
+    const auto& before = seen.barrier->earlier_arrivals;
+    const std::string count = explain_count(*seen.barrier, before, seen.barrier->last_arrivals);
+    if (!count.empty()) text += ", and the phase before with those of" + list(before) + count;
+  }
   if (seen.barrier->phase == seen.phase + 1)
     text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);
   return text;
@@ -187,7 +285,8 @@ std::string explain_two_phases(const Mbarrier& barrier) {
                static_cast<unsigned long long>(barrier.phase - 2)) +
          list(barrier.earlier_arrivals) +
          print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
-         list(barrier.last_arrivals);
+         list(barrier.last_arrivals) +
+         explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
 }
 
 std::string explain_exit(const Block& block) {
@@ -370,7 +469,8 @@ class DeadlockReport {
     if (barrier.missing_bytes > 0)
       text_ += print(", %lld bytes missing", static_cast<long long>(barrier.missing_bytes));
     if (barrier.missing_bytes < 0)
-      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes));
+      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes)) +
+               explain_surplus(barrier);
     text_ +=
         barrier.arrivals.empty() ? "; nobody arrived in this phase" : "; arrived:" + list(barrier.arrivals);
     if (barrier.pending && barrier.expected > 1) write_absent_blocks(barrier);

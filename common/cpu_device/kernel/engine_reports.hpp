@@ -10,6 +10,7 @@ namespace cpu_device {
 
 class Cluster;
 struct Block;
+struct CountedCopy;
 struct Mbarrier;
 struct Thread;
 
@@ -23,7 +24,12 @@ std::string describe(const Block&);
 std::string describe(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
-/// A line that says what the phase in progress waits for; empty if for no bytes.
+/// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
+/// bytes were expected; and who brought those that came in time.
+std::string explain_bytes_too_late(Cluster&, const CountedCopy&);
+/// What it means that more bytes came than were expected, where they are those of a whole phase.
+std::string explain_surplus(const Mbarrier&);
+/// A line that says who arrived in the phase in progress and what it waits for; empty if for no bytes.
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&);

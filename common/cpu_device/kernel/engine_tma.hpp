@@ -15,14 +15,13 @@ namespace cpu_device {
 /// One TMA load, or what one block receives of a multicast.
 struct TmaLoad : CountedCopy {
   TmaBox box;
-  bool is_multicast = false;
+  uint32_t mask = 0;  ///< of a multicast: a bit for each block that receives
 
   void land(Cluster&) override;
   uint32_t bytes() const override { return box.bytes(); }
-  const char* arrival() const override {
-    return is_multicast ? "bytes of a TMA multicast" : "bytes of a TMA load";
-  }
-  const char* what() const override { return is_multicast ? "TMA multicast" : "TMA load"; }
+  const char* arrival() const override { return mask ? "bytes of a TMA multicast" : "bytes of a TMA load"; }
+  const char* what() const override { return mask ? "TMA multicast" : "TMA load"; }
+  uint32_t multicast_mask() const override { return mask; }
 };
 
 /// One TMA store, until it has read shared memory.

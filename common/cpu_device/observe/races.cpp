@@ -833,6 +833,13 @@ uint32_t RaceChecker::epoch_of_second(const Conflict& conflict) const {
   return issue_epoch_of_agent_[queue] - later;  // each was issued in an epoch of its own
 }
 
+std::string RaceChecker::describe_last_write(unsigned block, std::size_t offset) const {
+  const Cell& cell = shadows_[block].cell(offset / kCellBytes);
+  if (!cell.write_epoch) return "";
+  return describe_agent(cell.writer, cell.write_epoch, /*write=*/true, cell.write_site) + " at " +
+         describe_site(cell.write_site);
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;

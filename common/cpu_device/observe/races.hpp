@@ -158,6 +158,9 @@ class RaceChecker {
   /// A place that the engine knows. `file` must be a literal. `return_address`, if any, says who called it.
   Site site(const char* file, unsigned line, const void* return_address = nullptr);
 
+  /// "store by block 0 warp 1 lane 0 at gemm.cuh:57": who wrote there last. Empty if nobody has.
+  std::string describe_last_write(unsigned block, std::size_t offset) const;
+
   bool reported() const { return reported_; }
 
   // --- for orders beyond the cluster (grid_order.hpp). What a thread does belongs to one of its epochs.

@@ -151,6 +151,8 @@ void store_async(const void* to, unsigned rank, const void* value, const uint64_
 }
 
 void AsyncStore::land(Cluster& cluster) {
+  check_not_over_mbarrier(cluster, *this, *target, offset, kAsyncStoreBytes);
+  if (cluster.failed()) return;
   std::memcpy(target->shared.generic() + offset, value, kAsyncStoreBytes);
   if (RaceChecker* races = cluster.races()) {
     races->access(race_operation, target->ids.rank_in_cluster, offset, kAsyncStoreBytes, /*write=*/true);

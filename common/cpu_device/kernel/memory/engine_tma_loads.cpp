@@ -16,7 +16,7 @@ namespace {
 constexpr const char *kLoad = "TMA load", *kMulticast = "TMA multicast";
 
 /// What one block will receive. `barrier` belongs to that block.
-std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& barrier, bool is_multicast,
+std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& barrier, uint32_t mask,
                                    Location where) {
   const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
@@ -27,7 +27,7 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   load->target = barrier.block;
   load->barrier = &barrier;
   load->phase = barrier.phase;
-  load->is_multicast = is_multicast;
+  load->mask = mask;
   // Within a block a barrier of its threads is enough: TMA counts bytes through the generic proxy, as threads
   // arrive (PTX ISA 9.3, "cp.async.bulk.tensor").
   if (cluster.blocks().size() > 1 && !barrier.fenced) {
@@ -50,7 +50,7 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
-  auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*is_multicast=*/false, where);
+  auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*mask=*/0, where);
   count_box(thread, box, /*load=*/true, where);
   if (VirtualClock* clock = cluster.clock()) {
     load->lands_at = clock->copy_async(thread.number, box.bytes_inside());
@@ -70,8 +70,8 @@ void tma_load_multicast(void* shared, const void* map, int column, int row, cons
   for (unsigned rank = 0; blocks >> rank; ++rank) {
     if (!(blocks >> rank & 1)) continue;
     Block& target = find_block(thread, rank, kMulticast, where);
-    loads.push_back(make_load(thread, box, find_mbarrier(thread, target, barrier, kMulticast, where),
-                              /*is_multicast=*/true, where));
+    loads.push_back(
+        make_load(thread, box, find_mbarrier(thread, target, barrier, kMulticast, where), blocks, where));
     forget_mapping(thread, target);
   }
 
@@ -94,6 +94,8 @@ void tma_load_multicast(void* shared, const void* map, int column, int row, cons
 
 void TmaLoad::land(Cluster& cluster) {
   Block& block = *target;
+  check_not_over_mbarrier(cluster, *this, block, box.shared_offset, box.shared_bytes());
+  if (cluster.failed()) return;
   std::byte line[kMaxBoxRowBytes];
   for (uint32_t r = 0; r < box.map.box_rows; ++r) {
     const TmaBox::Piece piece = box.inside(r);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/cpu_device/kernel/engine_async_copies.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
@@ -25,6 +26,7 @@ void complete_if_all_arrived(Cluster& cluster, Mbarrier& barrier) {
   if (barrier.pending || barrier.missing_bytes) return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
+  barrier.last_expected_bytes = std::exchange(barrier.expected_bytes, 0);
   barrier.earlier_arrivals.swap(barrier.last_arrivals);
   barrier.last_arrivals.swap(barrier.arrivals);
   barrier.arrivals.clear();
@@ -79,16 +81,26 @@ Mbarrier* mbarrier_at(Block& block, uint32_t offset) {
   return block.mbarriers[static_cast<uint32_t>(word)].get();
 }
 
+/// ", or was overwritten", and by whom, as far as that is known.
+std::string never_initialised(Cluster& cluster, const Block& block, uint32_t offset) {
+  std::string text = " was never initialised, or was overwritten";
+  if (const RaceChecker* races = cluster.races()) {
+    const std::string last = races->describe_last_write(block.ids.rank_in_cluster, offset);
+    if (!last.empty()) text += " (the last to write there: " + last + ")";
+  }
+  return text;
+}
+
 }  // namespace
 
 Mbarrier& find_mbarrier(Thread& thread, const uint64_t* object, Location where) {
   const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier", where);
   Mbarrier* barrier = mbarrier_at(*thread.block, offset);
   if (!barrier) {
-    thread.cluster.fail(
-        thread,
-        print("the mbarrier at shared memory + 0x%x was never initialised, or was overwritten", offset),
-        where);
+    thread.cluster.fail(thread,
+                        print("the mbarrier at shared memory + 0x%x", offset) +
+                            never_initialised(thread.cluster, *thread.block, offset),
+                        where);
   }
   observe_access(thread, offset, /*write=*/false, "mbarrier", where);
   return *barrier;
@@ -102,7 +114,8 @@ Mbarrier& find_mbarrier(Thread& thread, Block& block, const uint64_t* object, co
   if (!barrier) {
     cluster.fail(thread,
                  print("%s: the mbarrier at shared memory + 0x%x of ", operation, offset) + describe(block) +
-                     " was never initialised, or was overwritten; a cluster_sync must come between its "
+                     never_initialised(cluster, block, offset) +
+                     "; a cluster_sync must come between its "
                      "initialisation and its use by other blocks",
                  where);
   }
@@ -181,6 +194,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   const uint64_t phase = barrier.phase;
   barrier.pending -= count;
   barrier.missing_bytes += expect_bytes;
+  barrier.expected_bytes += expect_bytes;
   barrier.arrivals.push_back({what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
   note_arrival_in_flight(thread, barrier, where);
   thread.synchronised = true;
@@ -194,7 +208,9 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
 }
 
 void mbarrier_expect_bytes(uint64_t* object, uint32_t bytes, Location where) {
-  find_mbarrier(this_thread(where), object, where).missing_bytes += bytes;
+  Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
+  barrier.missing_bytes += bytes;
+  barrier.expected_bytes += bytes;
 }
 
 void mbarrier_arrive_and_drop(uint64_t* object, Location where) {
@@ -205,8 +221,10 @@ void mbarrier_arrive_and_drop(uint64_t* object, Location where) {
 
 void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& group) {
   if (!barrier.pending) {
-    cluster.record_failure(group.issuer, "cp.async: more arrivals than expected at " + describe(barrier),
-                           group.where);
+    cluster.record_failure(
+        group.issuer,
+        "cp.async: more arrivals than expected at " + describe(barrier) + explain_open_phase(barrier),
+        group.where);
     return;
   }
   if (RaceChecker* races = cluster.races()) {
@@ -246,11 +264,7 @@ std::string CountedCopy::missing() const { return "it did not wait for the bytes
 void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   Mbarrier& barrier = *copy.barrier;
   if (barrier.phase != copy.phase) {
-    cluster.record_failure(copy.issuer,
-                           std::string(copy.what()) +
-                               ": the phase in which it was issued has ended before its bytes came: too few "
-                               "bytes were expected at " +
-                               describe(barrier) + copy.too_late_because(),
+    cluster.record_failure(copy.issuer, std::string(copy.what()) + explain_bytes_too_late(cluster, copy),
                            copy.where);
     return;
   }
@@ -258,7 +272,20 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
   barrier.missing_bytes -= copy.bytes();
   barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where, /*of_operation=*/true});
+  barrier.arrivals.back().bytes = copy.bytes();
+  barrier.arrivals.back().multicast_mask = copy.multicast_mask();
   complete_if_all_arrived(cluster, barrier);
+}
+
+void check_not_over_mbarrier(Cluster& cluster, const PendingOperation& copy, Block& block, size_t offset,
+                             size_t bytes) {
+  for (const auto& barrier : block.mbarriers) {
+    if (barrier->offset >= offset + bytes || barrier->offset + sizeof(uint64_t) <= offset) continue;
+    if (mbarrier_at(block, barrier->offset) != barrier.get()) continue;
+    cluster.record_failure(
+        copy.issuer, std::string(copy.what()) + " overwrites the mbarrier " + describe(*barrier), copy.where);
+    return;
+  }
 }
 
 void check_bytes_at_exit(Thread& last, const Block& block) {
@@ -272,7 +299,7 @@ void check_bytes_at_exit(Thread& last, const Block& block) {
                                 describe(*barrier)
                           : print("the block exits after %lld bytes more than were expected came at ",
                                   static_cast<long long>(-missing)) +
-                                describe(*barrier),
+                                describe(*barrier) + explain_surplus(*barrier),
                       {});
   }
 }

@@ -210,6 +210,25 @@ TEST_CASE("bytes of a multicast that come after their phase has ended are named"
   }
 }
 
+TEST_CASE("where a mask is wrong, it is said whom it names and who brought the bytes") {
+  const Box box;
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    const std::string text = blame(schedule, [&](Storage& shared) {
+      if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+      const uint16_t mask = ptx::cluster_block_rank() == 0 ? 0b11 : 0b10;  // 0b01 would be right
+      if (threadIdx.x == 0) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, mask);
+      if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.full, 0);
+      if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.full, 1);
+    });
+    CHECK_THAT(text, ContainsSubstring(", or a mask names a wrong block\n  its mask 0b1"));
+    CHECK_THAT(text, ContainsSubstring("sends it to block (") &&
+                         ContainsSubstring("\n  phase 0 expected 2048 bytes, and got those of block (") &&
+                         ContainsSubstring(" warp 0 (bytes of a TMA multicast with mask 0b1"));
+    CHECK_THAT(text, !ContainsSubstring("sender is ahead"));
+  }
+}
+
 TEST_CASE("a block that leaves while a multicast is in flight to it is named") {
   const Box box;
   check_race("block 1 of the cluster left while this TMA multicast of block 0 was in flight to it",
@@ -375,9 +394,9 @@ TEST_CASE("a block that leaves while a store_async is in flight to it is named")
              });
 }
 
-TEST_CASE("a sender that is ahead of the slot is among the causes where its bytes come too late") {
+TEST_CASE("a sender that is ahead by the bytes of a phase is called so before anything else") {
   for (const Schedule& schedule : fixed_schedules()) {
-    if (schedule.landing != Landing::late) continue;
+    const bool is_late = schedule.landing == Landing::late;
     const std::string text = blame(schedule, [](Storage& shared) {
       if (is_thread(0)) {
         for (unsigned batch = 0; batch < 2; ++batch)
@@ -389,11 +408,50 @@ TEST_CASE("a sender that is ahead of the slot is among the causes where its byte
         ptx::mbarrier_wait(&shared.full, 1);
       }
     });
+    CHECK_THAT(text, is_late
+                         ? ContainsSubstring("store_async: the sender is ahead (it sent the 16 bytes of a "
+                                             "phase before the phase before had ended")
+                         : ContainsSubstring("the sender is ahead"));
+  }
+}
+
+TEST_CASE("bytes that come too late and are not those of a phase have two causes") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    if (schedule.landing != Landing::late) continue;
+    const std::string text = blame(schedule, [](Storage& shared) {
+      auto* const inbox = reinterpret_cast<float4*>(shared.inbox);
+      if (is_thread(0)) {
+        for (unsigned i = 0; i < 3; ++i) ptx::store_async(inbox, 1, parcel(i), &shared.full);
+      }
+      if (is_thread(1)) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        ptx::mbarrier_wait(&shared.full, 0);
+        ptx::mbarrier_wait(&shared.full, 1);
+      }
+    });
     CHECK_THAT(text, ContainsSubstring("too few bytes were expected at full of block (1,0,0)"));
     CHECK_THAT(text,
-               ContainsSubstring(
-                   ", or the sender is ahead and did not wait until the slot was empty\n  in block (0"));
+               ContainsSubstring(", or the sender is ahead and did not wait until the slot was empty\n"));
   }
+}
+
+TEST_CASE("a store_async or a load that overwrites a barrier is named, and so is a plain store") {
+  const Box box;
+  check_named_always("store_async overwrites the mbarrier full of block (1,0,0)", [](Storage& shared) {
+    auto* const barriers =
+        reinterpret_cast<float4*>(reinterpret_cast<uintptr_t>(&shared.empty) & ~uintptr_t{15});
+    if (is_thread(0)) ptx::store_async(barriers, 1, parcel(0), &shared.full);
+    if (is_thread(1)) ptx::mbarrier_wait(&shared.full, 0);
+    ptx::cluster_sync();
+  });
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  check_named_always("was overwritten (the last to write there: store by block (0,0,0) warp 0 lane 0 at ",
+                     [](Storage& shared) {
+                       if (!is_thread(0)) return;
+                       *reinterpret_cast<volatile uint64_t*>(&shared.empty) = 0;
+                       ptx::mbarrier_arrive(&shared.empty);
+                     });
 }
 
 // --- mapped addresses -------------------------------------------------------------------------------------

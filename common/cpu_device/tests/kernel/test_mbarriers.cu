@@ -150,6 +150,27 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
   }
 }
 
+TEST_CASE("a count that is too low is told from those who ended two phases") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = blame(schedule, [&](Storage& shared) {
+      if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+      __syncthreads();
+      if (threadIdx.x == 33) ptx::mbarrier_arrive(&shared.full[0]);
+      __syncthreads();
+      if (threadIdx.x == 40) ptx::mbarrier_wait(&shared.full[0], 1);
+      if (threadIdx.x == 40) ptx::mbarrier_arrive_expect_bytes(&shared.full[1], 16);
+      __syncthreads();
+      if (threadIdx.x == 50) ptx::mbarrier_wait(&shared.full[0], 1);
+      if (threadIdx.x == 50) ptx::mbarrier_arrive(&shared.full[1]);
+    });
+    CHECK_THAT(text, ContainsSubstring("has had all arrivals, of warp 1 (mbarrier_arrive_expect_bytes at "));
+    CHECK_THAT(text, ContainsSubstring(", and the phase before with those of warp 0 (mbarrier_arrive at "));
+    CHECK_THAT(text,
+               ContainsSubstring("if one phase was meant to need both, the count at test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring(" must be 2, not 1"));
+  }
+}
+
 TEST_CASE("barriers of a pipeline are named with the line that initialises it") {
   struct OnePipeline {
     ladder::Pipeline<1> pipe;
