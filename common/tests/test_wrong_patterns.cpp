@@ -37,20 +37,25 @@ std::string complaint_if(const std::function<bool(int row, int column)>& is_wron
   return ladder::compare_exact(reference, c, "test").complaint;
 }
 
-/// Multiplies on the host, K tile by K tile. @param tile_for which K tile is multiplied at (row, column) in
-/// place of `tile`; -1 for none
-ladder::Multiply with_k_tiles(const std::function<int(int row, int column, int tile)>& tile_for) {
-  return [tile_for](const ladder::Gemm& gemm) {
+/// What an element is made of: the product at `k` of A's row and B's column as they should be; `times` it.
+struct Term {
+  int k_of_a, k_of_b;
+  int times = 1;
+};
+/// Multiplies on the host. @param term_for what is multiplied at (row, column) in place of the product at `k`
+ladder::Multiply with_terms(const std::function<Term(int row, int column, int k)>& term_for) {
+  return [term_for](const ladder::Gemm& gemm) {
     const auto a = ladder::download(gemm.a, size_t(gemm.m) * gemm.k);
     const auto b = ladder::download(gemm.b, size_t(gemm.k) * gemm.n);
     std::vector<__nv_bfloat16> c(size_t(gemm.m) * gemm.n);
     for (int row = 0; row < gemm.m; ++row)
       for (int column = 0; column < gemm.n; ++column) {
         float sum = 0;
-        for (int tile = 0; tile * 64 < gemm.k; ++tile) {
-          const int taken = tile_for(row, column, tile);
-          for (int k = taken * 64; taken >= 0 && k < std::min(gemm.k, taken * 64 + 64); ++k)
-            sum += ladder::to_float(a[row * gemm.k + k]) * ladder::to_float(b[k * gemm.n + column]);
+        for (int k = 0; k < (gemm.k + 63) / 64 * 64; ++k) {
+          const Term term = term_for(row, column, k);
+          if (!term.times || std::max(term.k_of_a, term.k_of_b) >= gemm.k) continue;
+          sum += float(term.times) * ladder::to_float(a[row * gemm.k + term.k_of_a]) *
+                 ladder::to_float(b[term.k_of_b * gemm.n + column]);
         }
         c[row * gemm.n + column] = ladder::to_bf16(sum);
       }
@@ -58,8 +63,15 @@ ladder::Multiply with_k_tiles(const std::function<int(int row, int column, int t
   };
 }
 
+std::string complaint_of_terms(const std::function<Term(int row, int column, int k)>& term_for) {
+  return ladder::Verifier({96, 72, 296}, 7).check_exact(with_terms(term_for)).complaint;
+}
+/// @param tile_for which K tile is multiplied in place of `tile`; -1 for none
 std::string complaint_of_k_tiles(const std::function<int(int row, int column, int tile)>& tile_for) {
-  return ladder::Verifier({96, 72, 300}, 7).check_exact(with_k_tiles(tile_for)).complaint;
+  return complaint_of_terms([&](int row, int column, int k) -> Term {
+    const int tile = tile_for(row, column, k / 64);
+    return {tile * 64 + k % 64, tile * 64 + k % 64, tile < 0 ? 0 : 1};
+  });
 }
 
 }  // namespace
@@ -104,19 +116,100 @@ TEST_CASE("Elements that were never written are told from sums of something that
              ContainsSubstring("; 4096 are sums of something that is nan"));
 }
 
+TEST_CASE(
+    "An explanation comes before what wrong elements have in common, and is not asked for where C is right") {
+  const ladder::Reference reference{{1, 2, 1}, {0}, {1, 1}};
+  int asked = 0;
+  const ladder::Explain explain = [&](const ladder::WrongElements& wrong) {
+    ++asked;
+    return "because of " + std::to_string(wrong.nan_count());
+  };
+  const std::vector<__nv_bfloat16> right(2, ladder::to_bf16(1)), wrong(2, ladder::to_bf16(NAN));
+  CHECK(ladder::compare_exact(reference, right, "test", explain).passed());
+  CHECK(asked == 0);
+  CHECK_THAT(ladder::compare_exact(reference, wrong, "test", explain).complaint,
+             ContainsSubstring("test)\n  because of 2; all"));
+  CHECK_THAT(ladder::compare_close(reference, wrong, "test", 0, 1, explain).complaint,
+             ContainsSubstring("test)\n  because of 2; all"));
+}
+
 TEST_CASE("A K tile that is left out, counted twice or taken for another is named") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   CHECK(complaint_of_k_tiles([](int, int, int tile) { return tile; }) == "");
   CHECK_THAT(complaint_of_k_tiles([](int row, int, int tile) { return row >= 64 && tile == 3 ? 1 : tile; }),
              ContainsSubstring(
-                 "in tile row 1, tile column 0 K tile 1 (of 5, 64 wide) was multiplied in place of K tile "
+                 "in tile row 1, tile column 0: K tile 1 (of 5, 64 wide) was multiplied in place of K tile "
                  "3: a slot was read before it was filled again"));
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 0 ? 2 : tile; }),
              ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 0: a slot was "
                                "overwritten before it was read"));
-  CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? -1 : tile; }),
-             ContainsSubstring("K tile 4 (of 5, 64 wide) is missing"));
+  CHECK_THAT(
+      complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? -1 : tile; }),
+      ContainsSubstring("data seed 7)\n  in tile row 0, tile column 0: C lacks the products of k = 256 to "
+                        "295, the last K tile: the number of K tiles must be rounded up; all"));
+  CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 1 ? -1 : tile; }),
+             ContainsSubstring("C lacks the products of k = 64 to 127: K tile 1 (of 5, 64 wide); all"));
+  CHECK_THAT(
+      complaint_of_k_tiles([](int, int, int tile) { return tile + 2 < 5 ? tile + 2 : tile; }),
+      ContainsSubstring("every K tile was taken 2 too early: a slot was overwritten before it was read"));
   // No single tile explains a result that is wrong in another way.
   CHECK_THAT(complaint_of_k_tiles([](int row, int column, int tile) { return (row + column + tile) % 5; }),
              !ContainsSubstring("K tile"));
+}
+
+TEST_CASE("Products that are missing or counted twice are named, and what is stale beyond the edge") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto is_in = [](int k, int first, int last) { return k >= first && k <= last; };
+  CHECK_THAT(complaint_of_terms([&](int, int, int k) -> Term {
+               return {k, k, is_in(k, 72, 95) ? 0 : 1};
+             }),
+             ContainsSubstring("C lacks the products of k = 72 to 95; all"));
+  CHECK_THAT(complaint_of_terms([&](int, int, int k) -> Term {
+               return {k, k, is_in(k, 128, 295) ? 2 : 1};
+             }),
+             ContainsSubstring("C has the products of k = 128 to 295 twice; all"));
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k, 2};
+             }),
+             ContainsSubstring("C holds twice the product: all sums are counted twice, or were not cleared"));
+  // The last K tile has 40 rows; the slot held tile 2 before.
+  CHECK_THAT(
+      complaint_of_terms([](int, int, int k) -> Term {
+        return k < 296 ? Term{k, k} : Term{k - 128, k - 128};
+      }),
+      ContainsSubstring("C has the products of k = 168 to 191 twice: beyond K the slot of the last K tile "
+                        "still holds K tile 2 (of 5, 64 wide), where zeros must be"));
+}
+
+TEST_CASE("One operand of an earlier K tile is named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(
+      complaint_of_terms([](int, int, int k) -> Term {
+        return {k / 64 == 3 ? k - 64 : k, k};
+      }),
+      ContainsSubstring("K tile 2 (of 5, 64 wide) of A was multiplied in place of K tile 3: a slot was read "
+                        "before it was filled again"));
+  CHECK_THAT(
+      complaint_of_terms([](int, int, int k) -> Term {
+        return {k, k / 64 == 0 ? k + 128 : k};
+      }),
+      ContainsSubstring("K tile 2 (of 5, 64 wide) of B was multiplied in place of K tile 0: a slot was "
+                        "overwritten before it was read"));
+}
+
+TEST_CASE("A tile of C that holds another one is named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const ladder::Multiply stale = [](const ladder::Gemm& gemm) {
+    ladder::fake::multiply(gemm);
+    std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+    for (int row = 64; row < 128; ++row)
+      for (int column = 0; column < 64; ++column)
+        c[row * gemm.n + column] = c[(row - 64) * gemm.n + column + 64];
+    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+  };
+  CHECK_THAT(ladder::Verifier({128, 128, 64}, 7).check_exact(stale).complaint,
+             ContainsSubstring(
+                 "in tile row 1, tile column 0: C holds what belongs to row 0, column 64 on, 64 rows up and "
+                 "64 columns to the right: a tile was stored in the wrong place, or overwritten before "
+                 "it was stored"));
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -242,6 +243,11 @@ bool has_refused_cluster(const KernelLaunch&);
 /// instead of what was left there. Called last before the kernel, because hooks of accesses use that stack,
 /// too.
 void poison_local_variables();
+
+/// Where ldmatrix, wgmma or a TMA store first read shared memory before it was written, or before a fence had
+/// published it, in the launches since the last call: a sentence, or nothing. That is legal as long as the
+/// values reach no result.
+std::string take_unwritten_read();
 
 /// Of the launches that follow: the part of set_options() that is about kernels.
 void set_launch_options(const Options&);

@@ -23,6 +23,7 @@
 #include "common/cpu_device/kernel/engine_thread.hpp"
 #include "common/cpu_device/kernel/engine_waits.hpp"
 #include "common/cpu_device/kernel/grid_order.hpp"
+#include "common/cpu_device/kernel/unwritten_reads.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"
@@ -96,6 +97,7 @@ class Cluster {
   VirtualClock* clock() { return clock_on_ ? &clock_ : nullptr; }
   AccessCounter& accesses() { return access_counter_; }
   MemoryGuard& guard() { return guard_; }
+  UnwrittenReads& unwritten_reads() { return unwritten_reads_; }
   /// What all clusters of this object have touched; null if nobody wants to know.
   GlobalAccesses* global_accesses() { return notes_global_accesses_ ? &global_accesses_ : nullptr; }
   Counters& totals() { return counters_; }
@@ -158,6 +160,7 @@ class Cluster {
   Counters counters_;
   AccessCounter access_counter_;
   MemoryGuard guard_;
+  UnwrittenReads unwritten_reads_;
   GlobalAccesses global_accesses_;
   uint64_t sampled_blocks_ = 0;
   std::unique_ptr<RaceChecker> race_checker_;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
@@ -32,6 +33,9 @@ struct LaunchRecord {
   std::vector<Span> trace;
 };
 thread_local LaunchRecord last_record;
+
+std::mutex unwritten_read_mutex;
+std::string first_unwritten_read;  ///< since somebody asked last
 
 unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
   uint64_t wanted = options.os_threads > 0 ? static_cast<uint64_t>(options.os_threads)
@@ -77,6 +81,10 @@ class Launch {
     if (error_) std::rethrow_exception(error_);
     add_to(record_.counters, exact_, sampled_, record_.counters.blocks, sampled_blocks_);
     last_record = record_;
+    {
+      const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
+      if (first_unwritten_read.empty()) first_unwritten_read = unwritten_reads_.text();
+    }
     if (!failure_.empty()) throw Failure(failure_);
   }
 
@@ -88,6 +96,7 @@ class Launch {
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {
         const uint64_t number = order_.empty() ? index : order_[index];
+        cluster.unwritten_reads().begin(number);
         cluster.run(number);
         if (!cluster.trace().empty() && number == 0) remember_trace(cluster);
         if (cluster.failed()) {
@@ -131,6 +140,7 @@ class Launch {
     to.copy_cycles += from.copy_cycles;
     to.math_cycles += from.math_cycles;
     to.overlap_cycles += from.overlap_cycles;
+    unwritten_reads_.add(cluster.unwritten_reads());
     exact_ += cluster.access_counter().exact();
     sampled_ += cluster.access_counter().sampled();
     sampled_blocks_ += cluster.sampled_blocks();
@@ -152,6 +162,7 @@ class Launch {
   std::exception_ptr error_;
   LaunchRecord record_;
   AccessTotals exact_, sampled_;
+  UnwrittenReads unwritten_reads_;
   uint64_t sampled_blocks_ = 0;
 };
 
@@ -161,6 +172,10 @@ void set_launch_options(const Options& options) { current_options() = options; }
 const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
 const std::vector<Span>& last_trace() { return last_record.trace; }
+std::string take_unwritten_read() {
+  const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
+  return std::exchange(first_unwritten_read, {});
+}
 
 void note_parameter(KernelLaunch& kernel, unsigned index, const void* value, size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(value);

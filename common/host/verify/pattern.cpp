@@ -16,7 +16,7 @@ namespace {
 
 /// All lessons' tiles are multiples of this, and what one warpgroup multiplies has as many rows.
 constexpr int64_t kTile = 64;
-constexpr size_t kMaxExamples = 64, kMinExamples = 12;
+constexpr size_t kMaxExamples = 64;
 
 std::string range_text(const char* what, int64_t first, int64_t last) {
   return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {}-{}", what, first, last);
@@ -109,53 +109,6 @@ std::string WrongElements::describe() const {
   if (nan_count_ > unwritten_count_)
     text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
   return text;
-}
-
-std::string explain_by_k_tiles(const std::vector<WrongElement>& examples, const Shape& shape,
-                               const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
-  const int tiles = (shape.k + static_cast<int>(kTile) - 1) / static_cast<int>(kTile);
-  if (examples.size() < kMinExamples || tiles > 512) return "";
-  // Explanations: tile i is counted `twice`, or not at all, or j is taken in its place.
-  struct Explanation {
-    int i, j;
-    bool twice;
-  };
-  std::vector<Explanation> left;
-  std::vector<double> products(static_cast<size_t>(tiles));
-  for (size_t e = 0; e < examples.size() && (e == 0 || !left.empty()); ++e) {
-    const WrongElement& example = examples[e];
-    std::fill(products.begin(), products.end(), 0.0);
-    for (int64_t p = 0; p < shape.k; ++p)
-      products[static_cast<size_t>(p / kTile)] +=
-          double{to_float(a[static_cast<size_t>(example.row * int64_t{shape.k} + p)])} *
-          to_float(b[static_cast<size_t>(p * shape.n + example.column)]);
-    const auto explains = [&](const Explanation& x) {
-      const double own = products[static_cast<size_t>(x.i)];
-      const double value = example.expected + (x.twice   ? own
-                                               : x.j < 0 ? -own
-                                                         : products[static_cast<size_t>(x.j)] - own);
-      return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
-    };
-    if (e == 0) {
-      for (int i = 0; i < tiles; ++i) {
-        if (explains({i, -1, true})) left.push_back({i, -1, true});
-        for (int j = -1; j < tiles; ++j)
-          if (j != i && explains({i, j, false})) left.push_back({i, j, false});
-      }
-    } else {
-      left.erase(std::remove_if(left.begin(), left.end(), [&](const auto& x) { return !explains(x); }),
-                 left.end());
-    }
-  }
-  if (left.size() != 1) return "";
-  const auto& [i, j, twice] = left.front();
-  const std::string where =
-      fmt::format("in tile row {}, tile column {} ", examples[0].row / kTile, examples[0].column / kTile);
-  if (twice) return where + fmt::format("K tile {} (of {}, 64 wide) was added twice", i, tiles);
-  if (j < 0) return where + fmt::format("K tile {} (of {}, 64 wide) is missing", i, tiles);
-  return where +
-         fmt::format("K tile {} (of {}, 64 wide) was multiplied in place of K tile {}: a slot {}", j, tiles,
-                     i, j < i ? "was read before it was filled again" : "was overwritten before it was read");
 }
 
 }  // namespace ladder

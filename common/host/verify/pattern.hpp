@@ -25,6 +25,7 @@ class WrongElements {
   void add(int64_t compared_row, int64_t column, double expected, __nv_bfloat16 got);
 
   int64_t count() const { return count_; }
+  int64_t nan_count() const { return nan_count_; }
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;
@@ -42,11 +43,5 @@ class WrongElements {
   std::vector<WrongElement> examples_;
   int64_t count_ = 0, nan_count_ = 0, unwritten_count_ = 0;
 };
-
-/// A sentence that says which products of K tiles, 64 wide, would make all of the examples: one that is left
-/// out, counted twice, or taken in place of another. Empty if none does, or there are too few examples.
-/// @param a, b the operands of the product, all of them
-std::string explain_by_k_tiles(const std::vector<WrongElement>& examples, const Shape& shape,
-                               const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b);
 
 }  // namespace ladder

@@ -26,13 +26,13 @@ class Mismatches {
     wrong_.add(compared_row, column, expected, got);
   }
 
-  std::string complaint(const std::string& context) const {
+  std::string complaint(const std::string& context, const Explain& explain) const {
     if (wrong_.count() == 0) return "";
-    return fmt::format("{}; {} of {} compared elements are wrong ({}, {})\n  {}", first_, wrong_.count(),
-                       reference_.values.size(), reference_.shape.name(), context, wrong_.describe());
+    const std::string explanation = explain ? explain(wrong_) : "";
+    return fmt::format("{}; {} of {} compared elements are wrong ({}, {})\n  {}{}{}", first_, wrong_.count(),
+                       reference_.values.size(), reference_.shape.name(), context, explanation,
+                       explanation.empty() ? "" : "; ", wrong_.describe());
   }
-
-  const std::vector<WrongElement>& examples() const { return wrong_.examples(); }
 
   static std::string describe(int64_t row, int64_t column, const std::string& expected, __nv_bfloat16 got) {
     return fmt::format("row {}, column {}: expected {}, got {}", row, column, expected, describe(got));
@@ -80,8 +80,9 @@ void for_each_compared(const Reference& reference, const std::vector<__nv_bfloat
 
 /// The complaint about what was compared, else about an element of a row that was not.
 std::string overall_complaint(const Reference& reference, const std::vector<__nv_bfloat16>& c,
-                              const Mismatches& mismatches, const std::string& context) {
-  const std::string complaint = mismatches.complaint(context);
+                              const Mismatches& mismatches, const std::string& context,
+                              const Explain& explain = nullptr) {
+  const std::string complaint = mismatches.complaint(context, explain);
   if (!complaint.empty() || !reference.sampled()) return complaint;
   const int64_t bad = first_not_finite(c);
   if (bad < 0) return "";
@@ -93,7 +94,7 @@ std::string overall_complaint(const Reference& reference, const std::vector<__nv
 }  // namespace
 
 Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat16>& c,
-                      const std::string& context) {
+                      const std::string& context, const Explain& explain) {
   Mismatches mismatches(reference);
   for_each_compared(reference, c, [&](int64_t row, int64_t column, double expected, __nv_bfloat16 got) {
     const __nv_bfloat16 rounded = to_bf16(static_cast<float>(expected));
@@ -102,12 +103,12 @@ Verdict compare_exact(const Reference& reference, const std::vector<__nv_bfloat1
     if (bf16_bits(got) != bf16_bits(rounded) && !both_zero)
       mismatches.add(row, column, double{to_float(rounded)}, got);
   });
-  return {overall_complaint(reference, c, mismatches, context), reference.sampled(), 0, reference.rows.size(),
-          mismatches.examples()};
+  return {overall_complaint(reference, c, mismatches, context, explain), reference.sampled(), 0,
+          reference.rows.size()};
 }
 
 Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat16>& c,
-                      const std::string& context, double slack, int roundings) {
+                      const std::string& context, double slack, int roundings, const Explain& explain) {
   double reference_squares = 0, error_squares = 0;
   for_each_compared(reference, c, [&](int64_t, int64_t, double expected, __nv_bfloat16 got) {
     const double error = double{to_float(got)} - expected;
@@ -128,8 +129,8 @@ Verdict compare_close(const Reference& reference, const std::vector<__nv_bfloat1
       mismatches.add(row, column, expected, got);
   });
 
-  Verdict verdict{overall_complaint(reference, c, mismatches, context), reference.sampled(), 0,
-                  reference.rows.size(), mismatches.examples()};
+  Verdict verdict{overall_complaint(reference, c, mismatches, context, explain), reference.sampled(), 0,
+                  reference.rows.size()};
   const double error = std::sqrt(error_squares);
   verdict.rel_error = reference_squares > 0 ? error / std::sqrt(reference_squares) : error;
   if (verdict.passed() && !(error <= allowed))

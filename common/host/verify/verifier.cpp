@@ -4,10 +4,18 @@
 
 #include <cstdint>
 
+#include "common/cuda/unwritten_reads.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/problem/fill.hpp"
+#include "common/host/verify/explanation.hpp"
 
 namespace ladder {
+namespace {
+
+/// What was read too early spoils the result: fresh memory holds NaN on the CPU device.
+std::string explain_nan(const WrongElements& wrong) { return wrong.nan_count() ? take_unwritten_read() : ""; }
+
+}  // namespace
 
 int integer_magnitude(int k) {
   // The variance of a uniform integer from -u to u is u(u+1)/3, that of a product of two its square.
@@ -50,6 +58,7 @@ Reference Verifier::finished(const Problem& problem, const ReferenceEpilogue& ep
 
 std::string Verifier::run(const Problem& problem, const Multiply& multiply, const std::string& context) {
   c_.poison();
+  take_unwritten_read();  // by who came before
   multiply(
       {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
   const std::string complaint = c_.canary_complaint();
@@ -67,19 +76,16 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   const std::string context = "small integers, data seed " + std::to_string(seed_);
   const std::string complaint = run(problem, multiply, context);
   if (!complaint.empty()) return {complaint, problem.products.front().sampled(), 0};
-  const auto judge = [&](const Reference& reference) {
-    return compare_exact(reference, c_.download(), context);
-  };
-  if (epilogue.apply) return judge(finished(problem, epilogue));
-  Verdict verdict = judge(problem.products.front());
-  // Downloads of this many elements take less than a second.
-  constexpr size_t kMaxElements = size_t{1} << 28;
-  if (verdict.examples.empty() || problem.a.size() + problem.b.size() > kMaxElements) return verdict;
-  const std::string explanation =
-      explain_by_k_tiles(verdict.examples, shape_, download(problem.a.data(), problem.a.size()),
-                         download(problem.b.data(), problem.b.size()));
-  if (!explanation.empty()) verdict.complaint += "; " + explanation;
-  return verdict;
+  if (epilogue.apply) return compare_exact(finished(problem, epilogue), c_.download(), context, explain_nan);
+  const Reference& product = problem.products.front();
+  return compare_exact(product, c_.download(), context, [&](const WrongElements& wrong) -> std::string {
+    // Downloads of this many elements take less than a second.
+    constexpr size_t kMaxElements = size_t{1} << 28;
+    if (wrong.nan_count()) return explain_nan(wrong);
+    if (problem.a.size() + problem.b.size() > kMaxElements) return "";
+    return explain(wrong.examples(), product, download(problem.a.data(), problem.a.size()),
+                   download(problem.b.data(), problem.b.size()));
+  });
 }
 
 Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
@@ -88,7 +94,7 @@ Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue
   const std::string complaint = run(*normal_, multiply, context);
   if (!complaint.empty()) return {complaint, normal_->products.front().sampled(), 0};
   const auto judge = [&](const Reference& reference) {
-    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings);
+    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings, explain_nan);
   };
   return epilogue.apply ? judge(finished(*normal_, epilogue)) : judge(normal_->products.front());
 }

@@ -84,6 +84,7 @@ void TmaStoreRead::land(Cluster& cluster) {
     for (uint32_t byte = 0; byte < box.row_bytes(); byte += kTmaChunkBytes) {
       std::memcpy(&write->data[r * box.row_bytes() + byte], memory + box.chunk_offset(r, byte),
                   kTmaChunkBytes);
+      cluster.unwritten_reads().note(block, box.chunk_offset(r, byte), memory, "TMA store", where);
     }
   }
   if (RaceChecker* races = cluster.races()) {

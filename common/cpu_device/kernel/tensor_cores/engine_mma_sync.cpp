@@ -62,7 +62,11 @@ void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location
     for (int matrix = 0; matrix < kMatrices; ++matrix) {
       uint16_t m[kMatrixSize][kMatrixSize];
       for (int i = 0; i < kMatrixSize; ++i) {
-        std::memcpy(m[i], row_address(*warp.lanes[matrix * kMatrixSize + i]), kRowBytes);
+        const std::byte* const address = row_address(*warp.lanes[matrix * kMatrixSize + i]);
+        std::memcpy(m[i], address, kRowBytes);
+        const std::byte* const memory = warp.block->shared.generic();
+        cluster.unwritten_reads().note(*warp.block, static_cast<size_t>(address - memory), memory, "ldmatrix",
+                                       where);
       }
       for (int lane = 0; lane < 32; ++lane) {
         const int i = lane / 4, j = lane % 4 * 2;

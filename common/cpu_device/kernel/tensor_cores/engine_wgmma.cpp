@@ -64,6 +64,7 @@ class OperandReader {
     }
     uint16_t bits[kChunk];
     std::memcpy(bits, memory_ + offset, sizeof bits);
+    cluster_.unwritten_reads().note(block_, offset, memory_, "wgmma", operation_.where);
     for (int i = 0; i < kChunk; ++i) values[i] = bfloat16_to_float(bits[i]);
     if (RaceChecker* races = cluster_.races()) {
       races->access(operation_.race_operation, block_.ids.rank_in_cluster, offset, kChunkBytes,

@@ -294,6 +294,34 @@ TEST_CASE("a store reads its tile late, so what was overwritten meanwhile is wha
   }
 }
 
+TEST_CASE(
+    "what a store reads before it was written, or before a fence has published it, is kept for who asks") {
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map = matrix.map();
+  const auto read = [&](bool is_written, bool is_fenced) {
+    run(kShape, {}, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      for (int i = static_cast<int>(threadIdx.x); is_written && i < kRows * kColumns; i += 64)
+        shared.tile[0].at(i / kColumns, i % kColumns) = 1.f;
+      if (is_fenced) ptx::fence_proxy_async();
+      __syncthreads();
+      if (threadIdx.x != 0) return;
+      ptx::tma_store(&map, &shared.tile[0], 0, 0);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+    return take_unwritten_read();
+  };
+  (void)take_unwritten_read();
+  CHECK(read(true, true) == "");
+  CHECK_THAT(read(true, false),
+             ContainsSubstring("TMA store at test_tma.cu:") &&
+                 ContainsSubstring("read shared memory that threads had written and no "
+                                   "fence.proxy.async had published (block (0,0,0), byte 0)"));
+  CHECK_THAT(read(false, true), ContainsSubstring("read shared memory before anything was written to it"));
+  CHECK(take_unwritten_read() == "");
+}
+
 TEST_CASE("waiting for reads frees the tile, waiting for groups counts them from the newest") {
   const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {

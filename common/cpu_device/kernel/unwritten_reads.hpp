@@ -1,0 +1,40 @@
+/// @file
+/// Reads of shared memory that nothing was written to. Legal, as long as the values reach no result: so they
+/// are no failures, but explain one.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "common/cpu_device/base/location.hpp"
+
+namespace cpu_device {
+
+struct Block;
+
+/// Of the clusters that one OS thread runs, later of a launch: the first of either kind.
+class UnwrittenReads {
+ public:
+  /// Where a cluster begins.
+  void begin(uint64_t cluster) { cluster_ = cluster; }
+  /// Somebody reads these 16 bytes of a view of shared memory.
+  void note(Block& block, size_t offset, const std::byte* view, const char* what, Location where) {
+    if (is_poison(view + offset)) remember(block, offset, what, where);
+  }
+  void add(const UnwrittenReads& other);
+  /// A sentence; empty if there is none. What was written and not published comes first.
+  const std::string& text() const { return unpublished_.text.empty() ? unwritten_.text : unpublished_.text; }
+
+ private:
+  struct First {
+    uint64_t cluster = 0;
+    std::string text;
+  };
+  static bool is_poison(const std::byte* bytes);
+  void remember(Block& block, size_t offset, const char* what, Location where);
+
+  uint64_t cluster_ = 0;
+  First unwritten_, unpublished_;
+};
+
+}  // namespace cpu_device

@@ -1,0 +1,12 @@
+/// @file
+/// Shadow of common/cuda/unwritten_reads.hpp: what the emulator has seen.
+#pragma once
+#include <string>
+
+#include "common/cpu_device/kernel/engine.hpp"
+
+namespace ladder {
+
+inline std::string take_unwritten_read() { return cpu_device::take_unwritten_read(); }
+
+}  // namespace ladder

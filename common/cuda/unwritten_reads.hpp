@@ -1,0 +1,11 @@
+/// @file
+/// What kernels have read before it was written. A shadow of this header knows it on the CPU device.
+#pragma once
+#include <string>
+
+namespace ladder {
+
+/// A sentence about the first such read since the last call, as far as the device sees them: a GPU sees none.
+inline std::string take_unwritten_read() { return ""; }
+
+}  // namespace ladder

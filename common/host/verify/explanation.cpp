@@ -1,0 +1,259 @@
+/// @file
+/// Tries mistakes one after the other: each must explain every example, bit for bit.
+#include "common/host/verify/explanation.hpp"
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "common/host/problem/bf16.hpp"
+
+namespace ladder {
+namespace {
+
+/// All lessons' tiles are multiples of this along M and N, and most are as wide along K.
+constexpr int kTileWidth = 64;
+constexpr int kChunk = 8;  ///< a copy's elements along K: what is missing is a multiple of it
+constexpr int kMaxTiles = 512, kMaxPairs = 64 * 64;  ///< that are tried
+constexpr size_t kMinExamples = 12;
+constexpr int kMaxAhead = 8;  ///< slots of a ring
+
+bool is_got(const WrongElement& example, double value) {
+  return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
+}
+
+/// The products of an example.
+struct Products {
+  std::vector<double> sums;  ///< of the first i chunks along K
+  std::vector<double>
+      of_tiles;  ///< [tile of A, tile of B]: one tile's columns of A times another's rows of B
+};
+
+class Explainer {
+ public:
+  Explainer(std::vector<WrongElement> examples, const Reference& reference,
+            const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b)
+      : examples_(std::move(examples)), reference_(reference), shape_(reference.shape), a_(a), b_(b) {
+    tiles_ = (shape_.k + kTileWidth - 1) / kTileWidth;
+    chunks_ = (shape_.k + kChunk - 1) / kChunk;
+    for (const WrongElement& example : examples_) products_.push_back(multiply(example));
+  }
+
+  /// The first that explains all examples, from the plainest on; empty if none does.
+  std::string explain() const {
+    std::string text = explain_by_range();
+    if (text.empty()) text = explain_by_one_tile();
+    if (text.empty()) text = explain_by_stale_operand();
+    if (text.empty()) text = explain_by_shift_along_k();
+    if (text.empty()) text = explain_by_other_tile_of_c();
+    return text;
+  }
+
+ private:
+  Products multiply(const WrongElement& example) const {
+    Products products;
+    const auto value_of_a = [&](int64_t k) {
+      return k < shape_.k ? double{to_float(a_[static_cast<size_t>(example.row * int64_t{shape_.k} + k)])}
+                          : 0;
+    };
+    const auto value_of_b = [&](int64_t k) {
+      return k < shape_.k ? double{to_float(b_[static_cast<size_t>(k * shape_.n + example.column)])} : 0;
+    };
+    products.sums.push_back(0);
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      double sum = products.sums.back();
+      for (int k = chunk * kChunk; k < (chunk + 1) * kChunk; ++k) sum += value_of_a(k) * value_of_b(k);
+      products.sums.push_back(sum);
+    }
+    if (tiles_ * tiles_ > kMaxPairs) return products;
+    for (int i = 0; i < tiles_; ++i)
+      for (int j = 0; j < tiles_; ++j) {
+        double sum = 0;
+        for (int k = 0; k < kTileWidth; ++k)
+          sum += value_of_a(i * kTileWidth + k) * value_of_b(j * kTileWidth + k);
+        products.of_tiles.push_back(sum);
+      }
+    return products;
+  }
+
+  double of_range(size_t e, int first, int end) const {
+    return products_[e].sums[static_cast<size_t>(end)] - products_[e].sums[static_cast<size_t>(first)];
+  }
+  double of_tile(size_t e, int tile) const {
+    constexpr int kChunks = kTileWidth / kChunk;
+    return of_range(e, tile * kChunks, std::min((tile + 1) * kChunks, chunks_));
+  }
+  /// Does the right sum, changed by `change(example)`, make every example?
+  template <class Change>
+  bool is_explained_by(const Change& change) const {
+    for (size_t e = 0; e < examples_.size(); ++e)
+      if (!is_got(examples_[e], products_[e].sums.back() + change(e))) return false;
+    return true;
+  }
+  std::string tile(int i) const { return fmt::format("K tile {} (of {}, 64 wide)", i, tiles_); }
+  static const char* why_stale(int taken, int due) {
+    return taken < due ? "a slot was read before it was filled again"
+                       : "a slot was overwritten before it was read";
+  }
+
+  /// One K tile is taken in place of another.
+  std::string explain_by_one_tile() const {
+    if (tiles_ > kMaxTiles) return "";
+    for (int i = 0; i < tiles_; ++i) {
+      for (int j = 0; j < tiles_; ++j) {
+        if (j == i || !is_explained_by([&](size_t e) { return of_tile(e, j) - of_tile(e, i); })) continue;
+        return fmt::format("{} was multiplied in place of K tile {}: {}", tile(j), i, why_stale(j, i));
+      }
+    }
+    return "";
+  }
+
+  /// Neighbouring products are missing, or counted twice. Where several ranges explain all, some of their
+  /// products are zero: the one that begins or ends with a K tile is meant.
+  std::string explain_by_range() const {
+    struct Range {
+      int first, end;
+      bool is_twice;
+    };
+    std::vector<Range> found;
+    if (tiles_ > kMaxTiles) return "";
+    for (int first = 0; first < chunks_; ++first) {
+      for (int end = first + 1; end <= chunks_; ++end) {
+        for (const bool is_twice : {false, true}) {
+          if (is_explained_by([&](size_t e) { return (is_twice ? 1 : -1) * of_range(e, first, end); }))
+            found.push_back({first, end, is_twice});
+        }
+      }
+    }
+    if (found.empty()) return "";
+    constexpr int kChunks = kTileWidth / kChunk;
+    const auto begins_or_ends_a_tile = [&](const Range& range) {
+      return (range.first % kChunks == 0) + (range.end % kChunks == 0 || range.end == chunks_);
+    };
+    const Range range =
+        *std::max_element(found.begin(), found.end(), [&](const Range& one, const Range& other) {
+          return begins_or_ends_a_tile(one) < begins_or_ends_a_tile(other);
+        });
+    const int first = range.first * kChunk, last = std::min(range.end * kChunk, shape_.k) - 1;
+    if (range.first == 0 && range.end == chunks_) {
+      return range.is_twice ? "C holds twice the product: all sums are counted twice, or were not cleared"
+                            : "C holds zeros: all products are missing";
+    }
+    std::string text = range.is_twice ? fmt::format("C has the products of k = {} to {} twice", first, last)
+                                      : fmt::format("C lacks the products of k = {} to {}", first, last);
+    const int i = first / kTileWidth;
+    const bool is_one_tile = first % kTileWidth == 0 &&
+                             (last + 1 == (i + 1) * kTileWidth || (last + 1 == shape_.k && i + 1 == tiles_));
+    if (is_one_tile && i + 1 == tiles_) {
+      return text + ", the last K tile" + (shape_.k % kTileWidth ? ": the number of K tiles must be rounded up" : "");
+    }
+    if (is_one_tile) return text + ": " + tile(i);
+    const bool lies_beyond_the_edge = range.is_twice && shape_.k % kTileWidth &&
+                                      first % kTileWidth == shape_.k % kTileWidth &&
+                                      (last + 1) % kTileWidth == 0;
+    if (lies_beyond_the_edge && first / kTileWidth == last / kTileWidth) {
+      text += ": beyond K the slot of the last K tile still holds " + tile(i) + ", where zeros must be";
+    }
+    return text;
+  }
+
+  /// One operand's tile is that of another K tile.
+  std::string explain_by_stale_operand() const {
+    if (products_.front().of_tiles.empty()) return "";
+    for (int due = 0; due < tiles_; ++due) {
+      for (int taken = 0; taken < tiles_; ++taken) {
+        if (taken == due) continue;
+        for (const bool is_a : {true, false}) {
+          const auto index = static_cast<size_t>(is_a ? taken * tiles_ + due : due * tiles_ + taken);
+          if (!is_explained_by([&](size_t e) { return products_[e].of_tiles[index] - of_tile(e, due); }))
+            continue;
+          return fmt::format("{} of {} was multiplied in place of K tile {}: {}", tile(taken),
+                             is_a ? "A" : "B", due, why_stale(taken, due));
+        }
+      }
+    }
+    return "";
+  }
+
+  /// Every K tile is taken in place of the one some places before or after it, where there is one.
+  std::string explain_by_shift_along_k() const {
+    if (tiles_ > kMaxTiles) return "";
+    for (int ahead = -kMaxAhead; ahead <= kMaxAhead; ++ahead) {
+      const auto is_taken = [&](int i) { return i >= 0 && i < tiles_; };
+      if (!ahead || !is_explained_by([&](size_t e) {
+            double change = 0;
+            for (int i = 0; i < tiles_; ++i)
+              if (is_taken(i + ahead)) change += of_tile(e, i + ahead) - of_tile(e, i);
+            return change;
+          }))
+        continue;
+      return fmt::format("every K tile was taken {} too {}: {}", std::abs(ahead),
+                         ahead < 0 ? "late" : "early", why_stale(ahead, 0));
+    }
+    return "";
+  }
+
+  /// The elements are right, but belong to another place of C.
+  std::string explain_by_other_tile_of_c() const {
+    if (reference_.sampled()) return "";
+    const int rows = (shape_.m + kTileWidth - 1) / kTileWidth,
+              columns = (shape_.n + kTileWidth - 1) / kTileWidth;
+    for (int down = 1 - rows; down < rows; ++down) {
+      for (int right = 1 - columns; right < columns; ++right) {
+        const auto is_of_that_place = [&](const WrongElement& example) {
+          const int row = example.row + down * kTileWidth, column = example.column + right * kTileWidth;
+          const bool is_inside = row >= 0 && row < shape_.m && column >= 0 && column < shape_.n;
+          // What lies outside is zero.
+          return is_got(
+              example,
+              is_inside ? reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)] : 0);
+        };
+        if (!std::all_of(examples_.begin(), examples_.end(), is_of_that_place)) continue;
+        const int row = examples_[0].row + down * kTileWidth,
+                  column = examples_[0].column + right * kTileWidth;
+        return fmt::format(
+            "C holds what belongs to row {}, column {} on, {}{}{}: a tile was stored in the wrong place, or "
+            "overwritten before it was stored",
+            row, column,
+            down ? fmt::format("{} rows {}", std::abs(down) * kTileWidth, down < 0 ? "up" : "down") : "",
+            down && right ? " and " : "",
+            right ? fmt::format("{} columns to the {}", std::abs(right) * kTileWidth,
+                                right < 0 ? "left" : "right")
+                  : "");
+      }
+    }
+    return "";
+  }
+
+  const std::vector<WrongElement> examples_;
+  const Reference& reference_;
+  const Shape& shape_;
+  const std::vector<__nv_bfloat16>&a_, &b_;
+  int tiles_ = 0, chunks_ = 0;
+  std::vector<Products> products_;
+};
+
+}  // namespace
+
+std::string explain(const std::vector<WrongElement>& examples, const Reference& reference,
+                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+  std::vector<WrongElement> of_one_row;
+  for (const WrongElement& example : examples)
+    if (example.row == examples[0].row) of_one_row.push_back(example);
+  for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
+    if (chosen->size() < kMinExamples) continue;
+    const std::string text = Explainer(*chosen, reference, a, b).explain();
+    const WrongElement& first = examples[0];
+    const std::string where = chosen == &examples
+                                  ? fmt::format("in tile row {}, tile column {}: ", first.row / kTileWidth,
+                                                first.column / kTileWidth)
+                                  : fmt::format("in row {}: ", first.row);
+    if (!text.empty()) return where + text;
+    if (of_one_row.size() == examples.size()) break;
+  }
+  return "";
+}
+
+}  // namespace ladder

@@ -1,0 +1,20 @@
+/// @file
+/// Which mistake would make the wrong elements what they are.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "common/host/verify/pattern.hpp"
+#include "common/host/verify/reference.hpp"
+
+namespace ladder {
+
+/// A sentence that says what would make all of the examples: products that are missing or counted twice, K
+/// tiles that were taken in place of others, elements that belong to another tile of C. Empty if nothing of
+/// that does, or if there are too few examples.
+/// @param reference of the product; of rows that are not in it other tiles of C are not looked for
+/// @param a, b the operands of the product, all of them
+std::string explain(const std::vector<WrongElement>& examples, const Reference& reference,
+                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b);
+
+}  // namespace ladder
