@@ -154,7 +154,7 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
   return print(
-      "; others ended the one than the other: if one phase was meant to need both, the count at %s "
+      "; different threads ended the two: if one phase was meant to need both, the count at %s "
       "must be %zu, not %u",
       to_string(barrier.initialised_at).c_str(), first.size() + second.size(), barrier.expected);
 }
@@ -250,7 +250,17 @@ std::string explain_last_wait(const Thread& thread) {
   if (!seen.barrier) return "";
   const std::string text = "\n  the reader waited last for " + name_of(*seen.barrier);
   if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
-  return text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
+  const std::string ended =
+      text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
+  if (seen.barrier->phase != seen.phase || seen.barrier->last_waits.empty()) return ended;
+  const Mbarrier::Wait& wait = seen.barrier->last_waits[thread.ids.rank];
+  const auto& arrivals = seen.barrier->last_arrivals;
+  const auto store = std::find_if(arrivals.begin(), arrivals.end(),
+                                  [](const auto& arrival) { return arrival.needs_cluster_scope; });
+  if (wait.of_cluster || store == arrivals.end()) return ended;
+  return ended + ": the " + wait.what + " at " + to_string(wait.where) +
+         " has the scope of the block, and for what another block stores (" + store->what + " at " +
+         to_string(store->where) + ") it must be the cluster";
 }
 
 std::string explain_weak_arrival(const Thread& first, uint32_t first_epoch, const Thread& second,

@@ -150,6 +150,8 @@ void store_async(const void* to, unsigned rank, const void* value, const uint64_
   cluster.jitter(thread);
 }
 
+bool AsyncStore::needs_cluster_scope() const { return issuer->block != target; }
+
 void AsyncStore::land(Cluster& cluster) {
   check_not_over_mbarrier(cluster, *this, *target, offset, kAsyncStoreBytes);
   if (cluster.failed()) return;

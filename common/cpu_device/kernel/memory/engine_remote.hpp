@@ -26,6 +26,7 @@ struct AsyncStore : CountedCopy {
     return ", or the sender is ahead and did not wait until the slot was empty";
   }
   bool lands_after_arrivals() const override { return true; }
+  bool needs_cluster_scope() const override;
 };
 
 /// An arrival at the barrier of another block.

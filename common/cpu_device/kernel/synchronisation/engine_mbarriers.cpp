@@ -268,12 +268,16 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
                            copy.where);
     return;
   }
-  if (RaceChecker* races = cluster.races()) races->complete(copy.race_operation, barrier.released);
+  if (RaceChecker* races = cluster.races()) {
+    races->complete(copy.race_operation,
+                    copy.needs_cluster_scope() ? barrier.released_afar : barrier.released);
+  }
   barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
   barrier.missing_bytes -= copy.bytes();
   barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where, /*of_operation=*/true});
   barrier.arrivals.back().bytes = copy.bytes();
   barrier.arrivals.back().multicast_mask = copy.multicast_mask();
+  barrier.arrivals.back().needs_cluster_scope = copy.needs_cluster_scope();
   complete_if_all_arrived(cluster, barrier);
 }
 

@@ -551,6 +551,34 @@ TEST_CASE("what a thread stored before a relaxed arrival, or is waited for at th
   }
 }
 
+TEST_CASE("a wait of the block's scope for a store_async of another block is a race, and for its own none") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  const auto receive = [](unsigned sender, bool waits_for_cluster) {
+    return [=](Storage& shared) {
+      if (is_thread(1)) ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+      if (is_thread(sender))
+        ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 1, parcel(0), &shared.full);
+      if (is_thread(1)) {
+        waits_for_cluster ? ptx::mbarrier_wait_cluster(&shared.full, 0) : ptx::mbarrier_wait(&shared.full, 0);
+        shared.inbox[4] = shared.inbox[0];
+      }
+      ptx::cluster_sync();
+    };
+  };
+  check_named_always("may be read before the copy lands", receive(0, false));
+  check_named_always("the reader waited last for full, whose phase 0 had ended: the mbarrier_wait at ",
+                     receive(0, false));
+  check_named_always(
+      " has the scope of the block, and for what another block stores (bytes of a store_async at ",
+      receive(0, false));
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(blame(schedule, receive(0, true)) == "");
+    CHECK(blame(schedule, receive(1, false)) == "");
+  }
+}
+
 TEST_CASE("an access to a block that has left reads NaN, and is named where accesses are seen") {
   for (const Schedule& schedule : fixed_schedules()) {
     if (schedule.order != Order::highest_first) continue;
