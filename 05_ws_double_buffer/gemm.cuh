@@ -3,7 +3,7 @@
 ///
 /// Added since step 1: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Its
 /// accumulators fit because the warpgroup that only moves data gives registers to those that compute
-/// (setmaxnreg). Compute hands over a quarter of its tile of C at a time: there is no more room.
+/// (setmaxnreg). The ring fills shared memory: compute hands over its tile of C one panel at a time.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"

@@ -29,7 +29,6 @@ from declarations import Unreadable, arguments_of, code_of, members_of, read_sou
 from whole_file import write_whole  # noqa: E402
 
 MAIN = "common/single_file/main.cu.in"
-PROGRAM = MAIN.removesuffix(".in")
 WIDTH = 110
 
 
