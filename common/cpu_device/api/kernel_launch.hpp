@@ -1,6 +1,8 @@
 /// @file
 /// What the shadow of ladder::launch needs of the streams.
 #pragma once
+#include <cstddef>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -24,10 +26,21 @@ void note_pointer(std::vector<const void*>& pointers, const T& parameter) {
     pointers.push_back(parameter);
 }
 
+/// Notes everything in a parameter that may be a pointer: it may be a struct that holds some.
+inline void note_words(std::vector<const void*>& words, const void* parameter, size_t bytes) {
+  for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
+    const void* word = nullptr;
+    std::memcpy(&word, static_cast<const std::byte*>(parameter) + at, sizeof word);
+    words.push_back(word);
+  }
+}
+
 /// Enqueues the kernel. `body` may be kept, copied, and called several times (by launches of a graph).
-/// @param pointers among the parameters, to know memory of the host by
+/// @param pointers among the parameters, to know pageable memory of the host by
+/// @param words of the parameters, to know by whether it may reach pinned memory
 /// @throws Failure if what runs now breaks a rule
 cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&,
-                             std::vector<const void*> pointers, KernelBody body);
+                             std::vector<const void*> pointers, const std::vector<const void*>& words,
+                             KernelBody body);
 
 }  // namespace cpu_device

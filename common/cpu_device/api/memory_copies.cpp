@@ -115,6 +115,9 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
   } else {
     work.run = [to, from, extent](Operation&) { move_rows(to, from, extent); };
   }
+  const bool is_queued = !waits && to.allocation && from.allocation;
+  work.watches_source = is_queued && !from.on_device();
+  work.spoils_target = is_queued && !to.on_device() && from.on_device();
   const OperationPointer operation = streams().enqueue(*stream, std::move(work));
   // To pageable memory, and between two places of the host, the call returns when all is done.
   const bool must_wait = !to.on_device() && (!to.allocation || !from.on_device());

@@ -4,6 +4,8 @@
 #include "common/cpu_device/api/kernel_launch.hpp"
 
 #include <fmt/core.h>
+#include <algorithm>
+
 #include "common/cpu_device/streams/stream_model.hpp"
 
 namespace cpu_device {
@@ -14,7 +16,8 @@ std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit
 }
 
 cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const KernelLaunch& kernel,
-                             std::vector<const void*> pointers, KernelBody body) {
+                             std::vector<const void*> pointers, const std::vector<const void*>& words,
+                             KernelBody body) {
   return host_call("cudaLaunchKernelEx", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || found->device != current_device()) return cudaErrorInvalidResourceHandle;
@@ -22,6 +25,10 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
     Work work{"kernel", kernel.name};
     work.engine = Engine::multiprocessors;
     work.pointers = std::move(pointers);
+    work.reaches_host = std::any_of(words.begin(), words.end(), [](const void* word) {
+      const AllocationPointer allocation = streams().memory.find(word);
+      return allocation && allocation->kind != MemoryKind::device;
+    });
     work.pdl = kernel.pdl;
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;

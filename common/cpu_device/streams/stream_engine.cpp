@@ -110,6 +110,8 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   pending_[operation->id] = operation;
   untimed_.push_back(operation);
   if (operation->enqueued) operation->enqueued(*operation);
+  if (operation->watches_source && options().check_streams) remember_source(*operation);
+  if (operation->spoils_target) spoil_target(*operation);
   return operation;
 }
 
@@ -218,6 +220,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
           {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, place->write, place});
     }
   }
+  operation->met_others |= accesses.has_atomics;
   operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
   for (const Ranges::Range& range : accesses.reads.merged()) {
     operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
@@ -235,6 +238,7 @@ void StreamEngine::run(const OperationPointer& operation) {
   try {
     const bool is_kernel = std::string(operation->kind) == "kernel";
     if (!is_kernel) note_touches(operation);
+    if (!operation->source.empty()) check_source(*operation);
     is_stuck_ = false;
     perform(operation);
     if (operation->put_off && nobody_waits_) {
@@ -251,6 +255,7 @@ void StreamEngine::run(const OperationPointer& operation) {
   operation->done = true;
   operation->after.clear();
   operation->run = nullptr;
+  remember_sources_after(*operation);
   operation->touches.clear();
   pending_.erase(operation->id);
   if (memory.records() > prune_at_) prune();
@@ -359,6 +364,7 @@ bool StreamEngine::run_beside_kernel() {
     const bool nobody_waits = std::exchange(nobody_waits_, false);
     run(beside);
     running_ = kernel;
+    kernel->met_others = true;
     nobody_waits_ = nobody_waits;
     return true;
   }
@@ -378,6 +384,7 @@ void StreamEngine::abandon() {
     operation->run = nullptr;
   }
   pending_.clear();
+  sources_ = 0;
   for (unsigned lane = 0; lane < ticks_.size(); ++lane) host_.raise(lane, ticks_[lane]);
   memory.forget_history();
   advance_time();

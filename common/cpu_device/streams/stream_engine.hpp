@@ -149,6 +149,17 @@ class StreamEngine {
   void run(const OperationPointer&);
   void perform(const OperationPointer&);
   void note_touches(const OperationPointer&);
+
+  // --- what the host must leave alone while a copy is queued
+
+  void remember_source(Operation& copy);
+  /// Of the copies behind `done` whose source it may have changed.
+  void remember_sources_after(const Operation& done);
+  /// @throws Failure if the source is not what it was
+  void check_source(Operation& copy);
+  /// Unless something that is queued may still read or write there.
+  void spoil_target(const Operation& copy) const;
+
   std::set<uint64_t> needed_by(const OperationPointer&) const;
   void run_all_of(const std::set<uint64_t>& ids);
   void prune();
@@ -174,6 +185,7 @@ class StreamEngine {
   OrderClock host_;
   OperationPointer running_;
   bool nobody_waits_ = false;  ///< for what runs: it is the schedule's choice
+  size_t sources_ = 0;         ///< that are remembered
   bool is_stuck_ = false;      ///< the kernel that runs spins, and nothing can run beside it
   Random random_{1, 0x73747265616d73};
   size_t prune_at_ = 256;

@@ -73,7 +73,10 @@ struct Work {
   bool is_host_function = false;
   bool pdl = false;  ///< of a kernel: perhaps before the kernel before it in the stream has ended
   std::vector<const void*> pointers;  ///< of a kernel, among its parameters
+  bool reaches_host = false;          ///< a kernel: a parameter points to pinned memory
   bool never_waited = false;          ///< and it has not waited for that one at all; known when it has run
+  bool watches_source = false;        ///< a copy: the host must leave alone what it reads
+  bool spoils_target = false;         ///< a copy: the host must not read yet what it writes
   bool is_on_timeline = true;         ///< shown in the trace
   bool gives_back = false;            ///< memory: done even where work is abandoned
   /// Of the legacy stream: why the call returns before its work is done. Null: it has been done then.
@@ -99,6 +102,8 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   /// A kernel that spun on what the host had yet to do, or to queue, so that the schedule may not run it
   /// again by itself.
   bool put_off = false;
+  bool met_others = false;  ///< a kernel that changes by atomic operations what others see, or that spun
+  std::vector<std::byte> source;                  ///< what the source must still be, where it is watched
   std::vector<std::shared_ptr<Operation>> after;  ///< forgotten once it has run
   OrderClock clock;                               ///< of what comes before it, and of itself
   OrderClock early_clock;  ///< of what comes before its first step, of a programmatic dependent launch

@@ -1,6 +1,8 @@
 /// @file
 /// What the host gives to copies: memory that is too small, sources that it changes before they were read,
 /// and destinations that it reads before the copy has arrived.
+#include <algorithm>
+
 #include "common/cpu_device/tests/stream_test.hpp"
 
 using namespace cpu_device;
@@ -66,5 +68,183 @@ TEST_CASE("a copy may fill its memory to the last byte") {
         cudaMemcpyAsync(memory.data + 1, input.data, kBytes - sizeof(int), cudaMemcpyHostToDevice, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CHECK(peek(memory.data + kCount - 1) == 3);
+  });
+}
+
+namespace {
+
+/// A pinned place that a host function fills.
+struct Fill {
+  int* data;
+  int value;
+};
+void fill_pinned(void* pointer) {
+  const Fill& what = *static_cast<Fill*>(pointer);
+  std::fill_n(what.data, kCount, what.value);
+}
+
+constexpr Schedule kQueued{Order::round_robin, Landing::late};
+
+}  // namespace
+
+TEST_CASE(
+    "a host that changes the source of a queued upload is named, with the call, the range and the byte") {
+  use(kQueued);
+  int line = 0;
+  const auto program = [&line](bool wait) {
+    Stream stream;
+    DeviceInts memory;
+    PinnedInts input(1);
+    line = __LINE__ + 1;
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data + 4, 64, cudaMemcpyHostToDevice, stream));
+    if (wait) CUDA_CHECK(cudaStreamSynchronize(stream));
+    input.data[3] = 2;  // before the range
+    input.data[6] = 2;
+    input.data[20] = 2;  // behind it
+    CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  const std::string text = blame([&] { program(false); });
+  CHECK_THAT(text, ContainsSubstring(
+                       "the source of the upload on stream 1 has changed since it was queued, first at byte "
+                       "24: it copies bytes 16 to 79 of the pinned memory of 1024 bytes of the host, and "
+                       "whoever changes them must wait until it has run\n  cudaMemcpyAsync at "
+                       "streams/test_host_memory.cu:" +
+                       std::to_string(line) + ";"));
+  check_never_blamed([&] { program(true); });
+}
+
+TEST_CASE("a host may change what lies beside the source of a queued upload, and write what is there") {
+  check_never_blamed([] {
+    Stream stream;
+    DeviceInts memory;
+    PinnedInts input(1);
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data + 4, 64, cudaMemcpyHostToDevice, stream));
+    input.data[3] = 2;
+    input.data[4] = 1;
+    input.data[20] = 2;
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  });
+}
+
+TEST_CASE("what runs before an upload may change its source") {
+  check_never_blamed([] {
+    Stream stream, other;
+    Event filled;
+    DeviceInts from, to;
+    PinnedInts input(1), output;
+    Fill two{input.data, 2}, three{input.data, 3};
+    // Host functions in the stream, and in one that it waits for.
+    CUDA_CHECK(cudaLaunchHostFunc(other, fill_pinned, &two));
+    CUDA_CHECK(cudaEventRecord(filled, other));
+    CUDA_CHECK(cudaStreamWaitEvent(stream, filled));
+    CUDA_CHECK(cudaLaunchHostFunc(stream, fill_pinned, &three));
+    CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    // A kernel that writes pinned memory.
+    launch_add_one(from.data, input.data, stream);
+    CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    // A download.
+    launch_add_one(from.data, to.data, stream);
+    CUDA_CHECK(cudaMemcpyAsync(input.data, to.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaMemcpyAsync(output.data, from.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(5));
+  });
+}
+
+TEST_CASE("a host function that nothing orders must not change the source of a queued upload") {
+  use(kQueued);
+  CHECK_THAT(blame([] {
+               Stream stream, other;
+               DeviceInts memory;
+               PinnedInts input(1);
+               Fill two{input.data, 2};
+               CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+               CUDA_CHECK(cudaLaunchHostFunc(other, fill_pinned, &two));
+               CUDA_CHECK(cudaStreamSynchronize(other));
+               CUDA_CHECK(cudaStreamSynchronize(stream));
+             }),
+             ContainsSubstring(
+                 "the source of the upload on stream 1 has changed since it was queued, first at byte 0"));
+  use({});
+}
+
+TEST_CASE(
+    "a graph's upload reads what is there at its launch, and while it is queued nobody may change that") {
+  const auto program = [](bool wait) {
+    Stream stream;
+    DeviceInts memory;
+    PinnedInts input(1);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph));
+    for (int launch = 2; launch < 4; ++launch) {
+      input.fill(launch);
+      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+      if (wait) CUDA_CHECK(cudaStreamSynchronize(stream));
+    }
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  };
+  check_never_blamed([&] { program(true); });
+  use(kQueued);
+  CHECK_THAT(
+      blame([&] { program(false); }),
+      ContainsSubstring("the source of the upload on a graph on stream 1 has changed since it was queued"));
+  use({});
+}
+
+TEST_CASE("a host that reads a download too early finds NaN") {
+  use(kQueued);
+  Stream stream;
+  DeviceInts memory;
+  PinnedInts output(7);
+  CUDA_CHECK(cudaMemsetAsync(memory.data, 1, kBytes, stream));
+  CUDA_CHECK(cudaMemcpyAsync(output.data + 1, memory.data, kBytes - 8, cudaMemcpyDeviceToHost, stream));
+  CHECK(output.data[0] == 7);
+  CHECK(output.data[1] == -1);
+  CHECK(output.data[kCount - 2] == -1);
+  CHECK(output.data[kCount - 1] == 7);
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CHECK(output.data[1] == 0x01010101);
+  use({});
+}
+
+TEST_CASE("what runs before a download still finds what was in its target") {
+  check_never_blamed([] {
+    Stream stream;
+    DeviceInts from, uploaded, added;
+    PinnedInts memory(1), output, sum;
+    struct Copy {
+      const int* from;
+      int* to;
+    } copy{memory.data, output.data};
+    const auto run_copy = [](void* pointer) {
+      const Copy& what = *static_cast<Copy*>(pointer);
+      std::copy_n(what.from, kCount, what.to);
+    };
+    CUDA_CHECK(cudaMemsetAsync(from.data, 0, kBytes, stream));
+    // A host function, an upload, and a kernel read what the download overwrites.
+    CUDA_CHECK(cudaLaunchHostFunc(stream, run_copy, &copy));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, from.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(1));
+    memory.fill(2);
+    CUDA_CHECK(cudaMemcpyAsync(uploaded.data, memory.data, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, from.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaMemcpyAsync(output.data, uploaded.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(2));
+    memory.fill(3);
+    launch_add_one(memory.data, added.data, stream);
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, from.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaMemcpyAsync(sum.data, added.data, kBytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(sum.all(4));
+    CHECK(memory.all(0));
   });
 }

@@ -187,9 +187,13 @@ TEST_CASE("a slot that is recycled when its upload is over brings every batch") 
   check_never_blamed([] { CHECK(recycle(true) == kInOrder); });
 }
 
-TEST_CASE("a slot that is recycled too early brings the wrong batch") {
-  use({Order::round_robin, Landing::late});
+TEST_CASE("a slot that is recycled too early brings the wrong batch, and is named") {
+  use({Order::round_robin, Landing::late}, /*check_streams=*/false);
   CHECK(recycle(false) != kInOrder);
+  use({Order::round_robin, Landing::late});
+  CHECK_THAT(blame([] { recycle(false); }),
+             ContainsSubstring("the source of the upload on stream 1 has changed since it was queued"));
+  use({});
 }
 
 TEST_CASE("the only host function ends the wait, whoever runs it first") {

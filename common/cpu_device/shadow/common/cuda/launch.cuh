@@ -37,10 +37,15 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
         (cpu_device::note_parameter(kernel_launch, index++, &param, sizeof param), ...);
       },
       converted);
-  std::vector<const void*> pointers;
-  std::apply([&](const auto&... own) { (cpu_device::note_pointer(pointers, own), ...); }, converted);
+  std::vector<const void*> pointers, words;
+  std::apply(
+      [&](const auto&... own) {
+        (cpu_device::note_pointer(pointers, own), ...);
+        (cpu_device::note_words(words, &own, sizeof own), ...);
+      },
+      converted);
   const cudaError_t result =
-      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch, pointers,
+      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch, pointers, words,
                                    [kernel, kept = std::move(converted)](const auto& run_as_every_thread) {
                                      // On the stack, where nobody takes them for global memory.
                                      const auto function = kernel;
