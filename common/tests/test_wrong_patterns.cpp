@@ -181,6 +181,21 @@ TEST_CASE("Products that are missing or counted twice are named, and what is sta
                         "still holds K tile 2 (of 5, 64 wide), where zeros must be"));
 }
 
+TEST_CASE("Of normal data, too, missing products are named, and another tile that was taken") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](const std::function<Term(int row, int column, int k)>& term_for) {
+    return ladder::Verifier({96, 72, 296}, 7).check_normal(with_terms(term_for)).complaint;
+  };
+  CHECK_THAT(complaint([](int, int, int k) -> Term {
+               return {k, k, k >= 72 && k < 96 ? 0 : 1};
+             }),
+             ContainsSubstring("C lacks the products of k = 72 to 95; "));
+  CHECK_THAT(complaint([](int, int, int k) -> Term {
+               return {k / 64 == 3 ? k - 64 : k, k / 64 == 3 ? k - 64 : k};
+             }),
+             ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 3"));
+}
+
 TEST_CASE("One operand of an earlier K tile is named") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   CHECK_THAT(

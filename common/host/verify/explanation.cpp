@@ -1,5 +1,5 @@
 /// @file
-/// Tries mistakes one after the other: each must explain every example, bit for bit.
+/// Tries mistakes one after the other: each must explain every example.
 #include "common/host/verify/explanation.hpp"
 
 #include <fmt/core.h>
@@ -20,10 +20,6 @@ constexpr int kMaxTiles = 512, kMaxPairs = 64 * 64;  ///< that are tried
 constexpr size_t kMinExamples = 12;
 constexpr int kMaxAhead = 8;  ///< slots of a ring
 
-bool is_got(const WrongElement& example, double value) {
-  return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
-}
-
 /// The products of an example.
 struct Products {
   std::vector<double> sums;  ///< of the first i chunks along K
@@ -33,9 +29,14 @@ struct Products {
 
 class Explainer {
  public:
-  Explainer(std::vector<WrongElement> examples, const Reference& reference,
+  Explainer(std::vector<WrongElement> examples, const Reference& reference, bool is_exact,
             const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b)
-      : examples_(std::move(examples)), reference_(reference), shape_(reference.shape), a_(a), b_(b) {
+      : examples_(std::move(examples)),
+        reference_(reference),
+        shape_(reference.shape),
+        is_exact_(is_exact),
+        a_(a),
+        b_(b) {
     tiles_ = (shape_.k + kTileWidth - 1) / kTileWidth;
     chunks_ = (shape_.k + kChunk - 1) / kChunk;
     for (const WrongElement& example : examples_) products_.push_back(multiply(example));
@@ -78,6 +79,10 @@ class Explainer {
     return products;
   }
 
+  bool is_got(const WrongElement& example, double value) const {
+    if (is_exact_) return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
+    return std::abs(example.got - value) <= std::abs(value) / 256 + 0.01;  // a typical product is 1
+  }
   double of_range(size_t e, int first, int end) const {
     return products_[e].sums[static_cast<size_t>(end)] - products_[e].sums[static_cast<size_t>(first)];
   }
@@ -147,7 +152,8 @@ class Explainer {
     const bool is_one_tile = first % kTileWidth == 0 &&
                              (last + 1 == (i + 1) * kTileWidth || (last + 1 == shape_.k && i + 1 == tiles_));
     if (is_one_tile && i + 1 == tiles_) {
-      return text + ", the last K tile" + (shape_.k % kTileWidth ? ": the number of K tiles must be rounded up" : "");
+      return text + ", the last K tile" +
+             (shape_.k % kTileWidth ? ": the number of K tiles must be rounded up" : "");
     }
     if (is_one_tile) return text + ": " + tile(i);
     const bool lies_beyond_the_edge = range.is_twice && shape_.k % kTileWidth &&
@@ -230,6 +236,7 @@ class Explainer {
   const std::vector<WrongElement> examples_;
   const Reference& reference_;
   const Shape& shape_;
+  const bool is_exact_;
   const std::vector<__nv_bfloat16>&a_, &b_;
   int tiles_ = 0, chunks_ = 0;
   std::vector<Products> products_;
@@ -237,14 +244,14 @@ class Explainer {
 
 }  // namespace
 
-std::string explain(const std::vector<WrongElement>& examples, const Reference& reference,
+std::string explain(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
   std::vector<WrongElement> of_one_row;
   for (const WrongElement& example : examples)
     if (example.row == examples[0].row) of_one_row.push_back(example);
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
-    const std::string text = Explainer(*chosen, reference, a, b).explain();
+    const std::string text = Explainer(*chosen, reference, is_exact, a, b).explain();
     const WrongElement& first = examples[0];
     const std::string where = chosen == &examples
                                   ? fmt::format("in tile row {}, tile column {}: ", first.row / kTileWidth,

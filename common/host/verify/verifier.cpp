@@ -78,14 +78,19 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   if (!complaint.empty()) return {complaint, problem.products.front().sampled(), 0};
   if (epilogue.apply) return compare_exact(finished(problem, epilogue), c_.download(), context, explain_nan);
   const Reference& product = problem.products.front();
-  return compare_exact(product, c_.download(), context, [&](const WrongElements& wrong) -> std::string {
+  return compare_exact(product, c_.download(), context, explain_product_of(problem, /*is_exact=*/true));
+}
+
+Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
+  return [&problem, is_exact](const WrongElements& wrong) -> std::string {
+    if (wrong.nan_count()) return explain_nan(wrong);
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
-    if (wrong.nan_count()) return explain_nan(wrong);
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
-    return explain(wrong.examples(), product, download(problem.a.data(), problem.a.size()),
+    return explain(wrong.examples(), problem.products.front(), is_exact,
+                   download(problem.a.data(), problem.a.size()),
                    download(problem.b.data(), problem.b.size()));
-  });
+  };
 }
 
 Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue& epilogue) {
@@ -93,10 +98,11 @@ Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue
   const std::string context = "normal data, data seed " + std::to_string(seed_);
   const std::string complaint = run(*normal_, multiply, context);
   if (!complaint.empty()) return {complaint, normal_->products.front().sampled(), 0};
-  const auto judge = [&](const Reference& reference) {
-    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings, explain_nan);
+  const auto judge = [&](const Reference& reference, const Explain& explain) {
+    return compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings, explain);
   };
-  return epilogue.apply ? judge(finished(*normal_, epilogue)) : judge(normal_->products.front());
+  return epilogue.apply ? judge(finished(*normal_, epilogue), explain_nan)
+                        : judge(normal_->products.front(), explain_product_of(*normal_, /*is_exact=*/false));
 }
 
 void Verifier::run_unverified(const Multiply& multiply) { run(integers(), multiply, ""); }

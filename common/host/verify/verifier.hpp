@@ -46,6 +46,8 @@ class Verifier {
   Problem& integers();
   /// The product after an epilogue.
   static Reference finished(const Problem& problem, const ReferenceEpilogue& epilogue);
+  /// Explains wrong elements of A · B, with the first B.
+  static Explain explain_product_of(const Problem& problem, bool is_exact);
   std::string run(const Problem& problem, const Multiply& multiply, const std::string& context);
 
   Shape shape_;
