@@ -16,8 +16,9 @@
 namespace ladder {
 namespace {
 
-/// More tiles than the device runs blocks at a time, and more K steps than a ring has slots.
-constexpr Shape kChecked{131, 520, 328};
+/// More tiles than the device runs blocks at a time, and more K steps than a ring has slots. Five steps
+/// are an odd number, so a tile begins neither at the slot nor at the parity of the tile before.
+constexpr Shape kChecked{131, 520, 264};
 /// As wide as A, so that a product can be the A of the next. Small, because only the order of launches
 /// counts.
 constexpr Shape kOfDependentLaunches{8, 136, 136};

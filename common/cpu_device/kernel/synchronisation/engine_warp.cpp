@@ -55,23 +55,28 @@ uint32_t combine(Reduction kind, uint32_t a, uint32_t b) {
   return a ^ b;
 }
 
+constexpr const char* kWarpBarrier = "__syncwarp";
+
+/// The lanes have met: what each has done comes before what any of them does next.
+void join(Cluster& cluster, Warp& warp, uint32_t lanes) {
+  if (RaceChecker* races = cluster.races()) {
+    unsigned numbers[kWarpLanes], count = 0;
+    for_each_lane(warp, lanes, [&](Thread& lane) { numbers[count++] = lane.number; });
+    races->barrier(numbers, count);
+  }
+  if (lanes != warp.present) return;
+  if (VirtualClock* clock = cluster.clock()) {
+    clock->barrier(first_thread(warp), static_cast<unsigned>(__builtin_popcount(lanes)), nullptr);
+  }
+  cluster.converged(warp);
+}
+
 }  // namespace
 
 void warp_barrier(uint32_t mask, Location where) {
   Thread& thread = this_thread(where);
-  Cluster& cluster = thread.cluster;
-  execute_together(thread, mask, Meeting::masked, "__syncwarp", where, [&](Warp& warp, uint32_t lanes) {
-    if (RaceChecker* races = cluster.races()) {
-      unsigned numbers[kWarpLanes], count = 0;
-      for_each_lane(warp, lanes, [&](Thread& lane) { numbers[count++] = lane.number; });
-      races->barrier(numbers, count);
-    }
-    if (lanes != warp.present) return;
-    if (VirtualClock* clock = cluster.clock()) {
-      clock->barrier(first_thread(warp), static_cast<unsigned>(__builtin_popcount(lanes)), nullptr);
-    }
-    cluster.converged(warp);
-  });
+  execute_together(thread, mask, Meeting::masked, kWarpBarrier, where,
+                   [&](Warp& warp, uint32_t lanes) { join(thread.cluster, warp, lanes); });
   thread.synchronised = true;
 }
 
@@ -147,15 +152,30 @@ uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
 
 uint32_t active_mask() { return this_thread({}).warp->live; }
 
-/// Lanes that have exited no longer take part in __syncwarp, shuffles and votes.
+/// Lanes that have exited no longer take part in __syncwarp, shuffles and votes. __syncwarp is for "all
+/// non-exited threads named in mask", so lanes that wait there go on without the one that exits. From others
+/// they may want its value.
 void complete_collectives_without(Cluster& cluster, Thread& exited) {
-  for (const Collective& open : exited.warp->collectives) {
+  auto& collectives = exited.warp->collectives;
+  for (size_t i = 0; i < collectives.size();) {
+    Collective& open = collectives[i];
     if (open.mask >> exited.lane & 1) {
-      cluster.fail(exited,
-                   std::string("the thread exits while other lanes of its warp wait for it in ") + open.what +
-                       " at " + to_string(open.where),
-                   {});
+      if (std::strcmp(open.what, kWarpBarrier) != 0)
+        cluster.fail(exited,
+                     std::string("the thread exits while other lanes of its warp wait for it in ") +
+                         open.what + " at " + to_string(open.where),
+                     {});
+      open.mask &= ~(1u << exited.lane);
+      if (open.arrived == open.mask) {
+        const uint32_t lanes = open.mask;
+        collectives.erase(collectives.begin() + static_cast<std::ptrdiff_t>(i));
+        cluster.count_progress();
+        join(cluster, *exited.warp, lanes);
+        for_each_lane(*exited.warp, lanes, [&](Thread& lane) { cluster.wake(lane); });
+        continue;
+      }
     }
+    ++i;
   }
 }
 

@@ -63,13 +63,27 @@ TEST_CASE("lanes that have exited no longer take part") {
   CHECK(ballots[31] == 0xfffffff0);
 }
 
-TEST_CASE("a lane that exits while others wait for it in a collective is named") {
+TEST_CASE("__syncwarp does not wait for lanes that exit, before or after the others have come") {
+  for (const Order order : {Order::lowest_first, Order::highest_first}) {
+    std::vector<int> seen(32);
+    run({.block = 32}, {order, Landing::late}, [&] {
+      if (threadIdx.x % 8 == 0) return;
+      __syncwarp();
+      seen[threadIdx.x] = 1;
+      __syncwarp(0xfefefefe);
+      ++seen[threadIdx.x];
+    });
+    for (int lane = 0; lane < 32; ++lane) CHECK(seen[lane] == (lane % 8 == 0 ? 0 : 2));
+  }
+}
+
+TEST_CASE("a lane that exits while others want its value is named") {
   const std::string text = failure({.block = 32}, {Order::highest_first, Landing::late}, [] {
     if (threadIdx.x == 0) return;
-    __syncwarp();
+    __shfl_sync(~0u, 1, 0);
   });
   CHECK_THAT(text, ContainsSubstring(
-                       "exits while other lanes of its warp wait for it in __syncwarp at test_warp.cu:"));
+                       "exits while other lanes of its warp wait for it in __shfl_sync at test_warp.cu:"));
 }
 
 TEST_CASE("reading a lane that does not take part is named") {
