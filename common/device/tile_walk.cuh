@@ -5,8 +5,7 @@
 
 namespace ladder {
 
-/// Block b of g computes tiles b, b + g, b + 2g, ... of the grouped order. Every role walks the same way on
-/// its own: `for (const TileIndex tile : walk)`.
+/// Block b of g computes tiles b, b + g, b + 2g, ... of the grouped order. Each role walks by itself.
 struct TileWalk {
   int tile_rows, tile_columns;  ///< of C
   int group = kTileGroup;       ///< tile rows of a group; see grouped_tile
@@ -25,6 +24,7 @@ struct TileWalk {
     __device__ __forceinline__ void operator++() { index += step; }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
+  /// At the block's first tile.
   __device__ __forceinline__ Iterator begin() const {
     return {*this, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x)};
   }
@@ -34,6 +34,7 @@ struct TileWalk {
 /// The same for clusters of kBlocks blocks, which walk together, each over what all its blocks compute.
 template <int kBlocks>
 struct ClusterWalk : TileWalk {
+  /// At the cluster's first tile.
   __device__ __forceinline__ Iterator begin() const {
     return {*this, static_cast<int>(blockIdx.x) / kBlocks, static_cast<int>(gridDim.x) / kBlocks};
   }

@@ -13,6 +13,7 @@ struct LaunchConfig {
   cudaStream_t stream = nullptr;
 };
 
+/// Launches `kernel` with `args`.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, const Args&... args) {
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config.shared_bytes));
