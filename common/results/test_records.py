@@ -15,6 +15,11 @@ def records():
     return sorted(path for path in RESULTS.rglob("*") if path.is_file() and path.suffix != ".md")
 
 
+def shortest(text):
+    """The same text with the fewest digits that tell each number apart; programs may write one more."""
+    return re.sub(r"(?<=[:,\[])-?\d+\.\d+(e[-+]?\d+)?(?=[,}\]\n])", lambda number: repr(float(number[0])), text)
+
+
 class Records(unittest.TestCase):
     def test_a_row_is_a_line_and_the_document_is_read_back(self):
         document = {"date": "2026-11-21", "runs": [{"m": 1, "settings": {"a": "µ"}}, {"m": 2.5, "missing": None}],
@@ -38,7 +43,7 @@ class Records(unittest.TestCase):
                 if path.parent.name == "traces":
                     self.assertEqual(text.count("\n"), 1)
                 else:  # assertEqual would print the whole file
-                    self.assertTrue(text == json_rows(json.loads(text)), "is not as json_rows() writes it")
+                    self.assertTrue(shortest(text) == json_rows(json.loads(text)), "is not as json_rows() writes it")
 
     def test_of_the_same_experiment_only_one_record_is_kept(self):
         kept = {}
