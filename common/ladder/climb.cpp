@@ -21,8 +21,8 @@
 namespace ladder {
 namespace {
 
-constexpr int kDefaultGpuSize = 4096;
-constexpr int kDefaultCpuSize = 512;
+constexpr Shape kDefaultGpuShape{4096, 4096, 4096};
+constexpr Shape kDefaultCpuShape{256, 512, 512};
 constexpr int kMaxHostRounds = 5;  ///< a round of the host's half takes seconds
 
 /// The lessons named by number or by name, in the order of the ladder; all if `list` is empty.
@@ -223,8 +223,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
     return multiply_files(lesson, {}, options.files, options.comparison.verify) ? kExitOk : kExitFailure;
   }
 
-  const int size = on_cpu_device() ? kDefaultCpuSize : kDefaultGpuSize;
-  if (options.shapes.empty()) options.shapes.push_back({size, size, size});
+  if (options.shapes.empty()) options.shapes.push_back(on_cpu_device() ? kDefaultCpuShape : kDefaultGpuShape);
   const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
   const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
   const HostHalf* half = chosen_half(host_half, lessons);
