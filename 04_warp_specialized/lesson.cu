@@ -7,30 +7,35 @@
 #include "04_warp_specialized/gemm.cuh"
 #include "04_warp_specialized/steps/1_tma.cuh"
 #include "04_warp_specialized/steps/2_roles.cuh"
-#include "04_warp_specialized/variants/roles_without_tma.cuh"
+#include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
 namespace {
 
-/// Columns of A in the slot of the variant without TMA.
-constexpr int kSlotKWithoutTma = 128;
+/// Columns of A in the slot of the variant without wgmma.
+constexpr int kSlotKWithoutWgmma = 128;
 
-bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
+bool has_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
-  if (has_tma(settings)) return ladder::require_tma(p, settings);
+  const std::string loader = ladder::usable_loader(settings);
+  if (has_wgmma(settings)) return ladder::require_tma(p, settings);
   ladder::require_chunks(p);
   if (const std::string& step = settings.at("step"); step != lesson().default_of("step"))
-    throw std::invalid_argument(fmt::format("--step {}: only with TMA and --core wgmma", step));
-  ladder::require_shared_memory("--loader cp_async", sizeof(without_tma::SharedStorage<1, kSlotKWithoutTma>));
+    throw std::invalid_argument(fmt::format("--step {}: only with --core wgmma", step));
+  ladder::require_shared_memory("--loader " + loader,
+                                sizeof(without_wgmma::SharedStorage<1, kSlotKWithoutWgmma>));
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string& step = settings.at("step");
-  if (!has_tma(settings)) return without_tma::launch_gemm<1, kSlotKWithoutTma>(p, ladder::kTileGroup, stream);
+  if (!has_wgmma(settings))
+    return without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+      without_wgmma::launch_gemm<Loader, 1, kSlotKWithoutWgmma>(p, ladder::kTileGroup, stream);
+    });
   if (step == "tma") tma::launch_gemm(p, stream);
   if (step == "roles") roles::launch_gemm(p, stream);
   if (step == "storer") launch_gemm(p, stream);
@@ -51,16 +56,25 @@ const ladder::Lesson& lesson() {
                  .settings = {{"step", "tma"}},
                  .id = "04.1",
                  .source = "steps/1_tma.cuh",
-                 .cause = "one thread asks TMA for a tile, and an mbarrier counts its bytes"},
+                 .cause = "one thread asks TMA for a tile, and an mbarrier counts its bytes",
+                 .core = "wgmma"},
                 {.label = "roles",
                  .settings = {{"step", "roles"}},
                  .id = "04.2",
                  .source = "steps/2_roles.cuh",
-                 .cause = "one warp only loads, two warpgroups only compute"},
+                 .cause = "one warp only loads, two warpgroups only compute",
+                 .core = "wgmma"},
                 {.label = "a storer, blocks that stay",
                  .settings = {},
                  .id = "04",
-                 .cause = "C leaves while the next tile is loaded"}},
+                 .cause = "C leaves while the next tile is loaded",
+                 .core = "wgmma"},
+                {.label = "roles, one slot",
+                 .settings = {},
+                 .id = "04",
+                 .source = "variants/roles_without_wgmma.cuh",
+                 .cause = "some warps only load, eight only compute",
+                 .core = "mma_sync"}},
       .builds_on = {"02_tiled"},
       .minimum_architecture = ladder::kAmpere,
       .check = check,

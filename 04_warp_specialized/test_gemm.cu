@@ -14,6 +14,7 @@ using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
+using ladder::testing::loaders_without_wgmma;
 using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("04: one slot is handed over any number of times") {
@@ -60,20 +61,22 @@ TEST_CASE("04: rows that TMA cannot copy are refused") {
   expect_refused(lesson04::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
 }
 
-TEST_CASE("04: without TMA one slot is handed over any number of times", "[one_lane_arrives]") {
+TEST_CASE("04: without wgmma one slot is handed over any number of times", "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const int panels = GENERATE(1, 2, 3, 4, 7);
-  check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels},
-                              {{"core", "mma_sync"}, {"loader", "cp_async"}}, 2);
+  for (const std::string& loader : loaders_without_wgmma())
+    check_gemm_on_all_schedules(lesson04::lesson(), {128, 128, 64 * panels},
+                                {{"core", "mma_sync"}, {"loader", loader}}, 2);
 }
 
-TEST_CASE("04: without TMA a block walks over several tiles", "[one_lane_arrives]") {
+TEST_CASE("04: without wgmma a block walks over several tiles", "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const auto shape = GENERATE(Shape{128, 128 * 9, 128}, Shape{128 * 5, 128 * 2, 64});
-  check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", "cp_async"}}, 1);
+  for (const std::string& loader : loaders_without_wgmma())
+    check_gemm_on_all_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", loader}}, 1);
 }
 
-TEST_CASE("04: without TMA the loader fills up with zeros, and the storer leaves out what is outside",
+TEST_CASE("04: without wgmma the loader fills up with zeros, and what is outside is not stored",
           "[one_lane_arrives]") {
   skip_unless_runnable(lesson04::lesson());
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
@@ -81,7 +84,8 @@ TEST_CASE("04: without TMA the loader fills up with zeros, and the storer leaves
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200},   // one more than a tile
                               Shape{257, 264, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", "cp_async"}});
+  for (const std::string& loader : loaders_without_wgmma())
+    check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", loader}});
 }
 
 TEST_CASE("04: a loader that does not go with the core, and rows that it cannot copy, are refused") {
@@ -97,7 +101,7 @@ TEST_CASE("04: wgmma and cp_async do not go together") {
                  {"--loader cp_async", "--core mma_sync"});
 }
 
-TEST_CASE("04: the steps need TMA") {
+TEST_CASE("04: the steps need wgmma") {
   skip_unless_runnable(lesson04::lesson());
   const auto step = GENERATE("tma", "roles");
   expect_refused(lesson04::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"step", step}},

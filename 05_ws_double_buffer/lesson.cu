@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "04_warp_specialized/variants/roles_without_tma.cuh"
+#include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/steps/1_ring.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
@@ -22,7 +22,7 @@ namespace lesson05 {
 namespace {
 using ladder::Settings;
 using ratios::kMaxSharedBytes;
-namespace without_tma = lesson04::without_tma;
+namespace without_wgmma = lesson04::without_wgmma;
 
 bool is_default(const Settings& settings, const std::string& knob) {
   return settings.at(knob) == lesson().default_of(knob);
@@ -36,7 +36,7 @@ bool is_plain(const Settings& settings) {
 
 bool is_step(const Settings& settings) { return !is_default(settings, "step"); }
 
-bool has_tma(const Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
+bool has_wgmma(const Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
 /// Calls visit(slots), an integral constant, for the slots that are chosen.
 template <class Visit>
@@ -53,12 +53,12 @@ void visit_slots(const Settings& settings, const Visit& visit) {
   visit_slots(settings.at("slots"), visit);
 }
 
-/// The same without TMA. The default is then as many slots as the GPU has room for, up to its number.
+/// The same without wgmma. The default is then as many slots as the GPU has room for, up to its number.
 template <class Visit>
-void visit_slots_without_tma(const Settings& settings, const Visit& visit) {
+void visit_slots_without_wgmma(const Settings& settings, const Visit& visit) {
   const std::string& chosen = settings.at("slots");
   const int fitting =
-      without_tma::slots_that_fit<kTile.k>(std::stoi(chosen), ladder::device_info().block_shared_bytes);
+      without_wgmma::slots_that_fit<kTile.k>(std::stoi(chosen), ladder::device_info().block_shared_bytes);
   visit_slots(chosen == lesson().default_of("slots") ? std::to_string(fitting) : chosen, visit);
 }
 
@@ -141,21 +141,22 @@ void check_plain(const Settings& settings) {
                         sizeof(__nv_bfloat16) * tile.m * staged_columns + sizeof(ladder::Pipeline<6>));
 }
 
-/// Roles without TMA are those of the lesson's own kernel alone.
-void check_without_tma(const Gemm& p, const Settings& settings) {
+/// Roles without wgmma are those of the lesson's own kernel alone.
+void check_without_wgmma(const Gemm& p, const Settings& settings) {
+  ladder::usable_loader(settings);
   ladder::require_chunks(p);
   for (const char* const knob : {"step", "consumers", "ratio", "epilogue"})
     if (settings.at(knob) != lesson().default_of(knob))
-      throw std::invalid_argument(
-          fmt::format("--{} {}: only with TMA and --core wgmma", knob, settings.at(knob)));
-  visit_slots_without_tma(settings, [&](auto slots) {
+      throw std::invalid_argument(fmt::format("--{} {}: only with --core wgmma", knob, settings.at(knob)));
+  visit_slots_without_wgmma(settings, [&](auto slots) {
     ladder::require_shared_memory("--slots " + settings.at("slots"),
-                                  sizeof(without_tma::SharedStorage<slots(), kTile.k>));
+                                  sizeof(without_wgmma::SharedStorage<slots(), kTile.k>));
   });
 }
 
 void check(const Gemm& p, const Settings& settings) {
-  if (!has_tma(settings)) return check_without_tma(p, settings);
+  if (!has_wgmma(settings)) return check_without_wgmma(p, settings);
+  ladder::usable_loader(settings);
   ladder::require_tma(p, settings);
   if (is_step(settings) && !is_plain(settings))
     throw std::invalid_argument(
@@ -182,9 +183,12 @@ void check_bias(const Gemm& p, const Settings& settings) {
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check_bias(p, settings);
   const int group = std::stoi(settings.at("group"));
-  if (!has_tma(settings))
-    return visit_slots_without_tma(
-        settings, [&](auto slots) { without_tma::launch_gemm<slots(), kTile.k>(p, group, stream); });
+  if (!has_wgmma(settings))
+    return visit_slots_without_wgmma(settings, [&](auto slots) {
+      without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+        without_wgmma::launch_gemm<Loader, slots(), kTile.k>(p, group, stream);
+      });
+    });
   if (takes_turns(settings))
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
@@ -200,10 +204,12 @@ ladder::Resources resources(const Settings& settings) {
   const auto ask = [&](auto* kernel, int threads, size_t shared_bytes, const ladder::TileShape& tile) {
     result = ladder::kernel_resources(kernel, threads, shared_bytes, fmt::format("{}x{}", tile.m, tile.n));
   };
-  if (!has_tma(settings)) {
-    visit_slots_without_tma(settings, [&](auto slots) {
-      ask(without_tma::gemm<slots(), kTile.k>, without_tma::kThreads,
-          sizeof(without_tma::SharedStorage<slots(), kTile.k>), without_tma::kTile);
+  if (!has_wgmma(settings)) {
+    visit_slots_without_wgmma(settings, [&](auto slots) {
+      without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+        ask(without_wgmma::gemm<Loader, slots(), kTile.k>, without_wgmma::kThreads<Loader>,
+            sizeof(without_wgmma::SharedStorage<slots(), kTile.k>), without_wgmma::kTile);
+      });
     });
   } else if (takes_turns(settings)) {
     using ping_pong::Shape;
@@ -270,11 +276,19 @@ const ladder::Lesson& lesson() {
                  .settings = {{"step", "ring"}},
                  .id = "05.1",
                  .source = "steps/1_ring.cuh",
-                 .cause = "a ring of slots between the roles: the loader runs ahead"},
+                 .cause = "a ring of slots between the roles: the loader runs ahead",
+                 .core = "wgmma"},
                 {.label = "a tile twice as wide",
                  .settings = {},
                  .id = "05",
-                 .cause = "128 x 256 sums, which fit because registers are moved (setmaxnreg)"}},
+                 .cause = "128 x 256 sums, which fit because registers are moved (setmaxnreg)",
+                 .core = "wgmma"},
+                {.label = "roles and a ring",
+                 .settings = {},
+                 .id = "05",
+                 .source = "../04_warp_specialized/variants/roles_without_wgmma.cuh",
+                 .cause = "a ring of slots between the roles: the loader runs ahead",
+                 .core = "mma_sync"}},
       .builds_on = {"04_warp_specialized"},
       .minimum_architecture = ladder::kAmpere,
       .check = check,

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "04_warp_specialized/variants/roles_without_tma.cuh"
+#include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/device/device.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/problem/lessons.hpp"
@@ -22,9 +22,10 @@ using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
+using ladder::testing::loaders_without_wgmma;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
-using lesson04::without_tma::slots_that_fit;
+using lesson04::without_wgmma::slots_that_fit;
 
 namespace {
 /// A ring, and the extent of its tile.
@@ -34,7 +35,7 @@ struct Choice {
 };
 
 /// The most that `--slots` may ask for on this device.
-int slots_without_tma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
+int slots_without_wgmma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
@@ -166,47 +167,49 @@ TEST_CASE("05: rows that TMA cannot copy are refused") {
   expect_refused(lesson05::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
 }
 
-TEST_CASE("05: without TMA a ring of any depth survives any number of steps", "[one_lane_arrives]") {
+TEST_CASE("05: without wgmma a ring of any depth survives any number of steps", "[one_lane_arrives]") {
   skip_unless_runnable(lesson05::lesson());
   const int slots = GENERATE(2, 3, 4);
-  if (slots > slots_without_tma()) SKIP("this GPU has no room for that many slots");
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_all_schedules(
-        lesson05::lesson(), {128, 128, 64 * steps},
-        {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slots", std::to_string(slots)}}, 1);
+  if (slots > slots_without_wgmma()) SKIP("this GPU has no room for that many slots");
+  for (const std::string& loader : loaders_without_wgmma())
+    for (const int steps : trip_counts(slots))
+      check_gemm_on_all_schedules(
+          lesson05::lesson(), {128, 128, 64 * steps},
+          {{"core", "mma_sync"}, {"loader", loader}, {"slots", std::to_string(slots)}}, 1);
 }
 
-TEST_CASE("05: without TMA the ring turns on from tile to tile, and edges are cut", "[one_lane_arrives]") {
+TEST_CASE("05: without wgmma the ring turns on from tile to tile, and edges are cut", "[one_lane_arrives]") {
   skip_unless_runnable(lesson05::lesson());
   const std::string slots = "2";  // as many as every GPU has room for
   const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{1, 8, 8},
                               Shape{1, 136, 328}, Shape{257, 264, 136});
-  check_gemm_on_all_schedules(lesson05::lesson(), shape,
-                              {{"core", "mma_sync"}, {"loader", "cp_async"}, {"slots", slots}}, 1);
+  for (const std::string& loader : loaders_without_wgmma())
+    check_gemm_on_all_schedules(lesson05::lesson(), shape,
+                                {{"core", "mma_sync"}, {"loader", loader}, {"slots", slots}}, 1);
 }
 
-TEST_CASE("05: without TMA there are as many slots as a block has room for") {
+TEST_CASE("05: without wgmma there are as many slots as a block has room for") {
   constexpr size_t kKilobyte = 1024, kRtxBytes = 99 * kKilobyte, kA100Bytes = 163 * kKilobyte,
                    kHopperBytes = 227 * kKilobyte;
-  CHECK(slots_that_fit<64>(4, kRtxBytes) == 2);
+  CHECK(slots_that_fit<64>(4, kRtxBytes) == 3);
   CHECK(slots_that_fit<64>(4, kA100Bytes) == 4);
-  CHECK(slots_that_fit<64>(5, kA100Bytes) == 4);
+  CHECK(slots_that_fit<64>(5, kA100Bytes) == 5);
   CHECK(slots_that_fit<64>(5, kHopperBytes) == 5);
   CHECK(slots_that_fit<128>(2, kRtxBytes) == 1);
   CHECK(slots_that_fit<64>(4, 0) == 1);
 
-  const auto bytes = sizeof(lesson04::without_tma::SharedStorage<3, 64>);
+  const auto bytes = sizeof(lesson04::without_wgmma::SharedStorage<3, 64>);
   ladder::require_shared_memory("--slots 3", bytes, bytes);
   skip_unless_runnable(lesson05::lesson());  // the message names the device
-  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, kRtxBytes),
-                    ContainsSubstring("--slots 3: a block needs 129 KB") && ContainsSubstring("99 KB"));
+  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, 90 * kKilobyte),
+                    ContainsSubstring("--slots 3: a block needs 97 KB") && ContainsSubstring("90 KB"));
 }
 
-TEST_CASE("05: variants of the kernel need TMA") {
+TEST_CASE("05: variants of the kernel need wgmma") {
   skip_unless_runnable(lesson05::lesson());
   for (const auto& [knob, value] :
        {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}})
     expect_refused(lesson05::lesson(), {128, 128, 64},
                    {{"core", "mma_sync"}, {"loader", "cp_async"}, {knob, value}},
-                   {std::string("--") + knob, "only with TMA"});
+                   {std::string("--") + knob, "only with --core wgmma"});
 }

@@ -12,9 +12,15 @@ namespace lesson07 {
 
 namespace {
 
+/// Where mma.sync multiplies, roles pay with a ring and with TMA.
+bool roles_pay(const ladder::Lesson& lesson) {
+  if (ladder::resolve_core("auto") == "wgmma") return true;
+  return lesson.name >= "05" && ladder::this_target().code.architecture >= ladder::kHopper;
+}
+
 bool pays_here(const ladder::Lesson& lesson) {
   const bool has_roles = lesson.name >= "04";
-  return ladder::why_not_runnable(lesson).empty() && (!has_roles || ladder::resolve_core("auto") == "wgmma");
+  return ladder::why_not_runnable(lesson).empty() && (!has_roles || roles_pay(lesson));
 }
 
 }  // namespace

@@ -1,26 +1,26 @@
 /// @file
-/// Lesson 04 for the lab: one of its kernels and the one without TMA, with two slots, so that a broken copy
+/// Lesson 04 for the lab: one of its kernels and the one without wgmma, with two slots, so that a broken copy
 /// is compiled quickly.
 #include "04_warp_specialized/gemm.cuh"
-#include "04_warp_specialized/variants/roles_without_tma.cuh"
+#include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
 namespace lesson04 {
 namespace {
 
-bool has_tma(const ladder::Settings& settings) { return ladder::usable_loader(settings) == "tma"; }
+bool has_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
-  has_tma(settings) ? ladder::require_tma(p, settings) : ladder::require_chunks(p);
+  has_wgmma(settings) ? ladder::require_tma(p, settings) : ladder::require_chunks(p);
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  if (has_tma(settings))
-    launch_gemm(p, stream);
-  else
-    without_tma::launch_gemm<2, 64>(p, ladder::kTileGroup, stream);
+  if (has_wgmma(settings)) return launch_gemm(p, stream);
+  without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+    without_wgmma::launch_gemm<Loader, 2, 64>(p, ladder::kTileGroup, stream);
+  });
 }
 
 }  // namespace

@@ -47,9 +47,7 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
       fetch_a(0, group);
       fetch_b(0, group);
     }
-    // Small pieces are for kernels with more warps, which leave each fewer registers for addresses.
-    [[maybe_unused]] constexpr int kAtOnce = kWarpRows * kWarpColumns >= 64 * 64 ? kK / 16 : 2;
-#pragma unroll kAtOnce
+#pragma unroll
     for (int k = 0; k < kK; k += 16) {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {

@@ -82,7 +82,7 @@ std::vector<Column> columns(const std::vector<Contender>& contenders, const Exec
 class Rows {
  public:
   Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded)
-      : gains_(lessons), recorded_(recorded) {}
+      : gains_(lessons, resolve_core("auto")), recorded_(recorded) {}
 
   std::vector<std::string> operator()(const Outcome& outcome) {
     return on_cpu_device() ? cpu_row(outcome) : gpu_row(outcome);
@@ -158,16 +158,15 @@ void print_gains(const Gains& gains) {
     if (!lines.empty()) std::cout << "\n" << join(lines, "\n") << "\n";
 }
 
-/// Every rung of the lessons, each checked to run all shapes.
+/// Every rung of the lessons that runs here, each checked to run all shapes.
 std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const std::vector<Shape>& shapes) {
   std::vector<Contender> contenders;
-  for (const Lesson* lesson : lessons)
-    for (size_t i = 0; i < lesson->rungs.size(); ++i) {
-      const Rung& rung = lesson->rungs[i];
-      for (const Shape& shape : shapes) check_lesson(*lesson, rung.settings, shape);
-      contenders.push_back(contender_of(*lesson, rung.label, rung.settings));
-      contenders.back().rung = RungPlace{lesson, i}.id();
-    }
+  for (const RungPlace& place : Lattice(lessons, resolve_core("auto")).rungs()) {
+    const Rung& rung = place.lesson->rungs[place.rung];
+    for (const Shape& shape : shapes) check_lesson(*place.lesson, rung.settings, shape);
+    contenders.push_back(contender_of(*place.lesson, rung.label, rung.settings));
+    contenders.back().rung = place.id();
+  }
   return contenders;
 }
 

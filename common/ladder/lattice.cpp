@@ -27,26 +27,34 @@ std::optional<RungPlace> Lattice::find(const std::string& lesson, const Settings
   for (const Lesson* known : lessons_) {
     if (known->name != lesson) continue;
     for (size_t i = 0; i < known->rungs.size(); ++i)
-      if (known->settings(known->rungs[i].settings) == settings) return RungPlace{known, i};
+      if (runs({known, i}) && known->settings(known->rungs[i].settings) == settings)
+        return RungPlace{known, i};
   }
   return std::nullopt;
 }
 
+bool Lattice::runs(const RungPlace& place) const {
+  const std::string& needed = place.lesson->rungs.at(place.rung).core;
+  return needed.empty() || core_.empty() || needed == core_;
+}
+
 std::optional<RungPlace> Lattice::base(const RungPlace& place) const {
-  if (place.rung > 0) return RungPlace{place.lesson, place.rung - 1};
+  for (RungPlace before = place; before.rung-- > 0;)
+    if (runs(before)) return before;
   return place.lesson->builds_on.empty() ? std::nullopt : last_of(place.lesson->builds_on.front());
 }
 
 std::optional<RungPlace> Lattice::last_of(const std::string& name) const {
   for (const Lesson* lesson : lessons_)
-    if (lesson->name == name && !lesson->rungs.empty()) return RungPlace{lesson, lesson->rungs.size() - 1};
+    if (lesson->name == name) return base({lesson, lesson->rungs.size()});
   return std::nullopt;
 }
 
 std::vector<RungPlace> Lattice::rungs() const {
   std::vector<RungPlace> all;
   for (const Lesson* lesson : lessons_)
-    for (size_t i = 0; i < lesson->rungs.size(); ++i) all.push_back({lesson, i});
+    for (size_t i = 0; i < lesson->rungs.size(); ++i)
+      if (runs({lesson, i})) all.push_back({lesson, i});
   return all;
 }
 

@@ -26,7 +26,9 @@ struct RungPlace {
 
 class Lattice {
  public:
-  explicit Lattice(const std::vector<const Lesson*>& lessons) : lessons_(lessons) {}
+  /// @param core the best that the device has: rungs of builds with another are left out. Empty: none is.
+  explicit Lattice(const std::vector<const Lesson*>& lessons, const std::string& core = "")
+      : lessons_(lessons), core_(core) {}
 
   /// The rung with these settings (all knobs); nothing if the lesson, or the rung, is not one of them.
   std::optional<RungPlace> find(const std::string& lesson, const Settings& settings) const;
@@ -39,13 +41,17 @@ class Lattice {
   std::vector<RungPlace> rungs() const;
 
  private:
+  bool runs(const RungPlace& place) const;
+
   std::vector<const Lesson*> lessons_;
+  std::string core_;
 };
 
 /// The speeds of rungs, as they become known, compared along the lattice.
 class Gains {
  public:
-  explicit Gains(const std::vector<const Lesson*>& lessons) : lattice_(lessons) {}
+  explicit Gains(const std::vector<const Lesson*>& lessons, const std::string& core = "")
+      : lattice_(lessons, core) {}
 
   const Lattice& lattice() const { return lattice_; }
   /// Remembers a rung's speed; a later one takes its place.

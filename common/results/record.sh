@@ -48,7 +48,7 @@ experiment in_flight 05_cube --size 4096,5000,8192 --in_flight 0,1
 experiment consumers 05_ws_double_buffer --size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 \
   --consumers together,ping-pong --epilogue none,bias_gelu
 experiment ring_mma_sync 03_double_buffer --size 4096,8192 --core mma_sync --slots 2,3,4
-experiment roles_without_tma 05_ws_double_buffer --size 4096,8192 --core mma_sync --loader cp_async --slots 1,2,3,4
+experiment roles_without_wgmma 05_ws_double_buffer --size 4096,8192 --core mma_sync --loader tma,cp_async --slots 1,2,3,4
 experiment dual_gemm 05_dual_gemm --size 2048,4096,8192 --shape 4096x14336x4096
 experiment group 05_ws_double_buffer --size 8192 --group 1,4,8,16
 experiment epilogue 05_ws_double_buffer --size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu

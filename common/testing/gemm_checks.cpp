@@ -131,6 +131,11 @@ void skip_unless_runnable(const Lesson& lesson, const std::string& core) {
     SKIP(core + " " + reason);
 }
 
+std::vector<std::string> loaders_without_wgmma() {
+  if (this_target().code.architecture < kHopper) return {"cp_async"};
+  return {"cp_async", "tma"};
+}
+
 void for_each_schedule(const std::function<void()>& test, int random_seeds) {
   for_each_schedule_of(breadth(), test, random_seeds);
 }

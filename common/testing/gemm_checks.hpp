@@ -15,6 +15,10 @@ namespace ladder::testing {
 /// old. `core` is a choice of the knob of that name, if the test needs one: "wgmma" skips all but Hopper.
 void skip_unless_runnable(const Lesson& lesson, const std::string& core = "");
 
+/// The loaders of lessons 04 and 05 that run here with the core mma_sync: "cp_async", and "tma" where there
+/// is TMA.
+std::vector<std::string> loaders_without_wgmma();
+
 /// Calls `test` by each of the CPU device's fixed schedules and by random ones; on the GPU, once. How many,
 /// and on which of them races are checked, is said in breadth.hpp; the environment variable LADDER_TEST_SEEDS
 /// overrides how many are random. A schedule that fails is named in the message, and the test goes on with

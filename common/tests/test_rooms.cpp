@@ -164,7 +164,7 @@ std::optional<Rooms> rule_of_page(const std::string& room) {
   if (!is_lesson(room)) return std::nullopt;
   Rooms rule = kLessonMayInclude;
   if (room == "07_streams") rule.insert("07_streams/timeline");
-  // Roles without TMA are one kernel with any number of slots: one in 04, a ring in 05.
+  // Roles without wgmma are one kernel with any number of slots: one in 04, a ring in 05.
   if (room == "05_ws_double_buffer") rule.insert("04_warp_specialized");
   return rule;
 }

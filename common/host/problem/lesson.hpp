@@ -38,6 +38,7 @@ struct Rung {
   std::string id = {};              ///< "04.1"; empty: the lesson's number
   std::string source = "gemm.cuh";  ///< the kernel, below the lesson's folder
   std::string cause = {};           ///< the idea, in a few words
+  std::string core = {};            ///< a rung of builds whose best core is this; empty: of all
 };
 
 /// What a lesson makes of each sum of products before it rounds, for the verifier.

@@ -31,11 +31,15 @@ void require_tma(const Gemm& p, const Settings& settings) {
 
 std::string usable_loader(const Settings& settings) {
   const std::string core = usable_core(settings), &loader = settings.at("loader");
-  const std::string of_core = core == "wgmma" ? "tma" : "cp_async";
-  if (loader != "auto" && loader != of_core)
-    throw std::invalid_argument(fmt::format("--loader {}: brings tiles for --core {}, not for {}", loader,
-                                            loader == "tma" ? "wgmma" : "mma_sync", core));
-  return of_core;
+  const bool has_tma = this_target().code.architecture >= kHopper;
+  if (loader == "auto") return has_tma ? "tma" : "cp_async";
+  if (loader == "cp_async" && core == "wgmma")
+    throw std::invalid_argument("--loader cp_async: brings tiles for --core mma_sync, not for wgmma");
+  if (loader == "tma" && !has_tma)
+    throw std::invalid_argument(
+        "--loader tma: needs code for sm_90 or later, which alone has TMA; this runs code for sm_" +
+        std::to_string(this_target().code.architecture));
+  return loader;
 }
 
 void require_chunks(const Gemm& p) {

@@ -19,10 +19,10 @@ std::string usable_core(const Settings& settings);
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
 
-/// What brings tiles to shared memory in lessons 04 and 05: "tma", or "cp_async" with the core mma_sync. This
+/// What brings tiles to shared memory in lessons 04 and 05: "tma" where there is TMA, else "cp_async". This
 /// is where `auto` becomes one of them.
-/// @throws std::invalid_argument for a core that the GPU does not have, and for a loader that does not go
-/// with it.
+/// @throws std::invalid_argument for a core or a loader that the GPU does not have, and for a loader that
+/// does not go with the core.
 std::string usable_loader(const Settings& settings);
 
 /// What copies of 16 bytes need: n and k that are multiples of 8.
@@ -44,7 +44,7 @@ inline Knob roles_core_knob() {
 /// What copies in lessons 04 and 05.
 inline Knob loader_knob() {
   return {"loader",
-          "what brings tiles to shared memory; auto is tma for wgmma, and cp_async for mma_sync",
+          "what brings tiles to shared memory; auto is tma where there is TMA, else cp_async",
           {"auto", "tma", "cp_async"}};
 }
 

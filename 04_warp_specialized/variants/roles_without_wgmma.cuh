@@ -1,0 +1,199 @@
+/// @file
+/// Lessons 04 and 05 for GPUs without wgmma, from sm_80 on: the same roles, pipeline and walk, but mma.sync
+/// multiplies. With one slot this is lesson 04's kernel, with a ring of them lesson 05's.
+///
+/// The loader is a type. From sm_90 on it is the lessons' own, one thread that asks TMA. Before, it is four
+/// warps with cp.async, 16 bytes a lane: TMA counts bytes at the slot's barrier, cp.async counts threads,
+/// each of which arrives when its copies have landed.
+///
+/// Registers decide the rest. Each of an SM's four schedulers has 512 for a lane of all its warps, and
+/// without setmaxnreg all warps get equally many: 255 where a scheduler has two warps, 168 where it has
+/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 32 sums and
+/// not 64 x 64, no second block fits, and compute stores its sums itself.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+#include "common/cuda/launch.cuh"
+#include "common/cuda/persistent_grid.hpp"
+#include "common/cuda/tensor_map.hpp"
+#include "common/device/epilogue.cuh"
+#include "common/device/mma_sync_core.cuh"
+#include "common/device/pipeline.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/device/tile_walk.cuh"
+#include "common/host/problem/gemm.hpp"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/thread_ids.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace lesson04::without_wgmma {
+using namespace ladder;
+
+constexpr TileShape kTile{128, 128, 64};  ///< k is a choice of lesson 04: see kSlotK
+using Core = MmaSyncCore<kTile.n, 64, 32>;
+constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsPerWarpgroup;
+constexpr int kComputeThreads = kComputeWarps * kWarp;
+
+/// The ring.
+template <int kSlots, int kSlotK>
+struct SharedStorage {
+  SwizzledTile<kTile.m, kSlotK> a[kSlots];
+  SwizzledTile<kSlotK, kTile.n> b[kSlots];
+  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
+};
+
+/// One thread asks TMA, as in the lessons.
+struct TmaLoader {
+  static constexpr int kWarps = 1, kArrivals = 1;  ///< arrivals that fill a slot
+
+  template <int kSlotK>
+  __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps& maps, const Gemm&,
+                                                    const TileWalk& walk, int k_steps) {
+    if (lane_index() != 0) return;
+    Producer pipe_lc(smem.pipe_lc);
+    for (const auto tile : walk) {
+      const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+      for (int step = 0; step < k_steps; ++step) {
+        const int slot = pipe_lc.producer_acquire();  // waits until all compute warps have released it
+        ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(smem.a[0]) + sizeof(smem.b[0]));
+        for (int k = 0; k < kSlotK; k += 64)  // TMA moves panels of 64 columns
+          ptx::tma_load(&smem.a[slot].panels[k / 64], &maps.a, step * kSlotK + k, first_row, full);
+        for (int column = 0; column < kTile.n; column += 64)
+          ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kSlotK,
+                        full);
+        pipe_lc.producer_commit_bytes();
+      }
+    }
+  }
+};
+
+/// Four warps copy. Every thread copies, waits and arrives for itself. Two warps did not keep up: 344 instead
+/// of 385 TFLOP/s at 4096 cubed on an H200.
+struct CopyLoader {
+  static constexpr int kWarps = 4, kArrivals = kWarps * kWarp;
+
+  /// Starts to copy this thread's chunks of the tile at (first_row, first_column) of a matrix. Eight
+  /// neighbours copy a row of a panel, a whole line of 128 bytes. Zeros outside the matrix are part of the
+  /// copies, too: the thread's arrival speaks for its copies and not for ordinary stores.
+  template <int kRows, int kColumns>
+  __device__ __forceinline__ static void copy_tile(SwizzledTile<kRows, kColumns>& tile,
+                                                   const __nv_bfloat16* matrix, int rows, int columns,
+                                                   int first_row, int first_column) {
+    constexpr int kChunk = 8, kPanel = 64;  // elements in 16 bytes, and in a row of a panel
+    constexpr int kThreadsPerRow = kPanel / kChunk, kRowStep = kArrivals / kThreadsPerRow;
+    static_assert(kRowStep % 8 == 0, "all rows of a thread are swizzled alike");
+    const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
+    const int my_row = thread / kThreadsPerRow, my_column = thread % kThreadsPerRow * kChunk;
+#pragma unroll
+    for (int panel = 0; panel < kColumns; panel += kPanel) {
+      const int column = first_column + panel + my_column;
+      const int rows_left = column < columns ? rows - first_row : 0;
+      const __nv_bfloat16* source = matrix + static_cast<size_t>(first_row + my_row) * columns + column;
+      __nv_bfloat16* const destination = tile.chunk(my_row, panel + my_column);
+#pragma unroll
+      for (int i = 0; i < kRows; i += kRowStep) {
+        ptx::cp_async_16(destination + i * kPanel, source, my_row + i < rows_left ? 16 : 0);
+        source += static_cast<size_t>(kRowStep) * columns;
+      }
+    }
+  }
+
+  // [load_tiles]
+  template <int kSlotK>
+  __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps&, const Gemm& p,
+                                                    const TileWalk& walk, int k_steps) {
+    Producer pipe_lc(smem.pipe_lc);
+    for (const auto tile : walk) {
+      for (int step = 0; step < k_steps; ++step) {
+        const int slot = pipe_lc.producer_acquire();  // waits until all compute warps have released it
+        copy_tile(smem.a[slot], p.a, p.m, p.k, tile.row * kTile.m, step * kSlotK);
+        copy_tile(smem.b[slot], p.b, p.k, p.n, step * kSlotK, tile.column * kTile.n);
+        // Arrives at the slot's barrier when this thread's copies have landed.
+        ptx::cp_async_mbarrier_arrive_noinc(pipe_lc.barrier());
+        pipe_lc.producer_commit_bytes();
+      }
+    }
+  }
+  // [load_tiles]
+};
+
+/// Each warp multiplies its rows, and stores its sums from registers.
+__device__ __forceinline__ void compute_tiles(auto& smem, const Gemm& p, const TileWalk& walk, int k_steps) {
+  const int my_rows = Core::kRows * warpgroup_index();
+  Consumer pipe_lc(smem.pipe_lc);
+  for (const auto tile : walk) {
+    Core core;
+    clear(core.d);
+    // [k_loop]
+    for (int step = 0; step < k_steps; ++step) {
+      const int slot = pipe_lc.consumer_wait();
+      core.start(smem.a[slot], my_rows, smem.b[slot], false);
+      core.finish();
+      // ldmatrix may still be on its way: the compiler moves the arrival before the last products, which wait
+      // for it. Without this fence TMA overwrote what ldmatrix had not read yet, in one of 10,000 elements.
+      __threadfence_block();
+      __syncwarp();  // all lanes have read: one may arrive for all
+      pipe_lc.consumer_release(lane_index() == 0);
+    }
+    // [k_loop]
+    store_sums<Core>(core.d, p.c, tile.row * kTile.m + my_rows, tile.column * kTile.n, p.m, p.n);
+  }
+}
+
+template <class Loader>
+constexpr int kThreads = (kComputeWarps + Loader::kWarps) * kWarp;
+
+/// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
+template <class Loader, int kSlots, int kSlotK>
+__global__ void __launch_bounds__(kThreads<Loader>, 1)
+    gemm(const __grid_constant__ TensorMaps maps, const Gemm p, const TileWalk walk, const int k_steps) {
+  auto& smem = shared_storage<SharedStorage<kSlots, kSlotK>>();
+  if (threadIdx.x == 0) {
+    smem.pipe_lc.init(Loader::kArrivals, kComputeWarps);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  if (threadIdx.x < kComputeThreads)
+    compute_tiles(smem, p, walk, k_steps);
+  else
+    Loader::template load_tiles<kSlotK>(smem, maps, p, walk, k_steps);
+}
+
+/// Calls visit(loader) for the loader of that name, "tma" or "cp_async".
+template <class Visit>
+void visit_loader(const std::string& name, const Visit& visit) {
+  name == "tma" ? visit(TmaLoader()) : visit(CopyLoader());
+}
+
+/// How many slots, up to `most`, a block has room for in so many bytes of shared memory; at least 1.
+template <int kSlotK>
+constexpr int slots_that_fit(int most, size_t bytes) {
+  constexpr size_t kOne = sizeof(SharedStorage<1, kSlotK>), kTwo = sizeof(SharedStorage<2, kSlotK>);
+  return bytes <= kOne ? 1 : std::min(most, 1 + static_cast<int>((bytes - kOne) / (kTwo - kOne)));
+}
+
+/// One block for each tile of C, but no more blocks than the GPU holds at one time.
+/// @tparam kSlots slots of the ring; 1 in lesson 04
+/// @tparam kSlotK columns of A, and rows of B, in a slot
+template <class Loader, int kSlots, int kSlotK>
+void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
+  using Smem = SharedStorage<kSlots, kSlotK>;
+  TensorMaps maps{};
+  if constexpr (std::is_same_v<Loader, TmaLoader>)
+    maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64), make_tensor_map(p.b, p.k, p.n, kSlotK, 64)};
+  const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
+  const auto kernel = gemm<Loader, kSlots, kSlotK>;
+  ladder::launch(kernel,
+                 {.name = "roles_without_wgmma",
+                  .grid = persistent_grid<Smem>(kernel, kThreads<Loader>, walk.tiles()),
+                  .block = dim3(kThreads<Loader>),
+                  .shared_bytes = sizeof(Smem),
+                  .stream = stream},
+                 maps, p, walk, tiles_over(p.k, kSlotK));
+}
+
+}  // namespace lesson04::without_wgmma
