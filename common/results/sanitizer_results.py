@@ -28,10 +28,11 @@ def read_test(case):
             "errors": max(counts) if counts else None, "time_s": round(float(case.get("time")), 1)}
 
 
-def collect(junit, header):
+def from_junit(junit, header, read, key):
+    """The head of a result file, and a row for each test of ctest's file, in the order of `key`."""
     try:
         cases = ElementTree.parse(junit).getroot().iter("testcase")
-        tests = sorted((read_test(case) for case in cases), key=lambda test: (test["program"], test["tool"]))
+        tests = sorted((read(case) for case in cases), key=key)
     except (OSError, ElementTree.ParseError, ValueError) as error:
         raise BadInput(f"{junit}: {error}") from None
     if not tests:
@@ -40,20 +41,25 @@ def collect(junit, header):
     return {**{key: results[key] for key in ("date", "commit", "gpu", "driver", "toolkit")}, "tests": tests}
 
 
-def main():
+def collect(junit, header):
+    return from_junit(junit, header, read_test, lambda test: (test["program"], test["tool"]))
+
+
+def write_from_arguments(collect_tests, outcome):
+    """Writes the file, and returns the exit code; `outcome`: what a row calls it."""
     if len(sys.argv) != 4:
         raise BadInput("needs the file of ctest, a result file and the file to write")
-    results = collect(Path(sys.argv[1]), Path(sys.argv[2]))
+    results = collect_tests(Path(sys.argv[1]), Path(sys.argv[2]))
     output = Path(sys.argv[3])
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(output, json_rows(results))
-    outcomes = [test["outcome"] for test in results["tests"]]
+    outcomes = [test[outcome] for test in results["tests"]]
     return 0 if "failed" not in outcomes and "passed" in outcomes else 1
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(write_from_arguments(collect, "outcome"))
     except BadInput as error:
         print(f"sanitizer_results.py: error: {error}", file=sys.stderr)
         sys.exit(2)
