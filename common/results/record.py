@@ -13,7 +13,7 @@ then it, and what the programs print, are in BUILD/records.
     --minutes N   begin no record that would end later than N minutes from now
     --cpu         the records of the CPU device, of a build for it, instead of those of a GPU
 
-Needs a GPU and a build for it, which is brought up to date first. The sources that decide a record must be committed, because
+Needs a build for the GPU that is here, which is brought up to date first (`model` is made anywhere). The sources that decide a record must be committed, because
 a record names its commit; where git is missing, the variable LADDER_COMMIT names it. Afterwards common/results/page_tables.py
 brings the pages up to date. Exit codes: 0 all was recorded; 1 a record failed, or one is left; 2 bad input, one line.
 """
@@ -219,7 +219,7 @@ def parse_arguments():
     for name in ("--list", "--all", "--cpu"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--minutes", type=float, metavar="N")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     names = [word for word in arguments.words if any(fnmatch.fnmatchcase(record.name, word) for record in RECORDS)]
     places = [word for word in arguments.words if word not in names]
     if len(places) > 2:
@@ -252,9 +252,9 @@ def main():
         if not todo:
             print("nothing is stale")
         return 0
-    if not arguments.cpu and not gpus:
+    if not arguments.cpu and not gpus and not all(record.inputs for record in todo):
         raise BadInput("there is no GPU: nvidia-smi names none")
-    gpu = "cpu" if arguments.cpu else gpus[0].split()[-1].lower()  # "NVIDIA H200" becomes h200
+    gpu = gpus[0].split()[-1].lower() if gpus else ""  # "NVIDIA H200" becomes h200
     commit = commit_of(todo)
     end = time.monotonic() + (60 * arguments.minutes if arguments.minutes is not None else NO_LIMIT_S)
     if (arguments.build / "CMakeCache.txt").exists():

@@ -113,6 +113,7 @@ class Recording(unittest.TestCase):
         self.assertIn("2 records", self.record(records, "--list")[1])
         self.assertIn("2 records", self.record(records, "ablate_*", "--list")[1])
         self.assertIn("1 records", self.record(records, "plans", "--list")[1])
+        self.assertIn("1 records", self.record(records, "--list", "ablate_02")[1])
         with self.assertRaisesRegex(BadInput, "ablate_07: no record of this name"):
             self.record(records, "ablate_07", "--list")
 
@@ -124,6 +125,14 @@ class Recording(unittest.TestCase):
     def test_without_a_gpu_nothing_is_recorded(self):
         with self.assertRaisesRegex(BadInput, "there is no GPU"):
             self.record((self.one("good"),), gpus=())
+
+    def test_what_is_made_from_records_needs_no_gpu(self):
+        writes = ((sys.executable, "-c", WRITES, "{out}"),)
+        first = Record("first", "{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1)
+        made = Record("made", "made/{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1, inputs=("first",))
+        self.record((first,))
+        self.assertEqual(self.record((first, made), gpus=())[0], 0)
+        self.assertEqual(len(self.files()), 2)
 
     def test_sources_that_are_not_committed_are_named(self):
         answers = {"rev-parse": "0123456789ab\n", "status": " M docs/lab.md\n M 01_naive/gemm.cuh\n"}
