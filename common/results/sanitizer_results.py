@@ -17,15 +17,35 @@ from json_rows import json_rows
 from whole_file import write_whole
 
 OUTCOMES = {"run": "passed", "fail": "failed", "notrun": "skipped"}
+# <test>:<tool>:<the place that the tool names> of the kernels that are right: the list of Sanitize.cmake.
+ALARM = re.compile(r'^ +"(\w+):(\w+):(.*)"', re.MULTILINE)
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)\b(?! were not printed)")
+
+
+def false_alarms():
+    """{(program, tool): the place}"""
+    text = (Path(__file__).resolve().parents[1] / "cmake/Sanitize.cmake").read_text(encoding="utf-8")
+    return {(program, tool): re.compile(place, re.DOTALL) for program, tool, place in ALARM.findall(text)}
+
+
+def counts_anew(program, tool, said, errors):
+    """Does a false alarm differ from the record only in the number of its errors? Then this is the new number."""
+    place = false_alarms().get((program, tool))
+    tests_failed = "FAILED:" in said and tool != "synccheck"  # which stops the kernel
+    return bool(place and errors and place.search(said) and not tests_failed)
 
 
 def read_test(case):
     program, tool = case.get("name").rsplit(": ", 1)
     said = case.findtext("system-out") or ""
     counts = [int(count) for count in SUMMARY.findall(said)]
-    return {"program": program, "tool": tool, "outcome": OUTCOMES.get(case.get("status"), "failed"),
-            "errors": max(counts) if counts else None, "time_s": round(float(case.get("time")), 1)}
+    errors = max(counts) if counts else None
+    outcome = OUTCOMES.get(case.get("status"), "failed")
+    if outcome == "failed" and counts_anew(program, tool, said, errors):
+        print(f"{program}: {tool}: {errors} errors are not the number of the last record")
+        outcome = "passed"
+    return {"program": program, "tool": tool, "outcome": outcome, "errors": errors,
+            "time_s": round(float(case.get("time")), 1)}
 
 
 def from_junit(junit, header, read, key):

@@ -319,6 +319,16 @@ class SanitizerTable(WithResults):
         self.assertIn("2 passed, 1 failed, 1 skipped; 8 s of one GPU. G, T, today, commit `abc`.", text)
         self.assertIn("| 4 tests | today | G |", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
 
+    def test_a_false_alarm_may_only_change_its_number(self):
+        place = "Uninitialized access to 0x48 on access by cudaMemcpy source"
+        said = {"ERROR SUMMARY: 7 errors": "failed", f"{place} ERROR SUMMARY: 7 errors": "passed", place: "failed",
+                f"{place} ERROR SUMMARY: 0 errors": "failed", f"x.cpp: FAILED: {place} ERROR SUMMARY: 7 errors": "failed"}
+        for text, outcome in said.items():
+            with self.subTest(text), contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(self.collected(("07_streams_test: initcheck", "fail", text))["tests"][0]["outcome"], outcome)
+                other = self.collected(("01_naive_test: initcheck", "fail", text))
+                self.assertEqual(other["tests"][0]["outcome"], "failed")
+
     def test_a_run_of_nothing_is_refused(self):
         with self.assertRaisesRegex(BadInput, "no tests"):
             self.collected()
