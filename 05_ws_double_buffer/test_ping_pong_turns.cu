@@ -78,12 +78,10 @@ __global__ void hand_over(int* const found, int steps, Mistake mistake) {
 std::string outcome(int steps, Mistake mistake) {
   std::vector<int> found(kTiles * steps * ladder::kWarpgroup, -1);
   ladder::DeviceBuffer<int> on_device(found);
-  ladder::launch(hand_over,
-                 {.name = "hand_over",
-                  .grid = dim3(1),
-                  .block = dim3(kThreads),
-                  .shared_bytes = sizeof(SharedStorage)},
-                 on_device.data(), steps, mistake);
+  ladder::launch(
+      hand_over,
+      {.name = "hand_over", .grid = dim3(1), .block = dim3(kThreads), .shared_bytes = sizeof(SharedStorage)},
+      on_device.data(), steps, mistake);
   CUDA_CHECK(cudaMemcpy(found.data(), on_device.data(), found.size() * sizeof(int), cudaMemcpyDeviceToHost));
   for (size_t i = 0; i < found.size(); ++i)
     if (found[i] != static_cast<int>(i) / ladder::kWarpgroup) return "wrong";
