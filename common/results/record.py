@@ -11,6 +11,7 @@ then it, and what the programs print, are in BUILD/records.
     --list        print what would be recorded and how long it takes, and record nothing
     --all         record also what is not stale
     --minutes N   begin no record that would end later than N minutes from now
+    --adopt DIR   record nothing: take what another machine recorded in the folder DIR, in the place of its predecessors
     --cpu         the records of the CPU device, of a build for it, instead of those of a GPU
 
 Needs a build for the GPU that is here, which is brought up to date first (`model` is made anywhere). The sources that decide a record must be committed, because
@@ -68,8 +69,12 @@ def chosen(arguments, gpus):
     asked = [record for record in RECORDS if record.device == device and
              (not arguments.names or any(fnmatch.fnmatchcase(record.name, name) for name in arguments.names))]
     folders = (arguments.results, RESULTS)
-    todo = [record for record in asked if (arguments.all or not is_recorded(record, folders)) and
-            (arguments.names or not record.only_by_name)]
+    todo, names = [], set()
+    for record in asked:  # the inputs of a record come before it
+        again = arguments.all or names & set(record.inputs) or not is_recorded(record, folders)
+        if again and (arguments.names or not record.only_by_name):
+            todo.append(record)
+            names.add(record.name)
     # What is made from other records needs all of them in one folder.
     split = arguments.results.resolve() != RESULTS.resolve()
     reasons = {record.name: f"needs {record.gpus} GPUs" for record in todo if record.gpus > gpus}
@@ -80,12 +85,11 @@ def chosen(arguments, gpus):
 
 def commit_of(todo):
     """The commit that the records will name. @throws BadInput if sources that decide one of them are not committed"""
-    if commit := os.environ.get("LADDER_COMMIT"):
-        return commit
-    commit = git(ROOT, "rev-parse", "--short=12", "HEAD")
-    if commit is None:
+    commit = os.environ.get("LADDER_COMMIT") or git(ROOT, "rev-parse", "--short=12", "HEAD")
+    if not commit:
         raise BadInput("git does not know the commit of these sources: name it with LADDER_COMMIT")
-    changed = {line[3:].rpartition(" -> ")[2] for line in git(ROOT, "status", "--porcelain", "-uall").splitlines()}
+    status = git(ROOT, "status", "--porcelain", "-uall") or ""
+    changed = {line[3:].rpartition(" -> ")[2] for line in status.splitlines()}
     for record in todo:
         if uncommitted := sorted(changed & sources(HERE, record.roots).keys()):
             raise BadInput(f"{uncommitted[0]}: has changes that are not committed, and decides the record {record.name}")
@@ -166,17 +170,34 @@ def text_of(document):
         else json_rows(document)
 
 
-def put_in_place(record, partial, path, results, seconds):
+def put_in_place(record, partial, path, results, fingerprint, seconds):
     """The complete file, with its fingerprint, in the place of its predecessors."""
     document = json.loads(partial.read_text(encoding="utf-8"))
     before = record.files(results)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text_of(with_head(document, record=record.name, fingerprint=record.fingerprint(HERE, results),
-                                        seconds=round(seconds))))
+    write_whole(path, text_of(with_head(document, record=record.name, fingerprint=fingerprint, seconds=round(seconds))))
     for old in before:
         if old != path:
             old.unlink()
     partial.unlink()
+
+
+def adopt(folder, results):
+    """Copies the newest file of each record from one folder of results to another, and deletes its predecessors there."""
+    count = 0
+    for record in RECORDS:
+        if (source := record.newest(folder)) is None:
+            continue
+        path = results / source.relative_to(folder)
+        before = record.files(results)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, source.read_text(encoding="utf-8"))
+        for old in before:
+            if old != path:
+                old.unlink()
+        print(f"{record.name}: {path}")
+        count += 1
+    return count
 
 
 def continues(partial, commit):
@@ -187,8 +208,8 @@ def continues(partial, commit):
         return False
 
 
-def record_one(record, arguments, gpu, commit, left_s, estimate_s):
-    """@throws Failed"""
+def record_one(record, arguments, gpu, commit, end, estimate_s):
+    """`end`: of time.monotonic(). @throws Failed"""
     folder = arguments.build.resolve() / "records"
     raw = folder / "raw"
     raw.mkdir(parents=True, exist_ok=True)
@@ -199,9 +220,11 @@ def record_one(record, arguments, gpu, commit, left_s, estimate_s):
         partial.unlink(missing_ok=True)
     places = {"programs": arguments.build.resolve() / "bin", "build": arguments.build.resolve(),
               "debug": f"{arguments.build.resolve()}-debug", "results": arguments.results.resolve(), "raw": raw,
-              "out": partial, "left": int(min(left_s, NO_LIMIT_S)), "commit": commit}
+              "out": partial, "commit": commit}
+    fingerprint = record.fingerprint(HERE, arguments.results)
     begin = time.monotonic()
     for words in record.commands:
+        places["left"] = max(0, int(end - time.monotonic()))
         built = words[0] == "cmake"  # not part of the recording
         run(filled_in(words, places), log, BUILD_LIMIT_S if built else longest(estimate_s), commit)
         if built:
@@ -209,7 +232,7 @@ def record_one(record, arguments, gpu, commit, left_s, estimate_s):
     seconds = time.monotonic() - begin
     if not partial.exists():
         raise Failed(f"wrote no file; see {log}")
-    put_in_place(record, partial, path, arguments.results, seconds)
+    put_in_place(record, partial, path, arguments.results, fingerprint, seconds)
     return seconds
 
 
@@ -219,6 +242,7 @@ def parse_arguments():
     for name in ("--list", "--all", "--cpu"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--minutes", type=float, metavar="N")
+    parser.add_argument("--adopt", type=Path, metavar="DIR")
     arguments = parser.parse_intermixed_args()
     names = [word for word in arguments.words if any(fnmatch.fnmatchcase(record.name, word) for record in RECORDS)]
     places = [word for word in arguments.words if word not in names]
@@ -239,6 +263,10 @@ def in_minutes(seconds):
 
 def main():
     arguments = parse_arguments()
+    if arguments.adopt:
+        if not adopt(arguments.adopt, arguments.results):
+            raise BadInput(f"--adopt {arguments.adopt}: holds no record")
+        return 0
     gpus = gpus_here()
     todo, left_out = chosen(arguments, max(1, len(gpus)))
     estimates = {record.name: seconds_of(record, (arguments.results, RESULTS)) for record in todo}
@@ -272,7 +300,7 @@ def main():
         print(f"{i + 1} of {len(todo)}: {record.name}, about {in_minutes(estimate)}; all that is left {in_minutes(to_come)}",
               flush=True)
         try:
-            seconds = record_one(record, arguments, gpu, commit, end - time.monotonic(), estimate)
+            seconds = record_one(record, arguments, gpu, commit, end, estimate)
             print(f"    took {seconds:.0f} s", flush=True)
         except Failed as failure:
             print(f"    failed: {failure}", flush=True)

@@ -206,7 +206,10 @@ def in_order_of_worth():
         timeline("05_ws_double_buffer", "05_ws_double_buffer", "--size 4096 --trace-blocks 1", LESSON["05"] + TRACING),
         timeline("06_any_shape", "06_any_shape", "--size 4096 --trace-blocks 1", LESSON["any"] + TRACING),
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
-        # No product is timed: the model is made of other records.
+        experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
+        experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
+        experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
+        # No product is timed: the model is made of records that come before it.
         Record("model", "model/{date}-{gpu}.json",
                (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
                ("common/model/*.cpp", "common/model/*.hpp"), 2,
@@ -218,14 +221,11 @@ def in_order_of_worth():
         lab(),
         # Needs a profiler that may read the GPU's counters.
         Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
-        experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
         experiment("tiled_cores", 7, "02_tiled", "--size 4096 --core wgmma,mma_sync,fma --rounds 7"),
-        experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("copies", 9, "03_double_buffer", "--size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3 "
                    "--rounds 7 --no-library"),
         experiment("bytes", 6, "03_double_buffer", "--size 4096 --copy memcpy_async --bytes 16,8,4 --rounds 7"),
         experiment("cores", 6, "03_double_buffer", "--size 4096 --core wgmma,mma_sync,fma --slots 1,2,3 --rounds 7 --no-library"),
-        experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
         experiment("portable", 5, "04_portable", "--size 1024,4096"),
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
         experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),

@@ -35,7 +35,7 @@ class Recording(unittest.TestCase):
         return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json", ((sys.executable, "-c", script, "{out}"),),
                       ("01_naive/gemm.cuh",), 3, **more)
 
-    def record(self, records, *words, gpus=("NVIDIA H200",), commit="0123456789ab"):
+    def record(self, records, *words, gpus=("NVIDIA H200",), commit="0123456789ab", git=lambda *words: None):
         """The exit code, and what was printed."""
         by_name = {one.name: one for one in records}
         printed = io.StringIO()
@@ -46,7 +46,8 @@ class Recording(unittest.TestCase):
             for module in (record, stale, list_of_records):
                 changes.enter_context(mock.patch.object(module, "BY_NAME", by_name))
             changes.enter_context(mock.patch.object(record, "gpus_here", lambda: list(gpus)))
-            changes.enter_context(mock.patch.dict("os.environ", {"LADDER_COMMIT": commit} if commit else {}))
+            changes.enter_context(mock.patch.object(record, "git", git))
+            changes.enter_context(mock.patch.dict("os.environ", {"LADDER_COMMIT": commit}))
             changes.enter_context(mock.patch.object(sys, "argv", ["record.py", str(self.build), str(self.results), *words]))
             changes.enter_context(contextlib.redirect_stdout(printed))
             stale.todays_fingerprint.cache_clear()
@@ -136,15 +137,28 @@ class Recording(unittest.TestCase):
 
     def test_sources_that_are_not_committed_are_named(self):
         answers = {"rev-parse": "0123456789ab\n", "status": " M docs/lab.md\n M 01_naive/gemm.cuh\n"}
-        with mock.patch.object(record, "git", lambda _, command, *words: answers[command]):
+        for commit in ("", "0123456789ab"):
             with self.assertRaisesRegex(BadInput, "^01_naive/gemm.cuh: .* decides the record good"):
-                self.record((self.one("good"),), commit="")
-            answers["status"] = " M docs/lab.md\n"
-            self.assertEqual(self.record((self.one("good"),), commit="")[0], 0)
+                self.record((self.one("good"),), commit=commit, git=lambda _, command, *words: answers[command])
+        answers["status"] = " M docs/lab.md\n"
+        self.assertEqual(self.record((self.one("good"),), commit="", git=lambda _, command, *words: answers[command])[0], 0)
 
     def test_without_git_the_commit_must_be_named(self):
-        with mock.patch.object(record, "git", lambda *words: None), self.assertRaisesRegex(BadInput, "LADDER_COMMIT"):
+        with self.assertRaisesRegex(BadInput, "LADDER_COMMIT"):
             self.record((self.one("good"),), commit="")
+
+    def test_what_another_machine_recorded_takes_the_place_of_its_predecessor(self):
+        one = self.one("good")
+        self.record((one,))
+        here, there = self.results, self.folder / "there"
+        self.results = there
+        with self.assertRaisesRegex(BadInput, "holds no record"):
+            self.record((one,), "--adopt", str(self.folder / "none"))
+        (there / "experiments").mkdir(parents=True)
+        (there / "experiments/2026-01-02-h200-good.json").write_text("{}", encoding="utf-8")
+        self.record((one,), "--adopt", str(here))
+        self.assertEqual([path.read_text(encoding="utf-8") for path in there.rglob("*.json")],
+                         [path.read_text(encoding="utf-8") for path in here.rglob("*.json")])
 
     def test_a_timeline_keeps_its_line(self):
         line = '{"traceEvents":[],"metadata":{"date":"2026-11-25","commit":"0123456789ab"}}'
@@ -164,6 +178,8 @@ class Recording(unittest.TestCase):
         path.write_text(path.read_text(encoding="utf-8").replace("580", "590"), encoding="utf-8")
         self.assertEqual([other.name for other in self.results.rglob("*.json")], [path.name] * 2)
         self.assertIn("1 of 1: made", self.record((first, made))[1])
+        path.unlink()
+        self.assertIn("2 of 2: made", self.record((first, made))[1])
 
 
 if __name__ == "__main__":
