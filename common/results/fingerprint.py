@@ -3,7 +3,8 @@
 The sources are the roots and, transitively, what they include from the repository with `#include "..."`; with a header
 X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
 decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
-they are instructions. A root may be a pattern (02_tiled/broken/*.patch). Of a patch the lines count that it adds or removes;
+they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which
+leaves out tests. Of a patch the lines count that it adds or removes;
 any other file counts as it is.
 """
 import fnmatch
@@ -100,7 +101,8 @@ def sources(tree, roots):
     """{path: what of it counts} of the roots and what they include. @throws Missing"""
     found, waiting = {}, []
     for root in roots:
-        paths = tree.matching(root) if "*" in root else [root] * (tree.read(root) is not None)
+        paths = [path for path in tree.matching(root) if "/test_" not in path] if "*" in root else \
+            [root] * (tree.read(root) is not None)
         if not paths:
             raise Missing(root)
         waiting += paths

@@ -74,6 +74,13 @@ class Fingerprints(unittest.TestCase):
         self.assertEqual(first, of("Mistake: told better\n--- a/x\n+++ b/x\n@@ -7,2 +7,2 @@\n other\n-f();\n+g();  // why\n"))
         self.assertNotEqual(first, of("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n context\n-f();\n+h();\n"))
 
+    def test_a_pattern_leaves_out_tests(self):
+        before = self.now("a/*.cuh")
+        written(self.folder, a__test_gemm_cuh="int test;\n")
+        self.assertEqual(self.now("a/*.cuh"), before)
+        written(self.folder, a__more_cuh="int more;\n")
+        self.assertNotEqual(self.now("a/*.cuh"), before)
+
     def test_a_root_that_is_missing_is_named(self):
         with self.assertRaisesRegex(Missing, "b/gemm.cuh"):
             self.now("b/gemm.cuh")
