@@ -166,7 +166,7 @@ TEST_CASE("the chain by events makes what one stream makes, bit for bit") {
     CHECK(bits_of(one.data(), one.size()) == bits_of(four.data(), four.size()));
     const std::vector<StreamTimes> times = chain.times();
     REQUIRE(times.size() == 4);
-    const StreamTimes &a = times[0], &b = times[1], &c = times[2], &d = times[3];
+    const StreamTimes &a = times[0], &b = times[1], &d = times[3];
     CHECK(a.end_us <= b.begin_us);
     CHECK(b.end_us <= d.begin_us);
     for (const StreamTimes& one : times) {
@@ -175,7 +175,7 @@ TEST_CASE("the chain by events makes what one stream makes, bit for bit") {
       CHECK(one.begin_us < one.end_us);
     }
 #ifdef LADDER_CPU_DEVICE  // A GPU may be done with so small a chain before the host has enqueued C.
-    CHECK(c.begin_us < d.end_us);
+    CHECK(times[2].begin_us < d.end_us);
 #endif
   });
 }

@@ -3,9 +3,8 @@
 The sources are the roots and, transitively, what they include from the repository with `#include "..."`; with a header
 X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
 decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
-they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which
-leaves out tests. Of a patch the lines count that it adds or removes;
-any other file counts as it is.
+they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Of a patch the lines count
+that it adds or removes; any other file counts as it is.
 """
 import fnmatch
 import functools
