@@ -28,6 +28,7 @@ import gpu_test_results  # noqa: E402
 import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
+from stale import todays_fingerprint  # noqa: E402
 
 
 def run(lesson, tflops, clock=1000, size=64, **settings):
@@ -77,6 +78,16 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class StaleRecords(WithResults):
+    def test_a_page_says_that_a_record_is_of_an_earlier_kernel(self):
+        head = {"date": "today", "commit": "abc", "gpu": "G", "driver": "1", "toolkit": "T", "record": "slots"}
+        for fingerprint, when in ((todays_fingerprint("slots"), "today"), ("0123456789ab", "today, of an earlier kernel"),
+                                  (None, "today, of an earlier kernel")):
+            record = {**head, "fingerprint": fingerprint, "runs": [run("03_x", 800, slots="3")]}
+            (self.folder / "r.json").write_text(json.dumps(record), encoding="utf-8")
+            self.assertIn(f"\nG, {when}, commit `abc`; ", self.filled("<!-- table: r.json rows=slots -->\n<!-- end -->\n"))
 
 
 class Exercises(WithResults):
