@@ -7,8 +7,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cuda/pipeline>
 #include <string>
+#include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/testing/gemm_checks.hpp"
@@ -25,7 +27,8 @@ struct SharedStorage {
 };
 
 /// The handshakes of the sketch, without its tiles. `with_roles` mends its first fault, `refills` the second.
-__global__ void skeleton(bool with_roles, bool refills) {
+/// @param handed [kThreads] the tiles that each thread loaded or took
+__global__ void skeleton(bool with_roles, bool refills, int* const handed) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   const auto block = cooperative_groups::this_thread_block();
   const bool loads = threadIdx.x < kLoaderThreads;
@@ -36,20 +39,25 @@ __global__ void skeleton(bool with_roles, bool refills) {
     for (int kt = 0; kt < (refills ? kTiles : kSlots); ++kt) {
       pipe.producer_acquire();
       pipe.producer_commit();
+      ++handed[threadIdx.x];
     }
   } else {
     for (int kt = 0; kt < kTiles; ++kt) {
       pipe.consumer_wait();
       pipe.consumer_release();
+      ++handed[threadIdx.x];
     }
   }
 }
 
-void run(bool with_roles, bool refills) {
+/// The tiles that each thread loaded or took.
+std::vector<int> run(bool with_roles, bool refills) {
+  ladder::DeviceBuffer<int> handed(std::vector<int>(kThreads, 0));
   ladder::launch(
       skeleton,
       {.name = "skeleton", .grid = dim3(1), .block = dim3(kThreads), .shared_bytes = sizeof(SharedStorage)},
-      with_roles, refills);
+      with_roles, refills, handed.data());
+  return ladder::download(handed.data(), kThreads);
 }
 
 /// What the CPU device says of a kernel that it stops.
@@ -84,6 +92,7 @@ TEST_CASE("04: without roles the pipeline waits for commits of threads that only
   });
 }
 
-TEST_CASE("04: with roles and refills the sketch comes to its end") {
-  for_each_schedule([] { run(/*with_roles=*/true, /*refills=*/true); });
+TEST_CASE("04: with roles and refills the sketch hands over every tile, and comes to its end") {
+  for_each_schedule(
+      [] { CHECK(run(/*with_roles=*/true, /*refills=*/true) == std::vector<int>(kThreads, kTiles)); });
 }

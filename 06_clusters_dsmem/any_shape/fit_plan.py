@@ -4,8 +4,8 @@
     06_clusters_dsmem/any_shape/fit_plan.py docs/results/experiments/*-plans*.json
     06_clusters_dsmem/any_shape/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
 
-The files are those of common/results/record.sh: all plans on many shapes, on one GPU. The model is plan.cpp's, and
-explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
+The files are the records plans and plans_random of common/results/records.py: all plans on many shapes, on one GPU. The model
+is plan.cpp's, and explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
 one that takes more than twice the time not at all: nobody will choose it.
 
 The choices are judged twice: with the constants that are fitted to all shapes, and each shape with constants that were

@@ -8,9 +8,13 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "07_streams/experiments/chain.hpp"
 #include "07_streams/experiments/devices.hpp"
@@ -41,6 +45,55 @@ std::vector<uint16_t> bits_of(const __nv_bfloat16* values, size_t count) {
   return bits;
 }
 
+/// The values that a setting has in the rows.
+std::set<std::string> values_of(const Outcome& outcome, const std::string& setting) {
+  std::set<std::string> values;
+  for (const ladder::Run& run : outcome.runs)
+    if (const auto found = run.settings.find(setting); found != run.settings.end())
+      values.insert(found->second);
+  return values;
+}
+
+/// What each experiment compares: a setting, and the values that its rows have.
+using Compared = std::pair<std::string, std::set<std::string>>;
+const std::map<std::string, std::vector<Compared>> kCompared = {
+    {"streams",
+     {{"measures", {"uploads", "downloads", "both ways", "kernels", "pipeline"}},
+      {"streams", {"1", "2", "3", "4"}}}},
+    {"pinned",
+     {{"memory", {"pageable", "registered", "pinned"}},
+      {"measures", {"upload", "download", "kernels", "pipeline"}}}},
+    {"waits", {{"wait", {"cudaStreamWaitEvent", "cudaStreamSynchronize", "cudaDeviceSynchronize"}}}},
+    {"default_stream",
+     {{"streams", {"non-blocking", "blocking", "stream 0"}}, {"stray", {"no", "one a batch"}}}},
+    {"events", {{"stream", {"A", "B", "C", "D"}}, {"streams", {"four, by events", "one"}}}},
+    {"graph", {{"how", {"calls", "one graph"}}}},
+    {"alloc",
+     {{"memory",
+       {"all beforehand", "cudaMalloc, cudaFree", "cudaMalloc; cudaFree at the end",
+        "cudaMallocAsync, threshold 0", "cudaMallocAsync, threshold max"}}}},
+    {"stalls",
+     {{"call",
+       {"none", "cudaMalloc", "cudaFree", "cudaMallocAsync, pool is empty", "cudaMallocAsync, pool has it",
+        "cudaFreeAsync"}}}},
+    {"scratch", {{"buffers", {"for the most rows", "from a pool"}}}},
+    {"recycle",
+     {{"slots", {"3", "4", "6"}}, {"host_functions", {"in the batch's stream", "in a stream of their own"}}}},
+    {"layers", {{"streams", {"1", "2"}}, {"priority", {"layer 2"}}}},
+#ifdef LADDER_CPU_DEVICE  // which stops at the other
+    {"arrival", {{"how", {"copy_to_device"}}}},
+#else
+    {"arrival", {{"how", {"cudaMemcpy", "copy_to_device"}}}},
+#endif
+    {"overhead", {{"how", {"one kernel that knows them all", "a launch for each", "one graph", "a queue"}}}},
+    {"sharing", {{"shared_kib", {"32", "200"}}, {"streams", {"1", "2"}}, {"kernels", {"256"}}}},
+    {"priority", {{"priority", {"same", "high"}}}},
+    {"fragments",
+     {{"requests", {"every second stays", "each is larger"}},
+      {"allocator",
+       {"a cache", "a cache that gives back", "pool, threshold max", "pool, threshold 0", "cudaMalloc"}}}},
+    {"chunk", {{"measures", {"uploads", "downloads", "both ways", "kernels", "pipeline", "closed form"}}}}};
+
 }  // namespace
 
 TEST_CASE("a slot uploads, multiplies and downloads, from each kind of memory") {
@@ -65,7 +118,7 @@ TEST_CASE("a slot uploads, multiplies and downloads, from each kind of memory") 
   });
 }
 
-TEST_CASE("every experiment runs, and its rows name what was measured") {
+TEST_CASE("every experiment runs, and has rows for all that it compares") {
   skip_unless_runnable();
   if (ladder::testing::breadth() == ladder::testing::Breadth::one)
     SKIP("the test of what experiments leave behind runs them, too");
@@ -81,7 +134,10 @@ TEST_CASE("every experiment runs, and its rows name what was measured") {
     const Outcome outcome = run_small(name);
     CHECK(!outcome.text.empty());
     for (const std::string& line : ladder::split(outcome.text, '\n')) CHECK(line.size() <= 100);
-    CHECK(!outcome.runs.empty());
+    for (const auto& [setting, values] : kCompared.at(name)) {
+      CAPTURE(setting);
+      CHECK(values_of(outcome, setting) == values);
+    }
     std::set<std::pair<std::string, ladder::Settings>> different;
     for (const ladder::Run& run : outcome.runs) {
       CHECK(run.lesson == "07_streams");
@@ -110,13 +166,16 @@ TEST_CASE("the chain by events makes what one stream makes, bit for bit") {
     CHECK(bits_of(one.data(), one.size()) == bits_of(four.data(), four.size()));
     const std::vector<StreamTimes> times = chain.times();
     REQUIRE(times.size() == 4);
-    const StreamTimes &a = times[0], &b = times[1], &c = times[2], &d = times[3];
+    const StreamTimes &a = times[0], &b = times[1], &d = times[3];
     CHECK(a.end_us <= b.begin_us);
     CHECK(b.end_us <= d.begin_us);
+    for (const StreamTimes& one : times) {
+      CAPTURE(one.name);
+      CHECK(one.begin_us >= 0);
+      CHECK(one.begin_us < one.end_us);
+    }
 #ifdef LADDER_CPU_DEVICE  // A GPU may be done with so small a chain before the host has enqueued C.
-    CHECK(c.begin_us < d.end_us);
-#else
-    CHECK(c.begin_us <= c.end_us);
+    CHECK(times[2].begin_us < d.end_us);
 #endif
   });
 }
@@ -215,15 +274,38 @@ TEST_CASE("a caching allocator gives back segments that are free as a whole, if 
 TEST_CASE("each way to hand over batches does all their work once, and says what was predicted") {
   skip_unless_runnable();
   const Outcome outcome = run_small("overhead");
+  const std::set<std::string> steps = values_of(outcome, "steps");
+  CHECK(steps.count("0") == 1);
+  CHECK(steps.size() >= 2);
   for (const char* how : {"one kernel that knows them all", "a launch for each", "one graph", "a queue"})
-    for (const ladder::Run& run : outcome.runs) {
-      if (run.settings.at("how") != how) continue;
+    for (const std::string& count : steps) {
+      const ladder::Run run = row(outcome, {{"how", how}, {"steps", count}});
       CAPTURE(how, run.settings.at("steps"));
       CHECK(run.verified == true);  // else it would have thrown
       const bool predicted = run.settings.at("predicted_us") != "-";
       CHECK(predicted ==
             (run.settings.at("steps") != "0" && how != std::string("one kernel that knows them all")));
     }
+}
+
+TEST_CASE("kernels share multiprocessors as predicted, and as many run at once") {
+  skip_unless_runnable();
+  const Outcome outcome = run_small("sharing");
+  int compared = 0;
+  for (const ladder::Run& run : outcome.runs) {
+    if (!run.settings.count("shared_kib")) continue;
+    CAPTURE(run.settings.at("shared_kib"), run.settings.at("streams"));
+    CHECK(run.settings.at("multiprocessors_shared") == run.settings.at("shared_predicted"));
+    ++compared;
+  }
+  CHECK(compared == 4);
+  // At least one: without notes of the blocks, none would be counted.
+  const ladder::Run many = row(outcome, {{"kernels", "256"}});
+  CHECK(number(many, "most_at_once") >= 1);
+  CHECK(number(many, "most_at_once") <= number(many, "predicted_at_once"));
+#ifndef LADDER_CPU_DEVICE
+  CHECK(row(outcome, {{"shared_kib", "32"}, {"streams", "2"}}).settings.at("shared_predicted")[0] != '0');
+#endif
 }
 
 #ifndef LADDER_CPU_DEVICE

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,7 +85,7 @@ std::string shell_word(const std::string& text) {
 
 /// Runs the program beside this one and reads what it measured.
 /// @throws BadInput if it is not built, std::runtime_error if it fails
-Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) {
+Run measure(const Variant& variant, const Shape& shape, const fs::path& folder, bool verify) {
   const fs::path program = folder / variant.program,
                  results =
                      fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
@@ -97,6 +98,7 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
   };
   add(variant.options);
   add({"--json", results.string()});
+  if (!verify) add({"--no-verify"});
   if (!on_cpu_device()) add({"--no-library", "--rounds", "5", "--sample-ms", "50"});
   if (run_subprocess(command, {.output = "/dev/null"}).exit_code != kExitOk)
     throw std::runtime_error("failed: " + join(command, " "));
@@ -107,18 +109,22 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder) 
 }
 
 /// A run of each. Counts do not vary; times do, so that there are turns, all programs and then all again, and
-/// the run with the median time is the one that counts. Calls `so_far` with what each turn has come to.
+/// the run with the median time is the one that counts. The first turn verifies the results. Calls `so_far`
+/// with what each turn has come to.
 void measure_all(const std::vector<Variant>& variants, const Shape& shape, const fs::path& folder,
                  const std::function<void(const std::vector<Run>&)>& so_far) {
   const int turns = on_cpu_device() ? 1 : kTurns;
   std::vector<std::vector<Run>> runs(variants.size());
   std::vector<Run> result(variants.size());
+  std::vector<std::optional<bool>> verified(variants.size());
   for (int turn = 0; turn < turns; ++turn) {
     for (size_t i = 0; i < variants.size(); ++i) {
-      runs[i].push_back(measure(variants[i], shape, folder));
+      runs[i].push_back(measure(variants[i], shape, folder, /*verify=*/turn == 0));
+      if (turn == 0) verified[i] = runs[i].back().verified;
       std::sort(runs[i].begin(), runs[i].end(),
                 [](const Run& a, const Run& b) { return a.time_us_median < b.time_us_median; });
       result[i] = runs[i][runs[i].size() / 2];
+      result[i].verified = verified[i];
     }
     so_far(result);
   }

@@ -13,6 +13,7 @@ import re
 from climb_table import BadInput, Climb, fastest_library, library_title, read_results, shape_title
 from idea_pictures import text
 from page_requests import parse_words
+from stale import dated
 
 WIDTH, LABELS, GAP = 760, 232, 18  # pixels; LABELS: of the column with the rungs' names
 ROW, BAR, TOP = 26, 18, 46
@@ -70,7 +71,7 @@ def climb_text(line, words, results_folder, known=None):
                            f"{shape_title(cube)}" for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each step beside the fastest library; the last reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {results['date']}."]
+            f"TFLOP/s of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {dated(results)}."]
 
 
 def climb_pictures(line, words, results_folder, figures_folder, known=None):

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from lattice import NOISE, steps
+from stale import dated
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
@@ -52,7 +53,8 @@ def contender(run):
 
 
 def shape(run):
-    return run["m"], run["n"], run["k"]
+    """All 0 where what was timed is no product."""
+    return run.get("m", 0), run.get("n", 0), run.get("k", 0)
 
 
 def shape_title(sizes):
@@ -199,7 +201,7 @@ def make_table(results, levels=None, known=None):
         "",
         "TFLOP/s (percent of the library); below, the gain over the step that it builds on. "
         f"{libraries_compared_with(climb.runs)} "
-        f"{results['gpu']}, driver {results['driver']}, {results['toolkit']}{clock}; {results['date']}, commit "
+        f"{results['gpu']}, driver {results['driver']}, {results['toolkit']}{clock}; {dated(results)}, commit "
         f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'}",
     ]
     return "\n".join(lines + climb.product() + climb.losses() + host_half(levels))
@@ -231,7 +233,7 @@ def host_half(results):
             cells.append(f"{speed(run)} ({run['bound_us'] / run['time_us_median'] * 100:.0f} %){gain}")
         lines.append("| " + " | ".join(cells) + " |")
     return lines + ["", "TFLOP/s (percent of the bound: the longest of upload, compute and download, each alone); below, the gain "
-                    f"over the level before. {batches}; {results['gpu']}, {results['date']}, commit `{results['commit']}`."]
+                    f"over the level before. {batches}; {results['gpu']}, {dated(results)}, commit `{results['commit']}`."]
 
 
 def read_page(path):

@@ -15,6 +15,7 @@ from climb_table import BadInput, fastest_library, is_library, read_results, sha
 from idea_pictures import svg, text
 from lesson_pictures import Sources
 from page_requests import markdown, parse_words
+from stale import dated
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
 ROLES = {"off": "all warps do both", "on": "roles"}
@@ -72,7 +73,7 @@ def steps_text(cube, root):
             row.append(f"{run['time_us_median'] * run['sm_clock_mhz'] / steps:.0f}")
         rows.append(row)
     header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", *(ROLES[roles] for roles in reversed(ROLES))]
-    return [*markdown(header, rows), "", f"{cube.results['gpu']}, {cube.results['date']}, commit `{cube.results['commit']}`."]
+    return [*markdown(header, rows), "", f"{cube.results['gpu']}, {dated(cube.results)}, commit `{cube.results['commit']}`."]
 
 
 def slots(count):
@@ -105,7 +106,7 @@ def cube_text(line, words, results_folder):
     return ["![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)", "",
             *([] if cube.table == "no" else [*markdown(header, rows), ""]),
             f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the picture; a ring of four instead of one slot "
-            f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {facts['date']}, commit "
+            f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {dated(facts)}, commit "
             f"`{facts['commit']}`; one interleaved run at each size."]
 
 

@@ -25,8 +25,9 @@ def facts(path):
                 return [f"{len(content[key])} {key}", content["date"], content["device"], "", "", "", "",
                         f"`{content['commit'][:7]}`"]
         if "tests" in content:
+            commit = f"`{content['commit']}`" if content.get("in_history", True) else "not in the history"
             return [f"{len(content['tests'])} tests", content["date"], content["gpu"], content["driver"], content["toolkit"],
-                    "", "", f"`{content['commit']}`"]
+                    "", "", commit]
         entries = content.get("runs", content.get("launches"))
         kind = "profiles" if "launches" in content else "runs"
         clock, power = (span(entries, key) for key in ("sm_clock_mhz", "power_watts"))

@@ -18,6 +18,7 @@ import textwrap
 
 from climb_table import BadInput, folder_of
 from page_requests import left_aligned, markdown
+from stale import dated
 
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
 # What a detector says of the right kernel, run with the same arguments, too, is worth nothing: `alarm`.
@@ -248,7 +249,7 @@ TABLES = {"matrix": matrix, "summary": summary, "messages": messages, "false-ala
 
 def origin(results, versions):
     facts = [results["device"]] + [f"{name} {results[name]}" for name in versions if name in results]
-    return f"{', '.join(facts)}; {results['date']}, commit `{results['commit']}`."
+    return f"{', '.join(facts)}; {dated(results)}, commit `{results['commit']}`."
 
 
 def lab_table(line, words, folder):

@@ -14,6 +14,7 @@ import re
 from climb_table import BadInput
 from idea_pictures import text
 from page_requests import parse_words
+from stale import dated
 
 WIDTH, LEFT, RIGHT = 760, 84, 748  # pixels; of the whole, and of the lanes
 LANE, BOX, TITLE, GAP = 24, 17, 26, 14
@@ -72,7 +73,7 @@ def lanes_text(line, words, folder):
     request = Request(line, words, folder)
     lengths = "; ".join(f"{name}: {length / 1e3:.1f} ms" for name, length, _ in request.schedules)
     return [f"![Upload, compute and download over time, at one scale: {lengths}](../docs/figures/{request.picture})", "",
-            f"{work_in_words(request.facts['summary'][0]['experiment'])}; {request.facts['device']}, {request.facts['date']}, commit "
+            f"{work_in_words(request.facts['summary'][0]['experiment'])}; {request.facts['device']}, {dated(request.facts)}, commit "
             f"`{request.facts['commit']}`."]
 
 

@@ -1,7 +1,7 @@
 """Pictures of lessons 01 to 03 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
-    <!-- lesson_picture: measured name=slots file=experiments/2026-11-22-h200-slots.json rows=slots limits=587,835,989,989,989 -->
+    <!-- lesson_picture: measured name=slots file=experiments/*-h200-slots.json rows=slots limits=587,835,989,989,989 -->
     <!-- lesson_picture: timelines name=turns_and_ring files=03_double_buffer-slots_1-cpu_device,03_double_buffer-cpu_device -->
     <!-- end -->
 
@@ -18,6 +18,7 @@ from climb_table import BadInput, read_page, read_results
 from idea_pictures import rectangle, svg, text
 from page_requests import meets, parse_words, value
 from phase_table import spans_of_block
+from stale import dated
 
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
@@ -441,14 +442,17 @@ def measured(request_line, words, results_folder):
     values, only = parse_words(request_line, words, ("name", "file", "rows", "limits"))
     if not {"name", "file", "rows"} <= set(values):
         raise BadInput(f"{request_line}: needs name=, file= and rows=")
-    results = read_results(results_folder / values["file"])
+    path = max(results_folder.glob(values["file"]), default=None)
+    if path is None:
+        raise BadInput(f"{request_line}: there is no {values['file']}")
+    results = read_results(path)
     runs = [run for run in results["runs"] if run["settings"].get(values["rows"]) and meets(run, only)]
     limits = [float(limit) if limit else None for limit in values.get("limits", "," * (len(runs) - 1)).split(",")]
     if not runs or len(limits) != len(runs):
         raise BadInput(f"{request_line}: {len(limits)} limits for {len(runs)} runs")
     most = max([run["tflops"] for run in runs] + [limit for limit in limits if limit])
     left, right = 130, 660
-    shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {results['date']}.", "start", "small")]
+    shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {dated(results)}.", "start", "small")]
     for i, (run, limit) in enumerate(zip(runs, limits)):
         y, end = 40 + 34 * i, left + (right - left) * run["tflops"] / most
         shapes += [text(left - 10, y + 16, value(run, values["rows"]), "end"), box("one", left, y, end - left, 22)]
@@ -507,7 +511,7 @@ def timelines(request_line, words, results_folder):
         alts.append(f"with {name} {end:.0f} cycles")
         y += 92
     facts = recorded[0]["metadata"]
-    shapes.append(text(left, y + 14, f"cycles of the CPU device's virtual clock; a block at {facts['shape'].replace('x', '×')}; {facts['date']}",
+    shapes.append(text(left, y + 14, f"cycles of the CPU device's virtual clock; a block at {facts['shape'].replace('x', '×')}; {dated(facts)}",
                        "start", "small"))
     return (values["name"], f"When copies and products of a block are in flight: {', '.join(alts)}",
             picture(y + 26, "One slot, and a ring", shapes))

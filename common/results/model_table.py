@@ -12,6 +12,7 @@ import json
 
 from climb_table import BadInput, folder_of, shape, shape_title
 from page_requests import markdown
+from stale import dated
 
 NAMED_SETTINGS = ("along", "copy", "kernel")  # what tells the kernels of one lesson apart, besides the slots
 
@@ -104,7 +105,7 @@ def picture(model, name):
 
 
 def origin(model):
-    return (f"{model['gpu']}, {model['date']}, commit `{model['commit']}`; measured times from the result files, predicted "
+    return (f"{model['gpu']}, {dated(model)}, commit `{model['commit']}`; measured times from the result files, predicted "
             "ones by `predict --lessons` for the clock that each kernel was measured at.")
 
 

@@ -8,7 +8,7 @@ def value(run, key):
         return run[key]
     if key == "rung":
         return run.get("rung", "")
-    return str(run["m"]) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
+    return str(run.get("m", "")) if key == "size" else run["settings"].get(key, "").replace(" ", "_")
 
 
 def parse_words(line, words, keys):

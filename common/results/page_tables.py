@@ -7,7 +7,7 @@
 
 A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
 
-    <!-- table: experiments/2026-11-22-h200-slots.json rows=slots -->
+    <!-- table: experiments/*-h200-slots.json rows=slots -->
     <!-- end -->
 
 The file is looked for in docs/results. Its name may hold a *: then it is the newest that there is, and without one a line
@@ -43,6 +43,7 @@ from concept_pictures import concept_pictures, concept_text
 from cube_table import cube_pictures, cube_text
 from exercise_table import exercise_table
 from file_table import file_table
+from gpu_test_table import gpu_test_table
 from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table
 from lanes_picture import lanes_pictures, lanes_text
@@ -56,6 +57,7 @@ from ratio_plot import ratio_pictures, ratio_text
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
 from sm_picture import sm_pictures, sm_text
+from stale import dated
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
 from whole_file import write_whole
@@ -260,7 +262,7 @@ def origin(results):
     verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
     places = ", ".join(map(shape_title, sizes)) if len(sizes) <= MOST_NAMED else f"{len(sizes)} shapes"
     interleaved = "interleaved with cuBLAS " if any(map(is_library, results["runs"])) else ""
-    return f"{results['gpu']}, {results['date']}, commit `{results['commit']}`; {interleaved}at {places}{verified}."
+    return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`; {interleaved}at {places}{verified}."
 
 
 FILLERS = {
@@ -274,6 +276,7 @@ FILLERS = {
     "engines": lambda line, words: engines_table(line, words, RESULTS / "traces"),
     "hidden": lambda line, words: hidden_table(line, words, RESULTS),
     "sanitizers": lambda line, words: sanitizer_table(line, RESULTS / "sanitizers"),
+    "tests": lambda line, words: gpu_test_table(line, words, RESULTS / "tests"),
     "lab": lambda line, words: lab_table(line, words, RESULTS / "lab"),
     "snippet": lambda line, words: code_excerpt(line, words, ROOT),
     "exercises": lambda line, words: exercise_table(line, words, ROOT),

@@ -12,6 +12,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown
+from stale import dated
 
 BIN_US = 0.25
 WAITED_US = 0.5  # shorter waits may be none: the recording itself takes 0.2
@@ -144,6 +145,6 @@ def phase_table(names, folder):
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from error
         facts.append(timeline["metadata"])
-    origin = sorted({f"{fact['device']}, {fact['date']}, commit `{fact['commit']}`, {fact['shape']}" for fact in facts})
+    origin = sorted({f"{fact['device']}, {dated(fact)}, commit `{fact['commit']}`, {fact['shape']}" for fact in facts})
     return markdown(header, rows) + ["", f"{'; '.join(origin) or 'Nothing is recorded yet'}. Of block 0, from its first copy "
                                          f"to its last product; correlation over bins of {BIN_US} µs."]

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Records what Nsight Compute counts in one launch of each lesson's kernel: the profiles of the pages.
 #
-#   common/results/profile.sh [BUILD_FOLDER [RESULTS_FOLDER [SIZE]]]      (default: build docs/results 4096)
+#   common/results/profile.sh BUILD_FOLDER OUTPUT SIZE      (record.py calls it: record.py BUILD profiles)
 #
 # Needs a GPU, a build for it, and a profiler that may read the GPU's counters (ncu; often only root may). Takes some
-# seconds a launch. A metric that this profiler does not have is listed in the file as absent. Afterwards:
-# common/results/page_tables.py brings the pages up to date.
+# seconds a launch. A metric that this profiler does not have is listed in the file as absent.
 set -euo pipefail
 export LADDER_TUNED=no # what lesson 06 chooses by itself is recorded, not what `ladder tune` remembers here
 
@@ -74,9 +73,7 @@ for reason in barrier branch_resolving dispatch_stall drain gmma lg_throttle lon
 done
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-programs=${1:-$repository/build}/bin
-results=${2:-$repository/docs/results}
-size=${3:-4096}
+programs=${1:?the build folder}/bin output=${2:?the file to write} size=${3:?M, N and K}
 raw=$(mktemp -d)
 
 fail() {
@@ -129,7 +126,5 @@ for launch in "${launches[@]}"; do
   count=$((count + 1))
 done
 
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
-output=$results/profiles/$(date -u +%F)-$(tr '[:upper:]' '[:lower:]' <<<"${gpu##* }").json
 echo "what the profiler wrote is in $raw"
 python3 "$repository/common/results/profile_results.py" "$raw" "$output"

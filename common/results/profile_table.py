@@ -13,8 +13,9 @@ import json
 
 from climb_table import BadInput, folder_of
 from page_requests import markdown, meets, parse_words, value
+from stale import dated
 
-NONE_YET = "No profile has been recorded yet: `common/results/profile.sh` does it."
+NONE_YET = "No profile has been recorded yet: `common/results/record.py BUILD profiles` does it."
 
 TENSOR_METRICS = ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
                   "sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active",
@@ -141,7 +142,7 @@ def origin(profile, launches):
     used = [next((name for name in names if any(name in run["metrics"] for run in launches)), None)
             for names in (TENSOR_METRICS, L2_TO_SM_METRICS)]
     metrics = " and ".join(f"`{name}`" for name in used if name)
-    return (f"{profile['gpu']}, {profile['date']}, commit `{profile['commit']}`, {sizes}, one launch each under Nsight "
+    return (f"{profile['gpu']}, {dated(profile)}, commit `{profile['commit']}`, {sizes}, one launch each under Nsight "
             f"Compute {profile['profiler']}, caches flushed before it" + (f"; {metrics}." if metrics else "."))
 
 

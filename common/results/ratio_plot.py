@@ -23,6 +23,7 @@ from statistics import geometric_mean
 from climb_table import BadInput, fastest_library, is_library, library_title, read_results, shape, shape_title
 from page_requests import markdown, parse_words
 from random_shapes import random_shapes
+from stale import dated
 
 WORST = 5  # shown in the table
 
@@ -117,7 +118,7 @@ def ratio_text(line, words, results_folder):
     ratios = [point.ratio for point in points]
     above = sum(ratio > 1 for ratio in ratios)
     verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
-    origin = f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."
+    origin = f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}."
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
              microseconds(point.run), library_title(point.fastest), microseconds(point.fastest), f"{point.ratio:.2f}"]
             for point in points[:WORST]]

@@ -3,6 +3,7 @@ import json
 
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value
+from stale import dated
 
 FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
 UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and as headings do
@@ -38,7 +39,7 @@ def schedule_table(line, words, folder):
     keys = values["rows"].split(",")
     table = times_beside(line, runs, keys, values["columns"]) if "columns" in values else rows_of(runs, keys, shown, figures)
     return table + [
-        "", f"{results['gpu']}, {results['date']}, commit `{results['commit']}`{verified}."]
+        "", f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}."]
 
 
 def sizes_of(runs):

@@ -3,6 +3,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown, parse_words
+from stale import dated
 
 NONE_YET = ["Not recorded yet."]
 
@@ -14,7 +15,7 @@ def newest(folder, name):
 
 
 def origin(facts, gpu):
-    return f"{gpu}, {facts['date']}, commit `{facts['commit']}`"
+    return f"{gpu}, {dated(facts)}, commit `{facts['commit']}`"
 
 
 def engines_table(line, words, folder):

@@ -12,7 +12,7 @@ from climb_table import BadInput
 from lesson_pictures import Sources, cycles_in_flight, drawn, lesson_picture_text, merged, sectors_touched
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOTS = "measured name=x file=experiments/2026-11-22-h200-slots.json rows=slots".split()
+SLOTS = "measured name=x file=experiments/*-h200-slots.json rows=slots".split()
 
 
 class FromSources(unittest.TestCase):

@@ -24,9 +24,11 @@ import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
+import gpu_test_results  # noqa: E402
 import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
+from stale import todays_fingerprint  # noqa: E402
 
 
 def run(lesson, tflops, clock=1000, size=64, **settings):
@@ -76,6 +78,16 @@ class FileTable(WithResults):
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
+
+
+class StaleRecords(WithResults):
+    def test_a_page_says_that_a_record_is_of_an_earlier_kernel(self):
+        head = {"date": "today", "commit": "abc", "gpu": "G", "driver": "1", "toolkit": "T", "record": "slots"}
+        for fingerprint, when in ((todays_fingerprint("slots"), "today"), ("0123456789ab", "today, of an earlier kernel"),
+                                  (None, "today, of an earlier kernel")):
+            record = {**head, "fingerprint": fingerprint, "runs": [run("03_x", 800, slots="3")]}
+            (self.folder / "r.json").write_text(json.dumps(record), encoding="utf-8")
+            self.assertIn(f"\nG, {when}, commit `abc`; ", self.filled("<!-- table: r.json rows=slots -->\n<!-- end -->\n"))
 
 
 class Exercises(WithResults):
@@ -318,9 +330,56 @@ class SanitizerTable(WithResults):
         self.assertIn("2 passed, 1 failed, 1 skipped; 8 s of one GPU. G, T, today, commit `abc`.", text)
         self.assertIn("| 4 tests | today | G |", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
 
+    def test_a_false_alarm_may_only_change_its_number(self):
+        place = "Uninitialized access to 0x48 on access by cudaMemcpy source"
+        said = {"ERROR SUMMARY: 7 errors": "failed", f"{place} ERROR SUMMARY: 7 errors": "passed", place: "failed",
+                f"{place} ERROR SUMMARY: 0 errors": "failed", f"x.cpp: FAILED: {place} ERROR SUMMARY: 7 errors": "failed"}
+        for text, outcome in said.items():
+            with self.subTest(text), contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(self.collected(("07_streams_test: initcheck", "fail", text))["tests"][0]["outcome"], outcome)
+                other = self.collected(("01_naive_test: initcheck", "fail", text))
+                self.assertEqual(other["tests"][0]["outcome"], "failed")
+
     def test_a_run_of_nothing_is_refused(self):
         with self.assertRaisesRegex(BadInput, "no tests"):
             self.collected()
+
+    def test_a_commit_that_the_history_does_not_hold_is_not_named(self):
+        results = {**self.collected(("a_test: memcheck", "run", "ERROR SUMMARY: 0 errors")), "in_history": False}
+        (self.folder / "sanitizers").mkdir()
+        (self.folder / "sanitizers" / "f.json").write_text(json.dumps(results), encoding="utf-8")
+        self.assertIn("G, T, today, a commit that the history does not hold.", self.filled("<!-- sanitizers: -->\n<!-- end -->\n"))
+        self.assertIn("not in the history", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
+
+
+class GpuTests(WithResults):
+    CASE = SanitizerTable.CASE
+    SKIPPED = "x.cpp:1: SKIPPED:\nexplicitly with message:\n  needs 2 GPUs\n\n===\ntest cases: 1 | 1 skipped\n"
+
+    def text_of(self, *cases):
+        junit = self.folder / "junit.xml"
+        junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
+        results = gpu_test_results.collect(junit, self.folder / "r.json")
+        (self.folder / "tests").mkdir(exist_ok=True)
+        (self.folder / "tests" / "f.json").write_text(json.dumps(results), encoding="utf-8")
+        return self.filled("<!-- tests: f.json -->\n<!-- end -->\n")
+
+    def test_it_says_how_many_passed_and_why_others_did_not_run(self):
+        text = self.text_of(("a: 1", "run", "All tests passed"), ("a: 2", "notrun", self.SKIPPED), ("b: 1", "notrun", self.SKIPPED),
+                            ("c", "notrun", "first line\nskipped: there is no python3\n"))
+        self.assertIn("Of 4 tests 1 passed, none failed, and 3 were skipped (2: needs 2 GPUs; 1: skipped: there is no python3). "
+                      "G, T, today, commit `abc`.", text)
+
+    def test_what_failed_is_named(self):
+        self.assertIn("Of 2 tests 1 passed, 1 failed: `a: 2`, and none were skipped.",
+                      self.text_of(("a: 1", "run", ""), ("a: 2", "fail", "")))
+
+    def test_a_file_that_is_missing_is_said_and_one_that_is_not_whole_refused(self):
+        self.assertIn("was not recorded yet", self.filled("<!-- tests: *-none.json -->\n<!-- end -->\n"))
+        (self.folder / "tests").mkdir()
+        (self.folder / "tests" / "f.json").write_text("{}", encoding="utf-8")
+        with self.assertRaisesRegex(BadInput, "is no result file"):
+            self.filled("<!-- tests: f.json -->\n<!-- end -->\n")
 
 
 class AblationTable(WithResults):

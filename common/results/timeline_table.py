@@ -10,9 +10,10 @@ import json
 from climb_table import BadInput
 from page_requests import markdown
 from phase_table import is_wait_for_tile
+from stale import dated
 
 WORK = ("load", "compute", "store")
-NONE_YET = "No timelines have been recorded yet: `common/results/record.sh` does it."
+NONE_YET = "No timelines have been recorded yet: `common/results/record.py` does it."
 
 
 def read_timeline(path):
@@ -64,7 +65,7 @@ def origin(names, timelines):
               for t in timelines if "untraced_launch_us" in t["metadata"]]
     cost = f"; recording slowed the kernels by {' and '.join(f'{percent:.0f} %' for percent in slower)}" if slower else ""
     links = ", ".join(f"[{name[:2]}](../docs/results/traces/{name}.json)" for name in names)
-    return (f"{facts['device']}, {facts['date']}, commit `{facts['commit']}`, {facts['shape']}, block 0{cost}. "
+    return (f"{facts['device']}, {dated(facts)}, commit `{facts['commit']}`, {facts['shape']}, block 0{cost}. "
             f"The timelines: {links}.")
 
 

@@ -120,6 +120,15 @@ TEST_CASE("Files of earlier programs, in which null stands for what was not meas
   CHECK_FALSE(ladder::from_json(text).runs[0].time_us_median);
 }
 
+TEST_CASE("A run that is no product has no shape in its file, and is read as it was written") {
+  ladder::ResultFile file = example();
+  file.runs[0].shape = {};
+  const std::string text = ladder::to_json(file);
+  const Json run = ladder::parse_json(text)["runs"][0];
+  for (const char* field : {"m", "n", "k"}) CHECK_FALSE(run.contains(field));
+  CHECK(ladder::from_json(text).runs[0].shape == ladder::Shape{});
+}
+
 TEST_CASE("Rows of any list of a document are lines, and an empty list stays in its own") {
   CHECK(ladder::json_rows({{"a", Json::array({Json{{"x", {1, 2}}}, "b"})},
                            {"none", Json::array()},

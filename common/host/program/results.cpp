@@ -53,9 +53,11 @@ Json json_of(const Run& run) {
   Json json;
   json["lesson"] = run.lesson;
   json["core"] = run.core;
-  json["m"] = run.shape.m;
-  json["n"] = run.shape.n;
-  json["k"] = run.shape.k;
+  if (run.shape.m > 0) {  // else what was timed is no product
+    json["m"] = run.shape.m;
+    json["n"] = run.shape.n;
+    json["k"] = run.shape.k;
+  }
   json["settings"] = Json::object();
   for (const auto& [name, value] : run.settings) json["settings"][name] = value;
   put(json, "time_us_median", run.time_us_median);
@@ -88,8 +90,9 @@ Run run_of(const Json& json) {
   Run run;
   run.lesson = json.at("lesson").get<std::string>();
   run.core = json.at("core").get<std::string>();
-  run.shape = checked_shape("m, n, k", json.at("m").get<uint64_t>(), json.at("n").get<uint64_t>(),
-                            json.at("k").get<uint64_t>());
+  if (json.contains("m"))
+    run.shape = checked_shape("m, n, k", json.at("m").get<uint64_t>(), json.at("n").get<uint64_t>(),
+                              json.at("k").get<uint64_t>());
   for (const auto& [name, value] : json.at("settings").items()) run.settings[name] = value.get<std::string>();
   get(json, "time_us_median", run.time_us_median);
   get(json, "time_us_q1", run.time_us_q1);

@@ -1,0 +1,141 @@
+"""The fingerprint of the sources that decide a record: their tokens, without comments, blanks and prose.
+
+The sources are the roots and, transitively, what they include from the repository with `#include "..."`; with a header
+X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
+decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
+they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Of a patch the lines count
+that it adds or removes; any other file counts as it is.
+"""
+import fnmatch
+import functools
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST_ALONE = ("common/host/", "common/testing/", "common/cpu_device/", "common/instrumented/")
+CPP = (".cuh", ".cu", ".hpp", ".cpp", ".h")
+SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
+TOKEN = re.compile(rf"""(?P<skipped>{SKIPPED.pattern})|(?P<string>"(?:\\.|[^"\\\n])*")|'(?:\\.|[^'\\\n])+'|\d[\w.']*|\w+|.""",
+                   re.DOTALL)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+class Missing(Exception):
+    """A root that the tree does not have."""
+
+
+class WorkingTree:
+    """The sources as they lie here."""
+
+    def __init__(self, folder=ROOT):
+        self.folder = folder
+
+    @functools.cache
+    def read(self, path):
+        try:
+            return (self.folder / path).read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    def matching(self, pattern):
+        return sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern))
+
+
+class Commit:
+    """The sources of a commit of the history. @throws Missing if the history does not hold it"""
+
+    def __init__(self, commit, folder=ROOT):
+        self.folder = folder
+        if git(folder, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+            raise Missing(f"commit {commit}")
+        listed = git(folder, "ls-tree", "-r", "--full-tree", commit).splitlines()
+        self.blobs = {path: facts.split()[2] for facts, path in (line.split("\t", 1) for line in listed)}
+
+    def read(self, path):
+        return blob(self.folder, self.blobs[path]) if path in self.blobs else None
+
+    def matching(self, pattern):
+        return sorted(path for path in self.blobs if fnmatch.fnmatchcase(path, pattern.replace("**/", "*")))
+
+
+def git(folder, *words):
+    """What git prints; None if it fails, or is not there."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout
+
+
+@functools.cache
+def blob(folder, name):
+    """Of most commits most files are the same."""
+    return git(folder, "cat-file", "blob", name)
+
+
+def tokens(path, text):
+    """The text as it counts."""
+    if path.endswith(".patch"):
+        lines = re.findall(r"^[-+](?!--|\+\+).*", text, re.MULTILINE)
+        return "\n".join(line[0] + tokens("line.cuh", line[1:]) for line in lines)
+    if not path.endswith(CPP):
+        return text
+    kept = []
+    for token in TOKEN.finditer(text):
+        prose = token["string"] and " " in token["string"] and not path.startswith("common/ptx/")
+        if not token["skipped"] and not prose:
+            kept.append(token[0])
+    return "\n".join(kept)
+
+
+def beside(path):
+    """The sources that may define what a header declares."""
+    stem, dot, ending = path.rpartition(".")
+    return [f"{stem}{more}" for more in (".cpp", ".cu", "_gpu.cpp", "_gpu.cu")] if dot and ending == "hpp" else []
+
+
+def sources(tree, roots):
+    """{path: what of it counts} of the roots and what they include. @throws Missing"""
+    found, waiting = {}, []
+    for root in roots:
+        paths = [path for path in tree.matching(root) if "/test_" not in path] if "*" in root else \
+            [root] * (tree.read(root) is not None)
+        if not paths:
+            raise Missing(root)
+        waiting += paths
+    while waiting:
+        path = waiting.pop()
+        text = None if path in found else tree.read(path)
+        if text is None:
+            continue
+        found[path] = counted(path, text)
+        if not path.endswith(CPP):
+            continue
+        folder = path.rpartition("/")[0]
+        for name in INCLUDE.findall(text):
+            name = name if tree.read(name) is not None else f"{folder}/{name}"
+            if not name.startswith(HOST_ALONE):
+                waiting += [name, *beside(name)]
+    return found
+
+
+@functools.cache
+def counted(path, text):
+    """A hash of the tokens."""
+    return hashlib.sha256(tokens(path, text).encode()).hexdigest()
+
+
+def fingerprint(tree, roots, texts=()):
+    """Of the sources, and of texts that count as they are. @throws Missing"""
+    whole = hashlib.sha256("\n".join(texts).encode())
+    for path, tokens_hash in sorted(sources(tree, roots).items()):
+        whole.update(f"{path} {tokens_hash}\n".encode())
+    return whole.hexdigest()[:12]
+
+
+def changed(before, now, roots):
+    """The files that count in one of two trees and are not the same in the other. @throws Missing"""
+    old, new = sources(before, roots), sources(now, roots)
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))

@@ -1,0 +1,294 @@
+"""All records of docs/results in the order of their worth: what records each, which sources decide it, and how long it takes.
+
+A command's words {programs}, {build}, {debug}, {results}, {raw} and {out} stand for the folder of the programs, the build, the
+build whose waits are bounded, the folder of results, a folder for what is thrown away, and the file to write. The seconds
+are what one H200 takes: measured where a record says so, else estimated. A comparison takes for each shape
+    contenders x rounds x (sample + warm-up) + 16 x min(rounds, 5) x 4/3 x sample + about 2 s,
+the second summand for the choice among the algorithms of cublasLt, where libraries take part; it is 12 ms a sample and 40 ms
+a warm-up, and with --sample-ms both are that.
+"""
+import datetime
+import re
+from dataclasses import dataclass
+
+from fingerprint import ROOT, fingerprint
+from random_shapes import random_shapes
+
+LESSON = {"01": ("01_naive/lesson.cu",), "02": ("02_tiled/lesson.cu",), "03": ("03_double_buffer/lesson.cu",),
+          "04": ("04_warp_specialized/lesson.cu",), "05": ("05_ws_double_buffer/lesson.cu",),
+          "06": ("06_clusters_dsmem/lesson.cu",), "any": ("06_clusters_dsmem/any_shape/lesson.cu",)}
+BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
+          "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
+          "06_grid_barrier": ("06_clusters_dsmem/deeper/grid_barrier.cu",)}
+KERNELS = tuple(root for roots in (*LESSON.values(), *BESIDE.values()) for root in roots)
+# What decides a figure beside the kernel: how launches are timed, and what they multiply.
+TIMING = ("common/host/measure/timing.cpp", "common/host/measure/timing_gpu.cpp", "common/host/problem/fill_gpu.cu",
+          "common/host/problem/fill_values.hpp")
+# The batches of lesson 07 go through the kernel of the lessons that is best on the GPU.
+STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["any"])
+TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/device/*.cuh",
+           "common/instrumented/shadow/common/ptx/*.cuh")
+PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patch")
+
+
+@dataclass(frozen=True)
+class Record:
+    name: str
+    file: str             # below docs/results; {date} and {gpu} are those of the recording
+    commands: tuple       # of words; the last one writes {out}
+    roots: tuple          # of the sources that decide it (fingerprint.py)
+    seconds: int
+    device: str = "gpu"   # or "cpu": the CPU device
+    gpus: int = 1         # that it needs
+    inputs: tuple = ()    # other records that it is made from
+    only_by_name: bool = False  # too long for a round, or decides sources itself
+
+    def pattern(self):
+        """Of the names of its files, with any date and GPU."""
+        escaped = re.escape(self.file).replace(r"\{date\}", r"\d{4}-\d\d-\d\d").replace(r"\{gpu\}", r"(?!cpu\b|mutants\b)\w+")
+        return re.compile(escaped + "$")
+
+    def newest(self, results):
+        """The newest file of this record in a folder of results; None if there is none."""
+        return max(self.files(results), default=None)
+
+    def files(self, results):
+        folder = (results / self.file).parent
+        return [path for path in folder.glob("*") if self.pattern().match(path.relative_to(results).as_posix())]
+
+    def fingerprint(self, tree, results):
+        """What decides it, in today's sources and, of a record that is made from others, in these."""
+        texts = [path.read_text(encoding="utf-8") if (path := BY_NAME[name].newest(results)) else "" for name in self.inputs]
+        return fingerprint(tree, self.roots, texts)
+
+
+def words(text):
+    return tuple(text.split())
+
+
+def program_roots(name, options):
+    """The sources of a program's kernels; `ladder` runs several lessons."""
+    if name in BESIDE:
+        return BESIDE[name]
+    if name == "ladder":
+        chosen = options[options.index("--lessons") + 1].split(",") if "--lessons" in options else ["any"]
+        # The kernels for any shape are of lesson 06, too.
+        return tuple(root for number in chosen for root in LESSON[number] + (LESSON["any"] if number == "06" else ()))
+    return LESSON["any"] if name == "06_any_shape" else LESSON[name[:2]]
+
+
+def timed(name, file, seconds, program, options):
+    options = words(options) if isinstance(options, str) else options
+    return Record(name, file, ((f"{{programs}}/{program}", *options, "--json", "{out}"),),
+                  program_roots(program, options) + TIMING, seconds)
+
+
+def experiment(name, seconds, program, options):
+    return timed(name, f"experiments/{{date}}-{{gpu}}-{name}.json", seconds, program, options)
+
+
+def of_streams(name, seconds, options="", sources=(), gpus=1):
+    """An experiment of lesson 07: its source is of its name, unless it is given."""
+    places = sources or (f"07_streams/experiments/**/{name}.c*",)
+    return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
+                  (("{programs}/07_streams", "--experiment", name, *words(options), "--json", "{out}"),),
+                  STREAMS + places, seconds, gpus=gpus)
+
+
+def timeline(name, program, options, roots, device="gpu", seconds=4):
+    return Record(f"timeline_{name}", f"traces/{name}.json",
+                  ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device)
+
+
+def by_comma(shapes):
+    return ",".join("x".join(map(str, shape)) for shape in shapes)
+
+
+TODAY = datetime.datetime.now(datetime.timezone.utc)
+# Nobody can know before the day what a seed of the day brings.
+UNKNOWN = by_comma(random_shapes(16, 20) + random_shapes(int(f"{TODAY:%Y%m%d}"), 20))
+PLANNED = ("1x8192x8192 16x4096x4096 16x14336x4096 17x3008x8760 32x8192x8192 64x8192x8192 87x16936x1000 128x4096x14336 "
+           "128x28672x8192 135x144x13048 138x9832x3616 145x3728x4568 153x3080x776 256x256x65536 256x4096x14336 256x6144x4096 "
+           "355x3536x3344 384x2192x6616 430x1536x9704 472x528x8456 512x4096x4096 512x8192x8192 512x28672x4096 723x240x1664 "
+           "735x1848x536 768x768x768 898x336x15632 1024x1024x1024 1024x4096x4096 1024x8192x28672 1024x14336x4096 "
+           "1536x1536x1536 1604x10464x736 1643x152x2568 1746x3704x18104 1874x784x3112 2032x728x2336 2048x2048x2048 "
+           "2048x4096x4096 2048x6144x4096 2048x11008x4096 2130x6104x6792 2491x776x2936 2506x2632x4040 3072x3072x3072 "
+           "3324x792x1120 3328x3328x3328 4096x1024x4096 4096x4096x4096 4096x4096x11008 4096x5120x5120 4216x296x1272 "
+           "4854x200x13464 5000x5000x5000 8192x1024x8192 8192x1032x2056 8192x4096x1024 8192x8192x8192 9673x1312x3120 "
+           "10585x536x3384 12288x64x12288 16384x2048x2048").replace(" ", ",")
+NAMED = ("1024x1024x1024,2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,"
+         "512x8192x8192,64x8192x8192")
+
+
+def any_shapes(name, seconds, shapes):
+    return experiment(name, seconds, "06_any_shape", ("--no-verify", "--sample-ms", "20", "--rounds", "3", "--shape", shapes))
+
+
+def plans(name, seconds, shapes):
+    """All kernels that lesson 06's plan chooses from. The constants of plan.cpp are a fit to these records, so that recording
+    them makes those of the lesson stale. `ladder tune` also remembers the fastest: not where it would count."""
+    return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
+                  (("env", "XDG_CACHE_HOME={raw}", "{programs}/ladder", "tune", "--no-verify", "--no-library", "--sample-ms", "6",
+                    "--rounds", "3", "--shape", shapes, "--json", "{out}"),), ("06_clusters_dsmem/any_shape/*.cuh",) + TIMING, seconds,
+                  only_by_name=True)
+
+
+def ablation(number, seconds):
+    """Its programs are the lesson's, and those of the lab that ablate.cpp names."""
+    text = (ROOT / "common/ladder/ablate.cpp").read_text(encoding="utf-8")
+    programs = re.findall(rf'"((?:right|broken)_{number}\w*)"', text)
+    folder = LESSON[number][0].rpartition("/")[0]
+    patches = tuple(f"{folder}/broken/{name}.patch" for name in re.findall(rf'"broken_{number}_(\w+)"', text))
+    build = (("cmake", "--build", "{build}", "--target", *programs),)
+    return Record(f"ablate_{number}", f"experiments/{{date}}-{{gpu}}-ablate_{number}.json",
+                  (*build, ("{programs}/ladder", "ablate", number, "--json", "{out}")), LESSON[number] + patches + TIMING, seconds)
+
+
+def lab():
+    """What is timed runs alone. matrix.py adds to {out} what it lacks, so that it can be continued."""
+    matrix = ("common/lab/matrix.py", "--device", "gpu", "--programs", "{programs}", "--debug-programs", "{debug}/bin", "--json",
+              "{out}", "--continue", "--budget-s", "{left}", "--commit", "{commit}")
+    return Record("lab", "lab/{date}-{gpu}.json",
+                  (("cmake", "--build", "{build}", "--target", "lab"),
+                   ("cmake", "-B", "{debug}", "-G", "Ninja", "-DLADDER_DEVICE=gpu", "-DCMAKE_BUILD_TYPE=Debug",
+                    "-DCMAKE_CUDA_ARCHITECTURES=90a-real"),
+                   ("cmake", "--build", "{debug}", "--target", "lab"),
+                   (*matrix, "--detectors", "timing,compiler", "--jobs", "1"),
+                   (*matrix, "--detectors", "result,memcheck,racecheck,synccheck,initcheck,bounded", "--jobs", "12")),
+                  KERNELS + STREAMS + PATCHES, 240)
+
+
+def tests(name, seconds, script, words_of_ctest, roots):
+    """ctest's exit code says that a test failed; the record says which."""
+    return Record(name, f"{name}/{{date}}-{{gpu}}.json",
+                  (("{programs}/01_naive", "--size", "256", "--rounds", "1", "--json", "{raw}/header.json"),
+                   ("sh", "-c", f"ctest --test-dir {{build}} {words_of_ctest} --output-junit {{raw}}/junit.xml "
+                                "--test-output-size-passed 100000 --test-output-size-failed 100000 >{raw}/ctest.log || true"),
+                   (f"common/results/{script}", "{raw}/junit.xml", "{raw}/header.json", "{out}")), roots, seconds)
+
+
+def architecture_tests(name, seconds):
+    """How the tests of that build end."""
+    folder = f"{{build}}-{name}"
+    configure, (*build, _, _), _ = architecture(name, 0).commands
+    header, ctest, collect = tests("tests", 0, "gpu_test_results.py", "", ()).commands
+    ctest = tuple(word.replace("{build}", folder) for word in ctest)
+    return Record(f"tests_{name}", f"tests/{{date}}-{{gpu}}-{name}.json", (configure, tuple(build), header, ctest, collect),
+                  KERNELS + STREAMS, seconds, only_by_name=True)
+
+
+def architecture(name, seconds):
+    """The climb as owners of other GPUs get it: from PTX for an older architecture, which the driver compiles."""
+    folder = f"{{build}}-{name}"
+    return Record(f"architecture_{name}", f"architectures/{{date}}-{{gpu}}-{name}.json",
+                  (("cmake", "-B", folder, "-G", "Ninja", "-DLADDER_DEVICE=gpu", f"-DCMAKE_CUDA_ARCHITECTURES={name}"),
+                   ("cmake", "--build", folder, "--target", "ladder"),
+                   (f"{folder}/bin/ladder", "--size", "4096,8192", "--sample-ms", "50", "--rounds", "7", "--json", "{out}")),
+                  KERNELS + STREAMS + TIMING, seconds, only_by_name=True)
+
+
+def in_order_of_worth():
+    threefold = "--size 4096,5000,8192"
+    return (
+        # 5000 is no power of two, so that rows straddle cache lines; 256x1024x8192 has few tiles and a long K, which clusters
+        # split. Inputs are not in L2.
+        timed("climb", "{date}-{gpu}.json", 135, "ladder", "--lessons 01,02,03,04,05,06 --size 1024,4096,5000,8192 "
+              "--shape 256x1024x8192 --inputs cold --sample-ms 50"),
+        Record("levels", "experiments/{date}-{gpu}-levels.json",
+               (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS, 20),
+        any_shapes("any_matrix", 90, UNKNOWN),
+        # The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
+        experiment("cube", 35, "05_cube", f"{threefold} --roles off,on --slots 1,2,3,4 --blocks 1,2 --rounds 7"),
+        ablation("05", 60), ablation("06", 15), ablation("02", 15),
+        *(timeline(f"03_double_buffer-slots_{slots}", "03_double_buffer", f"--size 4096 --slots {slots} --trace-blocks 1",
+                   LESSON["03"] + TRACING) for slots in (1, 3)),
+        timeline("04_warp_specialized", "04_warp_specialized", "--size 4096 --trace-blocks 1", LESSON["04"] + TRACING),
+        timeline("05_ws_double_buffer", "05_ws_double_buffer", "--size 4096 --trace-blocks 1", LESSON["05"] + TRACING),
+        timeline("06_any_shape", "06_any_shape", "--size 4096 --trace-blocks 1", LESSON["any"] + TRACING),
+        timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
+        experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
+        experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
+        experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
+        # No product is timed: the model is made of records that come before it.
+        Record("model", "model/{date}-{gpu}.json",
+               (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
+               ("common/model/*.cpp", "common/model/*.hpp"), 2,
+               inputs=("climb", "levels", "slots", "ring", "coalescing", "timeline_04_warp_specialized",
+                       "timeline_05_ws_double_buffer", "timeline_06_any_shape")),
+        tests("sanitizers", 120, "sanitizer_results.py", "--build-config Sanitize --label-regex sanitize --parallel 12",
+              KERNELS + STREAMS),
+        tests("tests", 230, "gpu_test_results.py", "", KERNELS + STREAMS),
+        lab(),
+        # Needs a profiler that may read the GPU's counters.
+        Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
+        experiment("tiled_cores", 7, "02_tiled", "--size 4096 --core wgmma,mma_sync,fma --rounds 7"),
+        experiment("copies", 9, "03_double_buffer", "--size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3 "
+                   "--rounds 7 --no-library"),
+        experiment("bytes", 6, "03_double_buffer", "--size 4096 --copy memcpy_async --bytes 16,8,4 --rounds 7"),
+        experiment("cores", 6, "03_double_buffer", "--size 4096 --core wgmma,mma_sync,fma --slots 1,2,3 --rounds 7 --no-library"),
+        experiment("portable", 5, "04_portable", "--size 1024,4096"),
+        experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
+        experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),
+        experiment("consumers", 32, "05_ws_double_buffer", "--size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 "
+                   "--consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
+        experiment("ring_mma_sync", 8, "03_double_buffer", "--size 4096,8192 --core mma_sync --slots 2,3,4 --rounds 7 "
+                   "--no-library"),
+        experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
+                   "--slots 1,2,3,4 --rounds 7 --no-library"),
+        experiment("dual_gemm", 16, "05_dual_gemm", "--size 2048,4096,8192 --shape 4096x14336x4096 --rounds 7"),
+        experiment("group", 9, "05_ws_double_buffer", "--size 8192 --group 1,4,8,16 --rounds 7"),
+        experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu --rounds 7 "
+                   "--no-library"),
+        experiment("ratio", 6, "05_ws_double_buffer", "--size 4096 --ratio 1:1,1:2,1:3 --rounds 7"),
+        # Against the libraries on shapes from real models and at their edges. Long samples: a GPU at its power limit needs a
+        # tenth of a second, warm-up and sample, to reach the clock of a kernel.
+        experiment("shapes", 75, "ladder", f"--lessons 05,06 --sample-ms 50 --rounds 3 --shape {NAMED}"),
+        any_shapes("named_shapes", 15, "3072x3072x3072,5000x5000x5000,8192x1032x2056,12288x64x12288,256x256x65536,1x8192x8192"),
+        experiment("hot", 8, "ladder", "--lessons 05,06 --size 1024 --inputs hot --rounds 7"),
+        # With samples of a second, the choice among cublasLt's algorithms alone took more than a minute.
+        experiment("sustained", 30, "ladder", "--lessons 05,06 --size 8192 --sample-ms 300 --rounds 2"),
+        # What plan.cpp is fitted to: cubes, shapes of language models, skinny ones, random ones; none of any_matrix.
+        plans("plans", 85, PLANNED),
+        plans("plans_random", 85, by_comma(random_shapes(5, 64))),
+        # Batches of lesson 07, where the last wave of tiles is not full.
+        experiment("wide_weights", 22, "06_any_shape", "--no-verify --rounds 3 --sample-ms 60 "
+                   "--shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 "
+                   "--cluster_k 1,2 --stream_k off"),
+        experiment("stream_k", 13, "06_any_shape", "--no-verify --shape 5000x5000x5000,2506x2632x4040,3072x3072x3072 "
+                   "--stream_k off,on --rounds 7"),
+        experiment("fused", 11, "06_any_shape", "--size 4096 --shape 256x1024x8192 --epilogue none,bias_relu,bias_gelu --rounds 7"),
+        experiment("grid_barrier", 4, "06_grid_barrier", ""),
+        experiment("pdl", 13, "06_any_shape", "--size 1024,2048,4096 --pdl on,off --rounds 7"),
+        # Lesson 07: an experiment for each question of its pages.
+        of_streams("chunk", 30, "--rounds 3"),
+        *(of_streams(name, 7, "--rounds 5") for name in ("pinned", "streams", "alloc", "stalls", "scratch", "default_stream",
+                                                          "waits", "events", "graph", "layers", "recycle")),
+        # Of these the shape does not matter.
+        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7") for name in ("arrival", "sharing", "overhead", "fragments")),
+        of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",)),
+        Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
+               (("{programs}/07_default_streams", "--json", "{out}"),),
+               STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6),
+        of_streams("engines", 10, gpus=2),
+        of_streams("peers", 20, "--shape 4096x8192x8192 --batches 100 --rounds 7", gpus=2),
+        # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.
+        of_streams("allreduce", 20, "--shape 7936x8192x16384 --batches 50 --rounds 7", gpus=2),
+        # The build of each takes longer than the run.
+        *(architecture(name, 40) for name in ("80-virtual", "90-virtual", "75-virtual")),
+        architecture_tests("80-virtual", 110),
+        # The CPU device: its virtual clock is the same on every machine.
+        *(timeline(f"{program}{beside}-cpu_device", program, f"--size 512{options} --no-verify --trace-blocks 1",
+                   LESSON[number] + ("common/cpu_device/**/*.cpp", "common/cpu_device/**/*.hpp"), device="cpu", seconds=5)
+          for number, program, beside, options in (
+              ("03", "03_double_buffer", "", ""), ("03", "03_double_buffer", "-slots_1", " --slots 1"),
+              ("04", "04_warp_specialized", "", ""), ("05", "05_ws_double_buffer", "", ""), ("any", "06_any_shape", "", ""))),
+        Record("lab_cpu", "lab/{date}-cpu.json",
+               (("cmake", "--build", "{build}", "--target", "lab"),
+                ("common/lab/matrix.py", "--programs", "{programs}", "--json", "{out}", "--continue", "--commit", "{commit}")),
+               KERNELS + STREAMS + PATCHES, 900, device="cpu", only_by_name=True),
+        Record("mutants", "lab/{date}-mutants.json", (("common/lab/mutate.py", "--build", "{build}-mutants", "--json", "{out}"),), KERNELS, 3600, device="cpu",
+               only_by_name=True))
+
+
+RECORDS = in_order_of_worth()
+BY_NAME = {record.name: record for record in RECORDS}

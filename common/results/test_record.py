@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Tests of record.py, with small programs that write a result file."""
+import contextlib
+import dataclasses
+import io
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import record
+import records as list_of_records
+import stale
+from climb_table import BadInput
+from records import Record
+
+HEAD = {"date": "2026-11-25", "commit": "0123456789ab", "gpu": "NVIDIA H200", "driver": "580", "toolkit": "CUDA 13.0"}
+WRITES = f"import json, os, sys; json.dump({{**{HEAD!r}, 'commit': os.environ['LADDER_COMMIT'], 'runs': []}}, open(sys.argv[1], 'w'))"
+
+
+class Recording(unittest.TestCase):
+    """Of records that small programs write."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.build, self.results = self.folder / "build", self.folder / "results"
+        self.build.mkdir()
+        self.results.mkdir()
+
+    def one(self, name, script=WRITES, **more):
+        return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json", ((sys.executable, "-c", script, "{out}"),),
+                      ("01_naive/gemm.cuh",), 3, **more)
+
+    def record(self, records, *words, gpus=("NVIDIA H200",), commit="0123456789ab", git=lambda *words: None):
+        """The exit code, and what was printed."""
+        by_name = {one.name: one for one in records}
+        printed = io.StringIO()
+        with contextlib.ExitStack() as changes:
+            for module in (record, stale):
+                changes.enter_context(mock.patch.object(module, "RECORDS", records))
+                changes.enter_context(mock.patch.object(module, "RESULTS", self.results))
+            for module in (record, stale, list_of_records):
+                changes.enter_context(mock.patch.object(module, "BY_NAME", by_name))
+            changes.enter_context(mock.patch.object(record, "gpus_here", lambda: list(gpus)))
+            changes.enter_context(mock.patch.object(record, "git", git))
+            changes.enter_context(mock.patch.dict("os.environ", {"LADDER_COMMIT": commit}))
+            changes.enter_context(mock.patch.object(sys, "argv", ["record.py", str(self.build), str(self.results), *words]))
+            changes.enter_context(contextlib.redirect_stdout(printed))
+            stale.todays_fingerprint.cache_clear()
+            try:
+                return record.main(), printed.getvalue()
+            finally:
+                stale.todays_fingerprint.cache_clear()
+
+    def files(self):
+        return sorted(path.name for path in self.results.rglob("*.json"))
+
+    def test_what_was_recorded_is_skipped_and_what_failed_is_tried_again(self):
+        good, bad = self.one("good"), self.one("bad", "import sys; sys.exit(3)")
+        status, said = self.record((good, bad))
+        self.assertEqual(status, 1)
+        self.assertIn("ended with 3", said)
+        self.assertEqual([name[10:] for name in self.files()], ["-h200-good.json"])
+        status, said = self.record((good, self.one("bad")))
+        self.assertEqual(status, 0)
+        self.assertIn("1 of 1: bad", said)
+        self.assertEqual([name[10:] for name in self.files()], ["-h200-bad.json", "-h200-good.json"])
+        self.assertEqual(self.record((good, self.one("bad")))[1], "nothing is stale\n")
+        self.assertIn("2 of 2", self.record((good, self.one("bad")), "--all")[1])
+
+    def test_a_record_says_what_it_is_and_replaces_its_predecessor(self):
+        folder = self.results / "experiments"
+        folder.mkdir()
+        (folder / "2026-01-02-h200-good.json").write_text(json.dumps({**HEAD, "runs": []}), encoding="utf-8")
+        (folder / "2026-01-02-h200-very-good.json").write_text(json.dumps({**HEAD, "runs": []}), encoding="utf-8")
+        self.record((self.one("good"),))
+        self.assertEqual([name[10:] for name in self.files()], ["-h200-very-good.json", "-h200-good.json"])
+        written_file = json.loads((folder / self.files()[1]).read_text(encoding="utf-8"))
+        self.assertEqual(list(written_file)[:5], ["date", "commit", "record", "fingerprint", "seconds"])
+        self.assertEqual(written_file["commit"], "0123456789ab")
+        self.assertEqual(written_file["record"], "good")
+
+    def test_a_program_that_dies_halfway_leaves_the_old_file(self):
+        self.record((self.one("good"),))
+        before = {path: path.read_text(encoding="utf-8") for path in self.results.rglob("*.json")}
+        half = self.one("good", "import sys; open(sys.argv[1], 'w').write('{'); sys.exit(1)")
+        self.assertEqual(self.record((half,), "--all")[0], 1)
+        self.assertEqual({path: path.read_text(encoding="utf-8") for path in self.results.rglob("*.json")}, before)
+
+    def test_a_program_that_does_not_end_is_killed(self):
+        endless = dataclasses.replace(self.one("endless", "import time; time.sleep(60)"), seconds=0)
+        with mock.patch.object(record, "longest", lambda estimate_s: 0.2 if estimate_s == 0 else 60):
+            status, said = self.record((endless, self.one("good")))
+        self.assertEqual(status, 1)
+        self.assertIn("was not done after", said)
+        self.assertEqual([name[10:] for name in self.files()], ["-h200-good.json"])
+
+    def test_nothing_begins_that_would_end_too_late(self):
+        status, said = self.record((self.one("good"),), "--minutes", "0.01")
+        self.assertEqual((status, self.files()), (1, []))
+        self.assertIn("left: good, which takes 3 s", said)
+
+    def test_a_list_names_what_is_stale_and_how_long_it_takes(self):
+        status, said = self.record((self.one("good"), self.one("other")), "--list")
+        self.assertEqual((status, self.files()), (0, []))
+        self.assertIn("2 records, 6 s", said)
+
+    def test_names_and_patterns_choose(self):
+        records = (self.one("ablate_02"), self.one("ablate_05"), self.one("plans", only_by_name=True))
+        self.assertIn("2 records", self.record(records, "--list")[1])
+        self.assertIn("2 records", self.record(records, "ablate_*", "--list")[1])
+        self.assertIn("1 records", self.record(records, "plans", "--list")[1])
+        self.assertIn("1 records", self.record(records, "--list", "ablate_02")[1])
+        with self.assertRaisesRegex(BadInput, "ablate_07: no record of this name"):
+            self.record(records, "ablate_07", "--list")
+
+    def test_records_of_several_gpus_are_left_out_where_there_is_one(self):
+        _, said = self.record((self.one("good"), self.one("peers", gpus=2)))
+        self.assertIn("left out: peers needs 2 GPUs", said)
+        self.assertEqual([name[10:] for name in self.files()], ["-h200-good.json"])
+
+    def test_without_a_gpu_nothing_is_recorded(self):
+        with self.assertRaisesRegex(BadInput, "there is no GPU"):
+            self.record((self.one("good"),), gpus=())
+
+    def test_what_is_made_from_records_needs_no_gpu(self):
+        writes = ((sys.executable, "-c", WRITES, "{out}"),)
+        first = Record("first", "{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1)
+        made = Record("made", "made/{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1, inputs=("first",))
+        self.record((first,))
+        self.assertEqual(self.record((first, made), gpus=())[0], 0)
+        self.assertEqual(len(self.files()), 2)
+
+    def test_sources_that_are_not_committed_are_named(self):
+        answers = {"rev-parse": "0123456789ab\n", "status": " M docs/lab.md\n M 01_naive/gemm.cuh\n"}
+        for commit in ("", "0123456789ab"):
+            with self.assertRaisesRegex(BadInput, "^01_naive/gemm.cuh: .* decides the record good"):
+                self.record((self.one("good"),), commit=commit, git=lambda _, command, *words: answers[command])
+        answers["status"] = " M docs/lab.md\n"
+        self.assertEqual(self.record((self.one("good"),), commit="", git=lambda _, command, *words: answers[command])[0], 0)
+
+    def test_without_git_the_commit_must_be_named(self):
+        with self.assertRaisesRegex(BadInput, "LADDER_COMMIT"):
+            self.record((self.one("good"),), commit="")
+
+    def test_what_another_machine_recorded_takes_the_place_of_its_predecessor(self):
+        one = self.one("good")
+        self.record((one,))
+        here, there = self.results, self.folder / "there"
+        self.results = there
+        with self.assertRaisesRegex(BadInput, "holds no record"):
+            self.record((one,), "--adopt", str(self.folder / "none"))
+        (there / "experiments").mkdir(parents=True)
+        (there / "experiments/2026-01-02-h200-good.json").write_text("{}", encoding="utf-8")
+        self.record((one,), "--adopt", str(here))
+        self.assertEqual([path.read_text(encoding="utf-8") for path in there.rglob("*.json")],
+                         [path.read_text(encoding="utf-8") for path in here.rglob("*.json")])
+
+    def test_a_timeline_keeps_its_line(self):
+        line = '{"traceEvents":[],"metadata":{"date":"2026-11-25","commit":"0123456789ab"}}'
+        writes = f"import sys; open(sys.argv[1], 'w').write({line + chr(10)!r})"
+        self.record((Record("timeline_x", "traces/x.json", ((sys.executable, "-c", writes, "{out}"),), ("01_naive/gemm.cuh",), 1),))
+        text = (self.results / "traces/x.json").read_text(encoding="utf-8")
+        self.assertEqual(text.count("\n"), 1)
+        self.assertEqual(json.loads(text)["metadata"]["record"], "timeline_x")
+
+    def test_a_record_made_of_others_is_stale_when_one_of_them_is_new(self):
+        writes = ((sys.executable, "-c", WRITES, "{out}"),)
+        first = Record("first", "{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1)
+        made = Record("made", "made/{date}-{gpu}.json", writes, ("01_naive/gemm.cuh",), 1, inputs=("first",))
+        self.record((first, made))
+        self.assertEqual(self.record((first, made))[1], "nothing is stale\n")
+        path = next(self.results.glob("*.json"))
+        path.write_text(path.read_text(encoding="utf-8").replace("580", "590"), encoding="utf-8")
+        self.assertEqual([other.name for other in self.results.rglob("*.json")], [path.name] * 2)
+        self.assertIn("1 of 1: made", self.record((first, made))[1])
+        path.unlink()
+        self.assertIn("2 of 2: made", self.record((first, made))[1])
+
+
+if __name__ == "__main__":
+    unittest.main()

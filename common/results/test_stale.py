@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Tests of fingerprint.py and stale.py, and that no record is stale that may not be: with or without the history."""
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import stale
+from fingerprint import Commit, Missing, WorkingTree, changed, fingerprint, git, sources
+from records import RECORDS, program_roots
+
+
+def written(folder, **files):
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_cuh", ".cuh").replace("_hpp", ".hpp").replace("_cpp", ".cpp")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class Fingerprints(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        written(self.folder, a__gemm_cuh='#include "common/ptx/tma.cuh"\n#include "common/host/x.hpp"\nint f(int a) { return a; }\n',
+                common__ptx__tma_cuh='void t() { asm("mov.u32 %0, %1;"); }\n', common__host__x_hpp="int host;\n")
+
+    def now(self, *roots):
+        return fingerprint(WorkingTree(self.folder), roots or ("a/gemm.cuh",))
+
+    def test_comments_blanks_and_prose_keep_it(self):
+        before = self.now()
+        written(self.folder, a__gemm_cuh='/// @file\n#include "common/ptx/tma.cuh"\n#include "common/host/x.hpp"\n'
+                                         "int f(  // why\n    int a) {\n  /* two\n lines */ return a;\n}\n")
+        self.assertEqual(self.now(), before)
+        written(self.folder, a__gemm_cuh='#include "common/ptx/tma.cuh"\nint f(int a) { return a; }\n')
+        other = self.now()
+        self.assertNotEqual(other, before)  # an include less
+
+    def test_prose_does_not_count_but_words_and_instructions_do(self):
+        def of(text):
+            written(self.folder, a__gemm_cuh=f'const char* a = "{text}";\n')
+            return self.now()
+        self.assertEqual(of("slower than before"), of("as fast as ever"))
+        self.assertNotEqual(of("128x256"), of("128x128"))
+        written(self.folder, a__gemm_cuh='#include "common/ptx/tma.cuh"\n')
+        before = self.now()
+        written(self.folder, common__ptx__tma_cuh='void t() { asm("mov.u64 %0, %1;"); }\n')
+        self.assertNotEqual(self.now(), before)
+
+    def test_host_code_keeps_it_and_what_a_header_declares_does_not(self):
+        before = self.now()
+        written(self.folder, common__host__x_hpp="int other;\n")
+        self.assertEqual(self.now(), before)
+        written(self.folder, a__gemm_cuh='#include "b.hpp"\n', a__b_hpp="int b();\n")
+        before = self.now()
+        written(self.folder, a__b_cpp="int b() { return 1; }\n")
+        self.assertNotEqual(self.now(), before)
+        self.assertEqual(list(sources(WorkingTree(self.folder), ("a/gemm.cuh",))), ["a/gemm.cuh", "a/b.cpp", "a/b.hpp"])
+
+    def test_digit_separators_are_no_characters(self):
+        written(self.folder, a__gemm_cuh="int a = 1'000;  // one\nint b = 2'000;\n")
+        before = self.now()
+        written(self.folder, a__gemm_cuh="int a = 1'000;  // two\nint b = 2'000;\n")
+        self.assertEqual(self.now(), before)
+
+    def test_of_a_patch_only_its_changes_count(self):
+        def of(text):
+            (self.folder / "a.patch").write_text(text, encoding="utf-8")
+            return self.now("*.patch")
+        first = of("Mistake: one\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n context\n-f();\n+g();\n")
+        self.assertEqual(first, of("Mistake: told better\n--- a/x\n+++ b/x\n@@ -7,2 +7,2 @@\n other\n-f();\n+g();  // why\n"))
+        self.assertNotEqual(first, of("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n context\n-f();\n+h();\n"))
+
+    def test_a_pattern_leaves_out_tests(self):
+        before = self.now("a/*.cuh")
+        written(self.folder, a__test_gemm_cuh="int test;\n")
+        self.assertEqual(self.now("a/*.cuh"), before)
+        written(self.folder, a__more_cuh="int more;\n")
+        self.assertNotEqual(self.now("a/*.cuh"), before)
+
+    def test_a_root_that_is_missing_is_named(self):
+        with self.assertRaisesRegex(Missing, "b/gemm.cuh"):
+            self.now("b/gemm.cuh")
+
+    def test_a_commit_has_the_fingerprint_of_its_own_sources(self):
+        def git(*words):
+            subprocess.run(["git", "-C", str(self.folder), "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                           capture_output=True)
+        git("init")
+        git("add", ".")
+        git("commit", "-m", "one")
+        before = self.now()
+        written(self.folder, a__gemm_cuh="int f();\n")
+        then, now = Commit("HEAD", self.folder), WorkingTree(self.folder)
+        self.assertEqual(fingerprint(then, ("a/*.cuh",)), before)
+        self.assertEqual(changed(then, now, ("a/gemm.cuh",)), ["a/gemm.cuh", "common/ptx/tma.cuh"])
+        with self.assertRaisesRegex(Missing, "72c4b82b"):
+            Commit("72c4b82b", self.folder)
+
+
+class RealRecords(unittest.TestCase):
+    """Of the repository as it lies here; in a copy without history, too."""
+
+    def test_every_file_is_one_record_and_says_which(self):
+        owners = {}
+        for one in RECORDS:
+            for path in one.files(stale.RESULTS):
+                self.assertIsNone(owners.get(path), path)
+                owners[path] = one.name
+        for path in stale.RESULTS.rglob("*.json"):
+            with self.subTest(path.relative_to(stale.RESULTS)):
+                head = stale.head_of(json.loads(path.read_text(encoding="utf-8")))
+                self.assertEqual(head.get("record"), owners.get(path))
+                self.assertIn(path, owners)
+
+    def test_every_record_names_a_commit_of_the_history_or_says_that_it_does_not(self):
+        if git(stale.ROOT, "rev-parse", "--is-shallow-repository") != "false\n":
+            self.skipTest("the history is not here")
+        commits = set(git(stale.ROOT, "log", "--format=%H").split())
+        for path in stale.RESULTS.rglob("*.json"):
+            head = stale.head_of(json.loads(path.read_text(encoding="utf-8")))
+            with self.subTest(path.relative_to(stale.RESULTS), commit=head["commit"]):
+                self.assertEqual(any(commit.startswith(head["commit"]) for commit in commits), head.get("in_history", True))
+
+    def test_the_sources_of_every_record_are_there(self):
+        for one in RECORDS:
+            with self.subTest(one.name):
+                self.assertEqual(len(stale.todays_fingerprint(one.name)), 12)
+
+    def test_what_may_not_be_stale_is_not(self):
+        self.assertLessEqual(stale.STRICT.keys(), {one.name for one in RECORDS})
+        self.assertEqual(stale.broken_promises(), [])
+
+    def test_a_program_is_decided_by_the_lessons_that_it_runs(self):
+        self.assertEqual(program_roots("ladder", ("--lessons", "03,06")),
+                         ("03_double_buffer/lesson.cu", "06_clusters_dsmem/lesson.cu", "06_clusters_dsmem/any_shape/lesson.cu"))
+        self.assertEqual(program_roots("06_any_shape", ()), ("06_clusters_dsmem/any_shape/lesson.cu",))
+        self.assertEqual(program_roots("05_cube", ()), ("05_ws_double_buffer/variants/cube.cu",))
+
+    def test_a_change_of_a_kernel_makes_its_records_stale(self):
+        one = next(one for one in RECORDS if one.name == "slots")
+        tree = mock.Mock(wraps=WorkingTree())
+        tree.read.side_effect = lambda path: (WorkingTree().read(path) or None) and \
+            WorkingTree().read(path) + ("int x;" if path == "03_double_buffer/gemm.cuh" else "")
+        head = {"record": "slots", "date": "2026-11-25", "fingerprint": one.fingerprint(tree, stale.RESULTS)}
+        self.assertTrue(stale.is_stale(head))
+        self.assertEqual(stale.dated(head), "2026-11-25, of an earlier kernel")
+        self.assertEqual(stale.dated({**head, "fingerprint": stale.todays_fingerprint("slots")}), "2026-11-25")
+        self.assertEqual(stale.dated({"date": "2026-11-25"}), "2026-11-25")  # none of the records
+
+
+if __name__ == "__main__":
+    unittest.main()
