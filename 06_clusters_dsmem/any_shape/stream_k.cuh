@@ -9,10 +9,10 @@
 #include <cuda/atomic>
 
 #include "06_clusters_dsmem/any_shape/plan.hpp"
-#include "common/device/cores.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
+#include "common/device/wgmma_core.cuh"
 #include "common/ptx/named_barrier.cuh"
 #include "common/ptx/thread_ids.cuh"
 

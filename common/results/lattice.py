@@ -4,7 +4,7 @@
     lattice.py [LESSON_FOLDER]    for each step (of that lesson) a line: the name of its diff, and the two kernels' paths
 
 A lesson's steps are the rungs that its lesson.cu lists. The first builds on the last of the lesson that `.builds_on` names, each
-other on the one before it. common/ladder/lattice.cpp has the same rule.
+other on the one before it. common/ladder/lattice.cpp has the same rule. Rungs of builds without wgmma are left out.
 """
 import dataclasses
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILDS_ON = re.compile(r"\.builds_on = \{([^}]*)\}")
-FIELD = re.compile(r'\.(label|id|source|cause) =((?:\s*"(?:[^"\\]|\\.)*")+)')
+FIELD = re.compile(r'\.(label|id|source|cause|core) =((?:\s*"(?:[^"\\]|\\.)*")+)')
 NOISE = 0.005  # a gain of less than that is none
 
 
@@ -66,6 +66,8 @@ def steps(root=ROOT):
         names = re.findall(r'"([^"]+)"', below[1]) if below else []
         base = last.get(names[0], "") if names else ""
         for fields in rungs_of(text):
+            if fields.get("core", "wgmma") != "wgmma":
+                continue
             step = Step(fields.get("id", folder.name[:2]), fields["label"], fields.get("cause", ""), folder.as_posix(),
                         folder / fields.get("source", "gemm.cuh"), base)
             found.append(step)

@@ -17,6 +17,11 @@ from random_shapes import random_shapes
 LESSON = {"01": ("01_naive/lesson.cu",), "02": ("02_tiled/lesson.cu",), "03": ("03_double_buffer/lesson.cu",),
           "04": ("04_warp_specialized/lesson.cu",), "05": ("05_ws_double_buffer/lesson.cu",),
           "06": ("06_clusters_dsmem/lesson.cu",), "any": ("06_clusters_dsmem/any_shape/lesson.cu",)}
+# What the climb runs: the kernels of rungs, with their launchers; not what knobs choose.
+RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cuh") if any((ROOT / folder).glob(files)))
+         for number, (root,) in LESSON.items() if number != "any" for folder in [root.rpartition("/")[0]]}
+for number in ("02", "03"):
+    RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
           "06_grid_barrier": ("06_clusters_dsmem/deeper/grid_barrier.cu",)}
@@ -73,7 +78,8 @@ def program_roots(name, options):
     if name == "ladder":
         chosen = options[options.index("--lessons") + 1].split(",") if "--lessons" in options else ["any"]
         # The kernels for any shape are of lesson 06, too.
-        return tuple(root for number in chosen for root in LESSON[number] + (LESSON["any"] if number == "06" else ()))
+        return tuple(root for number in chosen
+                     for root in RUNGS.get(number, ()) + (LESSON["any"] if number in ("06", "any") else ()))
     return LESSON["any"] if name == "06_any_shape" else LESSON[name[:2]]
 
 
