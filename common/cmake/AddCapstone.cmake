@@ -1,12 +1,12 @@
 # The capstone of `ladder learn`: one file of the learner's that grows in stages.
 #
-# ladder_add_capstone(<lesson library>...), called in the lesson's directory, whose folder exercise/capstone holds
+# ladder_add_capstone(), called in the directory of lesson 05, whose folder exercise/capstone holds
 #   stages.cuh               the reference of all stages, marked (common/exercise/stages.hpp)
 #   <I_name>/exercise.json   of each stage, as in AddExercises.cmake, with "contract", and in "wrong" what of the reference
 #                            is replaced by what, and what the check must say then
 #   <I_name>/hints.md        a section for each hint
 #   judge.cpp, check.cu      what is asked of a stage, and the program that asks
-#   yours.cu                 a program that climbs with the learner's kernel, beside the lessons in the libraries
+#   yours.cu                 a program that climbs with the learner's kernel, beside lesson 05
 # It makes the programs exercise_capstone.I, which check the learner's my_gemm.cuh, and capstone, built only when they are
 # asked for. References are tested with the label `exercise`, what is wrong with `exercise-more` where LADDER_TEST_ALL is on.
 function(ladder_add_capstone)
@@ -53,6 +53,18 @@ function(ladder_add_capstone)
   endforeach()
   ladder_add_stage_checks(capstone_solved "${folder}" "${written}" ${right})
 
+  # The climb with the learner's kernel; and with the last reference, to be tested.
+  ladder_add_capstone_climb(capstone "${folder}" "${folder}/my_gemm.cuh")
+  set_target_properties(capstone PROPERTIES EXCLUDE_FROM_ALL ON)
+  target_link_libraries(capstone PRIVATE ladder_lenient)
+  ladder_add_capstone_climb(capstone_reference "${folder}" "${written}/stage_8.cuh")
+  add_dependencies(capstone_reference capstone_stages)
+  add_dependencies(exercises capstone_reference)
+  set(test "exercise capstone: a kernel of one's own climbs beside lesson 05")
+  add_test(NAME "${test}" COMMAND capstone_reference)
+  set_tests_properties("${test}" PROPERTIES LABELS exercise TIMEOUT 120 PASS_REGULAR_EXPRESSION "\nyours my_gemm.cuh +[^\n]*yes"
+                       SKIP_REGULAR_EXPRESSION "no lesson can run here")
+
   add_custom_command(
     OUTPUT ${files}
     COMMAND write_stages "${folder}" "${written}"
@@ -86,4 +98,10 @@ int main(int argc, char** argv) {
   target_link_libraries(${program} PRIVATE capstone_judge)
   add_dependencies(${program} capstone_stages)
   add_dependencies(exercises ${program})
+endfunction()
+
+# ladder_add_capstone_climb(<program> <folder> <kernel file>)
+function(ladder_add_capstone_climb program folder file)
+  ladder_add_program(${program} SOURCES "${folder}/yours.cu" FLAVOUR instrumented LINK ladder_climb 05_ws_double_buffer_lesson)
+  target_compile_definitions(${program} PRIVATE "EXERCISE=\"${file}\"")
 endfunction()

@@ -56,6 +56,16 @@ class Description {
     complain("kind", "must be write, find or predict, not '" + name + "'");
   }
 
+  /// Of a stage of the capstone.
+  std::string contract() const {
+    const std::string words = text("contract");
+    const auto blanks = std::count(words.begin(), words.end(), ' ');
+    if (blanks + 1 > kMostWordsOfContract)
+      complain("contract", "has " + std::to_string(blanks + 1) + " words; " +
+                               std::to_string(kMostWordsOfContract) + " are the limit");
+    return words;
+  }
+
   /// The end of a sentence, whose full stop is not part of it.
   std::string trains() const {
     const std::string end = text("trains");
@@ -83,6 +93,20 @@ std::string without_zeros(const std::string& number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
+Exercise read_exercise(const fs::path& root, const std::string& lesson, const fs::path& directory) {
+  const Description description(directory / "exercise.json");
+  const bool is_stage = lesson == kCapstone;
+  return {.id = number_of(lesson) + "." + number_of(directory.filename()),
+          .lesson = lesson,
+          .title = description.text("title"),
+          .kind = is_stage ? ExerciseKind::grow : description.kind(),
+          .trains = description.trains(),
+          .page = description.existing_file("page", root),
+          .header = description.existing_file("header", root),
+          .directory = directory,
+          .contract = is_stage ? description.contract() : ""};
+}
+
 }  // namespace
 
 std::string name_of(ExerciseKind kind) {
@@ -93,6 +117,8 @@ std::string name_of(ExerciseKind kind) {
       return "find";
     case ExerciseKind::predict:
       return "predict";
+    case ExerciseKind::grow:
+      return "grow";
   }
   return "";
 }
@@ -109,20 +135,16 @@ bool Exercise::is_called(const std::string& name) const {
          part == folder.substr(folder.find('_') + 1);
 }
 
+int Exercise::number() const { return std::stoi(number_of(directory.filename())); }
+
 std::vector<Exercise> find_exercises(const fs::path& root) {
   std::vector<Exercise> exercises;
-  for (const fs::path& lesson : numbered_folders(root))
-    for (const fs::path& directory : numbered_folders(lesson / "exercise")) {
-      const Description description(directory / "exercise.json");
-      exercises.push_back({.id = number_of(lesson.filename()) + "." + number_of(directory.filename()),
-                           .lesson = lesson.filename(),
-                           .title = description.text("title"),
-                           .kind = description.kind(),
-                           .trains = description.trains(),
-                           .page = description.existing_file("page", root),
-                           .header = description.existing_file("header", root),
-                           .directory = directory});
-    }
+  for (const fs::path& lesson : numbered_folders(root)) {
+    for (const fs::path& directory : numbered_folders(lesson / "exercise"))
+      exercises.push_back(read_exercise(root, lesson.filename(), directory));
+    for (const fs::path& directory : numbered_folders(lesson / "exercise" / kCapstone))
+      exercises.push_back(read_exercise(root, kCapstone, directory));
+  }
   return exercises;
 }
 

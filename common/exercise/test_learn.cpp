@@ -12,6 +12,7 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/exercise/learn.hpp"
+#include "common/exercise/stages.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
 #include "common/testing/temporary_directory.hpp"
@@ -505,4 +506,130 @@ TEST_CASE("A check that hangs is stopped, and one line says so") {
   CHECK_FALSE(passed);
   CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a thread wait for ever?\n");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
+
+TEST_CASE("the stages of a capstone are taken from one marked source") {
+  const std::string marked =
+      "first\n#if STAGE >= 2\ntwo on\n#if STAGE == 2 || STAGE == 4\ntwo and four\n#else\nothers\n#endif\n"
+      "#endif\n#if STAGE >= 1 && STAGE <= 3\nup to three\n#endif\n#ifdef NDEBUG\nkept\n#endif\n\n\nlast\n";
+  CHECK(ladder::stage_text(marked, 1) == "first\nup to three\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK(ladder::stage_text(marked, 3) ==
+        "first\ntwo on\nothers\nup to three\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK(ladder::stage_text(marked, 4) ==
+        "first\ntwo on\ntwo and four\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK_THROWS_WITH(ladder::stage_text("#if STAGE != 2\n", 1),
+                    "'#if STAGE != 2': a stage is compared by ==, >= or <=");
+  CHECK_THROWS_WITH(ladder::stage_text("#if STAGE >= two\n", 1),
+                    "'#if STAGE >= two': must compare STAGE with a number");
+}
+
+TEST_CASE("what is wrong in a stage replaces a text that is there once") {
+  CHECK(ladder::replaced_once("a b c", "b", "d") == "a d c");
+  CHECK_THROWS_WITH(ladder::replaced_once("a b b", "b", "d"), "'b' must be there exactly once");
+  CHECK_THROWS_WITH(ladder::replaced_once("a", "b", "d"), "'b' must be there exactly once");
+}
+
+TEST_CASE("a diff shows what is new, what goes, and a little of what stays") {
+  CHECK(ladder::line_diff("1\n2\n3\n4\n5\n6\n", "1\n2\nnew\n3\n4\n5\n", 1) == " 2\n+new\n 3\n...\n 5\n-6\n");
+  CHECK(ladder::line_diff("same\n", "same\n").empty());
+}
+
+namespace {
+
+/// A capstone of two stages in lesson 01 of the workshop.
+struct CapstoneWorkshop : FakeWorkshop {
+  CapstoneWorkshop() {
+    const auto stage = [](const std::string& contract) {
+      return R"({"title": "A stage", "trains": "grow", "contract": ")" + contract +
+             R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
+    };
+    write(folder + "/1_begin/exercise.json", stage("It is right."));
+    write(folder + "/2_end/exercise.json", stage("It is right again."));
+    write(folder + "/1_begin/hints.md", "# Hints\n\n## 1\n\nThink.\n");
+    write(folder + "/stages.cuh", "begin\n#if STAGE >= 2\nend\n#endif\n");
+    workshop.climb = [this](const ladder::Exercise& exercise) {
+      climbed = exercise.mine().filename();
+      return true;
+    };
+  }
+
+  std::string mine(const std::string& name = "my_gemm.cuh") const { return tree.file(folder + "/" + name); }
+
+  const std::string folder = "01_first/exercise/capstone";
+  std::string climbed;
+};
+
+}  // namespace
+
+TEST_CASE("ladder learn capstone goes from stage to stage in one file, which begins empty") {
+  CapstoneWorkshop fake;
+  CHECK(fake.learn({"capstone"}) == 1);
+  CHECK_THAT(fake.text, ContainsSubstring("It is right.") && ContainsSubstring("not yet: the file is empty"));
+  CHECK(fake.checks == 0);
+  ladder::testing::write_bytes(fake.mine(), "right");
+  CHECK(fake.learn({"capstone"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("Next is capstone.2"));
+  CHECK(fake.learn({"capstone"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("It is right again."));
+
+  CHECK(fake.learn({"capstone.1", "--again"}) == 1);
+  CHECK(ladder::testing::read_bytes(fake.mine("my_gemm.1.cuh")) == "right");
+  CHECK(ladder::testing::read_bytes(fake.mine()).empty());
+  CHECK(fake.learn({}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("capstone  0 of 2"));
+}
+
+TEST_CASE("ladder learn capstone --show prints what the next stage adds, and --run climbs") {
+  CapstoneWorkshop fake;
+  CHECK(fake.learn({"capstone.2", "--show"}) == 0);
+  CHECK(fake.text == "From the stage before to capstone.2:\n\n begin\n+end\n");
+  CHECK(fake.learn({"capstone", "--run"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("there is no kernel yet"));
+  fake.learn({"capstone"});
+  CHECK(fake.learn({"capstone", "--run"}) == 0);
+  CHECK(fake.climbed == "my_gemm.cuh");
+  CHECK(fake.learn({"01.1", "--show"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("--show: only stages of the capstone have it, not 01.1"));
+  CHECK(fake.learn({"01.1", "--run"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("--run: only ladder learn capstone has it"));
+}
+
+TEST_CASE("a contract has 80 words at most") {
+  CapstoneWorkshop fake;
+  std::string words = "word";
+  for (int i = 0; i < 80; ++i) words += " word";
+  fake.write(fake.folder + "/2_end/exercise.json",
+             R"({"title": "A stage", "trains": "grow", "contract": ")" + words +
+                 R"(", "page": "docs/page.md", "header": "common/header.cuh"})");
+  CHECK(fake.learn({"capstone"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("\"contract\" has 81 words; 80 are the limit"));
+}
+
+TEST_CASE("the last stage of the capstone is the kernel of lesson 05") {
+  /// Code without comments, blanks and the first lines, with the number of slots as a constant.
+  const auto code = [](std::string text, const Lines& left_out) {
+    for (const auto& [what, with] :
+         std::map<std::string, std::string>{{"<kSlots>", ""}, {"05_ws_double_buffer", "my_gemm"}}) {
+      const std::string kept = "Pipeline<kSlots>";
+      for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;)
+        if (at >= 8 && text.compare(at - 8, kept.size(), kept) == 0)
+          ++at;
+        else
+          text.replace(at, what.size(), with);
+    }
+    std::string result;
+    for (std::string line : ladder::split(text.substr(text.find("constexpr TileShape")), '\n')) {
+      if (const size_t comment = line.find("//"); comment != std::string::npos) line.resize(comment);
+      line.erase(std::remove(line.begin(), line.end(), ' '), line.end());
+      if (std::find(left_out.begin(), left_out.end(), line) == left_out.end()) result += line;
+    }
+    return result;
+  };
+  const fs::path lesson = fs::path(LADDER_SOURCE_DIR) / "05_ws_double_buffer";
+  const auto read = [](const fs::path& file) { return ladder::testing::read_bytes(file.string()); };
+  const std::string mine = ladder::stage_text(read(lesson / "exercise/capstone/stages.cuh"), 8);
+  CHECK(
+      code(mine, {"constexprintkSlots=4;", "}", "inlinevoidlaunch_gemm(constGemm&p,cudaStream_tstream){"}) ==
+      code(read(lesson / "gemm.cuh"),
+           {"template<intkSlots>", "}", "voidlaunch_gemm(constGemm&p,cudaStream_tstream){"}));
 }
