@@ -7,8 +7,8 @@
 #   <I_name>/hints.md        a section for each hint
 #   judge.cpp, check.cu      what is asked of a stage, and the program that asks
 #   yours.cu                 a program that climbs with the learner's kernel, beside lesson 05
-# It makes the programs exercise_capstone.I, which check the learner's my_gemm.cuh, and capstone, built only when they are
-# asked for. References are tested with the label `exercise`, what is wrong with `exercise-more` where LADDER_TEST_ALL is on.
+# It makes the programs exercise_capstone.I, which check the learner's my_gemm.cuh, capstone, and capstone_stage_5 to _7 for
+# `ladder ablate`, all built only when they are asked for. References are tested with the label `exercise`, what is wrong with `exercise-more` where LADDER_TEST_ALL is on.
 function(ladder_add_capstone)
   set(folder "${CMAKE_CURRENT_SOURCE_DIR}/exercise/capstone")
   set(written "${CMAKE_CURRENT_BINARY_DIR}/exercise/capstone")
@@ -57,6 +57,11 @@ function(ladder_add_capstone)
   ladder_add_capstone_climb(capstone "${folder}" "${folder}/my_gemm.cuh")
   set_target_properties(capstone PROPERTIES EXCLUDE_FROM_ALL ON)
   target_link_libraries(capstone PRIVATE ladder_lenient)
+  foreach(stage 5 6 7) # for `ladder ablate capstone`: the learner's kernel as it was when that stage was done
+    ladder_add_capstone_climb(capstone_stage_${stage} "${folder}" "${folder}/my_gemm.stage_${stage}.cuh")
+    set_target_properties(capstone_stage_${stage} PROPERTIES EXCLUDE_FROM_ALL ON)
+    target_link_libraries(capstone_stage_${stage} PRIVATE ladder_lenient)
+  endforeach()
   ladder_add_capstone_climb(capstone_reference "${folder}" "${written}/stage_8.cuh")
   add_dependencies(capstone_reference capstone_stages)
   add_dependencies(exercises capstone_reference)

@@ -47,6 +47,10 @@ struct Exercise {
   std::filesystem::path mine() const {
     return is_stage() ? directory.parent_path() / "my_gemm.cuh" : directory / "mine.cuh";
   }
+  /// Of a stage that is done: the learner's file as it was then, for `ladder ablate capstone`.
+  std::filesystem::path kept() const {
+    return directory.parent_path() / ("my_gemm.stage_" + std::to_string(number()) + ".cuh");
+  }
   /// Of a stage: the references of all stages, see stages.hpp.
   std::filesystem::path stages() const { return directory.parent_path() / "stages.cuh"; }
 };

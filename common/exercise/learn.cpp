@@ -49,9 +49,15 @@ Attempt build_and_check(const Exercise& exercise) {
   return passes(program_file(program), std::cout, kCheckLimitS) ? Attempt::right : Attempt::wrong;
 }
 
-/// Races are checked where the device can; elsewhere the clock counts.
+/// Races are checked where the device can; elsewhere the clock counts. What `ladder ablate capstone` runs is
+/// built, too: the kernel as it was after earlier stages.
 bool build_and_climb(const Exercise& stage) {
   if (!build(kCapstone, stage.mine())) return false;
+  for (const int number : {5, 6, 7}) {
+    const std::string name = "stage_" + std::to_string(number);
+    const fs::path kept = stage.mine().parent_path() / ("my_gemm." + name + ".cuh");
+    if (fs::exists(kept) && !build(kCapstone + "_" + name, kept)) return false;
+  }
   std::vector<std::string> command = {program_file(kCapstone).string()};
   if (on_cpu_device()) command.push_back("--check-races");
   return run_subprocess(command).exit_code == kExitOk;
@@ -200,6 +206,8 @@ class Learning {
     }
     const Attempt attempt = workshop_.check(exercise);
     if (attempt == Attempt::right) {
+      if (exercise.is_stage())
+        fs::copy_file(exercise.mine(), exercise.kept(), fs::copy_options::overwrite_existing);
       state_.done.insert(exercise.id);
       state_.save(workshop_.state_file);
       out_ << wrapped("You can now " + exercise.trains + ".", 0) << "\n";
@@ -280,6 +288,10 @@ class Learning {
   /// The lesson's next exercise comes before those that were left out in others.
   void say_what_is_next(const Exercise& done) const {
     const Exercise* next = first_open(done.lesson);
+    if (done.is_stage() && !next)
+      out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone, then, "
+              "says "
+              "what\nits parts are worth.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";

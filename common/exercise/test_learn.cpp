@@ -572,6 +572,10 @@ TEST_CASE("ladder learn capstone goes from stage to stage in one file, which beg
   CHECK(fake.learn({"capstone"}) == 0);
   CHECK_THAT(fake.text, ContainsSubstring("It is right again."));
 
+  CHECK(ladder::testing::read_bytes(fake.mine("my_gemm.stage_1.cuh")) == "right");
+  CHECK(fake.learn({"capstone.2"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("ladder learn capstone --run runs your kernel beside lesson 05"));
+
   CHECK(fake.learn({"capstone.1", "--again"}) == 1);
   CHECK(ladder::testing::read_bytes(fake.mine("my_gemm.1.cuh")) == "right");
   CHECK(ladder::testing::read_bytes(fake.mine()).empty());

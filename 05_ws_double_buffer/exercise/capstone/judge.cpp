@@ -47,12 +47,15 @@ class Problem {
 
   Matrix zeros() const { return Matrix(size_t(shape_.m) * shape_.n, ladder::to_bf16(0)); }
 
-  /// The first columns of A, again and again; 0 for those that A lacks.
-  Matrix columns_of_a() const {
+  /// The first columns of A, again and again; 0 for those that A lacks. Or, `as_it_lies`, what lies in their
+  /// place in the swizzled tile.
+  Matrix columns_of_a(bool as_it_lies = false) const {
+    constexpr int kChunk = 8;
     Matrix c;
     for (int row = 0; row < shape_.m; ++row)
       for (int column = 0; column < shape_.n; ++column) {
-        const int k = column % kTileK;
+        int k = column % kTileK;
+        if (as_it_lies) k ^= row % 8 * kChunk;
         c.push_back(ladder::to_bf16(k < shape_.k ? a_[row * shape_.k + k] : 0));
       }
     return c;
@@ -108,6 +111,11 @@ Matrix expected_after(int stage, const Shape& shape, const Problem& problem) {
 }
 
 std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem) {
+  if (stage == 3)
+    return {
+        {problem.columns_of_a(true),
+         "C is A, but with chunks of 8 columns in other places, as the 128-byte swizzle leaves them: read "
+         "the tile with at()"}};
   if (stage < 5 || shape.steps() == 1) return {};
   const int last = (shape.steps() - 1) * kTileK, whole = shape.k / kTileK * kTileK;
   return {{problem.product(0, kTileK),
@@ -117,6 +125,24 @@ std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem
           {problem.product(0, whole),
            fmt::format("C lacks the last {} columns of A: how many steps does a K of {} take?",
                        shape.k - whole, shape.k)}};
+}
+
+/// Calls `body`. What a report means at this place is added to it, where that is known.
+void with_advice(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const NotYet&) {
+    throw;
+  } catch (const std::exception& report) {
+    std::string text = report.what();
+    if (text.find("the block exits while this copy") != std::string::npos)
+      text +=
+          "\n  so no wait ended with its bytes: how many does the barrier expect, and with which parity do "
+          "threads wait?";
+    if (text.find("wgmma operations that it never waited for") != std::string::npos)
+      text += "\n  so no finish() of the core follows its last start()";
+    throw std::runtime_error(text);
+  }
 }
 
 std::vector<Shape> shapes_of(int stage) {
@@ -257,7 +283,8 @@ void judge(int stage, Launch launch) {
     const Problem problem(shape);
     const Matrix expected = expected_after(stage, shape, problem);
     const std::vector<Slip> slips = slips_of(stage, shape, problem);
-    in_case(shape.name(), [&] { on_every_schedule([&] { problem.run(launch, expected, slips); }); });
+    in_case(shape.name(),
+            [&] { with_advice([&] { on_every_schedule([&] { problem.run(launch, expected, slips); }); }); });
   }
   look_at_first_block(stage, launch);
 }
