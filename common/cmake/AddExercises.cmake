@@ -15,7 +15,8 @@ target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-X
 #   exercise.json  "title"; "kind": write, find or predict; "trains", which completes "You can now ..."; "page" and
 #                  "header", the two files to read; "starter" and "wrong", what the check must say of those files
 #   hints.md       a section for each hint
-# and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
+# Short exercises, of five to fifteen lines, have a letter for a number, and come first: a_parity is 04.a. A folder
+# becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
 # The test of the solution has the label `exercise`, and the target `exercises` builds what it runs. The starter and what
 # is wrong are compiled and tested where LADDER_TEST_ALL is on, with the label `exercise-more`. On the GPU only the
 # solution is tested: what is wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
@@ -34,7 +35,10 @@ function(ladder_add_exercises lesson)
 
     if(LADDER_CPU_DEVICE AND LADDER_TEST_ALL)
       # A program for each three exercises: most of the time goes into headers.
-      math(EXPR part "(${index} + 2) / 3")
+      set(part 1)
+      if(index MATCHES "^[0-9]+$") # Short exercises have letters, and compile quickly.
+        math(EXPR part "(${index} + 2) / 3")
+      endif()
       ladder_add_wrong_solutions(${id} "${folder}" exercises_${number}_wrong_${part} wrong_${part})
     endif()
   endforeach()

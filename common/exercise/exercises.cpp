@@ -24,16 +24,25 @@ Json read_json(const fs::path& file) {
   }
 }
 
-/// Folders in `parent`, by name. "03_double_buffer" and "1_ring" begin with their number.
+/// Whether the folder is called "03_double_buffer", "1_ring" or, as those of short exercises are, "a_parity".
+bool is_numbered(const std::string& name) {
+  const size_t end = name.find('_');
+  if (end == std::string::npos || end == 0) return false;
+  const auto first = static_cast<unsigned char>(name[0]);
+  return std::isdigit(first) || (end == 1 && std::islower(first));
+}
+
+/// Folders in `parent`, by name: those with letters come first.
 std::vector<fs::path> numbered_folders(const fs::path& parent) {
   std::vector<fs::path> folders;
   if (!fs::is_directory(parent)) return folders;
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.find('_') != std::string::npos && name[0] >= '0' && name[0] <= '9')
-      folders.push_back(entry.path());
+    if (entry.is_directory() && is_numbered(name)) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
+  std::stable_partition(folders.begin(), folders.end(),
+                        [](const fs::path& folder) { return std::isalpha(folder.filename().string()[0]); });
   return folders;
 }
 

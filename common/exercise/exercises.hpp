@@ -23,8 +23,9 @@ std::string name_of(ExerciseKind kind);
 inline const std::string kCapstone = "capstone";
 constexpr int kMostWordsOfContract = 80;
 
-/// A folder NN_lesson/exercise/I_name with a starter, a solution and a check; or a stage of the capstone, in
-/// NN_lesson/exercise/capstone/I_name. Stages share one file, which begins empty and grows.
+/// A folder NN_lesson/exercise/I_name with a starter, a solution and a check (I is a letter where it is
+/// short); or a stage of the capstone, in NN_lesson/exercise/capstone/I_name. Stages share one file, which
+/// begins empty and grows.
 struct Exercise {
   std::string id;      ///< "03.1", "capstone.1"
   std::string lesson;  ///< "03_double_buffer", "capstone"

@@ -370,7 +370,8 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   arguments.add_flag("--show", show, "Show what is left to write of a stage of the capstone");
   arguments.add_flag("--run", run_it, "Run the capstone's kernel beside lesson 05's, with races checked");
   arguments.set_footer(
-      "03.1 may be called 3.1 or, by its folder, 3.ring. 3 is the first of lesson 03 that is not done,\n"
+      "03.1 may be called 3.1 or, by its folder, 3.ring; 04.a is a short one. 3 is the first of lesson 03 "
+      "that is not done,\n"
       "next the first of all. capstone is the next stage of a kernel of your own, from an empty file to\n"
       "lesson 05.");
   if (!arguments.parse(argc, argv)) return kExitOk;

@@ -637,3 +637,15 @@ TEST_CASE("the last stage of the capstone is the kernel of lesson 05") {
       code(read(lesson / "gemm.cuh"),
            {"template<intkSlots>", "}", "voidlaunch_gemm(constGemm&p,cudaStream_tstream){"}));
 }
+
+TEST_CASE("short exercises have letters, and come first") {
+  FakeWorkshop fake;
+  fake.add("01_first/exercise/b_short", description("Also short", "write", "do little"));
+  fake.add("01_first/exercise/a_shorter", description("Short", "write", "do less"));
+  CHECK(fake.learn({"01"}) == 1);
+  CHECK_THAT(fake.text, StartsWith("01.a  Short"));
+  fake.solve("1.a");
+  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.b"));
+  fake.solve("1.short");
+  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.1"));
+}

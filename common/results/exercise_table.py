@@ -32,7 +32,8 @@ def exercise_table(line, words, root):
     """The lines that stand for `<!-- exercises: NN -->`."""
     if len(words) != 1:
         raise BadInput(f"{line}: needs the number of a lesson")
-    folders = sorted(path.parent for path in root.glob(f"{words[0]}_*/exercise/[0-9]*_*/exercise.json"))
+    folders = sorted((path.parent for path in root.glob(f"{words[0]}_*/exercise/*_*/exercise.json")),
+                     key=lambda folder: (folder.name[0].isdigit(), folder.name))  # short exercises, with letters, come first
     if not folders:
         raise BadInput(f"{line}: lesson {words[0]} has no exercises")
     rows = [row(folder) for folder in folders]

@@ -104,6 +104,13 @@ class Exercises(WithResults):
             "| 04.1 | write | [A](exercise/1_a/starter.cuh) |",
             "| 04.2 | find | [B](exercise/2_b/starter.cuh) |"])
 
+    def test_short_exercises_have_letters_and_come_first(self):
+        self.describe("b_short", title="C", kind="write", trains="do c")
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:7], [
+            "`build/bin/ladder learn 04.b` opens the first:", "",
+            "| exercise | kind | what to do |", "| --- | --- | --- |",
+            "| 04.b | write | [C](exercise/b_short/starter.cuh) |"])
+
     def test_a_page_is_out_of_date_when_a_description_changes_or_comes(self):
         self.assertEqual(page_tables_of("--check"), (1, f"{self.page}: not up to date; run common/results/page_tables.py\n"))
         for change in ({"name": "2_b", "title": "C"}, {"name": "3_c", "title": "B"}):
