@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <iterator>
 
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/json.hpp"
@@ -102,6 +103,21 @@ std::string without_zeros(const std::string& number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
+/// @throws BadInput if there is no such file
+std::string read_text(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw BadInput(file.string() + ": no such file");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Where the text after the only line that ends with `mark` begins.
+size_t after_mark(const std::string& text, const std::string& mark, const fs::path& file) {
+  const size_t place = text.find(mark);
+  if (place == std::string::npos || place != text.rfind(mark))
+    throw BadInput(file.string() + ": must have one line '" + mark.substr(0, mark.size() - 1) + "'");
+  return place + mark.size();
+}
+
 Exercise read_exercise(const fs::path& root, const std::string& lesson, const fs::path& directory) {
   const Description description(directory / "exercise.json");
   const bool is_stage = lesson == kCapstone;
@@ -142,6 +158,17 @@ bool Exercise::is_called(const std::string& name) const {
   const std::string part = name.substr(point + 1), folder = directory.filename();
   return part == folder || without_zeros(part) == number_of(folder) ||
          part == folder.substr(folder.find('_') + 1);
+}
+
+std::string Exercise::starter() const {
+  if (is_stage()) return "";
+  const fs::path file = directory / "solution.cuh";
+  const std::string solution = read_text(file);
+  const size_t begin = after_mark(solution, "// >>> yours\n", file),
+               mark = after_mark(solution, "// <<<\n", file);
+  const size_t end = solution.rfind('\n', mark - 2) + 1;  // where the line of the second mark begins
+  if (begin > end) throw BadInput(file.string() + ": '// <<<' must come after '// >>> yours'");
+  return solution.substr(0, begin) + read_text(directory / "starter.inc") + solution.substr(end);
 }
 
 int Exercise::number() const { return std::stoi(number_of(directory.filename())); }

@@ -41,10 +41,13 @@ struct Exercise {
   /// The lesson and, after a point, the number, the folder or its name: "03.1", "3.1", "3.ring", "3.1_ring".
   bool is_called(const std::string& name) const;
 
-  std::filesystem::path starter() const { return directory / "starter.cuh"; }
   bool is_stage() const { return kind == ExerciseKind::grow; }
   int number() const;
-  /// The file that the learner edits, which git ignores: a copy of the starter, or what grows from nothing.
+  /// What the learner's file begins with: the solution with starter.inc between its marks. Of a stage,
+  /// nothing.
+  /// @throws BadInput naming the file that is missing, or whose marks are
+  std::string starter() const;
+  /// The file that the learner edits, which git ignores.
   std::filesystem::path mine() const {
     return is_stage() ? directory.parent_path() / "my_gemm.cuh" : directory / "mine.cuh";
   }

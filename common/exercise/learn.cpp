@@ -110,11 +110,6 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// What the learner's file begins with. The capstone begins with nothing.
-std::string beginning_of(const Exercise& exercise) {
-  return exercise.is_stage() ? "" : text_of(exercise.starter());
-}
-
 class Learning {
  public:
   Learning(const Workshop& workshop, std::ostream& out)
@@ -163,7 +158,10 @@ class Learning {
 
   /// Makes the learner's file, if there is none, and says what to do with it.
   void open(const Exercise& exercise) const {
-    if (!fs::exists(exercise.mine())) std::ofstream(exercise.mine()) << beginning_of(exercise);
+    if (!fs::exists(exercise.mine())) {
+      const std::string starter = exercise.starter();
+      std::ofstream(exercise.mine()) << starter;
+    }
     out_ << exercise.id << "  " << wrapped(exercise.title, exercise.id.size() + 2) << "\nRead  "
          << exercise.page << "\n      " << exercise.header << "\nEdit  " << from_root(exercise.mine()) << "\n"
          << wrapped(task_of(exercise.kind), 0) << "\n\n";
@@ -182,7 +180,7 @@ class Learning {
   /// As if the exercise had never been begun, but for a copy of the learner's file.
   void begin_again(const Exercise& exercise) {
     if (fs::exists(exercise.mine())) {
-      if (text_of(exercise.mine()) != beginning_of(exercise)) {
+      if (text_of(exercise.mine()) != exercise.starter()) {
         const fs::path kept = place_to_keep(exercise);
         fs::copy_file(exercise.mine(), kept);
         out_ << "Your file is kept as " << from_root(kept) << ".\n";

@@ -29,6 +29,9 @@ std::string description(const std::string& title, const std::string& kind, const
          R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
 }
 
+/// What their solutions are with what starter.inc holds.
+const std::string kStarter = "before\n  // >>> yours\n  starter\n  // <<<\nafter\n";
+
 /// A source tree with four exercises. A file is right when it contains the word "right", and does not compile
 /// when it contains "typo".
 struct FakeWorkshop {
@@ -55,7 +58,8 @@ struct FakeWorkshop {
 
   void add(const std::string& folder, const std::string& json) const {
     write(folder + "/exercise.json", json);
-    write(folder + "/starter.cuh", "starter");
+    write(folder + "/solution.cuh", "before\n  // >>> yours\n  answer\n  // <<<\nafter\n");
+    write(folder + "/starter.inc", "  starter\n");
     write(folder + "/hints.md", "# Hints\n\n## 1\n\nThink.\n\n## 2\n\nThink more.\n");
   }
 
@@ -157,7 +161,7 @@ TEST_CASE("ladder learn says every time what to read and to edit") {
       "Write the lines between '>>> yours' and '<<<'.\n\n";
   CHECK(fake.learn({"next"}) == 1);
   CHECK(fake.text == head + "ladder learn 01.1 --hint gives a hint; 2 left.\n");
-  CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
+  CHECK(ladder::testing::read_bytes(fake.idea()) == kStarter);
 
   ladder::testing::write_bytes(fake.idea(), "right");
   CHECK(fake.learn({"next"}) == 0);
@@ -297,7 +301,7 @@ TEST_CASE("ladder learn --again keeps the learner's file, and opens the exercise
   CHECK(fake.learn({"01.1", "--again"}) == 1);
   CHECK_THAT(fake.text, StartsWith("Your file is kept as 01_first/exercise/1_idea/mine.1.cuh.\n"));
   CHECK(ladder::testing::read_bytes(fake.idea("mine.1.cuh")) == "right");
-  CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
+  CHECK(ladder::testing::read_bytes(fake.idea()) == kStarter);
   CHECK_THAT(fake.text, !ContainsSubstring("was done"));
   fake.learn({"01.1", "--hints"});
   CHECK_THAT(fake.text, StartsWith("2 left"));
@@ -397,39 +401,47 @@ TEST_CASE("The exercises of the repository are described, and have hints") {
   }
 }
 
-TEST_CASE("A starter has marks, says before them what to read, and is its solution outside of them") {
+TEST_CASE("A solution has marks, and says before them what to read") {
   FakeWorkshop fake;
-  const auto complaint = [&](const std::string& starter, const std::string& solution) {
-    const std::string other =
-        "a\n  // Read docs/page.md and common/header.cuh.\n  // >>> yours\n1\n2\n  // <<<\nz\n";
+  const auto complaint = [&](const std::string& solution) {
     for (const std::string folder :
-         {"01_first/exercise/1_idea", "01_first/exercise/2_beyond", "02_second/exercise/2_limit"}) {
-      fake.write(folder + "/starter.cuh", other);
-      fake.write(folder + "/solution.cuh", other);
-    }
-    fake.write("02_second/exercise/1_hang/starter.cuh", starter);
+         {"01_first/exercise/1_idea", "01_first/exercise/2_beyond", "02_second/exercise/2_limit"})
+      fake.write(folder + "/solution.cuh",
+                 "a\n  // Read docs/page.md and common/header.cuh.\n  // >>> yours\n1\n2\n  // <<<\nz\n");
     fake.write("02_second/exercise/1_hang/solution.cuh", solution);
     return complaint_of_marks(fake.tree);
   };
   const std::string read = "a;\n// Which [one]?\n// Read docs/page.md\n// and common/header.cuh.\n";
   const std::string right = read + "// >>> yours\n0\n// <<<\nz\n";
-  CHECK(complaint(right, right).empty());
-  CHECK(complaint(right, read + "// >>> yours\n1;\n2;\n// <<<\nz\n").empty());
-  const auto differ = ContainsSubstring("1_hang: starter.cuh and solution.cuh differ outside");
-  CHECK_THAT(complaint(right, "b" + right), differ);
-  CHECK_THAT(complaint(right, right + "y\n"), differ);
-  CHECK_THAT(complaint(read + "0\n// <<<\nz\n", right),
-             ContainsSubstring("must have one line '// >>> yours'"));
-  CHECK_THAT(complaint(right, right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
-  for (const std::string before : {"// Read docs/page.md and another.cuh.\n", "", read.c_str()}) {
-    const std::string file = before + (before == read ? "int x;\n" : "") + "// >>> yours\n// <<<\n";
+  CHECK(complaint(right).empty());
+  CHECK_THAT(complaint(read + "0\n// <<<\nz\n"), ContainsSubstring("must have one line '// >>> yours'"));
+  CHECK_THAT(complaint(right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
+  for (const std::string before : {"// Read docs/page.md and another.cuh.\n", "", read.c_str()})
     CHECK_THAT(
-        complaint(file, file),
-        ContainsSubstring("1_hang/starter.cuh: before '// >>> yours' must be '// Read docs/page.md and "
+        complaint(before + (before == read ? "int x;\n" : "") + "// >>> yours\n// <<<\n"),
+        ContainsSubstring("1_hang/solution.cuh: before '// >>> yours' must be '// Read docs/page.md and "
                           "common/header.cuh.'"));
-  }
   CHECK_THAT(complaint_of_marks(ladder::testing::TemporaryDirectory()),
              ContainsSubstring("has no exercises"));
+  fs::remove(fake.tree.file("01_first/exercise/1_idea/starter.inc"));
+  CHECK_THAT(complaint(right), ContainsSubstring("1_idea: has no starter.inc"));
+}
+
+TEST_CASE("ladder learn names a solution from which no starter can be made") {
+  FakeWorkshop fake;
+  const std::string solution = "01_first/exercise/1_idea/solution.cuh";
+  for (const auto& [text, complaint] : std::map<std::string, std::string>{
+           {"// <<<\n", "solution.cuh: must have one line '// >>> yours'"},
+           {"// >>> yours\n// <<<\n// <<<\n", "solution.cuh: must have one line '// <<<'"},
+           {"// <<<\n// >>> yours\n", "solution.cuh: '// <<<' must come after '// >>> yours'"}}) {
+    fake.write(solution, text);
+    CHECK(fake.learn({"01.1"}) == 2);
+    CHECK_THAT(fake.error, ContainsSubstring(complaint));
+  }
+  fs::remove(fake.tree.file("01_first/exercise/1_idea/starter.inc"));
+  fake.write(solution, "// >>> yours\n// <<<\n");
+  CHECK(fake.learn({"01.1"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("starter.inc: no such file"));
 }
 
 TEST_CASE("Of a compiler's log a learner sees the errors of the own file, by its short name") {

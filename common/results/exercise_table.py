@@ -25,7 +25,7 @@ def row(folder):
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path}: has no field {error}") from error
     name = f"{folder.parents[1].name[:2]}.{folder.name.partition('_')[0]}"
-    return [name, kind, f"[{title}](exercise/{folder.name}/starter.cuh)"]
+    return [name, kind, f"[{title}](exercise/{folder.name})"]
 
 
 def exercise_table(line, words, root):
