@@ -3,8 +3,8 @@
     <!-- exercises: 04 -->
     <!-- end -->
 
-The word is the lesson's number; the request belongs on the lesson's own page, from which the links go. What a learner can do
-then is not here: `ladder learn` says it when an exercise is done.
+The word is the lesson's number. There are no links: `ladder learn` makes the file that a learner begins with, and says what
+one can do when it is done.
 """
 import json
 
@@ -25,7 +25,7 @@ def row(folder):
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path}: has no field {error}") from error
     name = f"{folder.parents[1].name[:2]}.{folder.name.partition('_')[0]}"
-    return [name, kind, f"[{title}](exercise/{folder.name})"]
+    return [name, kind, title]
 
 
 def exercise_table(line, words, root):
