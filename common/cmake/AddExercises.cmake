@@ -8,14 +8,15 @@ add_library(ladder_lenient INTERFACE)
 target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-w>)
 
 # ladder_add_exercises(<NN_name>), called by add_lesson(). Each folder NN_name/exercise/<I_name> holds
-#   starter.cuh    what a learner begins with
-#   solution.cuh   the same outside of the marked lines (ExerciseMarks.cmake)
-#   wrong/*.inc    what the marked lines may look like and must not
+#   solution.cuh   with marked lines (ExerciseMarks.cmake)
+#   starter.inc    what a learner finds in their place
+#   wrong/*.inc    what else they may look like and must not
 #   check.cu       a program that includes EXERCISE, one of these files, and judges it (common/exercise/check.hpp)
 #   exercise.json  "title"; "kind": write, find or predict; "trains", which completes "You can now ..."; "page" and
 #                  "header", the two files to read; "starter" and "wrong", what the check must say of those files
 #   hints.md       a section for each hint
-# and becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
+# Short exercises, of five to fifteen lines, have a letter for a number, and come first: a_parity is 04.a. A folder
+# becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
 # The test of the solution has the label `exercise`, and the target `exercises` builds what it runs. The starter and what
 # is wrong are compiled and tested where LADDER_TEST_ALL is on, with the label `exercise-more`. On the GPU only the
 # solution is tested: what is wrong may hang there, and what is slow is judged by counters, which only the CPU device has.
@@ -34,7 +35,10 @@ function(ladder_add_exercises lesson)
 
     if(LADDER_CPU_DEVICE AND LADDER_TEST_ALL)
       # A program for each three exercises: most of the time goes into headers.
-      math(EXPR part "(${index} + 2) / 3")
+      set(part 1)
+      if(index MATCHES "^[0-9]+$") # Short exercises have letters, and compile quickly.
+        math(EXPR part "(${index} + 2) / 3")
+      endif()
       ladder_add_wrong_solutions(${id} "${folder}" exercises_${number}_wrong_${part} wrong_${part})
     endif()
   endforeach()
@@ -56,7 +60,7 @@ endfunction()
 # ladder_add_wrong_solutions(<id> <folder> <program> <list>)
 # Tests of the starter and of all that is wrong, and their checks in the list of the program, for ladder_write_checks().
 function(ladder_add_wrong_solutions id folder program list)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/exercise.json" "${folder}/starter.cuh")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/exercise.json" "${folder}/solution.cuh")
   cmake_path(GET folder FILENAME folder_name)
   file(READ "${folder}/exercise.json" json)
   string(JSON words GET "${json}" starter)
@@ -65,24 +69,27 @@ function(ladder_add_wrong_solutions id folder program list)
   if(kind STREQUAL "find") # a whole kernel with a mistake: a report of the device says so, not a sentence
     set(how --wrong)
   endif()
-  set(checks ${${list}} ${folder_name}_starter "${folder}/check.cu" "${folder}/starter.cuh")
-  ladder_add_check_test(${id} starter ${program} ${folder_name}_starter ${how} "${words}")
-
-  ladder_split_at_marks("${folder}/starter.cuh" before after)
+  set(checks ${${list}})
+  ladder_split_at_marks("${folder}/solution.cuh" before after)
   file(GLOB wrong_files CONFIGURE_DEPENDS "${folder}/wrong/*.inc")
   list(LENGTH wrong_files count)
   if(count LESS 3)
     message(FATAL_ERROR "${folder}: an exercise needs three wrong solutions at least")
   endif()
-  foreach(wrong_file IN LISTS wrong_files)
-    cmake_path(GET wrong_file STEM wrong)
-    string(JSON words GET "${json}" wrong ${wrong})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${wrong_file}")
-    file(READ "${wrong_file}" lines)
-    set(whole_file "${CMAKE_CURRENT_BINARY_DIR}/exercise/${folder_name}/${wrong}.cuh")
+  foreach(lines_file IN ITEMS "${folder}/starter.inc" ${wrong_files})
+    cmake_path(GET lines_file STEM name)
+    if(name STREQUAL "starter")
+      set(option ${how})
+    else()
+      set(option --wrong)
+      string(JSON words GET "${json}" wrong ${name})
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${lines_file}")
+    file(READ "${lines_file}" lines)
+    set(whole_file "${CMAKE_CURRENT_BINARY_DIR}/exercise/${folder_name}/${name}.cuh")
     file(CONFIGURE OUTPUT "${whole_file}" CONTENT "${before}${lines}${after}" @ONLY)
-    list(APPEND checks ${folder_name}_${wrong} "${folder}/check.cu" "${whole_file}")
-    ladder_add_check_test(${id} ${wrong} ${program} ${folder_name}_${wrong} --wrong "${words}")
+    list(APPEND checks ${folder_name}_${name} "${folder}/check.cu" "${whole_file}")
+    ladder_add_check_test(${id} ${name} ${program} ${folder_name}_${name} ${option} "${words}")
   endforeach()
   set(${list} "${checks}" PARENT_SCOPE)
 endfunction()

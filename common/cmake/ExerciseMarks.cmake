@@ -1,6 +1,5 @@
 # The marked lines of an exercise's file: those between a line `// >>> yours` and a line `// <<<`.
-# Also a program, which fails unless the starter and the solution of every exercise are the same outside of them, and
-# the comment before them ends with `Read <page> and <header>.`, as exercise.json has them:
+# Also a program, which fails unless every exercise has a starter.inc, and the comment before the marked lines of its solution ends with `Read <page> and <header>.`, as exercise.json has them:
 #   cmake -D ROOT=<source tree> -P ExerciseMarks.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
@@ -36,7 +35,7 @@ function(ladder_expect_reading folder text)
   string(REGEX REPLACE "[ \n]+" " " words "${words}")
   string(FIND "${words}" " Read ${page} and ${header}. >>> yours" place)
   if(place EQUAL -1)
-    message(SEND_ERROR "${folder}/starter.cuh: before '// >>> yours' must be '// Read ${page} and ${header}.'")
+    message(SEND_ERROR "${folder}/solution.cuh: before '// >>> yours' must be '// Read ${page} and ${header}.'")
   endif()
 endfunction()
 
@@ -47,13 +46,10 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   endif()
   foreach(description IN LISTS descriptions)
     cmake_path(GET description PARENT_PATH folder)
-    ladder_split_at_marks("${folder}/starter.cuh" starter_before starter_after)
-    ladder_split_at_marks("${folder}/solution.cuh" solution_before solution_after)
-    string(STRIP "${starter_after}" starter_after)
-    string(STRIP "${solution_after}" solution_after)
-    if(NOT starter_before STREQUAL solution_before OR NOT starter_after STREQUAL solution_after)
-      message(SEND_ERROR "${folder}: starter.cuh and solution.cuh differ outside of the marked lines")
+    ladder_split_at_marks("${folder}/solution.cuh" before after)
+    if(NOT EXISTS "${folder}/starter.inc")
+      message(SEND_ERROR "${folder}: has no starter.inc")
     endif()
-    ladder_expect_reading("${folder}" "${starter_before}")
+    ladder_expect_reading("${folder}" "${before}")
   endforeach()
 endif()

@@ -51,7 +51,7 @@ struct Options {
   int os_threads = 0;         ///< 0: one for each core; a cluster always stays on one OS thread
   bool check_races = false;   ///< happens-before checking; needs lessons compiled with instrumentation
   bool count = false;         ///< counters of plain accesses; needs the same
-  bool trace = false;         ///< keep the virtual-time spans of the first cluster
+  bool trace = false;         ///< keep the virtual-time spans and the mbarriers of the first cluster
   bool check_grid = false;    ///< see below
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
   bool warn = true;           ///< on stderr, of waits for events that were never recorded
@@ -100,6 +100,18 @@ struct Span {
   double begin = 0, end = 0;
 };
 const std::vector<Span>& last_trace();
+
+/// An mbarrier as the first block leaves it behind.
+struct MbarrierRecord {
+  std::string name;        ///< as the source calls it: "pipe_lc.full[0]"
+  std::string where;       ///< it was initialised: "gemm.cuh:31"
+  unsigned arrivals = 0;   ///< that complete a phase
+  bool fenced = false;     ///< after its initialisation, by the thread that initialised it
+  uint64_t phases = 0;     ///< that have been completed
+  unsigned witnesses = 0;  ///< threads of the block that have waited until a phase was completed
+};
+/// In the order in which they were initialised.
+const std::vector<MbarrierRecord>& last_mbarriers();
 
 // --- streams ----------------------------------------------------------------------------------------------
 //

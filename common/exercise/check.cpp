@@ -90,6 +90,14 @@ std::optional<LaunchCounters> counted(const std::function<void()>& body) {
   return last_launch_counters();
 }
 
+std::optional<LaunchRecord> recorded(const std::function<void()>& body) {
+  Execution recording = execution(false);
+  recording.record = true;
+  use_schedule(recording, "");
+  body();
+  return last_launch_record();
+}
+
 std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body) {
   use_schedule(execution(false), "");
   const std::optional<StreamCounters> before = stream_counters();

@@ -38,6 +38,9 @@ void on_every_block_order(const std::function<void()>& body);
 /// not count.
 std::optional<LaunchCounters> counted(const std::function<void()>& body);
 
+/// The same, and what the first block of that launch did.
+std::optional<LaunchRecord> recorded(const std::function<void()>& body);
+
 /// The same for streams: what all work that `body` enqueues took.
 std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body);
 

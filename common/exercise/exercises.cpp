@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <iterator>
 
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/json.hpp"
@@ -24,16 +25,25 @@ Json read_json(const fs::path& file) {
   }
 }
 
-/// Folders in `parent`, by name. "03_double_buffer" and "1_ring" begin with their number.
+/// Whether the folder is called "03_double_buffer", "1_ring" or, as those of short exercises are, "a_parity".
+bool is_numbered(const std::string& name) {
+  const size_t end = name.find('_');
+  if (end == std::string::npos || end == 0) return false;
+  const auto first = static_cast<unsigned char>(name[0]);
+  return std::isdigit(first) || (end == 1 && std::islower(first));
+}
+
+/// Folders in `parent`, by name: those with letters come first.
 std::vector<fs::path> numbered_folders(const fs::path& parent) {
   std::vector<fs::path> folders;
   if (!fs::is_directory(parent)) return folders;
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.find('_') != std::string::npos && name[0] >= '0' && name[0] <= '9')
-      folders.push_back(entry.path());
+    if (entry.is_directory() && is_numbered(name)) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
+  std::stable_partition(folders.begin(), folders.end(),
+                        [](const fs::path& folder) { return std::isalpha(folder.filename().string()[0]); });
   return folders;
 }
 
@@ -54,6 +64,16 @@ class Description {
     for (const ExerciseKind kind : {ExerciseKind::write, ExerciseKind::find, ExerciseKind::predict})
       if (name == name_of(kind)) return kind;
     complain("kind", "must be write, find or predict, not '" + name + "'");
+  }
+
+  /// Of a stage of the capstone.
+  std::string contract() const {
+    const std::string words = text("contract");
+    const auto blanks = std::count(words.begin(), words.end(), ' ');
+    if (blanks + 1 > kMostWordsOfContract)
+      complain("contract", "has " + std::to_string(blanks + 1) + " words; " +
+                               std::to_string(kMostWordsOfContract) + " are the limit");
+    return words;
   }
 
   /// The end of a sentence, whose full stop is not part of it.
@@ -83,6 +103,35 @@ std::string without_zeros(const std::string& number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
+/// @throws BadInput if there is no such file
+std::string read_text(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw BadInput(file.string() + ": no such file");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Where the text after the only line that ends with `mark` begins.
+size_t after_mark(const std::string& text, const std::string& mark, const fs::path& file) {
+  const size_t place = text.find(mark);
+  if (place == std::string::npos || place != text.rfind(mark))
+    throw BadInput(file.string() + ": must have one line '" + mark.substr(0, mark.size() - 1) + "'");
+  return place + mark.size();
+}
+
+Exercise read_exercise(const fs::path& root, const std::string& lesson, const fs::path& directory) {
+  const Description description(directory / "exercise.json");
+  const bool is_stage = lesson == kCapstone;
+  return {.id = number_of(lesson) + "." + number_of(directory.filename()),
+          .lesson = lesson,
+          .title = description.text("title"),
+          .kind = is_stage ? ExerciseKind::grow : description.kind(),
+          .trains = description.trains(),
+          .page = description.existing_file("page", root),
+          .header = description.existing_file("header", root),
+          .directory = directory,
+          .contract = is_stage ? description.contract() : ""};
+}
+
 }  // namespace
 
 std::string name_of(ExerciseKind kind) {
@@ -93,6 +142,8 @@ std::string name_of(ExerciseKind kind) {
       return "find";
     case ExerciseKind::predict:
       return "predict";
+    case ExerciseKind::grow:
+      return "grow";
   }
   return "";
 }
@@ -109,20 +160,27 @@ bool Exercise::is_called(const std::string& name) const {
          part == folder.substr(folder.find('_') + 1);
 }
 
+std::string Exercise::starter() const {
+  if (is_stage()) return "";
+  const fs::path file = directory / "solution.cuh";
+  const std::string solution = read_text(file);
+  const size_t begin = after_mark(solution, "// >>> yours\n", file),
+               mark = after_mark(solution, "// <<<\n", file);
+  const size_t end = solution.rfind('\n', mark - 2) + 1;  // where the line of the second mark begins
+  if (begin > end) throw BadInput(file.string() + ": '// <<<' must come after '// >>> yours'");
+  return solution.substr(0, begin) + read_text(directory / "starter.inc") + solution.substr(end);
+}
+
+int Exercise::number() const { return std::stoi(number_of(directory.filename())); }
+
 std::vector<Exercise> find_exercises(const fs::path& root) {
   std::vector<Exercise> exercises;
-  for (const fs::path& lesson : numbered_folders(root))
-    for (const fs::path& directory : numbered_folders(lesson / "exercise")) {
-      const Description description(directory / "exercise.json");
-      exercises.push_back({.id = number_of(lesson.filename()) + "." + number_of(directory.filename()),
-                           .lesson = lesson.filename(),
-                           .title = description.text("title"),
-                           .kind = description.kind(),
-                           .trains = description.trains(),
-                           .page = description.existing_file("page", root),
-                           .header = description.existing_file("header", root),
-                           .directory = directory});
-    }
+  for (const fs::path& lesson : numbered_folders(root)) {
+    for (const fs::path& directory : numbered_folders(lesson / "exercise"))
+      exercises.push_back(read_exercise(root, lesson.filename(), directory));
+    for (const fs::path& directory : numbered_folders(lesson / "exercise" / kCapstone))
+      exercises.push_back(read_exercise(root, kCapstone, directory));
+  }
   return exercises;
 }
 

@@ -12,9 +12,11 @@
 #include <thread>
 
 #include "common/exercise/compile_errors.hpp"
+#include "common/exercise/stages.hpp"
 #include "common/host/base/arguments.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/program/program.hpp"
 
 namespace ladder {
@@ -26,21 +28,39 @@ constexpr int kCheckLimitS = 60;
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 constexpr size_t kColumns = 100;
 
-/// Builds with CMake, which says nothing unless it fails, then runs.
-Attempt build_and_run(const Exercise& exercise) {
-  const fs::path build = LADDER_BINARY_DIR, log = build / "learn.log";
-  const std::string program = "exercise_" + exercise.id;
-  const SubprocessEnd built = run_subprocess({LADDER_CMAKE, "--build", build.string(), "--target", program},
+/// Builds with CMake, which says nothing unless it fails.
+/// @param mine the learner's file, which the program includes
+bool build(const std::string& program, const fs::path& mine) {
+  const fs::path folder = LADDER_BINARY_DIR, log = folder / "learn.log";
+  const SubprocessEnd built = run_subprocess({LADDER_CMAKE, "--build", folder.string(), "--target", program},
                                              {.output = log, .errors_too = true});
-  if (built.exit_code != kExitOk) {
-    std::ifstream lines(log);
-    for (const std::string& error : first_errors(lines, LADDER_SOURCE_DIR, exercise.mine()))
-      std::cout << error << "\n";
-    std::cout << "not yet: it does not compile; all that the compiler says is in " << log.string()
-              << std::endl;
-    return Attempt::does_not_compile;
+  if (built.exit_code == kExitOk) return true;
+  std::ifstream lines(log);
+  for (const std::string& error : first_errors(lines, LADDER_SOURCE_DIR, mine)) std::cout << error << "\n";
+  std::cout << "not yet: it does not compile; all that the compiler says is in " << log.string() << std::endl;
+  return false;
+}
+
+fs::path program_file(const std::string& program) { return fs::path(LADDER_BINARY_DIR) / "bin" / program; }
+
+Attempt build_and_check(const Exercise& exercise) {
+  const std::string program = "exercise_" + exercise.id;
+  if (!build(program, exercise.mine())) return Attempt::does_not_compile;
+  return passes(program_file(program), std::cout, kCheckLimitS) ? Attempt::right : Attempt::wrong;
+}
+
+/// Races are checked where the device can; elsewhere the clock counts. What `ladder ablate capstone` runs is
+/// built, too: the kernel as it was after earlier stages.
+bool build_and_climb(const Exercise& stage) {
+  if (!build(kCapstone, stage.mine())) return false;
+  for (const int number : {5, 6, 7}) {
+    const std::string name = "stage_" + std::to_string(number);
+    const fs::path kept = stage.mine().parent_path() / ("my_gemm." + name + ".cuh");
+    if (fs::exists(kept) && !build(kCapstone + "_" + name, kept)) return false;
   }
-  return passes(build / "bin" / program, std::cout, kCheckLimitS) ? Attempt::right : Attempt::wrong;
+  std::vector<std::string> command = {program_file(kCapstone).string()};
+  if (on_cpu_device()) command.push_back("--check-races");
+  return run_subprocess(command).exit_code == kExitOk;
 }
 
 /// `text` in lines that begin at column `begin` and end at column kColumns at the latest; the first has been
@@ -70,23 +90,24 @@ std::string task_of(ExerciseKind kind) {
              "mend it.";
     case ExerciseKind::predict:
       return "Work out the numbers between '>>> yours' and '<<<'; the check says how far off they are.";
+    case ExerciseKind::grow:
+      return "Let the file grow until it keeps the contract; what the stage before has may go.";
   }
   return "";
 }
 
 /// Where the learner's file is kept when the exercise is begun again: mine.1.cuh, or the next that is free.
 fs::path place_to_keep(const Exercise& exercise) {
-  for (int i = 1;; ++i)
-    if (fs::path place = exercise.directory / ("mine." + std::to_string(i) + ".cuh"); !fs::exists(place))
-      return place;
+  for (int i = 1;; ++i) {
+    fs::path place = exercise.mine();
+    place.replace_extension("." + std::to_string(i) + ".cuh");
+    if (!fs::exists(place)) return place;
+  }
 }
 
-bool equal_files(const fs::path& a, const fs::path& b) {
-  const auto bytes = [](const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(stream), {});
-  };
-  return bytes(a) == bytes(b);
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 class Learning {
@@ -137,31 +158,54 @@ class Learning {
 
   /// Makes the learner's file, if there is none, and says what to do with it.
   void open(const Exercise& exercise) const {
-    if (!fs::exists(exercise.mine())) fs::copy_file(exercise.starter(), exercise.mine());
-    out_ << exercise.id << "  " << wrapped(exercise.title, 6) << "\nRead  " << exercise.page << "\n      "
-         << exercise.header << "\nEdit  " << from_root(exercise.mine()) << "\n"
+    if (!fs::exists(exercise.mine())) {
+      const std::string starter = exercise.starter();
+      std::ofstream(exercise.mine()) << starter;
+    }
+    out_ << exercise.id << "  " << wrapped(exercise.title, exercise.id.size() + 2) << "\nRead  "
+         << exercise.page << "\n      " << exercise.header << "\nEdit  " << from_root(exercise.mine()) << "\n"
          << wrapped(task_of(exercise.kind), 0) << "\n\n";
+    if (exercise.is_stage()) out_ << wrapped(exercise.contract, 0) << "\n\n";
+  }
+
+  /// What turns the reference of the stage before into that of this one.
+  void show(const Exercise& stage) const {
+    const std::string marked = text_of(stage.stages());
+    const std::string before = stage.number() == 1 ? "" : stage_text(marked, stage.number() - 1);
+    out_ << "From " << (stage.number() == 1 ? "an empty file" : "the stage before") << " to " << stage.id
+         << ":\n\n"
+         << line_diff(before, stage_text(marked, stage.number()));
   }
 
   /// As if the exercise had never been begun, but for a copy of the learner's file.
   void begin_again(const Exercise& exercise) {
     if (fs::exists(exercise.mine())) {
-      if (!equal_files(exercise.mine(), exercise.starter())) {
+      if (text_of(exercise.mine()) != exercise.starter()) {
         const fs::path kept = place_to_keep(exercise);
         fs::copy_file(exercise.mine(), kept);
         out_ << "Your file is kept as " << from_root(kept) << ".\n";
       }
       fs::remove(exercise.mine());
     }
-    state_.done.erase(exercise.id);
-    state_.hints_shown.erase(exercise.id);
+    for (const Exercise& other : exercises_)  // all stages share the file
+      if (other.id == exercise.id || (other.is_stage() && exercise.is_stage())) {
+        state_.done.erase(other.id);
+        state_.hints_shown.erase(other.id);
+      }
     state_.save(workshop_.state_file);
   }
 
   bool check(const Exercise& exercise) {
     out_.flush();
+    if (exercise.is_stage() && text_of(exercise.mine()).find_first_not_of(" \n\r\t") == std::string::npos) {
+      out_ << "not yet: the file is empty\n";
+      offer_hints(exercise);
+      return false;
+    }
     const Attempt attempt = workshop_.check(exercise);
     if (attempt == Attempt::right) {
+      if (exercise.is_stage())
+        fs::copy_file(exercise.mine(), exercise.kept(), fs::copy_options::overwrite_existing);
       state_.done.insert(exercise.id);
       state_.save(workshop_.state_file);
       out_ << wrapped("You can now " + exercise.trains + ".", 0) << "\n";
@@ -175,6 +219,16 @@ class Learning {
     if (attempt == Attempt::wrong) offer_hints(exercise);
     out_.flush();
     return false;
+  }
+
+  /// Runs the kernel that the capstone has come to, beside that of lesson 05.
+  bool climb() const {
+    for (const Exercise& exercise : exercises_)
+      if (exercise.is_stage() && fs::exists(exercise.mine())) {
+        out_.flush();
+        return workshop_.climb(exercise);
+      }
+    throw std::invalid_argument("--run: there is no kernel yet; ladder learn capstone begins one");
   }
 
   /// Checks whenever the learner saves the file, until it is right.
@@ -232,6 +286,10 @@ class Learning {
   /// The lesson's next exercise comes before those that were left out in others.
   void say_what_is_next(const Exercise& done) const {
     const Exercise* next = first_open(done.lesson);
+    if (done.is_stage() && !next)
+      out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone, then, "
+              "says "
+              "what\nits parts are worth.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";
@@ -301,25 +359,34 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   Arguments arguments("Leads through the exercises: lists them, checks what you wrote, gives hints",
                       "ladder learn");
   std::string name;
-  bool hint = false, hints = false, watch = false, again = false;
+  bool hint = false, hints = false, watch = false, again = false, show = false, run_it = false;
   arguments.add_option("exercise", name, "EXERCISE", "For example 03.1; none: list them all");
   arguments.add_flag("--hint", hint, "Give one more hint, and do not check");
   arguments.add_flag("--hints", hints, "Show the hints again that were given");
   arguments.add_flag("--watch", watch, "Check again whenever you save your file, until it is right");
   arguments.add_flag("--again", again, "Begin with the starter again; your file is kept as mine.1.cuh");
+  arguments.add_flag("--show", show, "Show what is left to write of a stage of the capstone");
+  arguments.add_flag("--run", run_it, "Run the capstone's kernel beside lesson 05's, with races checked");
   arguments.set_footer(
-      "03.1 may be called 3.1 or, by its folder, 3.ring. 3 is the first of lesson 03 that is not done,\n"
-      "next the first of all.");
+      "03.1 may be called 3.1 or, by its folder, 3.ring; 04.a is a short one. 3 is the first of lesson 03 "
+      "that is not done,\n"
+      "next the first of all. capstone is the next stage of a kernel of your own, from an empty file to\n"
+      "lesson 05.");
   if (!arguments.parse(argc, argv)) return kExitOk;
-  if (name.empty() && (hint || hints || watch || again))
+  if (name.empty() && (hint || hints || watch || again || show || run_it))
     throw std::invalid_argument("name an exercise, for example: ladder learn next --hint");
-  if (hint + hints + (watch || again) > 1)
-    throw std::invalid_argument("--hint, --hints and what checks (--watch, --again) exclude each other");
+  if (hint + hints + show + run_it + (watch || again) > 1)
+    throw std::invalid_argument(
+        "--hint, --hints, --show, --run and what checks (--watch, --again) exclude each other");
 
   Learning learning(workshop, out);
   if (name.empty()) {
     learning.list();
     return kExitOk;
+  }
+  if (run_it) {
+    if (name != kCapstone) throw std::invalid_argument("--run: only ladder learn capstone has it");
+    return learning.climb() ? kExitOk : kExitFailure;
   }
   const Exercise* const exercise = learning.find(name);
   if (!exercise) {
@@ -328,6 +395,12 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   }
   if (hint || hints) {
     hint ? learning.next_hint(*exercise) : learning.hints_again(*exercise);
+    return kExitOk;
+  }
+  if (show) {
+    if (!exercise->is_stage())
+      throw std::invalid_argument("--show: only stages of the capstone have it, not " + exercise->id);
+    learning.show(*exercise);
     return kExitOk;
   }
   if (again) learning.begin_again(*exercise);
@@ -341,7 +414,7 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
 
 Workshop this_workshop() {
   const fs::path root = LADDER_SOURCE_DIR;
-  return {root, root / ".learn.json", build_and_run};
+  return {root, root / ".learn.json", build_and_check, build_and_climb};
 }
 
 bool passes(const fs::path& program, std::ostream& out, int limit_s) {

@@ -18,6 +18,9 @@ struct Workshop {
   std::filesystem::path state_file;  ///< what is done
   /// Builds the check of an exercise with the learner's file, and runs it; both print.
   std::function<Attempt(const Exercise&)> check;
+  /// Builds the climb with the learner's kernel, of any stage, and runs it; returns whether all rows are
+  /// right.
+  std::function<bool(const Exercise&)> climb = {};
 };
 
 /// The source tree and the build directory that this program was made in.

@@ -39,6 +39,16 @@ void expect_predicted(const std::string& name, double predicted, double right, c
                            slip == slips.end() ? "" : ": " + slip->forgotten));
 }
 
+void expect_returned(const std::string& call, int64_t returned, int64_t right,
+                     const std::vector<Slip>& slips) {
+  if (returned == right) return;
+  const auto slip = std::find_if(slips.begin(), slips.end(), [&](const Slip& one) {
+    return !one.number || *one.number == static_cast<double>(returned);
+  });
+  throw NotYet(fmt::format("{} is {}, must be {}{}", call, returned, right,
+                           slip == slips.end() ? "" : ": " + slip->forgotten));
+}
+
 void expect_predicted_parity(const std::string& name, int64_t predicted, int64_t right,
                              const std::string& question) {
   expect(predicted == 0 || predicted == 1, fmt::format("{} is {}, but a parity is 0 or 1", name, predicted));

@@ -1,5 +1,5 @@
 /// @file
-/// What the checks of exercises in which numbers are predicted share.
+/// What the checks of exercises share in which numbers are predicted, or come from a function of a few lines.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -30,5 +30,10 @@ void expect_predicted(const std::string& name, double predicted, double right, c
 /// The same for the parity with which a role waits. @throws NotYet with `question`, whichever was written
 void expect_predicted_parity(const std::string& name, int64_t predicted, int64_t right,
                              const std::string& question);
+
+/// Of a function of a few lines. @throws NotYet with what the call returns, what it must, and what the first
+/// slip says that matches
+void expect_returned(const std::string& call, int64_t returned, int64_t right,
+                     const std::vector<Slip>& slips = {});
 
 }  // namespace ladder::exercise

@@ -12,6 +12,7 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/exercise/learn.hpp"
+#include "common/exercise/stages.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
 #include "common/testing/temporary_directory.hpp"
@@ -27,6 +28,9 @@ std::string description(const std::string& title, const std::string& kind, const
   return R"({"title": ")" + title + R"(", "kind": ")" + kind + R"(", "trains": ")" + trains +
          R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
 }
+
+/// What their solutions are with what starter.inc holds.
+const std::string kStarter = "before\n  // >>> yours\n  starter\n  // <<<\nafter\n";
 
 /// A source tree with four exercises. A file is right when it contains the word "right", and does not compile
 /// when it contains "typo".
@@ -54,7 +58,8 @@ struct FakeWorkshop {
 
   void add(const std::string& folder, const std::string& json) const {
     write(folder + "/exercise.json", json);
-    write(folder + "/starter.cuh", "starter");
+    write(folder + "/solution.cuh", "before\n  // >>> yours\n  answer\n  // <<<\nafter\n");
+    write(folder + "/starter.inc", "  starter\n");
     write(folder + "/hints.md", "# Hints\n\n## 1\n\nThink.\n\n## 2\n\nThink more.\n");
   }
 
@@ -156,7 +161,7 @@ TEST_CASE("ladder learn says every time what to read and to edit") {
       "Write the lines between '>>> yours' and '<<<'.\n\n";
   CHECK(fake.learn({"next"}) == 1);
   CHECK(fake.text == head + "ladder learn 01.1 --hint gives a hint; 2 left.\n");
-  CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
+  CHECK(ladder::testing::read_bytes(fake.idea()) == kStarter);
 
   ladder::testing::write_bytes(fake.idea(), "right");
   CHECK(fake.learn({"next"}) == 0);
@@ -296,7 +301,7 @@ TEST_CASE("ladder learn --again keeps the learner's file, and opens the exercise
   CHECK(fake.learn({"01.1", "--again"}) == 1);
   CHECK_THAT(fake.text, StartsWith("Your file is kept as 01_first/exercise/1_idea/mine.1.cuh.\n"));
   CHECK(ladder::testing::read_bytes(fake.idea("mine.1.cuh")) == "right");
-  CHECK(ladder::testing::read_bytes(fake.idea()) == "starter");
+  CHECK(ladder::testing::read_bytes(fake.idea()) == kStarter);
   CHECK_THAT(fake.text, !ContainsSubstring("was done"));
   fake.learn({"01.1", "--hints"});
   CHECK_THAT(fake.text, StartsWith("2 left"));
@@ -396,39 +401,47 @@ TEST_CASE("The exercises of the repository are described, and have hints") {
   }
 }
 
-TEST_CASE("A starter has marks, says before them what to read, and is its solution outside of them") {
+TEST_CASE("A solution has marks, and says before them what to read") {
   FakeWorkshop fake;
-  const auto complaint = [&](const std::string& starter, const std::string& solution) {
-    const std::string other =
-        "a\n  // Read docs/page.md and common/header.cuh.\n  // >>> yours\n1\n2\n  // <<<\nz\n";
+  const auto complaint = [&](const std::string& solution) {
     for (const std::string folder :
-         {"01_first/exercise/1_idea", "01_first/exercise/2_beyond", "02_second/exercise/2_limit"}) {
-      fake.write(folder + "/starter.cuh", other);
-      fake.write(folder + "/solution.cuh", other);
-    }
-    fake.write("02_second/exercise/1_hang/starter.cuh", starter);
+         {"01_first/exercise/1_idea", "01_first/exercise/2_beyond", "02_second/exercise/2_limit"})
+      fake.write(folder + "/solution.cuh",
+                 "a\n  // Read docs/page.md and common/header.cuh.\n  // >>> yours\n1\n2\n  // <<<\nz\n");
     fake.write("02_second/exercise/1_hang/solution.cuh", solution);
     return complaint_of_marks(fake.tree);
   };
   const std::string read = "a;\n// Which [one]?\n// Read docs/page.md\n// and common/header.cuh.\n";
   const std::string right = read + "// >>> yours\n0\n// <<<\nz\n";
-  CHECK(complaint(right, right).empty());
-  CHECK(complaint(right, read + "// >>> yours\n1;\n2;\n// <<<\nz\n").empty());
-  const auto differ = ContainsSubstring("1_hang: starter.cuh and solution.cuh differ outside");
-  CHECK_THAT(complaint(right, "b" + right), differ);
-  CHECK_THAT(complaint(right, right + "y\n"), differ);
-  CHECK_THAT(complaint(read + "0\n// <<<\nz\n", right),
-             ContainsSubstring("must have one line '// >>> yours'"));
-  CHECK_THAT(complaint(right, right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
-  for (const std::string before : {"// Read docs/page.md and another.cuh.\n", "", read.c_str()}) {
-    const std::string file = before + (before == read ? "int x;\n" : "") + "// >>> yours\n// <<<\n";
+  CHECK(complaint(right).empty());
+  CHECK_THAT(complaint(read + "0\n// <<<\nz\n"), ContainsSubstring("must have one line '// >>> yours'"));
+  CHECK_THAT(complaint(right + "// <<<\n"), ContainsSubstring("must have one line '// <<<'"));
+  for (const std::string before : {"// Read docs/page.md and another.cuh.\n", "", read.c_str()})
     CHECK_THAT(
-        complaint(file, file),
-        ContainsSubstring("1_hang/starter.cuh: before '// >>> yours' must be '// Read docs/page.md and "
+        complaint(before + (before == read ? "int x;\n" : "") + "// >>> yours\n// <<<\n"),
+        ContainsSubstring("1_hang/solution.cuh: before '// >>> yours' must be '// Read docs/page.md and "
                           "common/header.cuh.'"));
-  }
   CHECK_THAT(complaint_of_marks(ladder::testing::TemporaryDirectory()),
              ContainsSubstring("has no exercises"));
+  fs::remove(fake.tree.file("01_first/exercise/1_idea/starter.inc"));
+  CHECK_THAT(complaint(right), ContainsSubstring("1_idea: has no starter.inc"));
+}
+
+TEST_CASE("ladder learn names a solution from which no starter can be made") {
+  FakeWorkshop fake;
+  const std::string solution = "01_first/exercise/1_idea/solution.cuh";
+  for (const auto& [text, complaint] : std::map<std::string, std::string>{
+           {"// <<<\n", "solution.cuh: must have one line '// >>> yours'"},
+           {"// >>> yours\n// <<<\n// <<<\n", "solution.cuh: must have one line '// <<<'"},
+           {"// <<<\n// >>> yours\n", "solution.cuh: '// <<<' must come after '// >>> yours'"}}) {
+    fake.write(solution, text);
+    CHECK(fake.learn({"01.1"}) == 2);
+    CHECK_THAT(fake.error, ContainsSubstring(complaint));
+  }
+  fs::remove(fake.tree.file("01_first/exercise/1_idea/starter.inc"));
+  fake.write(solution, "// >>> yours\n// <<<\n");
+  CHECK(fake.learn({"01.1"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("starter.inc: no such file"));
 }
 
 TEST_CASE("Of a compiler's log a learner sees the errors of the own file, by its short name") {
@@ -505,4 +518,146 @@ TEST_CASE("A check that hangs is stopped, and one line says so") {
   CHECK_FALSE(passed);
   CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a thread wait for ever?\n");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
+
+TEST_CASE("the stages of a capstone are taken from one marked source") {
+  const std::string marked =
+      "first\n#if STAGE >= 2\ntwo on\n#if STAGE == 2 || STAGE == 4\ntwo and four\n#else\nothers\n#endif\n"
+      "#endif\n#if STAGE >= 1 && STAGE <= 3\nup to three\n#endif\n#ifdef NDEBUG\nkept\n#endif\n\n\nlast\n";
+  CHECK(ladder::stage_text(marked, 1) == "first\nup to three\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK(ladder::stage_text(marked, 3) ==
+        "first\ntwo on\nothers\nup to three\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK(ladder::stage_text(marked, 4) ==
+        "first\ntwo on\ntwo and four\n#ifdef NDEBUG\nkept\n#endif\n\nlast\n");
+  CHECK_THROWS_WITH(ladder::stage_text("#if STAGE != 2\n", 1),
+                    "'#if STAGE != 2': a stage is compared by ==, >= or <=");
+  CHECK_THROWS_WITH(ladder::stage_text("#if STAGE >= two\n", 1),
+                    "'#if STAGE >= two': must compare STAGE with a number");
+}
+
+TEST_CASE("what is wrong in a stage replaces a text that is there once") {
+  CHECK(ladder::replaced_once("a b c", "b", "d") == "a d c");
+  CHECK_THROWS_WITH(ladder::replaced_once("a b b", "b", "d"), "'b' must be there exactly once");
+  CHECK_THROWS_WITH(ladder::replaced_once("a", "b", "d"), "'b' must be there exactly once");
+}
+
+TEST_CASE("a diff shows what is new, what goes, and a little of what stays") {
+  CHECK(ladder::line_diff("1\n2\n3\n4\n5\n6\n", "1\n2\nnew\n3\n4\n5\n", 1) == " 2\n+new\n 3\n...\n 5\n-6\n");
+  CHECK(ladder::line_diff("same\n", "same\n").empty());
+}
+
+namespace {
+
+/// A capstone of two stages in lesson 01 of the workshop.
+struct CapstoneWorkshop : FakeWorkshop {
+  CapstoneWorkshop() {
+    const auto stage = [](const std::string& contract) {
+      return R"({"title": "A stage", "trains": "grow", "contract": ")" + contract +
+             R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
+    };
+    write(folder + "/1_begin/exercise.json", stage("It is right."));
+    write(folder + "/2_end/exercise.json", stage("It is right again."));
+    write(folder + "/1_begin/hints.md", "# Hints\n\n## 1\n\nThink.\n");
+    write(folder + "/stages.cuh", "begin\n#if STAGE >= 2\nend\n#endif\n");
+    workshop.climb = [this](const ladder::Exercise& exercise) {
+      climbed = exercise.mine().filename();
+      return true;
+    };
+  }
+
+  std::string mine(const std::string& name = "my_gemm.cuh") const { return tree.file(folder + "/" + name); }
+
+  const std::string folder = "01_first/exercise/capstone";
+  std::string climbed;
+};
+
+}  // namespace
+
+TEST_CASE("ladder learn capstone goes from stage to stage in one file, which begins empty") {
+  CapstoneWorkshop fake;
+  CHECK(fake.learn({"capstone"}) == 1);
+  CHECK_THAT(fake.text, ContainsSubstring("It is right.") && ContainsSubstring("not yet: the file is empty"));
+  CHECK(fake.checks == 0);
+  ladder::testing::write_bytes(fake.mine(), "right");
+  CHECK(fake.learn({"capstone"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("Next is capstone.2"));
+  CHECK(fake.learn({"capstone"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("It is right again."));
+
+  CHECK(ladder::testing::read_bytes(fake.mine("my_gemm.stage_1.cuh")) == "right");
+  CHECK(fake.learn({"capstone.2"}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("ladder learn capstone --run runs your kernel beside lesson 05"));
+
+  CHECK(fake.learn({"capstone.1", "--again"}) == 1);
+  CHECK(ladder::testing::read_bytes(fake.mine("my_gemm.1.cuh")) == "right");
+  CHECK(ladder::testing::read_bytes(fake.mine()).empty());
+  CHECK(fake.learn({}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("capstone  0 of 2"));
+}
+
+TEST_CASE("ladder learn capstone --show prints what the next stage adds, and --run climbs") {
+  CapstoneWorkshop fake;
+  CHECK(fake.learn({"capstone.2", "--show"}) == 0);
+  CHECK(fake.text == "From the stage before to capstone.2:\n\n begin\n+end\n");
+  CHECK(fake.learn({"capstone", "--run"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("there is no kernel yet"));
+  fake.learn({"capstone"});
+  CHECK(fake.learn({"capstone", "--run"}) == 0);
+  CHECK(fake.climbed == "my_gemm.cuh");
+  CHECK(fake.learn({"01.1", "--show"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("--show: only stages of the capstone have it, not 01.1"));
+  CHECK(fake.learn({"01.1", "--run"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("--run: only ladder learn capstone has it"));
+}
+
+TEST_CASE("a contract has 80 words at most") {
+  CapstoneWorkshop fake;
+  std::string words = "word";
+  for (int i = 0; i < 80; ++i) words += " word";
+  fake.write(fake.folder + "/2_end/exercise.json",
+             R"({"title": "A stage", "trains": "grow", "contract": ")" + words +
+                 R"(", "page": "docs/page.md", "header": "common/header.cuh"})");
+  CHECK(fake.learn({"capstone"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("\"contract\" has 81 words; 80 are the limit"));
+}
+
+TEST_CASE("the last stage of the capstone is the kernel of lesson 05") {
+  /// Code without comments, blanks and the first lines, with the number of slots as a constant.
+  const auto code = [](std::string text, const Lines& left_out) {
+    for (const auto& [what, with] :
+         std::map<std::string, std::string>{{"<kSlots>", ""}, {"05_ws_double_buffer", "my_gemm"}}) {
+      const std::string kept = "Pipeline<kSlots>";
+      for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;)
+        if (at >= 8 && text.compare(at - 8, kept.size(), kept) == 0)
+          ++at;
+        else
+          text.replace(at, what.size(), with);
+    }
+    std::string result;
+    for (std::string line : ladder::split(text.substr(text.find("constexpr TileShape")), '\n')) {
+      if (const size_t comment = line.find("//"); comment != std::string::npos) line.resize(comment);
+      line.erase(std::remove(line.begin(), line.end(), ' '), line.end());
+      if (std::find(left_out.begin(), left_out.end(), line) == left_out.end()) result += line;
+    }
+    return result;
+  };
+  const fs::path lesson = fs::path(LADDER_SOURCE_DIR) / "05_ws_double_buffer";
+  const auto read = [](const fs::path& file) { return ladder::testing::read_bytes(file.string()); };
+  const std::string mine = ladder::stage_text(read(lesson / "exercise/capstone/stages.cuh"), 8);
+  CHECK(
+      code(mine, {"constexprintkSlots=4;", "}", "inlinevoidlaunch_gemm(constGemm&p,cudaStream_tstream){"}) ==
+      code(read(lesson / "gemm.cuh"),
+           {"template<intkSlots>", "}", "voidlaunch_gemm(constGemm&p,cudaStream_tstream){"}));
+}
+
+TEST_CASE("short exercises have letters, and come first") {
+  FakeWorkshop fake;
+  fake.add("01_first/exercise/b_short", description("Also short", "write", "do little"));
+  fake.add("01_first/exercise/a_shorter", description("Short", "write", "do less"));
+  CHECK(fake.learn({"01"}) == 1);
+  CHECK_THAT(fake.text, StartsWith("01.a  Short"));
+  fake.solve("1.a");
+  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.b"));
+  fake.solve("1.short");
+  CHECK_THAT(fake.text, ContainsSubstring("Next is 01.1"));
 }

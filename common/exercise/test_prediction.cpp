@@ -7,7 +7,8 @@
 #include "common/exercise/prediction.hpp"
 
 using Catch::Matchers::Message;
-using ladder::exercise::expect_predicted, ladder::exercise::expect_predicted_parity, ladder::exercise::NotYet;
+using ladder::exercise::expect_predicted, ladder::exercise::expect_predicted_parity;
+using ladder::exercise::expect_returned, ladder::exercise::NotYet;
 
 TEST_CASE("A right number is accepted, and one within the tolerance") {
   expect_predicted("kX", 7, 7, {{7, "no slip can be right"}});
@@ -63,4 +64,13 @@ TEST_CASE("The first slip that matches says what was forgotten") {
   says(51, "kX is 51, too small: you forgot B");
   says(51.2, "kX is 51.2, too small: you forgot C");
   says(90, "kX is 90, too small, but within a quarter: what is added up?");
+}
+
+TEST_CASE("Of a function's value is said what it must be, and which slip it is") {
+  expect_returned("f(1)", 7, 7, {{7, "no slip can be right"}});
+  CHECK_THROWS_MATCHES(expect_returned("f(1)", 3, 7), NotYet, Message("f(1) is 3, must be 7"));
+  CHECK_THROWS_MATCHES(expect_returned("f(1)", 3, 7, {{2, "two"}, {3, "three"}}), NotYet,
+                       Message("f(1) is 3, must be 7: three"));
+  CHECK_THROWS_MATCHES(expect_returned("f(1)", 4, 7, {{2, "two"}, {"how many?"}}), NotYet,
+                       Message("f(1) is 4, must be 7: how many?"));
 }

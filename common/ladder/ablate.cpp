@@ -43,7 +43,8 @@ struct Variant {
 /// layout, in pieces of 8 x 8 elements, for which TMA would have to copy boxes of eight columns.
 const std::map<std::string, std::vector<Variant>>& ablations() {
   static const std::vector<std::string> mma_sync = {"--core", "mma_sync"},
-                                        pair = {"--tile", "128x256", "--cluster_m", "2"};
+                                        pair = {"--tile", "128x256", "--cluster_m", "2"},
+                                        yours = {"--lessons", "yours"};
   static const std::map<std::string, std::vector<Variant>> all = {
       {"02",
        {{"(as it is)", "right_02", mma_sync},
@@ -68,7 +69,13 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
       {"any",
        {{"(as it is)", "right_any", pair},
         {"multicast", "broken_any_no_multicast", pair},
-        {"relaxed arrivals", "broken_any_release_at_cluster_scope", pair}}}};
+        {"relaxed arrivals", "broken_any_release_at_cluster_scope", pair}}},
+      // The learner's kernel as it was after earlier stages: each row lacks what those above it lack, too.
+      {"capstone",
+       {{"(as it is)", "capstone", yours},
+        {"storer, persistence", "capstone_stage_7", yours},
+        {"the ring", "capstone_stage_6", yours},
+        {"roles", "capstone_stage_5", yours}}}};
   return all;
 }
 
@@ -89,6 +96,9 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder, 
   const fs::path program = folder / variant.program,
                  results =
                      fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
+  if (!fs::exists(program) && variant.program.rfind("capstone", 0) == 0)
+    throw BadInput(program.string() +
+                   " is not built: ladder learn capstone --run builds what you have come to");
   if (!fs::exists(program))
     throw BadInput(program.string() + " is not built: cmake --build " +
                    shell_word(folder.parent_path().string()) + " --target lab");
@@ -186,7 +196,9 @@ int run(int argc, char** argv) {
   require_device();
 
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
-  std::cout << "Lesson " << lesson << ", " << shape.name() << " (M x N x K)\n" << std::endl;
+  std::cout << (lesson == "capstone" ? "Your kernel" : "Lesson " + lesson) << ", " << shape.name()
+            << " (M x N x K)\n"
+            << std::endl;
   ResultFile results = new_result_file();
   measure_all(ablations().at(lesson), shape, folder, [&](const std::vector<Run>& so_far) {
     results.runs = so_far;

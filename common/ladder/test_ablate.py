@@ -71,7 +71,7 @@ class Refusals(unittest.TestCase):
         return ran.stderr
 
     def test_what_is_wrong_is_named_in_one_line(self):
-        self.refused("ablate 09: there are 02, 05, 06, any", "09")
+        self.refused("ablate 09: there are 02, 05, 06, any, capstone", "09")
         self.refused("lesson is required")
         self.refused("--shape 0x8x8: ", "05", "--shape", "0x8x8")
         self.refused("--shape 8x8x8,16x8x8: must be one shape", "05", "--shape", "8x8x8,16x8x8")
@@ -101,6 +101,7 @@ class Refusals(unittest.TestCase):
             said = self.refused(f"{alone}/right_any is not built: cmake --build ", "any", folder=alone)
             command = said[said.index("cmake"):]
             self.assertEqual(shlex.split(command), ["cmake", "--build", folder, "--target", "lab"])
+            self.refused(f"{alone}/capstone is not built: ladder learn capstone --run builds", "capstone", folder=alone)
 
 
 class Figures(unittest.TestCase):

@@ -3,8 +3,8 @@
     <!-- exercises: 04 -->
     <!-- end -->
 
-The word is the lesson's number; the request belongs on the lesson's own page, from which the links go. What a learner can do
-then is not here: `ladder learn` says it when an exercise is done.
+The word is the lesson's number. There are no links: `ladder learn` makes the file that a learner begins with, and says what
+one can do when it is done.
 """
 import json
 
@@ -25,14 +25,15 @@ def row(folder):
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path}: has no field {error}") from error
     name = f"{folder.parents[1].name[:2]}.{folder.name.partition('_')[0]}"
-    return [name, kind, f"[{title}](exercise/{folder.name}/starter.cuh)"]
+    return [name, kind, title]
 
 
 def exercise_table(line, words, root):
     """The lines that stand for `<!-- exercises: NN -->`."""
     if len(words) != 1:
         raise BadInput(f"{line}: needs the number of a lesson")
-    folders = sorted(path.parent for path in root.glob(f"{words[0]}_*/exercise/[0-9]*_*/exercise.json"))
+    folders = sorted((path.parent for path in root.glob(f"{words[0]}_*/exercise/*_*/exercise.json")),
+                     key=lambda folder: (folder.name[0].isdigit(), folder.name))  # short exercises, with letters, come first
     if not folders:
         raise BadInput(f"{line}: lesson {words[0]} has no exercises")
     rows = [row(folder) for folder in folders]

@@ -109,12 +109,19 @@ class Exercises(WithResults):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "exercise.json").write_text(json.dumps(fields), encoding="utf-8")
 
-    def test_a_row_has_the_name_the_kind_and_a_link_to_the_starter_and_the_command_is_there_once(self):
+    def test_a_row_has_the_name_the_kind_and_the_title_and_the_command_is_there_once(self):
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:8], [
             "`build/bin/ladder learn 04.1` opens the first:", "",
             "| exercise | kind | what to do |", "| --- | --- | --- |",
-            "| 04.1 | write | [A](exercise/1_a/starter.cuh) |",
-            "| 04.2 | find | [B](exercise/2_b/starter.cuh) |"])
+            "| 04.1 | write | A |",
+            "| 04.2 | find | B |"])
+
+    def test_short_exercises_have_letters_and_come_first(self):
+        self.describe("b_short", title="C", kind="write", trains="do c")
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:7], [
+            "`build/bin/ladder learn 04.b` opens the first:", "",
+            "| exercise | kind | what to do |", "| --- | --- | --- |",
+            "| 04.b | write | C |"])
 
     def test_a_page_is_out_of_date_when_a_description_changes_or_comes(self):
         self.assertEqual(page_tables_of("--check"), (1, f"{self.page}: not up to date; run common/results/page_tables.py\n"))

@@ -50,6 +50,7 @@ class Cluster {
   const AccessCounter& access_counter() const { return access_counter_; }
   uint64_t sampled_blocks() const { return sampled_blocks_; }
   const std::vector<Span>& trace() const { return trace_; }
+  const std::vector<MbarrierRecord>& mbarriers() const { return mbarriers_; }
 
   // --- for the operations: running and waiting
 
@@ -167,6 +168,7 @@ class Cluster {
   VirtualClock clock_;
   bool races_on_ = false, clock_on_ = false, counting_ = false, observed_ = false;
   std::vector<Span> trace_;
+  std::vector<MbarrierRecord> mbarriers_;  ///< of the first block, where there is a trace
 };
 
 }  // namespace cpu_device

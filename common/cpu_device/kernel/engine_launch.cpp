@@ -31,6 +31,7 @@ Options& current_options() {
 struct LaunchRecord {
   Counters counters;
   std::vector<Span> trace;
+  std::vector<MbarrierRecord> mbarriers;
 };
 thread_local LaunchRecord last_record;
 
@@ -98,7 +99,7 @@ class Launch {
         const uint64_t number = order_.empty() ? index : order_[index];
         cluster.unwritten_reads().begin(number);
         cluster.run(number);
-        if (!cluster.trace().empty() && number == 0) remember_trace(cluster);
+        if (options_.trace && number == 0) remember_trace(cluster);
         if (cluster.failed()) {
           remember_failure(cluster, index);
           break;
@@ -124,6 +125,7 @@ class Launch {
   void remember_trace(const Cluster& cluster) {
     const std::lock_guard<std::mutex> lock(mutex_);
     record_.trace = cluster.trace();
+    record_.mbarriers = cluster.mbarriers();
   }
 
   void add_figures(Cluster& cluster) {
@@ -172,6 +174,7 @@ void set_launch_options(const Options& options) { current_options() = options; }
 const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
 const std::vector<Span>& last_trace() { return last_record.trace; }
+const std::vector<MbarrierRecord>& last_mbarriers() { return last_record.mbarriers; }
 std::string take_unwritten_read() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   return std::exchange(first_unwritten_read, {});

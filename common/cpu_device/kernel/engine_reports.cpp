@@ -59,6 +59,17 @@ std::string name_of(const Mbarrier& barrier) {
                               static_cast<unsigned>(before.size()), !others.empty());
 }
 
+std::vector<MbarrierRecord> records_of_mbarriers(const Block& block) {
+  std::vector<MbarrierRecord> records;
+  for (const auto& barrier : block.mbarriers) {
+    const auto& seen = barrier->phases_seen;
+    const auto witnesses = std::count_if(seen.begin(), seen.end(), [](uint64_t phase) { return phase > 0; });
+    records.push_back({name_of(*barrier), to_string(barrier->initialised_at), barrier->expected,
+                       barrier->fenced, barrier->phase, static_cast<unsigned>(witnesses)});
+  }
+  return records;
+}
+
 std::string describe(const Thread& thread) {
   return describe(*thread.block) + print(" warp %u lane %u", thread.warp->index, thread.lane);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/cpu_device/base/location.hpp"
 
@@ -12,6 +13,7 @@ class Cluster;
 struct Block;
 struct CountedCopy;
 struct Mbarrier;
+struct MbarrierRecord;
 struct Thread;
 
 /// printf into a string.
@@ -24,6 +26,8 @@ std::string describe(const Block&);
 std::string describe(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
+/// All of a block.
+std::vector<MbarrierRecord> records_of_mbarriers(const Block&);
 /// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
 /// bytes were expected; and who brought those that came in time.
 std::string explain_bytes_too_late(Cluster&, const CountedCopy&);

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,21 @@ struct LaunchCounters {
   double cycles = 0, copy_cycles = 0, math_cycles = 0, overlap_cycles = 0;
 };
 
+/// What the first block of a launch did on the CPU device, where Execution::record is set.
+struct LaunchRecord {
+  struct Mbarrier {
+    std::string name, where;  ///< "full" was initialised at "my_gemm.cuh:31"
+    unsigned arrivals = 0;    ///< that complete a phase
+    bool fenced = false;      ///< after its initialisation
+    uint64_t phases = 0;      ///< that have been completed
+    unsigned witnesses = 0;   ///< threads that have waited until a phase was completed
+  };
+  std::vector<Mbarrier> mbarriers;               ///< in the order in which they were initialised
+  std::set<unsigned> loads, multiplies, stores;  ///< warps that start copies; of warpgroups the first
+  uint64_t blocks = 0, threads = 0;              ///< of all blocks
+  uint64_t mma_flops = 0;                        ///< done by mma.sync and wgmma, of all blocks
+};
+
 /// What the CPU device counted in streams; see cpu_device.hpp.
 struct StreamCounters {
   double us = 0;  ///< virtual time at which the work has ended
@@ -31,6 +47,7 @@ struct Execution {
   int os_threads = 0;                         ///< 0: one for each core
   bool check_races = false;
   bool check_grid = false;  ///< see cpu_device::Options
+  bool record = false;      ///< what last_launch_record() says
   bool warn = true;         ///< the same
   bool chosen = false;      ///< the reader has chosen schedules or race checks
 };
@@ -58,6 +75,9 @@ void use_schedule(const Execution& execution, const std::string& schedule);
 
 /// What the last launch of this thread did; nothing on the GPU.
 std::optional<LaunchCounters> last_launch_counters();
+
+/// The same of what was recorded.
+std::optional<LaunchRecord> last_launch_record();
 
 /// Of all work enqueued since the program began, which has run when this returns; nothing on the GPU.
 std::optional<StreamCounters> stream_counters();

@@ -85,6 +85,7 @@ void use_schedule(const Execution& execution, const std::string& schedule) {
   options.check_races = execution.check_races;
   options.check_grid = execution.check_grid;
   options.warn = execution.warn;
+  options.trace = execution.record;
   options.count = cpu_device::instrumented();
   cpu_device::set_options(options);
 }
@@ -105,6 +106,23 @@ std::optional<LaunchCounters> last_launch_counters() {
   counters.math_cycles = from.math_cycles;
   counters.overlap_cycles = from.overlap_cycles;
   return counters;
+}
+
+std::optional<LaunchRecord> last_launch_record() {
+  LaunchRecord record;
+  for (const cpu_device::MbarrierRecord& from : cpu_device::last_mbarriers())
+    record.mbarriers.push_back(
+        {from.name, from.where, from.arrivals, from.fenced, from.phases, from.witnesses});
+  for (const cpu_device::Span& span : cpu_device::last_trace()) {
+    if (span.what == "copy") record.loads.insert(span.warp);
+    if (span.what == "mma") record.multiplies.insert(span.warp);
+    if (span.what == "store") record.stores.insert(span.warp);
+  }
+  const cpu_device::Counters& counters = cpu_device::last_launch();
+  record.blocks = counters.blocks;
+  record.threads = counters.threads;
+  record.mma_flops = counters.mma_flops;
+  return record;
 }
 
 std::optional<StreamCounters> stream_counters() {

@@ -9,6 +9,7 @@ Execution ExecutionOptions::parsed() const { return {}; }
 std::optional<Execution> thorough_execution() { return std::nullopt; }
 void use_schedule(const Execution&, const std::string&) {}
 std::optional<LaunchCounters> last_launch_counters() { return std::nullopt; }
+std::optional<LaunchRecord> last_launch_record() { return std::nullopt; }
 std::optional<StreamCounters> stream_counters() { return std::nullopt; }
 
 }  // namespace ladder

@@ -290,4 +290,33 @@ TEST_CASE("using a barrier without a __syncthreads after its initialisation is a
              ContainsSubstring("mbarrier.init (a write)"));
 }
 
+TEST_CASE("mbarriers: what the first block leaves behind is recorded where spans are") {
+  const auto body = [] {
+    auto& shared = ladder::shared_storage<Storage>();
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&shared.full[0], 1);
+      ptx::fence_mbarrier_init();
+      ptx::mbarrier_init(&shared.empty[1], 2);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+    if (threadIdx.x < 32) ptx::mbarrier_wait(&shared.full[0], 0);
+    if (threadIdx.x < 16) ptx::mbarrier_wait(&shared.empty[1], 1);  // returns at once: no phase has ended
+  };
+  Options options;
+  options.trace = true;
+  set_options(options);
+  launch({"test", 2, kShape.block, 1, kShape.shared_bytes}, body);
+  REQUIRE(last_mbarriers().size() == 2);
+  const MbarrierRecord &full = last_mbarriers()[0], &empty = last_mbarriers()[1];
+  CHECK(full.name == "full[0]");
+  CHECK_THAT(full.where, ContainsSubstring("test_mbarriers.cu:"));
+  CHECK((full.arrivals == 1 && full.fenced && full.phases == 1 && full.witnesses == 32));
+  CHECK((empty.arrivals == 2 && !empty.fenced && empty.phases == 0 && empty.witnesses == 0));
+
+  set_options({});
+  launch({"test", 1, kShape.block, 1, kShape.shared_bytes}, body);
+  CHECK(last_mbarriers().empty());
+}
+
 }  // namespace mbarriers_test

@@ -1,0 +1,36 @@
+/// @file
+/// The check of exercise 02.b: the fields of descriptors, one by one.
+#include EXERCISE
+
+#include "common/exercise/check.hpp"
+#include "common/exercise/prediction.hpp"
+
+namespace {
+
+using ladder::exercise::expect_returned;
+
+void expect_fields(uint32_t tile, int rows, int row, int k) {
+  const uint64_t got = exercise::descriptor(tile, rows, row, k);
+  const std::string call = fmt::format(" of descriptor({:#x}, {}, {}, {})", tile, rows, row, k);
+  expect_returned("the swizzle" + call, got >> 62, 1);
+  expect_returned("the stride" + call, got >> 32 & 0x3FFF, 64,
+                  {{8, "that is one row of a panel; from eight rows to the next are eight of them"},
+                   {1024, "it is counted in units of 16 bytes"}});
+  const uint32_t begin = tile + row * 128, right = begin + k / 64 * rows * 128 + k % 64 * 2;
+  expect_returned("the start" + call, got & 0x3FFF, (right & 0x3FFFF) >> 4,
+                  {{right & 0x3FFF, "it is counted in units of 16 bytes"},
+                   {((begin + k / 64 * rows * 128 + k % 64) & 0x3FFFF) >> 4, "an element of k has 2 bytes"},
+                   {((begin + k * 2) & 0x3FFFF) >> 4, "after 64 columns of k comes the next panel: where does it begin?"},
+                   {((right - row * 128) & 0x3FFFF) >> 4, "that is row 0"}});
+}
+
+void check() {
+  for (const uint32_t tile : {0x400u, 0x2C000u})
+    for (const int rows : {64, 128})
+      for (int k = 0; k < 128; k += 16)
+        for (int row = 0; row < rows; row += 64) expect_fields(tile, rows, row, k);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 0); }
