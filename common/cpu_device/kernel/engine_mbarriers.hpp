@@ -62,6 +62,7 @@ struct Mbarrier {
   std::vector<Arrival> arrivals, last_arrivals, earlier_arrivals;  ///< of this phase and of the two before
   /// For each thread of the block that has waited here: the phases whose end it has seen, or passed by.
   std::vector<uint64_t> phases_seen;
+  std::vector<uint64_t> phases_passed;  ///< of those, how many had another end behind it
   std::vector<Wait> last_waits;  ///< of each of these threads, where races are checked
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known

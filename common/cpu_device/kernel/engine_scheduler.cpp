@@ -40,7 +40,7 @@ void check_nothing_left_in_flight(Thread& thread) {
   if (thread.last_copy_group > thread.waited_copy_groups) {
     thread.cluster.fail(
         thread, "the thread exits with cp.async groups that it never waited for" + why_not_waited_for(thread),
-        thread.last_copy_at, thread.last_copy_returns_to);
+        thread.last_copy_at);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
     thread.cluster.fail(thread,
@@ -87,10 +87,8 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   race_checker_ = std::make_unique<RaceChecker>(
       [this](const std::string& race) { record_failure(current_thread, race, {}); },
       [this](unsigned thread) { return describe(*threads_[thread]); },
-      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); },
       [this](const RaceChecker::Unordered& accesses) {
-        return explain_weak_arrival(*threads_[accesses.first], accesses.first_epoch,
-                                    *threads_[accesses.second], accesses.second_epoch);
+        return explain_hand_over(*threads_[accesses.first], *threads_[accesses.second], accesses);
       });
 }
 
@@ -214,6 +212,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
       thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
+  thread.last_block_barrier = thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
   thread.has_waited_since_wgmma = false;
