@@ -149,10 +149,8 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   const bool is_disjoint = std::none_of(second.begin(), second.end(),
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
-  return print(
-      "; different threads ended the two: if one phase was meant to need both, the count at %s "
-      "must be %zu, not %u",
-      to_string(barrier.initialised_at).c_str(), first.size() + second.size(), barrier.expected);
+  return print("; different threads ended the two: more arrive than the count of %u at %s says",
+               barrier.expected, to_string(barrier.initialised_at).c_str());
 }
 
 }  // namespace
@@ -179,16 +177,20 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
                 ": the phase in which it was issued has ended before its bytes came: too few bytes "
                 "were expected at ");
   text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because());
-  if (const uint32_t mask = copy.multicast_mask()) {
-    text += ", or a mask names a wrong block\n  its mask " + binary(mask, *copy.target) + " sends it to";
-    for (const auto& block : cluster.blocks())
-      if (mask >> block->ids.rank_in_cluster & 1) text += " " + describe(*block);
-  }
+  const uint32_t mask = copy.multicast_mask();
+  if (mask) text += ", or a mask names a wrong block";
+  if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
+    text += ": this one, of " + describe(*copy.issuer->block) + ", leaves out the block that sends";
   if (is_next) {
     text += print("\n  phase %llu expected %lld bytes, and got those of",
                   static_cast<unsigned long long>(copy.phase),
                   static_cast<long long>(barrier.last_expected_bytes)) +
             list(with_bytes(barrier.last_arrivals, true));
+  }
+  if (mask) {
+    text += "\n  its mask " + binary(mask, *copy.target) + " sends it to";
+    for (const auto& block : cluster.blocks())
+      if (mask >> block->ids.rank_in_cluster & 1) text += " " + describe(*block);
   }
   return text;
 }
@@ -330,10 +332,16 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
   const uint32_t first_epoch = accesses.first_epoch;
+  const bool first_is_wgmma = accesses.first_is_operation && accesses.first_what == "wgmma";
   const auto is_later_of_first = [&](const Mbarrier::Arrival& arrival) {
+    if (first_is_wgmma) return arrival.wgmma_in_flight && is_of_warpgroup(*arrival.thread, first);
     return arrival.thread == &first && first_epoch && arrival.epoch >= first_epoch;
   };
   const WaitedFor hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
+  if (accesses.first_what == "mbarrier.init" && accesses.reads_early)
+    return first.block == second.block
+               ? "a __syncthreads must come between the initialisation and the use by other threads"
+               : "a cluster_sync must come between the initialisation and the use by other blocks";
   if (accesses.lacks_fence) {
     const Thread::Order& fence = first.last_proxy_fence;
     std::string text = "the thread that writes must execute fence.proxy.async after that";
@@ -342,12 +350,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
               own_place(hand_over.arrival->where) + ")";
     if (!fence.epoch) return text + "; it has executed none";
     return text + "; its last one (" + own_place(fence.where) +
-           (fence.epoch <= first_epoch ? ") comes before the write" : ") comes too late");
+           (fence.epoch < first_epoch ? ") comes before the write" : ") comes too late");
   }
   if (hand_over.arrival) {
     if (accesses.first_is_operation)
-      return who_and_where(first, *hand_over.barrier, *hand_over.arrival) + " before it has waited for its " +
-             accesses.first_what;
+      return who_and_where(*hand_over.arrival->thread, *hand_over.barrier, *hand_over.arrival) +
+             " before it has waited for its " + accesses.first_what;
     if (std::string weak = explain_weak_arrival(hand_over, first, second); !weak.empty()) return weak;
   }
   if (accesses.second_is_operation && !accesses.reads_early && accesses.second_epoch) {
@@ -370,39 +378,24 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   if (!hand_over.arrival) {
     const WaitedFor of_others =
         find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
-          return !arrival.remote && arrival.thread != &first && is_of_warpgroup(*arrival.thread, first);
+          return arrival.remote != ArrivalOrder::relaxed && arrival.thread != &first &&
+                 is_of_warpgroup(*arrival.thread, first);
         });
     const bool first_arrives =
         of_others.barrier &&
         find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
           return arrival.thread == &first;
         }).barrier == of_others.barrier;
-    if (of_others.arrival && !first_arrives && first.warp != second.warp && !accesses.first_is_operation)
+    if (of_others.arrival && !first_arrives && first.warp != second.warp && !accesses.first_is_operation &&
+        accesses.second_epoch)
       return who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival) +
              print(" for others, too, and nothing orders what warp %u lane %u did before that",
                    first.warp->index, first.lane);
   }
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
-  return accesses.reads_early ? explain_last_wait(second) : "";
+  const bool is_known = !accesses.second_is_operation || accesses.second_epoch;
+  return accesses.reads_early && is_known ? explain_last_wait(second) : "";
 }
-
-std::string explain_two_phases(const Mbarrier& barrier) {
-  return print("\n  phase %llu ended with the arrivals of",
-               static_cast<unsigned long long>(barrier.phase - 2)) +
-         list(barrier.earlier_arrivals) +
-         print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
-         list(barrier.last_arrivals) +
-         explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
-}
-
-std::string explain_exit(const Block& block) {
-  const std::string where =
-      block.last_call.line ? " (its last call seen was at " + to_string(block.last_call) + ")" : "";
-  return print("block %u must reach a last cluster_sync, or wait for what others do there, before it exits%s",
-               block.ids.rank_in_cluster, where.c_str());
-}
-
-// --- deadlock -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -434,6 +427,44 @@ std::string names_of(const std::vector<const Thread*>& threads) {
 }
 
 }  // namespace
+
+std::string explain_early_exits(const Block& block) {
+  std::vector<const Thread*> gone;
+  for (const Warp& warp : block.warps)
+    for (const Thread* thread : warp.lanes)
+      if (thread && thread->done) gone.push_back(thread);
+  return ": " + names_of(gone);
+}
+
+std::string explain_repeated_wait(const Block& block) {
+  for (const auto& barrier : block.mbarriers) {
+    const Mbarrier::RepeatedWait& wait = barrier->repeated_wait;
+    if (!wait.thread) continue;
+    return print("\n  warp %u lane %u waits at ", wait.thread->warp->index, wait.thread->lane) +
+           own_place(wait.where) + " for " + name_of(*barrier) +
+           print(" with parity %u: that is phase %llu, which it had waited for before",
+                 static_cast<unsigned>(wait.phase % 2), static_cast<unsigned long long>(wait.phase));
+  }
+  return "";
+}
+
+std::string explain_two_phases(const Mbarrier& barrier) {
+  return print("\n  phase %llu ended with the arrivals of",
+               static_cast<unsigned long long>(barrier.phase - 2)) +
+         list(barrier.earlier_arrivals) +
+         print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
+         list(barrier.last_arrivals) +
+         explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
+}
+
+std::string explain_exit(const Block& block) {
+  const std::string where =
+      block.last_call.line ? " (its last call seen was at " + to_string(block.last_call) + ")" : "";
+  return print("block %u must reach a last cluster_sync, or wait for what others do there, before it exits%s",
+               block.ids.rank_in_cluster, where.c_str());
+}
+
+// --- deadlock -----------------------------------------------------------------------------------------
 
 /// The mbarrier that all others wait for in the end, and why nobody ends its phase.
 class DeadlockRoot {
@@ -530,11 +561,12 @@ class DeadlockRoot {
     } else {
       text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
     }
-    if (const std::string peers = of_other_end(barrier); !peers.empty()) return text + "; " + peers;
     std::vector<const Thread*> gone;
     for (const Thread* thread : threads_)
       if (thread->done && !thread->warp->live) gone.push_back(thread);
-    return gone.empty() ? text : text + "; " + names_of(gone) + " have exited";
+    if (!gone.empty()) return text + "; " + names_of(gone) + " have exited";
+    const std::string peers = of_other_end(barrier);
+    return peers.empty() ? text : text + "; " + peers;
   }
 
   std::string why_of_bytes(const Mbarrier& barrier) const {
@@ -569,7 +601,7 @@ class DeadlockRoot {
     if (all_done) return threads.size() > 1 ? "have exited" : "has exited";
     const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
     const Thread& thread = waits == threads.end() ? first : **waits;
-    std::string text = "now waits at " + own_place(thread.wait.where);
+    std::string text = (threads.size() > 1 ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
     if ((thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll) && thread.wait.object)
       return text + " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object));
     return text + " in " + thread.wait.what;

@@ -39,6 +39,11 @@ std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
+/// Which threads of the block have exited: ": warps 2-3".
+std::string explain_early_exits(const Block&);
+/// A line that says which thread of the block has waited twice for the same phase, if one has: the parity may
+/// be wrong.
+std::string explain_repeated_wait(const Block&);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "common/cuda/device_buffer.hpp"
-#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/progress.hpp"
 
 namespace ladder {
@@ -104,12 +103,11 @@ std::vector<Contender> with_dependent_launches(const Lesson& lesson, const std::
 }
 
 /// Lesson::cpu_check, on the grid that the device gives each kernel; and Lesson::cpu_check_few, whose tiles
-/// are all of one block, or cluster, on the first schedule alone. What a lesson refuses is left out, which a
-/// line says.
+/// are all of one block, or cluster, on the first schedule alone. What a lesson refuses is left out: see
+/// `left_out`.
 std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>& contenders,
-                             const std::vector<std::string>& schedules) {
+                             const std::vector<std::string>& schedules, std::string& left_out) {
   std::vector<Check> checks;
-  std::string left_out;
   const auto add = [&](Shape shape, int blocks, const std::vector<std::string>& chosen,
                        const Contender& contender) {
     shape.b_matrices = lesson.b_matrices;
@@ -132,7 +130,6 @@ std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>&
       shape.k += more;
       if (add(shape, 1, {schedules.front()}, contender).empty()) break;
     }
-  std::cout << left_out;
   return checks;
 }
 
@@ -148,40 +145,38 @@ std::string names_of(const std::vector<Check>& checks) {
 
 }  // namespace
 
-int check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
-                  const ComparisonOptions& options) {
+UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
+                            const ComparisonOptions& options) {
   const std::optional<Execution> thorough = thorough_execution();
-  if (!thorough) return kExitOk;
-  if (options.execution.chosen) {
-    if (!options.execution.check_races) std::cout << "\nnot checked: races; --check-races does\n";
-    return kExitOk;
-  }
+  if (!thorough) return {};
+  if (options.execution.chosen)
+    return {true, options.execution.check_races ? "" : "\nnot checked: races; --check-races does\n"};
   ComparisonOptions tried = options;
   tried.integers_alone = true;
   tried.execution = *thorough;
   tried.execution.os_threads = options.execution.os_threads;
-  const std::vector<Check> checks = checks_of(lesson, contenders, thorough->schedules);
-  bool right = true;
+  UnaskedChecks result;
+  const std::vector<Check> checks = checks_of(lesson, contenders, thorough->schedules, result.line);
   for (const Check& check : checks) {
-    right &= all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
-      return fmt::format("{} --shape {}{} --schedule {} --check-races", plain_command(lesson, contender),
-                         check.shape.name(), check.blocks ? fmt::format(" --blocks {}", check.blocks) : "",
-                         schedule);
-    });
+    result.passed &=
+        all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
+          return fmt::format("{} --shape {}{} --schedule {} --check-races", plain_command(lesson, contender),
+                             check.shape.name(),
+                             check.blocks ? fmt::format(" --blocks {}", check.blocks) : "", schedule);
+        });
   }
   std::string also;
   if (const auto twice = with_dependent_launches(lesson, contenders, kOfDependentLaunches); !twice.empty()) {
     also = ", and dependent launches";
     tried.execution.check_races = tried.execution.check_grid = false;
-    right &= all_pass(
+    result.passed &= all_pass(
         lesson, {kOfDependentLaunches, 0, {thorough->schedules.front()}, twice}, tried,
         [&](const Contender& contender, const std::string&) { return plain_command(lesson, contender); });
   }
-  if (!right) return kExitFailure;
   if (!checks.empty())
-    std::cout << fmt::format("\nchecked: races, at {}{}; more with --schedule all --check-races\n",
-                             names_of(checks), also);
-  return kExitOk;
+    result.line += fmt::format("\nchecked: races, at {}{}; more with --schedule all --check-races\n",
+                               names_of(checks), also);
+  return result;
 }
 
 }  // namespace ladder

@@ -81,6 +81,7 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   arrival->where = where;
   arrival->name = what;
   arrival->order = order;
+  arrival->wgmma_in_flight = !thread.wgmma_not_waited_for.empty();
   arrival->barrier = &find_mbarrier(thread, target, barrier, what, where);
   forget_mapping(thread, target);
   note_arrival_in_flight(thread, *arrival->barrier, where);

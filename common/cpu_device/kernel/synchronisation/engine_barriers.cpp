@@ -43,7 +43,8 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   if (!threads && block.live < block.ids.threads) {
     cluster.fail(
         thread,
-        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live),
+        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live) +
+            explain_early_exits(block),
         where);
   }
   if (barrier.arrived && barrier.expected != threads) {

@@ -63,6 +63,7 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
     barrier.phases_passed.resize(thread.block->ids.threads);
   }
   const uint64_t seen = barrier.phases_seen[thread.ids.rank];
+  if (seen && barrier.phase == seen) barrier.repeated_wait = {&thread, where, seen - 1};
   if (barrier.phase > seen + 1) barrier.phases_passed[thread.ids.rank] += barrier.phase - seen - 1;
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (RaceChecker* races = cluster.races()) {
@@ -191,7 +192,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   if (barrier.pending < count) {
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
-                     explain_arrival_too_many(thread, barrier),
+                     explain_repeated_wait(*barrier.block) + explain_arrival_too_many(thread, barrier),
                  where);
   }
   if (expect_bytes > kMaxBytes) {
@@ -204,6 +205,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   barrier.expected_bytes += expect_bytes;
   barrier.arrivals.push_back({what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
   if (RaceChecker* races = cluster.races()) barrier.arrivals.back().epoch = races->epoch(thread.number);
+  barrier.arrivals.back().wgmma_in_flight = !thread.wgmma_not_waited_for.empty();
   note_arrival_in_flight(thread, barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
@@ -265,6 +267,7 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   --barrier.pending;
   barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true,
                               /*waits_before=*/0, arrival.order, arrival.epoch});
+  barrier.arrivals.back().wgmma_in_flight = arrival.wgmma_in_flight;
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -335,7 +338,8 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +
-                       "GPU this wait may never end; " + describe(barrier) + explain_two_phases(barrier),
+                       "GPU this wait may never end; " + describe(barrier) +
+                       explain_repeated_wait(*barrier.block) + explain_two_phases(barrier),
                    where);
     }
   }

@@ -36,8 +36,7 @@ void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Locati
     const auto offset = static_cast<uint64_t>(row_address(lane) - warp.block->shared.generic());
     rows[i] = {offset, kRowBytes};
     if (RaceChecker* races = cluster.races()) {
-      if (!where.outer_call)
-        where.outer_call = reinterpret_cast<const void*>(calls_to_here(lane).addresses[3]);
+      if (!where.outer_call) where.outer_call = outer_call(*current_thread, where.call);
       races->access(lane.number, warp.block->ids.rank_in_cluster, offset, kRowBytes, write,
                     write ? "stmatrix" : "ldmatrix", cluster.site(where));
     }

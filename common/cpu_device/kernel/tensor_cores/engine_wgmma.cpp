@@ -406,7 +406,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   execute_aligned(thread, "wgmma", where);
   operation.accumulators[thread.ids.rank % kWarpgroupThreads] = &accumulator;
   if (RaceChecker* races = cluster.races()) {
-    where.outer_call = reinterpret_cast<const void*>(calls_to_here(thread).addresses[2]);
+    where.outer_call = outer_call(thread, where.call);
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
                  "wgmma", cluster.site(where));
   }
