@@ -38,6 +38,8 @@ std::string to_string(Location where) {
   return print("%s:%u", name ? name + 1 : where.file, where.line);
 }
 
+std::string own_place(Location where) { return own_line(where).place; }
+
 std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
@@ -110,7 +112,7 @@ std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
     const std::string mask =
         arrival.multicast_mask ? " with mask " + binary(arrival.multicast_mask, from) : std::string();
     const std::string text = block + print(" warp %u (%s%s at %s)", arrival.thread->warp->index, arrival.what,
-                                           mask.c_str(), to_string(arrival.where).c_str());
+                                           mask.c_str(), own_place(arrival.where).c_str());
     const auto same =
         std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
     if (same == counted.end()) {
@@ -224,7 +226,7 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
     if (earlier.thread != &thread || earlier.of_operation || earlier.waits_before != thread.mbarrier_waits)
       continue;
-    return text + "\n  the thread arrived in this phase before, at " + to_string(earlier.where) +
+    return text + "\n  the thread arrived in this phase before, at " + own_place(earlier.where) +
            ", and has waited for no mbarrier since";
   }
   const Thread::Seen& seen = thread.last_seen;
@@ -242,8 +244,6 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
     text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);
   return text;
 }
-
-std::string own_place(Location where) { return own_line(where).place; }
 
 namespace {
 
@@ -319,12 +319,17 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
   const Thread::Order &of_first = first.last_block_barrier, &of_second = second.last_block_barrier;
   if (first.last_seen.barrier || second.last_seen.barrier) return "";
-  if (first.block != second.block || !of_first.epoch || !of_second.epoch || !accesses.first_epoch) return "";
+  if (first.block != second.block || !accesses.first_epoch) return "";
+  if (!of_first.epoch || !of_second.epoch) return "the two threads have not met in a __syncthreads";
   const std::string where = "the last __syncthreads of both (" + own_place(of_second.where) + ")";
-  if (of_first.epoch < accesses.first_epoch) return where + " comes before both";
-  if (!accesses.first_is_operation) return "";
-  return where + " comes after the " + accesses.first_what +
-         " is issued, but nobody has waited for it by then";
+  const auto unwaited = [&](const std::string& what) {
+    return where + " comes after the " + what + " is issued, but nobody has waited for that by then";
+  };
+  if (of_first.epoch >= accesses.first_epoch)
+    return accesses.first_is_operation ? unwaited(accesses.first_what) : "";
+  return accesses.second_is_operation && accesses.second_epoch && of_second.epoch > accesses.second_epoch
+             ? unwaited(accesses.second_what)
+             : where + " comes before both";
 }
 
 }  // namespace
@@ -338,7 +343,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     return arrival.thread == &first && first_epoch && arrival.epoch >= first_epoch;
   };
   const WaitedFor hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
-  if (accesses.first_what == "mbarrier.init" && accesses.reads_early)
+  if (accesses.first_what == "mbarrier.init" && accesses.second_what != "mbarrier.init")
     return first.block == second.block
                ? "a __syncthreads must come between the initialisation and the use by other threads"
                : "a cluster_sync must come between the initialisation and the use by other blocks";
@@ -472,6 +477,7 @@ class DeadlockRoot {
   explicit DeadlockRoot(const std::vector<std::unique_ptr<Thread>>& threads) {
     for (const auto& thread : threads) {
       threads_.push_back(thread.get());
+      lacks_registers_ |= !thread->done && thread->wait.kind == WaitKind::registers;
       const bool at_mbarrier = thread->wait.kind == WaitKind::mbarrier || thread->wait.kind == WaitKind::poll;
       if (thread->done || !at_mbarrier || !thread->wait.object) continue;
       waiting_[static_cast<const Mbarrier*>(thread->wait.object)].push_back(thread.get());
@@ -480,6 +486,7 @@ class DeadlockRoot {
 
   /// Two lines; empty if nobody waits for an mbarrier.
   std::string write() const {
+    if (lacks_registers_) return "";  // which explains all
     const Mbarrier* root = nullptr;
     for (const auto& [barrier, waiting] : waiting_)
       if (!root || rank(*barrier) < rank(*root) ||
@@ -494,7 +501,7 @@ class DeadlockRoot {
   }
 
  private:
-  enum Rank { bytes, missed, partial, exited, nobody, others };
+  enum Rank { bytes, missed, partial, exited, nobody, others, last };
 
   /// What explains most comes first. Who waits for threads that wait themselves explains nothing.
   Rank rank(const Mbarrier& barrier) const {
@@ -504,7 +511,20 @@ class DeadlockRoot {
     if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
       return exited;
     if (!with_bytes(barrier.arrivals, false).empty() && absent.empty()) return partial;
-    return absent.empty() ? nobody : others;
+    if (!absent.empty()) return others;
+    // Where others wait in a circle, the threads that never arrived here may have stopped there.
+    const bool is_circle = std::any_of(waiting_.begin(), waiting_.end(),
+                                       [&](const auto& entry) { return !absent_from(*entry.first).empty(); });
+    return !is_circle || holds_up_others(barrier) ? nobody : last;
+  }
+  /// Do threads wait for it that others wait for?
+  bool holds_up_others(const Mbarrier& barrier) const {
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+      const std::vector<const Thread*> absent = absent_from(*entry.first);
+      return std::any_of(absent.begin(), absent.end(), [&](const Thread* thread) {
+        return !thread->done && thread->wait.object == &barrier;
+      });
+    });
   }
   static bool comes_first(const Mbarrier& one, const Mbarrier& other) {
     const unsigned block = one.block->ids.rank_in_cluster, other_block = other.block->ids.rank_in_cluster;
@@ -564,9 +584,12 @@ class DeadlockRoot {
     std::vector<const Thread*> gone;
     for (const Thread* thread : threads_)
       if (thread->done && !thread->warp->live) gone.push_back(thread);
-    if (!gone.empty()) return text + "; " + names_of(gone) + " have exited";
     const std::string peers = of_other_end(barrier);
-    return peers.empty() ? text : text + "; " + peers;
+    // Of those who should arrive, some did: the rest may be gone.
+    const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
+    if (!says_gone) return peers.empty() ? text : text + "; " + peers;
+    const std::string names = names_of(gone);
+    return text + "; " + names + (names.find_first_of("-,") == names.npos ? " has" : " have") + " exited";
   }
 
   std::string why_of_bytes(const Mbarrier& barrier) const {
@@ -639,6 +662,7 @@ class DeadlockRoot {
 
   std::vector<const Thread*> threads_;
   std::map<const Mbarrier*, std::vector<const Thread*>> waiting_;
+  bool lacks_registers_ = false;
 };
 
 /// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.

@@ -24,11 +24,15 @@ constexpr uint64_t kSwitchBudget = 20'000'000;
 std::string why_not_waited_for(const Thread& thread) {
   if (thread.copy_groups_at_wait == 0) return "";
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
+  const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
   return thread.copy_groups_left == 1
-             ? ": its last wait leaves out the newest group; which group is the newest in the last round?"
-             : print(
-                   ": its last wait leaves out the newest %u groups; which are the newest in the last round?",
-                   thread.copy_groups_left);
+             ? wait +
+                   "the newest group, with its last copies, because no commit follows that, not even an "
+                   "empty one; which group is the newest in the last round?"
+             : wait + print(
+                          "the newest %u groups, with its last copies, because too few commits follow those, "
+                          "empty ones, too; which are the newest in the last round?",
+                          thread.copy_groups_left);
 }
 
 /// Throws for work that the exiting thread has left unfinished.

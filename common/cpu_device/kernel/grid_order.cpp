@@ -173,8 +173,8 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
   std::string wrong;
   writes_.for_each(address, bytes, [&](const Write& last) {
     if (last.cluster == cluster_ || is_ordered(races, who.thread, last)) return true;
-    const bool is_same_store = write && last.place.return_address == place.return_address &&
-                               last.place.call == place.call;
+    const bool is_same_store =
+        write && last.place.return_address == place.return_address && last.place.call == place.call;
     wrong = "race in global memory: " +
             (is_same_store ? name(last.who.block) + " and " + name(who.block) +
                                  " store the same elements by the same line, and nothing orders the two"

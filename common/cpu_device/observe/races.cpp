@@ -53,7 +53,8 @@ uint8_t mask_of(std::size_t cell, std::size_t begin, std::size_t end) {
 struct RaceChecker::Thread {
   VectorClock known, visible;
   uint32_t epoch = 1, visible_epoch = 0;
-  uint32_t last_issue = 0;  ///< its epoch when it issued its last operation
+  uint32_t last_issue = 0;             ///< its epoch when it issued its last operation
+  std::vector<uint32_t> wgmma_issues;  ///< its epochs when it issued each wgmma of its warpgroup
 };
 
 /// Who makes an access, and what it has synchronised with.
@@ -189,7 +190,6 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   issuer_of_agent_.assign(components - thread_count_, kNobody);
   issue_epoch_of_agent_.assign(components - thread_count_, 0);
   note_of_agent_.assign(components - thread_count_, {});
-  issue_epochs_of_warpgroup_.assign(blocks * warpgroups, {});
 
   const std::size_t chunks = (shared_bytes + kChunkBytes - 1) / kChunkBytes;
   shared_bytes_ = shared_bytes;
@@ -353,12 +353,11 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
     name_site(site, what);
     issuer_of_agent_[op.agent_ - thread_count_] = thread;
     issue_epoch_of_agent_[op.agent_ - thread_count_] = threads_[thread].epoch;
-    if (op.agent_ < first_pool_agent_)
-      issue_epochs_of_warpgroup_[op.agent_ - thread_count_].push_back(threads_[thread].epoch);
     note_of_agent_[op.agent_ - thread_count_].clear();
   }
   Thread& t = threads_[thread];
   t.last_issue = t.epoch;
+  if (queue == Queue::warpgroup) t.wgmma_issues.push_back(t.epoch);
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
@@ -585,6 +584,13 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
   if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
       is_issuer(who.agent, cell.writer))
     return Why::overwritten;
+  // Or a copy of one of its threads that was issued after it.
+  if (reads_later && who.agent < first_pool_agent_ && cell.writer >= thread_count_ &&
+      is_issuer(who.agent, writer_thread)) {
+    const std::vector<uint32_t>& issues = writer.wgmma_issues;
+    if (issues.size() >= who.epoch && epoch_of(cell.writer, cell.write_epoch) > issues[who.epoch - 1])
+      return Why::overwritten;
+  }
   // The reader comes after the issue of the copy that writes, so what it wants is the copy.
   if (cell.writer >= thread_count_) {
     const unsigned issuer = thread_of(cell.writer);
@@ -843,7 +849,7 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
 uint32_t RaceChecker::epoch_of(unsigned agent, uint32_t epoch) const {
   if (agent < thread_count_) return epoch;
   const unsigned queue = agent - thread_count_;
-  if (agent < first_pool_agent_) return issue_epochs_of_warpgroup_[queue][epoch - 1];
+  if (agent < first_pool_agent_) return threads_[issuer_of_agent_[queue]].wgmma_issues[epoch - 1];
   const uint32_t later = agent_epochs_[queue] - epoch;  // operations of the same agent
   if (later && agent < first_thread_queue_) return 0;   // of another thread
   return issue_epoch_of_agent_[queue] - later;          // each was issued in an epoch of its own

@@ -260,7 +260,6 @@ class RaceChecker {
   std::vector<unsigned> issuer_of_agent_;
   std::vector<uint32_t> issue_epoch_of_agent_;  ///< of the issuer, when it issued the last operation
   std::vector<std::string> note_of_agent_;
-  std::vector<std::vector<uint32_t>> issue_epochs_of_warpgroup_;  ///< of each operation, in their order
 
   std::size_t shared_bytes_ = 0;
   std::vector<Shadow> shadows_;    ///< of each block

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -322,7 +323,9 @@ std::vector<std::string> operands_in(const std::string& text) {
   return operands;
 }
 
-OwnLine own_line(const Location& where) {
+namespace {
+
+OwnLine find_own_line(const Location& where) {
   OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
   bool is_found = false;
   for (const void* const return_address : {where.call, where.outer_call}) {
@@ -340,6 +343,17 @@ OwnLine own_line(const Location& where) {
     }
   }
   return own;
+}
+
+}  // namespace
+
+OwnLine own_line(const Location& where) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::tuple<std::string, unsigned, const void*, const void*>, OwnLine>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({where.file, where.line, where.call, where.outer_call});
+  if (is_new) entry->second = find_own_line(where);
+  return entry->second;
 }
 
 std::string shared_operand(const OwnLine& one, const OwnLine& other) {
