@@ -332,6 +332,30 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
              : where + " comes before both";
 }
 
+/// A copy that counts its bytes at the barrier of this note is read before they have landed.
+std::string explain_copy_not_waited_for(const Thread& reader, const std::string& note) {
+  const Mbarrier* completes_on = nullptr;
+  for (const auto& barrier : reader.block->mbarriers)
+    if (" for " + name_of(*barrier) == note) completes_on = barrier.get();
+  if (!completes_on) return "";
+  const Thread::Seen& seen = reader.last_seen;
+  if (seen.barrier != completes_on) {
+    const std::string last = explain_last_wait(reader);
+    return "the reader must wait for " + name_of(*completes_on) +
+           (last.empty() ? "; it has waited for nothing" : "; " + last);
+  }
+  for (const auto& operation : reader.cluster.in_flight()) {
+    const auto* copy = dynamic_cast<const CountedCopy*>(operation.get());
+    if (copy && copy->barrier == completes_on && copy->phase < seen.phase)
+      return print("phase %llu of ", static_cast<unsigned long long>(copy->phase)) + name_of(*completes_on) +
+             print(
+                 ", which the reader has waited for, has ended without all bytes: %lld were expected, too "
+                 "few",
+                 static_cast<long long>(completes_on->last_expected_bytes));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string explain_hand_over(const Thread& first, const Thread& second,
@@ -372,14 +396,22 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
              accesses.second_what;
   }
-  if (accesses.reads_early && !accesses.first_note.empty())
-    for (const auto& barrier : second.block->mbarriers) {
-      if (" for " + name_of(*barrier) != accesses.first_note || second.last_seen.barrier == barrier.get())
-        continue;
-      const std::string last = explain_last_wait(second);
-      return "the reader must wait for " + name_of(*barrier) +
-             (last.empty() ? "; it has waited for nothing" : "; " + last);
-    }
+  const Thread& reader = accesses.first_writes ? second : first;
+  const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
+                                                     : !accesses.first_is_operation || accesses.first_epoch;
+  if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
+    if (std::string text = explain_copy_not_waited_for(reader, accesses.note_of_writer); !text.empty())
+      return text;
+  if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && first_epoch &&
+      !hand_over.arrival && reader_is_known) {
+    const WaitedFor before = find_waited_for(
+        second, accesses.second_epoch,
+        [&](const Mbarrier::Arrival& one) { return one.thread == &first && one.epoch < first_epoch; });
+    if (before.arrival && before.barrier == second.last_seen.barrier)
+      return who_and_where(first, *before.barrier, *before.arrival) + ", for which the reader has waited (" +
+             own_place(before.wait->where) +
+             "), and writes again: it must wait until that was read, or the reader wait for the next phase";
+  }
   if (!hand_over.arrival) {
     const WaitedFor of_others =
         find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
@@ -398,8 +430,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                    first.warp->index, first.lane);
   }
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
-  const bool is_known = !accesses.second_is_operation || accesses.second_epoch;
-  return accesses.reads_early && is_known ? explain_last_wait(second) : "";
+  return accesses.reads_early && reader_is_known ? explain_last_wait(reader) : "";
 }
 
 namespace {

@@ -880,14 +880,15 @@ void RaceChecker::report(Conflict conflict) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
     const bool first_is_operation = conflict.first_agent >= thread_count_;
-    const std::string why =
-        explain_unordered_({first_thread, second_thread, epoch_of(conflict.first_agent, conflict.first_epoch),
-                            epoch_of(conflict.second_agent, conflict.second_epoch), first_is_operation,
-                            conflict.second_agent >= thread_count_,
-                            conflict.why == Why::early_read ||
-                                (conflict.why == Why::early_read_later && !conflict.second_only_relies),
-                            conflict.why == Why::no_proxy_fence, first_what, second_what,
-                            first_is_operation ? note_of_agent_[conflict.first_agent - thread_count_] : ""});
+    const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
+    const std::string why = explain_unordered_(
+        {first_thread, second_thread, epoch_of(conflict.first_agent, conflict.first_epoch),
+         epoch_of(conflict.second_agent, conflict.second_epoch), first_is_operation,
+         conflict.second_agent >= thread_count_,
+         conflict.why == Why::early_read ||
+             (conflict.why == Why::early_read_later && !conflict.second_only_relies),
+         conflict.first_writes, conflict.why == Why::no_proxy_fence, first_what, second_what,
+         writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : ""});
     if (!why.empty()) text += ": " + why;
   }
   text += fmt::format(

@@ -84,9 +84,10 @@ class RaceChecker {
     uint32_t first_epoch, second_epoch;  ///< 0: not known
     bool first_is_operation, second_is_operation;
     bool reads_early;  ///< the second reads what the first writes, or the first reads it before
-    bool lacks_fence;  ///< of the async proxy, and nothing else
+    bool first_writes;
+    bool lacks_fence;                     ///< of the async proxy, and nothing else
     std::string first_what, second_what;  ///< "TMA load"
-    std::string first_note;               ///< see annotate()
+    std::string note_of_writer;           ///< see annotate()
   };
   using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
