@@ -67,7 +67,10 @@ const ladder::Lesson& lesson() {
       .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch,
-      .resources = resources};
+      .resources = resources,
+      // Few tiles: a cluster computes four times as much as a block.
+      .cpu_check = {131, 264, 264},
+      .cpu_check_few = {40, 776, 40}};
   return lesson;
 }
 

@@ -349,12 +349,13 @@ const ladder::Lesson& lesson() {
       // For small problems the plan, which is an H200's, has no clusters and splits no tiles.
       .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
                    {{"cluster_n", "4"}},
-                   {{"cluster_k", "2"}, {"cluster_m", "1"}},
+                   {{"cluster_k", "4"}, {"cluster_m", "1"}},
                    {{"cluster_m", "2"}, {"cluster_k", "2"}},
                    {{"tile", "64x128"}, {"stream_k", "on"}}},
       // 6 tiles of 64x128 for 4 blocks, and enough K steps to split them; and 3, so that a block shares two.
       .cpu_shape = {192, 256, 512},
-      .cpu_check = {131, 72, 1000}};
+      .cpu_check = {131, 72, 776},
+      .cpu_check_few = {40, 456, 40}};
   return lesson;
 }
 

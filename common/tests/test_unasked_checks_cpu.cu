@@ -1,5 +1,6 @@
 /// @file
 /// What a lesson's program checks on the CPU device without being asked, with kernels whose result is right.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "common/cuda/launch.cuh"
+#include "common/cuda/residency.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/problem/lesson.hpp"
@@ -62,6 +64,7 @@ ladder::Lesson lesson() {
                    p, mistake != "early", mistake == "race", mistake == "odd");
   };
   l.cpu_check = {9, 16, 24};
+  l.cpu_check_few = {3, 8, 8};
   return l;
 }
 
@@ -84,7 +87,9 @@ struct Result {
 };
 
 Result run(const ladder::Lesson& lesson, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"program", "--size", "8"});
+  const bool has_shape = std::find(arguments.begin(), arguments.end(), "--shape") != arguments.end();
+  arguments.insert(arguments.begin(), "program");
+  if (!has_shape) arguments.insert(arguments.end(), {"--size", "8"});
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   const Capture out(std::cout), err(std::cerr);
@@ -92,13 +97,13 @@ Result run(const ladder::Lesson& lesson, std::vector<std::string> arguments) {
   return {exit_code, out.text(), err.text()};
 }
 
-/// The table says that the result is right, and the words follow; with exit code 1.
+/// The words come before the table, with exit code 1.
 void check_noticed(const std::vector<std::string>& arguments, const std::string& words,
                    const std::string& command) {
   const Result result = run(lesson(), arguments);
   INFO("stderr: " << result.err);
   CHECK(result.exit_code == ladder::kExitFailure);
-  CHECK_THAT(result.out, ContainsSubstring("  yes") && !ContainsSubstring("checked:"));
+  CHECK_THAT(result.out, !ContainsSubstring("checked:"));
   CHECK_THAT(result.err,
              ContainsSubstring(words) && ContainsSubstring("\nrepeat it with: " + command + "\n"));
 }
@@ -109,9 +114,10 @@ TEST_CASE("Where the reader chooses nothing, a line says what else was checked")
   const Result result = run(lesson(), {});
   INFO("stderr: " << result.err);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.out,
-             ContainsSubstring("\nchecked: races, 2 schedules, at 9x16x24; more with --schedule all "
-                               "--check-races\n"));
+  CHECK_THAT(
+      result.out,
+      ContainsSubstring("\nchecked: races, at 9x16x24 on 2 schedules and 3x8x8; more with --schedule all "
+                        "--check-races\n"));
 }
 
 TEST_CASE("A race that leaves the result right is noticed, with a command that repeats it") {
@@ -127,13 +133,40 @@ TEST_CASE("A result that is wrong at ragged sizes alone is noticed") {
                 "99_fake --mistake odd --shape 9x16x24 --schedule round-robin/late --check-races");
 }
 
+TEST_CASE(
+    "A mistake that shows where one block computes all tiles is noticed, with a command that repeats it") {
+  ladder::Lesson one_block = lesson();
+  const auto launch = one_block.launch;
+  one_block.launch = [launch](const Gemm& p, const Settings& settings, cudaStream_t stream) {
+    const bool is_alone = ladder::resident_blocks(multiply, kThreads, 0) == 1;
+    Settings chosen = settings;
+    if (is_alone) chosen["mistake"] = "race";
+    launch(p, chosen, stream);
+  };
+  const Result result = run(one_block, {});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK_THAT(result.err, ContainsSubstring("\nrepeat it with: 99_fake --shape 3x8x8 --blocks 1 --schedule "
+                                           "round-robin/late --check-races\n"));
+  CHECK(run(one_block, {"--check-races"}).exit_code == 0);
+  CHECK(run(one_block, {"--check-races", "--blocks", "1"}).exit_code == ladder::kExitFailure);
+}
+
+TEST_CASE("A lesson that needs more K steps is checked with as few as it accepts") {
+  ladder::Lesson splits = lesson();
+  splits.check = [](const Gemm& p, const Settings&) {
+    if (p.k < 24 || p.k % 8) throw std::invalid_argument("k is too small");
+  };
+  CHECK_THAT(run(splits, {"--shape", "8x8x24"}).out, ContainsSubstring("and 3x8x72; more"));
+}
+
 TEST_CASE("A launch that does not wait for the one before is noticed") {
   check_noticed({"--pdl", "on", "--mistake", "early"}, "griddepcontrol_wait must come first",
                 "99_fake --mistake early --pdl on");
   const Result waits = run(lesson(), {"--pdl", "on"});
   INFO("stderr: " << waits.err);
   CHECK(waits.exit_code == 0);
-  CHECK_THAT(waits.out, ContainsSubstring("at 9x16x24, and dependent launches; more with"));
+  CHECK_THAT(waits.out,
+             ContainsSubstring("9x16x24 on 2 schedules and 3x8x8, and dependent launches; more with"));
   CHECK(run(lesson(), {"--mistake", "early"}).exit_code == 0);  // it never begins early
 }
 

@@ -225,6 +225,91 @@ TEST_CASE("A tile of C that holds another one is named") {
   CHECK_THAT(ladder::Verifier({128, 128, 64}, 7).check_exact(stale).complaint,
              ContainsSubstring(
                  "in tile row 1, tile column 0: C holds what belongs to row 0, column 64 on, 64 rows up and "
-                 "64 columns to the right: a tile was stored in the wrong place, or overwritten before "
+                 "64 columns to the right: a tile was loaded from, or stored in, the wrong place, or "
+                 "overwritten before "
                  "it was stored"));
+}
+
+namespace {
+
+/// Multiplies 96 x 72 x 296 with elements of A and B taken from where the functions say; then changes C.
+struct Mistaken {
+  using Index = std::function<size_t(const ladder::Gemm&, int outer, int k)>;
+  Index of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.k + k; };
+  Index of_b = [](const ladder::Gemm& g, int column, int k) { return size_t(k) * g.n + column; };
+  std::function<float(const std::vector<float>& right, const ladder::Gemm&, int row, int column)> change =
+      [](const auto& right, const ladder::Gemm& g, int row, int column) { return right[row * g.n + column]; };
+
+  std::string complaint() const {
+    const ladder::Multiply multiply = [this](const ladder::Gemm& g) {
+      const std::vector<__nv_bfloat16> a = ladder::download(g.a, size_t(g.m) * g.k),
+                                       b = ladder::download(g.b, size_t(g.k) * g.n);
+      const auto at = [](const std::vector<__nv_bfloat16>& matrix, size_t index) {
+        return index < matrix.size() ? ladder::to_float(matrix[index]) : 0;
+      };
+      std::vector<float> product(size_t(g.m) * g.n);
+      for (int row = 0; row < g.m; ++row)
+        for (int column = 0; column < g.n; ++column)
+          for (int k = 0; k < g.k; ++k)
+            product[row * g.n + column] += at(a, of_a(g, row, k)) * at(b, of_b(g, column, k));
+      std::vector<__nv_bfloat16> c(product.size());
+      for (int row = 0; row < g.m; ++row)
+        for (int column = 0; column < g.n; ++column)
+          c[row * g.n + column] = ladder::to_bf16(change(product, g, row, column));
+      ladder::copy_to_device(g.c, c.data(), c.size() * sizeof c[0]);
+    };
+    return ladder::Verifier({96, 72, 296}, 7).check_exact(multiply).complaint;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("An operand that is read with another pitch, transposed or from the wrong rows is named") {
+  Mistaken mistaken;
+  CHECK(mistaken.complaint() == "");
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) { return size_t(k) * g.k + column; };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("B was read with the pitch K = 296, and its rows are N = 72 long"));
+  // The same as a copy that takes B for a matrix of N rows and K columns: beyond these it fills in zeros.
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    return k < g.n ? size_t(k) * g.k + column : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(), ContainsSubstring("B was read with the pitch K = 296"));
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    return column + 8 < g.n ? size_t(k) * g.n + column + 8 : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(), ContainsSubstring("the columns of B were those 8 behind the right ones"));
+  mistaken = {};
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.n + k; };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("A was read with the pitch N = 72, and its rows are K = 296 long"));
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
+    return k < g.m ? size_t(k) * g.k + row : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
+}
+
+TEST_CASE(
+    "Sums that were not cleared between tiles are named, and K tiles of which every second is missing") {
+  Mistaken mistaken;
+  mistaken.change = [](const std::vector<float>& right, const ladder::Gemm& g, int row, int column) {
+    return right[row * g.n + column] + (row >= 64 ? right[(row - 64) * g.n + column] : 0);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("in tile row 1, tile column 0: C has the sums of this tile and of the one at "
+                               "row 0, column 0: the sums of a block's tile before were not cleared"));
+  mistaken = {};
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
+    return k / 64 % 2 ? size_t(-1) : size_t(row) * g.k + k;
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("C lacks the products of K tiles 1, 3, ... (every second of 5"));
+}
+
+TEST_CASE("Fragments that are stored with rows for columns are named") {
+  Mistaken mistaken;
+  mistaken.change = [](const std::vector<float>& right, const ladder::Gemm& g, int row, int column) {
+    return right[(row / 8 * 8 + column % 8) * g.n + column / 8 * 8 + row % 8];
+  };
+  CHECK_THAT(mistaken.complaint(), ContainsSubstring("squares of 8 x 8 elements of C are transposed"));
 }

@@ -30,6 +30,9 @@ struct AlignedStep {
 
 /// Of the thread that runs.
 CallChain calls_to_here(const Thread&);
+/// Where the function returns to, in the calls of the thread that runs, that `call` returns to; null if that
+/// is not known.
+const void* outer_call(const Thread&, const void* call);
 /// Compilers copy code, so the same call may have several addresses.
 /// @return what tells the two apart in the source: "A, called from B; <other> by C, called from D". Empty if
 /// nothing does, or if there are no line numbers.

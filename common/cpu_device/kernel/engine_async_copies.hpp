@@ -19,7 +19,6 @@ struct Copy {
   uint32_t race_operation = 0;  ///< index in CopyGroup::race_operations
   unsigned lane = 0;            ///< that issued it
   Location where;
-  const void* return_address = nullptr;  ///< of the call, which says who called it
   bool landed = false;
 };
 

@@ -82,11 +82,8 @@ class Cluster {
   // --- for the operations: failures
 
   /// Remembers the first failure. The text is completed with kernel, place and schedule.
-  /// `return_address`, if any, says who called it there.
-  void record_failure(const Thread*, const std::string& rule, Location where,
-                      const void* return_address = nullptr);
-  [[noreturn]] void fail(const Thread&, const std::string& rule, Location where,
-                         const void* return_address = nullptr);
+  void record_failure(const Thread*, const std::string& rule, Location where);
+  [[noreturn]] void fail(const Thread&, const std::string& rule, Location where);
   /// After calls that may have recorded a failure of their own.
   void leave_if_failed();
   bool failed() const { return !failure_.empty(); }
@@ -105,7 +102,7 @@ class Cluster {
   void converged(Warp&);
   void converged(Block&);
   void flush_copy_instructions(Warp&);
-  Site site(Location where, const void* return_address = nullptr);
+  Site site(Location where);
 
   NamedBarrier& cluster_barrier() { return cluster_barrier_; }
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }

@@ -50,6 +50,7 @@ struct Mbarrier {
     uint32_t bytes = 0;                       ///< that a copy has brought; 0 of an arrival
     bool needs_cluster_scope = false;         ///< of a wait for such a copy
     uint32_t multicast_mask = 0;              ///< of such a copy
+    bool wgmma_in_flight = false;             ///< of the thread, which had not waited for it
   };
   /// A wait that has ended.
   struct Wait {
@@ -62,6 +63,14 @@ struct Mbarrier {
   std::vector<Arrival> arrivals, last_arrivals, earlier_arrivals;  ///< of this phase and of the two before
   /// For each thread of the block that has waited here: the phases whose end it has seen, or passed by.
   std::vector<uint64_t> phases_seen;
+  std::vector<uint64_t> phases_passed;  ///< of those, how many had another end behind it
+  /// The last wait that a phase ended which the same thread had waited for before.
+  struct RepeatedWait {
+    const Thread* thread = nullptr;
+    Location where;
+    uint64_t phase = 0;
+  };
+  RepeatedWait repeated_wait;
   std::vector<Wait> last_waits;  ///< of each of these threads, where races are checked
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known

@@ -38,6 +38,8 @@ std::string to_string(Location where) {
   return print("%s:%u", name ? name + 1 : where.file, where.line);
 }
 
+std::string own_place(Location where) { return own_line(where).place; }
+
 std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
@@ -80,25 +82,21 @@ std::string describe(const Mbarrier& barrier) {
          print(" (initialised at %s, count %u)", to_string(barrier.initialised_at).c_str(), barrier.expected);
 }
 
-Site Cluster::site(Location where, const void* return_address) {
-  return race_checker_->site(where.file, where.line, return_address);
-}
+Site Cluster::site(Location where) { return race_checker_->site(where); }
 
-void Cluster::record_failure(const Thread* thread, const std::string& rule, Location where,
-                             const void* return_address) {
+void Cluster::record_failure(const Thread* thread, const std::string& rule, Location where) {
   if (failed()) return;
   failure_ = print("kernel '%s': ", kernel_.name) + rule;
   if (thread) {
     failure_ += "\n  in " + describe(*thread);
     if (where.line) failure_ += " at " + to_string(where);
-    if (return_address) failure_ += describe_callers(return_address, where.file, where.line);
+    failure_ += describe_callers(where);
   }
   failure_ += "\n  schedule " + options_.schedule.explained();
 }
 
-void Cluster::fail(const Thread& thread, const std::string& rule, Location where,
-                   const void* return_address) {
-  record_failure(&thread, rule, where, return_address);
+void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {
+  record_failure(&thread, rule, where);
   throw Abandoned{};
 }
 
@@ -125,7 +123,7 @@ std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
     const std::string mask =
         arrival.multicast_mask ? " with mask " + binary(arrival.multicast_mask, from) : std::string();
     const std::string text = block + print(" warp %u (%s%s at %s)", arrival.thread->warp->index, arrival.what,
-                                           mask.c_str(), to_string(arrival.where).c_str());
+                                           mask.c_str(), own_place(arrival.where).c_str());
     const auto same =
         std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
     if (same == counted.end()) {
@@ -164,10 +162,8 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   const bool is_disjoint = std::none_of(second.begin(), second.end(),
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
-  return print(
-      "; different threads ended the two: if one phase was meant to need both, the count at %s "
-      "must be %zu, not %u",
-      to_string(barrier.initialised_at).c_str(), first.size() + second.size(), barrier.expected);
+  return print("; different threads ended the two: more arrive than the count of %u at %s says",
+               barrier.expected, to_string(barrier.initialised_at).c_str());
 }
 
 }  // namespace
@@ -194,16 +190,20 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
                 ": the phase in which it was issued has ended before its bytes came: too few bytes "
                 "were expected at ");
   text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because());
-  if (const uint32_t mask = copy.multicast_mask()) {
-    text += ", or a mask names a wrong block\n  its mask " + binary(mask, *copy.target) + " sends it to";
-    for (const auto& block : cluster.blocks())
-      if (mask >> block->ids.rank_in_cluster & 1) text += " " + describe(*block);
-  }
+  const uint32_t mask = copy.multicast_mask();
+  if (mask) text += ", or a mask names a wrong block";
+  if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
+    text += ": this one, of " + describe(*copy.issuer->block) + ", leaves out the block that sends";
   if (is_next) {
     text += print("\n  phase %llu expected %lld bytes, and got those of",
                   static_cast<unsigned long long>(copy.phase),
                   static_cast<long long>(barrier.last_expected_bytes)) +
             list(with_bytes(barrier.last_arrivals, true));
+  }
+  if (mask) {
+    text += "\n  its mask " + binary(mask, *copy.target) + " sends it to";
+    for (const auto& block : cluster.blocks())
+      if (mask >> block->ids.rank_in_cluster & 1) text += " " + describe(*block);
   }
   return text;
 }
@@ -237,7 +237,7 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
     if (earlier.thread != &thread || earlier.of_operation || earlier.waits_before != thread.mbarrier_waits)
       continue;
-    return text + "\n  the thread arrived in this phase before, at " + to_string(earlier.where) +
+    return text + "\n  the thread arrived in this phase before, at " + own_place(earlier.where) +
            ", and has waited for no mbarrier since";
   }
   const Thread::Seen& seen = thread.last_seen;
@@ -256,49 +256,243 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   return text;
 }
 
+namespace {
+
+/// What a thread that reads too early waited for last.
 std::string explain_last_wait(const Thread& thread) {
   const Thread::Seen& seen = thread.last_seen;
   if (!seen.barrier) return "";
-  const std::string text = "\n  the reader waited last for " + name_of(*seen.barrier);
+  std::string text = "the reader waited last for " + name_of(*seen.barrier);
   if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
-  const std::string ended =
-      text + print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
-  if (seen.barrier->phase != seen.phase || seen.barrier->last_waits.empty()) return ended;
+  text += print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
+  if (seen.barrier->phase != seen.phase || seen.barrier->last_waits.empty()) return text;
   const Mbarrier::Wait& wait = seen.barrier->last_waits[thread.ids.rank];
   const auto& arrivals = seen.barrier->last_arrivals;
   const auto store = std::find_if(arrivals.begin(), arrivals.end(),
                                   [](const auto& arrival) { return arrival.needs_cluster_scope; });
-  if (wait.of_cluster || store == arrivals.end()) return ended;
-  return ended + ": the " + wait.what + " at " + to_string(wait.where) +
+  if (wait.of_cluster || store == arrivals.end()) return text + " (" + own_place(wait.where) + ")";
+  return text + ": the " + wait.what + " at " + to_string(wait.where) +
          " has the scope of the block, and for what another block stores (" + store->what + " at " +
          to_string(store->where) + ") it must be the cluster";
 }
 
-std::string explain_weak_arrival(const Thread& first, uint32_t first_epoch, const Thread& second,
-                                 uint32_t second_epoch) {
+/// An arrival that a thread has waited for.
+struct WaitedFor {
   const Mbarrier* barrier = nullptr;
-  const Mbarrier::Arrival* arrival = nullptr;  // the first that comes after the access
-  for (const auto& candidate : second.block->mbarriers) {
-    if (candidate->last_waits.empty()) continue;
-    const Mbarrier::Wait& wait = candidate->last_waits[second.ids.rank];
-    if (!wait.phase || wait.epoch > second_epoch || candidate->phase - wait.phase > 1) continue;
+  const Mbarrier::Arrival* arrival = nullptr;
+  const Mbarrier::Wait* wait = nullptr;
+};
+
+/// Of the arrivals that `waiter` had waited for in its epoch, the first that `is_wanted`.
+template <class Condition>
+WaitedFor find_waited_for(const Thread& waiter, uint32_t epoch, const Condition& is_wanted) {
+  WaitedFor found;
+  for (const auto& barrier : waiter.block->mbarriers) {
+    if (barrier->last_waits.empty()) continue;
+    const Mbarrier::Wait& wait = barrier->last_waits[waiter.ids.rank];
+    if (!wait.phase || (epoch && wait.epoch > epoch) || barrier->phase - wait.phase > 1) continue;
     for (const auto& one :
-         candidate->phase == wait.phase ? candidate->last_arrivals : candidate->earlier_arrivals) {
-      if (!one.remote || one.thread != &first || one.epoch < first_epoch) continue;
-      if (arrival && arrival->epoch <= one.epoch) continue;
-      barrier = candidate.get();
-      arrival = &one;
+         barrier->phase == wait.phase ? barrier->last_arrivals : barrier->earlier_arrivals) {
+      if (one.bytes || !is_wanted(one)) continue;
+      if (found.arrival && found.arrival->epoch <= one.epoch) continue;
+      found = {barrier.get(), &one, &wait};
     }
   }
-  if (!arrival) return "";
-  const std::string came = "\n  between them: " + std::string(arrival->what) + " at " + name_of(*barrier) +
-                           ", at " + to_string(arrival->where);
-  if (*arrival->remote == ArrivalOrder::relaxed)
+  return found;
+}
+
+std::string who_and_where(const Thread& thread, const Mbarrier& barrier, const Mbarrier::Arrival& arrival) {
+  return print("warp %u lane %u arrives at ", thread.warp->index, thread.lane) + name_of(barrier) + " (" +
+         own_place(arrival.where) + ")";
+}
+
+bool is_of_warpgroup(const Thread& one, const Thread& other) {
+  return one.block == other.block && one.ids.rank / kWarpgroupThreads == other.ids.rank / kWarpgroupThreads;
+}
+
+/// An arrival of the first thread, later than its access, that orders nothing: it is relaxed, or the wait has
+/// too small a scope.
+std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first, const Thread& second) {
+  const Mbarrier::Arrival& arrival = *hand_over.arrival;
+  if (!arrival.remote) return "";
+  const std::string came = "between them: " + std::string(arrival.what) + " at " +
+                           name_of(*hand_over.barrier) + ", at " + to_string(arrival.where);
+  if (*arrival.remote == ArrivalOrder::relaxed)
     return came + ": it is relaxed, and says nothing of loads and stores before it";
-  const Mbarrier::Wait& wait = barrier->last_waits[second.ids.rank];
+  const Mbarrier::Wait& wait = *hand_over.wait;
   if (wait.of_cluster || first.block == second.block) return "";
   return came + ", of another block, and the " + wait.what + " at " + to_string(wait.where) +
          ": its scope is the block, and for an arrival of another block it must be the cluster";
+}
+
+/// Both threads have met in a __syncthreads, or one of them has.
+std::string explain_block_barrier(const Thread& first, const Thread& second,
+                                  const RaceChecker::Unordered& accesses) {
+  const Thread::Order &of_first = first.last_block_barrier, &of_second = second.last_block_barrier;
+  if (first.last_seen.barrier || second.last_seen.barrier) return "";
+  if (first.block != second.block || !accesses.first_epoch) return "";
+  if (!of_first.epoch || !of_second.epoch) return "the two threads have not met in a __syncthreads";
+  const std::string where = "the last __syncthreads of both (" + own_place(of_second.where) + ")";
+  const auto unwaited = [&](const std::string& what) {
+    return where + " comes after the " + what + " is issued, but nobody has waited for that by then";
+  };
+  if (of_first.epoch >= accesses.first_epoch)
+    return accesses.first_is_operation ? unwaited(accesses.first_what) : "";
+  return accesses.second_is_operation && accesses.second_epoch && of_second.epoch > accesses.second_epoch
+             ? unwaited(accesses.second_what)
+             : where + " comes before both";
+}
+
+/// A copy that counts its bytes at the barrier of this note is read before they have landed.
+std::string explain_copy_not_waited_for(const Thread& reader, const std::string& note) {
+  const Mbarrier* completes_on = nullptr;
+  for (const auto& barrier : reader.block->mbarriers)
+    if (" for " + name_of(*barrier) == note) completes_on = barrier.get();
+  if (!completes_on) return "";
+  const Thread::Seen& seen = reader.last_seen;
+  if (seen.barrier != completes_on) {
+    const std::string last = explain_last_wait(reader);
+    return "the reader must wait for " + name_of(*completes_on) +
+           (last.empty() ? "; it has waited for nothing" : "; " + last);
+  }
+  for (const auto& operation : reader.cluster.in_flight()) {
+    const auto* copy = dynamic_cast<const CountedCopy*>(operation.get());
+    if (copy && copy->barrier == completes_on && copy->phase < seen.phase)
+      return print("phase %llu of ", static_cast<unsigned long long>(copy->phase)) + name_of(*completes_on) +
+             print(
+                 ", which the reader has waited for, has ended without all bytes: %lld were expected, too "
+                 "few",
+                 static_cast<long long>(completes_on->last_expected_bytes));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string explain_hand_over(const Thread& first, const Thread& second,
+                              const RaceChecker::Unordered& accesses) {
+  const uint32_t first_epoch = accesses.first_epoch;
+  const bool first_is_wgmma = accesses.first_is_operation && accesses.first_what == "wgmma";
+  const auto is_later_of_first = [&](const Mbarrier::Arrival& arrival) {
+    if (first_is_wgmma) return arrival.wgmma_in_flight && is_of_warpgroup(*arrival.thread, first);
+    return arrival.thread == &first && first_epoch && arrival.epoch >= first_epoch;
+  };
+  const WaitedFor hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
+  if (accesses.first_what == "mbarrier.init" && accesses.second_what != "mbarrier.init")
+    return first.block == second.block
+               ? "a __syncthreads must come between the initialisation and the use by other threads"
+               : "a cluster_sync must come between the initialisation and the use by other blocks";
+  if (accesses.lacks_fence) {
+    const Thread::Order& fence = first.last_proxy_fence;
+    std::string text = "the thread that writes must execute fence.proxy.async after that";
+    if (hand_over.arrival)
+      text += ", and before it arrives at " + name_of(*hand_over.barrier) + " (" +
+              own_place(hand_over.arrival->where) + ")";
+    if (!fence.epoch) return text + "; it has executed none";
+    return text + "; its last one (" + own_place(fence.where) +
+           (fence.epoch < first_epoch ? ") comes before the write" : ") comes too late");
+  }
+  if (hand_over.arrival) {
+    if (accesses.first_is_operation)
+      return who_and_where(*hand_over.arrival->thread, *hand_over.barrier, *hand_over.arrival) +
+             " before it has waited for its " + accesses.first_what;
+    if (std::string weak = explain_weak_arrival(hand_over, first, second); !weak.empty()) return weak;
+  }
+  if (accesses.second_is_operation && !accesses.reads_early && accesses.second_epoch) {
+    // The second was issued before the first came, and goes on.
+    const WaitedFor back = find_waited_for(first, first_epoch, [&](const Mbarrier::Arrival& arrival) {
+      return arrival.thread == &second && arrival.epoch >= accesses.second_epoch;
+    });
+    if (back.arrival)
+      return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
+             accesses.second_what;
+  }
+  const Thread& reader = accesses.first_writes ? second : first;
+  const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
+                                                     : !accesses.first_is_operation || accesses.first_epoch;
+  if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
+    if (std::string text = explain_copy_not_waited_for(reader, accesses.note_of_writer); !text.empty())
+      return text;
+  if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && first_epoch &&
+      !hand_over.arrival && reader_is_known) {
+    const WaitedFor before = find_waited_for(
+        second, accesses.second_epoch,
+        [&](const Mbarrier::Arrival& one) { return one.thread == &first && one.epoch < first_epoch; });
+    if (before.arrival && before.barrier == second.last_seen.barrier)
+      return who_and_where(first, *before.barrier, *before.arrival) + ", for which the reader has waited (" +
+             own_place(before.wait->where) +
+             "), and writes again: it must wait until that was read, or the reader wait for the next phase";
+  }
+  if (!hand_over.arrival) {
+    const WaitedFor of_others =
+        find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
+          return arrival.remote != ArrivalOrder::relaxed && arrival.thread != &first &&
+                 is_of_warpgroup(*arrival.thread, first);
+        });
+    const bool first_arrives =
+        of_others.barrier &&
+        find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
+          return arrival.thread == &first;
+        }).barrier == of_others.barrier;
+    if (of_others.arrival && !first_arrives && first.warp != second.warp && !accesses.first_is_operation &&
+        accesses.second_epoch)
+      return who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival) +
+             print(" for others, too, and nothing orders what warp %u lane %u did before that",
+                   first.warp->index, first.lane);
+  }
+  if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
+  return accesses.reads_early && reader_is_known ? explain_last_wait(reader) : "";
+}
+
+namespace {
+
+/// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
+std::string names_of(const std::vector<const Thread*>& threads) {
+  std::map<const Block*, std::map<unsigned, std::vector<const Thread*>>> lanes;
+  for (const Thread* thread : threads) {
+    auto& of_warp = lanes[thread->block][thread->warp->index];
+    if (std::find(of_warp.begin(), of_warp.end(), thread) == of_warp.end()) of_warp.push_back(thread);
+  }
+  std::string text;
+  for (const auto& [block, warps] : lanes) {
+    const std::string of_block = block->ids.cluster_dim.count() > 1 ? describe(*block) + " " : "";
+    for (auto warp = warps.begin(); warp != warps.end();) {
+      const unsigned first = warp->first;
+      unsigned last = first;
+      const bool is_lane = warp->second.size() == 1;
+      const unsigned lane = warp->second.front()->lane;
+      for (++warp; !is_lane && warp != warps.end() && warp->second.size() > 1 && warp->first == last + 1;
+           ++warp)
+        ++last;
+      text += (text.empty() ? "" : ", ") + of_block +
+              (is_lane         ? print("warp %u lane %u", first, lane)
+               : first == last ? print("warp %u", first)
+                               : print("warps %u-%u", first, last));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explain_early_exits(const Block& block) {
+  std::vector<const Thread*> gone;
+  for (const Warp& warp : block.warps)
+    for (const Thread* thread : warp.lanes)
+      if (thread && thread->done) gone.push_back(thread);
+  return ": " + names_of(gone);
+}
+
+std::string explain_repeated_wait(const Block& block) {
+  for (const auto& barrier : block.mbarriers) {
+    const Mbarrier::RepeatedWait& wait = barrier->repeated_wait;
+    if (!wait.thread) continue;
+    return print("\n  warp %u lane %u waits at ", wait.thread->warp->index, wait.thread->lane) +
+           own_place(wait.where) + " for " + name_of(*barrier) +
+           print(" with parity %u: that is phase %llu, which it had waited for before",
+                 static_cast<unsigned>(wait.phase % 2), static_cast<unsigned long long>(wait.phase));
+  }
+  return "";
 }
 
 std::string explain_two_phases(const Mbarrier& barrier) {
@@ -319,14 +513,208 @@ std::string explain_exit(const Block& block) {
 
 // --- deadlock -----------------------------------------------------------------------------------------
 
+/// The mbarrier that all others wait for in the end, and why nobody ends its phase.
+class DeadlockRoot {
+ public:
+  explicit DeadlockRoot(const std::vector<std::unique_ptr<Thread>>& threads) {
+    for (const auto& thread : threads) {
+      threads_.push_back(thread.get());
+      lacks_registers_ |= !thread->done && thread->wait.kind == WaitKind::registers;
+      const bool at_mbarrier = thread->wait.kind == WaitKind::mbarrier || thread->wait.kind == WaitKind::poll;
+      if (thread->done || !at_mbarrier || !thread->wait.object) continue;
+      waiting_[static_cast<const Mbarrier*>(thread->wait.object)].push_back(thread.get());
+    }
+  }
+
+  /// Two lines; empty if nobody waits for an mbarrier.
+  std::string write() const {
+    if (lacks_registers_) return "";  // which explains all
+    const Mbarrier* root = nullptr;
+    for (const auto& [barrier, waiting] : waiting_)
+      if (!root || rank(*barrier) < rank(*root) ||
+          (rank(*barrier) == rank(*root) && comes_first(*barrier, *root)))
+        root = barrier;
+    if (!root) return "";
+    const std::vector<const Thread*>& waiting = waiting_.at(root);
+    return names_of(waiting) + (waiting.size() > 1 ? " wait at " : " waits at ") +
+           own_place(waiting.front()->wait.where) + " for " + name_of(*root) +
+           print(", phase %llu: ", static_cast<unsigned long long>(root->phase)) + what_is_missing(*root) +
+           "\n  " + why(*root) + "\n  ";
+  }
+
+ private:
+  enum Rank { bytes, missed, partial, exited, nobody, others, last };
+
+  /// What explains most comes first. Who waits for threads that wait themselves explains nothing.
+  Rank rank(const Mbarrier& barrier) const {
+    if (!barrier.pending) return bytes;
+    if (has_missed(barrier)) return missed;
+    const std::vector<const Thread*> absent = absent_from(barrier);
+    if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
+      return exited;
+    if (!with_bytes(barrier.arrivals, false).empty() && absent.empty()) return partial;
+    if (!absent.empty()) return others;
+    // Where others wait in a circle, the threads that never arrived here may have stopped there.
+    const bool is_circle = std::any_of(waiting_.begin(), waiting_.end(),
+                                       [&](const auto& entry) { return !absent_from(*entry.first).empty(); });
+    return !is_circle || holds_up_others(barrier) ? nobody : last;
+  }
+  /// Do threads wait for it that others wait for?
+  bool holds_up_others(const Mbarrier& barrier) const {
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+      const std::vector<const Thread*> absent = absent_from(*entry.first);
+      return std::any_of(absent.begin(), absent.end(), [&](const Thread* thread) {
+        return !thread->done && thread->wait.object == &barrier;
+      });
+    });
+  }
+  static bool comes_first(const Mbarrier& one, const Mbarrier& other) {
+    const unsigned block = one.block->ids.rank_in_cluster, other_block = other.block->ids.rank_in_cluster;
+    // Of several of which nobody knows more, the one that has had phases before is the less usual.
+    return block != other_block ? block < other_block : one.offset < other.offset;
+  }
+
+  static uint64_t seen_by(const Mbarrier& barrier, const Thread& thread) {
+    return barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
+  }
+  /// Does a thread wait for the phase in progress that wants one that has ended?
+  const Thread* has_missed(const Mbarrier& barrier) const {
+    for (const Thread* thread : waiting_.at(&barrier))
+      if (seen_by(barrier, *thread) < barrier.phase) return thread;
+    return nullptr;
+  }
+
+  /// Threads that arrived in the phase before, and have not in this one.
+  static std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
+    std::vector<const Thread*> absent;
+    for (const Mbarrier::Arrival& earlier : with_bytes(barrier.last_arrivals, false)) {
+      const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                                    [&](const auto& arrival) { return arrival.thread == earlier.thread; });
+      if (!came) absent.push_back(earlier.thread);
+    }
+    return absent;
+  }
+
+  static std::string what_is_missing(const Mbarrier& barrier) {
+    if (barrier.pending) return print("%u of %u arrivals missing", barrier.pending, barrier.expected);
+    if (barrier.missing_bytes < 0)
+      return print("%lld bytes more than expected have come", static_cast<long long>(-barrier.missing_bytes));
+    return print("%lld of %lld bytes missing", static_cast<long long>(barrier.missing_bytes),
+                 static_cast<long long>(barrier.expected_bytes));
+  }
+
+  std::string why(const Mbarrier& barrier) const {
+    if (!barrier.pending) return why_of_bytes(barrier);
+    const Thread* const late = has_missed(barrier);
+    if (late) return why_of_missed(barrier, *late);
+    std::vector<const Thread*> absent = absent_from(barrier);
+    if (!absent.empty()) {
+      const Mbarrier::Arrival* last = nullptr;
+      for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
+        if (arrival.thread == absent.front()) last = &arrival;
+      return names_of(absent) + " arrived in the phase before (" + own_place(last->where) + "), and " +
+             where_now(absent) + passed_by(barrier);
+    }
+    std::string text;
+    if (const auto came = with_bytes(barrier.arrivals, false); !came.empty()) {
+      std::vector<const Thread*> those;
+      for (const Mbarrier::Arrival& arrival : came) those.push_back(arrival.thread);
+      text = "only " + names_of(those) + " arrived (" + own_place(came.front().where) + ")";
+    } else {
+      text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
+    }
+    std::vector<const Thread*> gone;
+    for (const Thread* thread : threads_)
+      if (thread->done && !thread->warp->live) gone.push_back(thread);
+    const std::string peers = of_other_end(barrier);
+    // Of those who should arrive, some did: the rest may be gone.
+    const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
+    if (!says_gone) return peers.empty() ? text : text + "; " + peers;
+    const std::string names = names_of(gone);
+    return text + "; " + names + (names.find_first_of("-,") == names.npos ? " has" : " have") + " exited";
+  }
+
+  std::string why_of_bytes(const Mbarrier& barrier) const {
+    std::string text = print("%lld bytes were expected", static_cast<long long>(barrier.expected_bytes));
+    for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
+      text += " (" + own_place(arrival.where) + ")";
+    const std::string came = list(with_bytes(barrier.arrivals, true));
+    return text + (came.empty() ? ", and none came" : ", and these came:" + came) +
+           (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
+  }
+
+  std::string why_of_missed(const Mbarrier& barrier, const Thread& late) const {
+    const uint64_t seen = seen_by(barrier, late);
+    std::vector<const Thread*> those;
+    for (const Thread* thread : waiting_.at(&barrier))
+      if (seen_by(barrier, *thread) == seen) those.push_back(thread);
+    if ((barrier.phase - seen) % 2)
+      return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names_of(those) +
+             print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",
+                   static_cast<unsigned long long>(barrier.phase - 1),
+                   static_cast<unsigned>((barrier.phase - 1) % 2),
+                   static_cast<unsigned long long>(barrier.phase));
+    return names_of(those) + print(" came too late: phases %llu to %llu ended before",
+                                   static_cast<unsigned long long>(seen),
+                                   static_cast<unsigned long long>(barrier.phase - 1));
+  }
+
+  static std::string where_now(const std::vector<const Thread*>& threads) {
+    const Thread& first = *threads.front();
+    const bool all_done =
+        std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
+    if (all_done) return threads.size() > 1 ? "have exited" : "has exited";
+    const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
+    const Thread& thread = waits == threads.end() ? first : **waits;
+    std::string text = (threads.size() > 1 ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
+    if ((thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll) && thread.wait.object)
+      return text + " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object));
+    return text + " in " + thread.wait.what;
+  }
+
+  /// Has a thread that waits seen phases end two at a time? Then others went on without it.
+  std::string passed_by(const Mbarrier& barrier) const {
+    for (const Thread* thread : waiting_.at(&barrier)) {
+      const uint64_t passed = barrier.phases_passed.empty() ? 0 : barrier.phases_passed[thread->ids.rank];
+      if (passed)
+        return print(
+            "; %llu phases had ended before warp %u lane %u looked: those who arrive do not wait for it",
+            static_cast<unsigned long long>(passed), thread->warp->index, thread->lane);
+    }
+    return "";
+  }
+
+  /// Those who wait for the other end of a slot are the ones who must arrive at this end.
+  std::string of_other_end(const Mbarrier& barrier) const {
+    for (const auto& other : barrier.block->mbarriers) {
+      if (other->slot != barrier.slot || other->end == barrier.end || !*other->end || !*barrier.end ||
+          !(other->initialised_at == barrier.initialised_at) || std::strcmp(other->end, barrier.end) == 0)
+        continue;
+      std::vector<const Thread*> have_waited;
+      for (const Thread* thread : threads_)
+        if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
+      const auto waiting = waiting_.find(other.get());
+      if (!have_waited.empty())
+        return names_of(have_waited) + " waited for " + name_of(*other) + ", and " + where_now(have_waited);
+      if (waiting == waiting_.end())
+        return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
+    }
+    return "";
+  }
+
+  std::vector<const Thread*> threads_;
+  std::map<const Mbarrier*, std::vector<const Thread*>> waiting_;
+  bool lacks_registers_ = false;
+};
+
 /// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
 class DeadlockReport {
  public:
-  explicit DeadlockReport(const Cluster& cluster) : cluster_(cluster) {}
+  explicit DeadlockReport(const Cluster& cluster) : cluster_(cluster), root_(cluster.threads_) {}
 
   std::string write(const char* why) {
-    text_ = print("deadlock: %s; %u of %zu threads have not finished", why, cluster_.live_,
-                  cluster_.threads_.size());
+    text_ = "deadlock: " + root_.write() +
+            print("%s; %u of %zu threads have not finished", why, cluster_.live_, cluster_.threads_.size());
     for (const auto& block : cluster_.blocks_) {
       for (size_t first = 0; first < block->warps.size();) {
         size_t end = first + 1;
@@ -543,6 +931,7 @@ class DeadlockReport {
   }
 
   const Cluster& cluster_;
+  DeadlockRoot root_;
   std::string text_;
   std::vector<const Mbarrier*> mbarriers_;
   std::map<const NamedBarrier*, const Block*> block_barriers_;

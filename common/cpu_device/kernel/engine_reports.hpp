@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
 
@@ -20,6 +21,8 @@ struct Thread;
 [[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
 /// "gemm.cuh:57".
 std::string to_string(Location);
+/// "gemm.cuh:80": the line of the lesson that calls what calls the operation.
+std::string own_place(Location);
 /// "block (1,0,0) warp 2 lane 5".
 std::string describe(const Thread&);
 std::string describe(const Block&);
@@ -37,12 +40,14 @@ std::string explain_surplus(const Mbarrier&);
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
-/// A line that says which mbarrier the thread waited for last; empty if for none.
-std::string explain_last_wait(const Thread&);
-/// A line that says which arrival of `first`, later than what it did in its epoch, `second` has waited for
-/// before what it did in its own, and why that orders nothing; empty if there is none.
-std::string explain_weak_arrival(const Thread& first, uint32_t first_epoch, const Thread& second,
-                                 uint32_t second_epoch);
+/// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
+/// wrong with it. Half a sentence, or nothing.
+std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
+/// Which threads of the block have exited: ": warps 2-3".
+std::string explain_early_exits(const Block&);
+/// A line that says which thread of the block has waited twice for the same phase, if one has: the parity may
+/// be wrong.
+std::string explain_repeated_wait(const Block&);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.

@@ -24,11 +24,15 @@ constexpr uint64_t kSwitchBudget = 20'000'000;
 std::string why_not_waited_for(const Thread& thread) {
   if (thread.copy_groups_at_wait == 0) return "";
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
+  const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
   return thread.copy_groups_left == 1
-             ? ": its last wait leaves out the newest group; which group is the newest in the last round?"
-             : print(
-                   ": its last wait leaves out the newest %u groups; which are the newest in the last round?",
-                   thread.copy_groups_left);
+             ? wait +
+                   "the newest group, with its last copies, because no commit follows that, not even an "
+                   "empty one; which group is the newest in the last round?"
+             : wait + print(
+                          "the newest %u groups, with its last copies, because too few commits follow those, "
+                          "empty ones, too; which are the newest in the last round?",
+                          thread.copy_groups_left);
 }
 
 /// Throws for work that the exiting thread has left unfinished.
@@ -40,7 +44,7 @@ void check_nothing_left_in_flight(Thread& thread) {
   if (thread.last_copy_group > thread.waited_copy_groups) {
     thread.cluster.fail(
         thread, "the thread exits with cp.async groups that it never waited for" + why_not_waited_for(thread),
-        thread.last_copy_at, thread.last_copy_returns_to);
+        thread.last_copy_at);
   }
   if (!thread.wgmma_not_waited_for.empty()) {
     thread.cluster.fail(thread,
@@ -87,10 +91,8 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   race_checker_ = std::make_unique<RaceChecker>(
       [this](const std::string& race) { record_failure(current_thread, race, {}); },
       [this](unsigned thread) { return describe(*threads_[thread]); },
-      [this](unsigned thread) { return explain_last_wait(*threads_[thread]); },
       [this](const RaceChecker::Unordered& accesses) {
-        return explain_weak_arrival(*threads_[accesses.first], accesses.first_epoch,
-                                    *threads_[accesses.second], accesses.second_epoch);
+        return explain_hand_over(*threads_[accesses.first], *threads_[accesses.second], accesses);
       });
 }
 
@@ -214,6 +216,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
       thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
+  thread.last_block_barrier = thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
   thread.has_waited_since_wgmma = false;

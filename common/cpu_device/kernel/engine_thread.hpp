@@ -42,10 +42,10 @@ struct Thread {
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
   uint64_t copy_groups_at_wait = 0;       ///< committed when it waited last; 0: it never did
   unsigned copy_groups_left = 0;          ///< by that wait
+  Location last_copy_wait_at;             ///< that wait
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
   Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product
-  const void* last_copy_returns_to = nullptr;
 
   /// The last one is open; those in front that were waited for are gone.
   std::deque<TmaStoreGroup> store_groups;
@@ -58,6 +58,12 @@ struct Thread {
     uint64_t phase = 0;
   };
   Seen last_seen;
+  /// A __syncthreads or a fence.proxy.async: where, and in which epoch it began. Where races are checked.
+  struct Order {
+    Location where;
+    uint32_t epoch = 0;
+  };
+  Order last_block_barrier, last_proxy_fence;
   uint64_t mbarrier_waits = 0;  ///< that have ended
 
   uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;

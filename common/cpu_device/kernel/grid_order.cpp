@@ -173,7 +173,12 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
   std::string wrong;
   writes_.for_each(address, bytes, [&](const Write& last) {
     if (last.cluster == cluster_ || is_ordered(races, who.thread, last)) return true;
-    wrong = "race in global memory: blocks hand over, and " + explain(races, last, now) +
+    const bool is_same_store =
+        write && last.place.return_address == place.return_address && last.place.call == place.call;
+    wrong = "race in global memory: " +
+            (is_same_store ? name(last.who.block) + " and " + name(who.block) +
+                                 " store the same elements by the same line, and nothing orders the two"
+                           : "blocks hand over, and " + explain(races, last, now)) +
             "\n  first store by " + describe(last) + "\n  then  " + (write ? "store by " : "load by ") +
             describe(now);
     return false;

@@ -103,7 +103,13 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
   const bool has_address = info.si_code != SI_KERNEL;  // x86 reports none where 16 bytes are not aligned
   std::fflush(stdout);
   std::fprintf(stderr, "%s: error: ", program_invocation_short_name);
-  if (named_function && has_address)
+  constexpr uintptr_t kFirstPage = 4096;
+  if (named_function && has_address && reinterpret_cast<uintptr_t>(info.si_addr) < kFirstPage)
+    std::fprintf(stderr,
+                 "%s follows a null pointer, as freed memory may hold: what it is given must live until it "
+                 "has run\n",
+                 named_function);
+  else if (named_function && has_address)
     std::fprintf(stderr,
                  "%s uses address %p, where nothing lies: what it is given must live until it has run\n",
                  named_function, info.si_addr);

@@ -53,7 +53,8 @@ uint8_t mask_of(std::size_t cell, std::size_t begin, std::size_t end) {
 struct RaceChecker::Thread {
   VectorClock known, visible;
   uint32_t epoch = 1, visible_epoch = 0;
-  uint32_t last_issue = 0;  ///< its epoch when it issued its last operation
+  uint32_t last_issue = 0;             ///< its epoch when it issued its last operation
+  std::vector<uint32_t> wgmma_issues;  ///< its epochs when it issued each wgmma of its warpgroup
 };
 
 /// Who makes an access, and what it has synchronised with.
@@ -155,12 +156,10 @@ struct RaceChecker::Conflict {
   Site write_before = 0;  ///< of a write before the first access, if that is a write
 };
 
-RaceChecker::RaceChecker(Report report, Describe describe, Describe explain_early,
-                         ExplainUnordered explain_unordered)
+RaceChecker::RaceChecker(Report report, Describe describe, ExplainUnordered explain_unordered)
     : load_address_(program_load_address()),
       report_(std::move(report)),
       describe_(std::move(describe)),
-      explain_early_(std::move(explain_early)),
       explain_unordered_(std::move(explain_unordered)) {
   if (describe_) return;
   describe_ = [this](unsigned thread) {
@@ -358,6 +357,7 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
   }
   Thread& t = threads_[thread];
   t.last_issue = t.epoch;
+  if (queue == Queue::warpgroup) t.wgmma_issues.push_back(t.epoch);
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
@@ -584,6 +584,13 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
   if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
       is_issuer(who.agent, cell.writer))
     return Why::overwritten;
+  // Or a copy of one of its threads that was issued after it.
+  if (reads_later && who.agent < first_pool_agent_ && cell.writer >= thread_count_ &&
+      is_issuer(who.agent, writer_thread)) {
+    const std::vector<uint32_t>& issues = writer.wgmma_issues;
+    if (issues.size() >= who.epoch && epoch_of(cell.writer, cell.write_epoch) > issues[who.epoch - 1])
+      return Why::overwritten;
+  }
   // The reader comes after the issue of the copy that writes, so what it wants is the copy.
   if (cell.writer >= thread_count_) {
     const unsigned issuer = thread_of(cell.writer);
@@ -751,11 +758,12 @@ Site RaceChecker::site(const void* return_address) {
   return offset < kEngineSite ? static_cast<Site>(offset) : 0;  // 0: in a shared library
 }
 
-Site RaceChecker::site(const char* file, unsigned line, const void* return_address) {
-  const auto [entry, is_new] = engine_site_numbers_.try_emplace({file, line, return_address}, 0);
+Site RaceChecker::site(const Location& where) {
+  const auto [entry, is_new] =
+      engine_site_numbers_.try_emplace({where.file, where.line, where.call, where.outer_call}, 0);
   if (is_new) {
     entry->second = kEngineSite | static_cast<Site>(engine_sites_.size());
-    engine_sites_.push_back({file, line, return_address, ""});
+    engine_sites_.push_back({where, ""});
   }
   return entry->second;
 }
@@ -766,9 +774,8 @@ void RaceChecker::name_site(Site site, const char* what) {
 
 std::string RaceChecker::describe_site(Site site) const {
   if (site & kEngineSite) {
-    const EngineSite& place = engine_sites_[site & ~kEngineSite];
-    return short_path(place.file) + ":" + std::to_string(place.line) +
-           (place.return_address ? describe_callers(place.return_address, place.file, place.line) : "");
+    const Location& where = engine_sites_[site & ~kEngineSite].where;
+    return short_path(where.file) + ":" + std::to_string(where.line) + describe_callers(where);
   }
   return site ? describe_call_site(program_load_address() + site) : "an unknown place";
 }
@@ -782,11 +789,24 @@ bool RaceChecker::is_same_line(Site one, Site other) const {
   return line(one) == line(other);
 }
 
-std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const {
-  std::string text = write ? "store" : "load";
+std::string RaceChecker::what_is_done(Site site, bool write) const {
+  return site & kEngineSite ? engine_sites_[site & ~kEngineSite].what : write ? "store" : "load";
+}
+
+OwnLine RaceChecker::own_line_of(Site site) const {
   if (site & kEngineSite) {
-    text = std::string(engine_sites_[site & ~kEngineSite].what) + (write ? " (a write)" : " (a read)");
+    return own_line(engine_sites_[site & ~kEngineSite].where);
   }
+  if (!site) return {"an unknown place", {}};
+  const uintptr_t address = program_load_address() + site;
+  OwnLine line = own_line({"", 0, reinterpret_cast<const void*>(address), nullptr});
+  if (line.place == ":0") line.place = describe_call_site(address);
+  return line;
+}
+
+std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const {
+  std::string text = what_is_done(site, write);
+  if (site & kEngineSite) text += write ? " (a write)" : " (a read)";
   if (agent < thread_count_) return text + " by " + describe_(agent);
   // An agent of the pool may have been used again since.
   const unsigned queue = agent - thread_count_;
@@ -824,13 +844,15 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
   return "";
 }
 
-/// The epoch in which its thread did or issued it; 0 if that is not known.
-uint32_t RaceChecker::epoch_of_second(const Conflict& conflict) const {
-  if (conflict.second_agent < thread_count_) return conflict.second_epoch;
-  const unsigned queue = conflict.second_agent - thread_count_;
-  const uint32_t later = agent_epochs_[queue] - conflict.second_epoch;  // operations of the same agent
-  if (later && conflict.second_agent < first_thread_queue_) return 0;   // perhaps of another thread
-  return issue_epoch_of_agent_[queue] - later;  // each was issued in an epoch of its own
+/// The epoch in which the agent's thread did or issued what it did in its own `epoch`; 0 if that is not
+/// known.
+uint32_t RaceChecker::epoch_of(unsigned agent, uint32_t epoch) const {
+  if (agent < thread_count_) return epoch;
+  const unsigned queue = agent - thread_count_;
+  if (agent < first_pool_agent_) return threads_[issuer_of_agent_[queue]].wgmma_issues[epoch - 1];
+  const uint32_t later = agent_epochs_[queue] - epoch;  // operations of the same agent
+  if (later && agent < first_thread_queue_) return 0;   // of another thread
+  return issue_epoch_of_agent_[queue] - later;          // each was issued in an epoch of its own
 }
 
 std::string RaceChecker::describe_last_write(unsigned block, std::size_t offset) const {
@@ -845,23 +867,37 @@ void RaceChecker::report(Conflict conflict) {
   reported_ = true;
   const bool unordered = conflict.why == Why::unordered || conflict.why == Why::unordered_async;
   if (unordered && is_same_line(conflict.write_before, conflict.first_site)) conflict.why = Why::overwritten;
-  std::string text = fmt::format(
-      "race in shared memory of block {} at byte {}: {}\n  first {} at {}\n  then  {} at {}", conflict.block,
-      conflict.offset, describe(conflict),
+  const OwnLine first = own_line_of(conflict.first_site), second = own_line_of(conflict.second_site);
+  const std::string operand = shared_operand(first, second);
+  const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
+                    second_what = what_is_done(conflict.second_site, conflict.second_writes);
+  std::string text =
+      fmt::format("race in shared memory of block {} at byte {}{}: {}\n  {} {} ({}), {} {} ({})",
+                  conflict.block, conflict.offset, operand.empty() ? "" : " (" + operand + ")",
+                  describe(conflict), first.place, conflict.first_writes ? "writes" : "reads", first_what,
+                  second.place, conflict.second_writes ? "writes" : "reads", second_what);
+  if (explain_unordered_) {
+    const unsigned first_thread = thread_of(conflict.first_agent),
+                   second_thread = thread_of(conflict.second_agent);
+    const bool first_is_operation = conflict.first_agent >= thread_count_;
+    const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
+    const std::string why = explain_unordered_(
+        {first_thread, second_thread, epoch_of(conflict.first_agent, conflict.first_epoch),
+         epoch_of(conflict.second_agent, conflict.second_epoch), first_is_operation,
+         conflict.second_agent >= thread_count_,
+         conflict.why == Why::early_read ||
+             (conflict.why == Why::early_read_later && !conflict.second_only_relies),
+         conflict.first_writes, conflict.why == Why::no_proxy_fence, first_what, second_what,
+         writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : ""});
+    if (!why.empty()) text += ": " + why;
+  }
+  text += fmt::format(
+      "\n  first {} at {}\n  then  {} at {}",
       describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site),
       describe_site(conflict.first_site),
       describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
                      conflict.second_site),
       describe_site(conflict.second_site));
-  if (explain_early_ && conflict.why == Why::early_read)
-    text += explain_early_(thread_of(conflict.first_agent));
-  if (explain_early_ && conflict.why == Why::early_read_later && !conflict.second_only_relies)
-    text += explain_early_(thread_of(conflict.second_agent));
-  if (explain_unordered_ && conflict.first_agent < thread_count_) {
-    if (const uint32_t epoch = epoch_of_second(conflict))
-      text += explain_unordered_(
-          {conflict.first_agent, thread_of(conflict.second_agent), conflict.first_epoch, epoch});
-  }
   report_(text);
 }
 

@@ -20,6 +20,8 @@
 #include <tuple>
 #include <vector>
 
+#include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/observe/vector_clock.hpp"
 
 namespace cpu_device {
@@ -76,19 +78,22 @@ class RaceChecker {
   using Report = std::function<void(const std::string&)>;
   /// The name of a thread in reports: "loader, warp 4 lane 0 of block 0" for example.
   using Describe = std::function<std::string(unsigned thread)>;
-  /// Two threads that have no order: what one did in an epoch comes too late for what the other did, or
-  /// issued.
+  /// Two threads that have no order: what one did in an epoch, or issued, and then the other.
   struct Unordered {
     unsigned first, second;
-    uint32_t first_epoch, second_epoch;
+    uint32_t first_epoch, second_epoch;  ///< 0: not known
+    bool first_is_operation, second_is_operation;
+    bool reads_early;  ///< the second reads what the first writes, or the first reads it before
+    bool first_writes;
+    bool lacks_fence;                     ///< of the async proxy, and nothing else
+    std::string first_what, second_what;  ///< "TMA load"
+    std::string note_of_writer;           ///< see annotate()
   };
   using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
   /// A null `describe` stands for "block b warp w lane l".
-  /// `explain_early` adds to a report what a thread that reads too early did wait for: a line, or nothing.
-  /// `explain_unordered` adds which order was meant and is none, where the first of the two is a load or
-  /// store of a thread: a line, or nothing.
-  explicit RaceChecker(Report report, Describe describe = nullptr, Describe explain_early = nullptr,
+  /// `explain_unordered` says which order was meant and is none: half a sentence, or nothing.
+  explicit RaceChecker(Report report, Describe describe = nullptr,
                        ExplainUnordered explain_unordered = nullptr);
   ~RaceChecker();
   RaceChecker(const RaceChecker&) = delete;
@@ -155,8 +160,9 @@ class RaceChecker {
 
   /// The place that a call returns to: a plain access. Resolved to file and line only when a report needs it.
   Site site(const void* return_address);
-  /// A place that the engine knows. `file` must be a literal. `return_address`, if any, says who called it.
-  Site site(const char* file, unsigned line, const void* return_address = nullptr);
+  /// A place that the engine knows. Its file must be a literal.
+  Site site(const Location&);
+  Site site(const char* file, unsigned line) { return site(Location{file, line, nullptr, nullptr}); }
 
   /// "store by block 0 warp 1 lane 0 at gemm.cuh:57": who wrote there last. Empty if nobody has.
   std::string describe_last_write(unsigned block, std::size_t offset) const;
@@ -190,9 +196,7 @@ class RaceChecker {
   static constexpr unsigned kLearned = 16;  ///< that are remembered
 
   struct EngineSite {
-    const char* file;
-    unsigned line;
-    const void* return_address;
+    Location where;
     const char* what;  ///< what accessed memory there last
   };
 
@@ -230,17 +234,19 @@ class RaceChecker {
   void drop_reads(Cell& cell, Condition is_dropped);
 
   struct Conflict;
-  uint32_t epoch_of_second(const Conflict&) const;
+  uint32_t epoch_of(unsigned agent, uint32_t epoch) const;
   void report(Conflict);
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
   std::string describe_site(Site site) const;
+  OwnLine own_line_of(Site site) const;
+  std::string what_is_done(Site site, bool write) const;
   /// Is it one line of the source, whoever calls it?
   bool is_same_line(Site one, Site other) const;
 
   const uintptr_t load_address_;  ///< of the program
   Report report_;
-  Describe describe_, explain_early_;
+  Describe describe_;
   ExplainUnordered explain_unordered_;
   bool reported_ = false, only_early_reads_ = false;
 
@@ -262,7 +268,7 @@ class RaceChecker {
   uint32_t unused_reads_ = 0;
 
   std::vector<EngineSite> engine_sites_;
-  std::map<std::tuple<const char*, unsigned, const void*>, Site> engine_site_numbers_;
+  std::map<std::tuple<const char*, unsigned, const void*, const void*>, Site> engine_site_numbers_;
 };
 
 }  // namespace cpu_device

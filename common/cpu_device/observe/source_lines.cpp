@@ -8,14 +8,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -231,14 +236,136 @@ std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigne
   return calls;
 }
 
-std::string describe_callers(const void* return_address, const char* file, unsigned line) {
-  const auto address = reinterpret_cast<uintptr_t>(return_address);
-  const std::vector<std::string> calls = source_calls(&address, 1);
-  const std::string place = short_path(file) + ":" + std::to_string(line) + " in ";
+std::string describe_callers(const Location& where) {
+  if (!where.call) return "";
+  const auto address = reinterpret_cast<uintptr_t>(where.call);
+  std::vector<std::string> calls = source_calls(&address, 1);
+  const std::string place = short_path(where.file) + ":" + std::to_string(where.line) + " in ";
   if (calls.empty() || calls.front().rfind(place, 0) != 0) return "";
   std::string text = " in " + calls.front().substr(place.size());
+  if (const auto outer = reinterpret_cast<uintptr_t>(where.outer_call))
+    for (std::string& call : source_calls(&outer, 1)) calls.push_back(std::move(call));
   for (size_t i = 1; i < calls.size(); ++i) text += ", called from " + calls[i];
   return text;
+}
+
+namespace {
+
+/// Of a lesson, an exercise or a test.
+bool is_own(const std::string& path) {
+  return !is_machinery(path) && (path.find("/common/") == std::string::npos ||
+                                 path.find("/common/cpu_device/tests/") != std::string::npos ||
+                                 path.find("/common/tests/") != std::string::npos);
+}
+
+/// The statement that begins in this line of the file: that line and those that it goes on in.
+std::string statement_at(const std::string& path, unsigned line) {
+  constexpr int kMostLines = 4;
+  std::ifstream file(path);
+  std::string text, statement;
+  for (unsigned i = 1; i < line && std::getline(file, text); ++i) {
+  }
+  for (int i = 0; i < kMostLines && std::getline(file, text); ++i) {
+    text.erase(std::min(text.find("//"), text.size()));
+    statement += text;
+    if (text.find_first_of(";{}") != std::string::npos) break;
+  }
+  return statement;
+}
+
+/// Of "/path/gemm.cuh:82".
+std::pair<std::string, unsigned> path_and_line(const std::string& place) {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos) return {place, 0};
+  return {place.substr(0, colon),
+          static_cast<unsigned>(std::strtoul(place.c_str() + colon + 1, nullptr, 10))};
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string without_indices(const std::string& operand) {
+  std::string text;
+  int depth = 0;
+  for (const char c : operand) {
+    depth += c == '[';
+    if (depth == 0) text += c;
+    depth -= c == ']';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> operands_in(const std::string& text) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::vector<std::string> operands;
+  for (const char* const storage : {"smem", "smem_", "shared", "shared_"}) {
+    const std::string name = storage;
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+      size_t end = at + name.size();
+      if ((at > 0 && (is_word(text[at - 1]) || text[at - 1] == ':')) || end >= text.size()) continue;
+      if (text[end] != '.' && text.compare(end, 2, "->") != 0) continue;
+      size_t last_member = end;  // where the name ends without its last member
+      for (int depth = 0; end < text.size(); ++end) {
+        const char c = text[end];
+        if (depth == 0 && c == '.') last_member = end;
+        depth += c == '[';
+        depth -= c == ']';
+        const bool is_arrow = text.compare(end, 2, "->") == 0 || (c == '>' && text[end - 1] == '-');
+        if (depth < 0 || (depth == 0 && !is_word(c) && c != '.' && c != ']' && !is_arrow)) break;
+      }
+      std::string operand = text.substr(at, (end < text.size() && text[end] == '(' ? last_member : end) - at);
+      if (operand.size() <= name.size()) continue;  // a function of all of it
+      if (std::find(operands.begin(), operands.end(), operand) == operands.end())
+        operands.push_back(std::move(operand));
+    }
+  }
+  return operands;
+}
+
+namespace {
+
+OwnLine find_own_line(const Location& where) {
+  OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
+  bool is_found = false;
+  for (const void* const return_address : {where.call, where.outer_call}) {
+    if (!return_address) continue;
+    const uintptr_t call = reinterpret_cast<uintptr_t>(return_address) - 1;
+    const Module module = find_module(call);
+    if (module.load_address != program_load_address()) continue;
+    const std::vector<std::string> lines = ask_addr2line(program_path(), call - module.load_address);
+    for (size_t i = 1; i < lines.size() && own.operands.empty(); i += 2) {
+      if (!is_own(lines[i])) continue;
+      const auto [path, number] = path_and_line(lines[i]);
+      if (!is_found) own.place = file_name(path) + ":" + std::to_string(number);
+      is_found = true;
+      own.operands = operands_in(statement_at(path, number));
+    }
+  }
+  return own;
+}
+
+}  // namespace
+
+OwnLine own_line(const Location& where) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::tuple<std::string, unsigned, const void*, const void*>, OwnLine>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({where.file, where.line, where.call, where.outer_call});
+  if (is_new) entry->second = find_own_line(where);
+  return entry->second;
+}
+
+std::string shared_operand(const OwnLine& one, const OwnLine& other) {
+  if (one.operands.empty() || other.operands.empty()) {
+    const auto& named = one.operands.empty() ? other.operands : one.operands;
+    return named.size() == 1 ? named.front() : "";
+  }
+  std::vector<std::string> both;
+  for (const std::string& operand : one.operands)
+    for (const std::string& candidate : other.operands)
+      if (without_indices(operand) == without_indices(candidate)) both.push_back(operand);
+  return both.size() == 1 ? both.front() : "";
 }
 
 std::string line_of_function(const void* function) {

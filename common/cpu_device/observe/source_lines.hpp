@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/cpu_device/base/location.hpp"
+
 namespace cpu_device {
 
 /// Where this program's own code is loaded; addresses minus this are what debug information speaks of.
@@ -23,9 +25,26 @@ std::string describe_call_site(uintptr_t return_address);
 std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count);
 
 /// What follows the "file:line" of a call in a report: " in copy, called from 02_tiled/gemm.cuh:57 in
-/// stream", where calls are inlined. Empty if the call that returns to `return_address` is not known to be
-/// there.
-std::string describe_callers(const void* return_address, const char* file, unsigned line);
+/// stream", where calls are inlined. Empty if the call is not known to be there.
+std::string describe_callers(const Location&);
+
+/// A line that readers look for first: of a lesson, not of what lessons share.
+struct OwnLine {
+  std::string place;  ///< "gemm.cuh:82"
+  /// The operands in shared memory that it names, as it is written there: "smem.a[slot]". If it names none,
+  /// those of the line that calls it.
+  std::vector<std::string> operands;
+};
+/// The innermost such line of the calls to an operation; where there is none, or no debug information, the
+/// line that calls the operation.
+OwnLine own_line(const Location&);
+
+/// The operand that both name, else the only one that one of them names where the other names none; empty if
+/// that is not clear.
+std::string shared_operand(const OwnLine& one, const OwnLine& other);
+
+/// For tests: the operands in shared memory in a line of the source.
+std::vector<std::string> operands_in(const std::string& text);
 
 /// Where the function begins, "/path/05_ws_double_buffer/gemm.cuh:143"; empty likewise.
 std::string line_of_function(const void* function);

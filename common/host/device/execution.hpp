@@ -49,6 +49,7 @@ struct Execution {
   bool check_grid = false;  ///< see cpu_device::Options
   bool record = false;      ///< what last_launch_record() says
   bool warn = true;         ///< the same
+  int blocks = 0;           ///< that a persistent kernel's grid may have; 0: as many as the device has at once
   bool chosen = false;      ///< the reader has chosen schedules or race checks
 };
 
@@ -56,7 +57,7 @@ struct Execution {
 /// Nothing on the GPU, and in programs without the instrumentation that race checks need.
 std::optional<Execution> thorough_execution();
 
-/// Adds --schedule, --seed, --check-races and --threads to a program, where the device has such choices.
+/// Adds --schedule, --seed, --check-races, --blocks and --threads to a program, where the device has such choices.
 class ExecutionOptions {
  public:
   /// Adds the options to a program.
@@ -66,7 +67,7 @@ class ExecutionOptions {
   Execution parsed() const;
 
  private:
-  std::string schedule_, seed_, threads_;
+  std::string schedule_, seed_, threads_, blocks_;
   bool check_races_ = false;
 };
 

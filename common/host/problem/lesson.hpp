@@ -99,7 +99,12 @@ struct Lesson {
   /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};
   Shape cpu_shape = {256, 256, 256};  ///< that its program multiplies there where no shape is given
-  Shape cpu_check = {};               ///< see check_unasked(); m = 0: what suits most lessons
+  /// What check_unasked() multiplies: more tiles than the device runs blocks at a time, and more K steps than
+  /// a ring has slots. Five steps are an odd number, so a tile begins neither at the slot nor at the parity of
+  /// the tile before.
+  Shape cpu_check = {131, 520, 264};
+  /// And by one block: fewer rows than a warpgroup has, one K step, and more tiles than a ring has slots.
+  Shape cpu_check_few = {40, 1288, 40};
 
   /// The architecture, and the cores that the knob `core` offers.
   Requirement requirement() const;

@@ -10,18 +10,17 @@
 #include <string>
 
 #include "common/cuda/device_buffer.hpp"
-#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/progress.hpp"
 
 namespace ladder {
 namespace {
 
-/// More tiles than the device runs blocks at a time, and more K steps than a ring has slots. Five steps
-/// are an odd number, so a tile begins neither at the slot nor at the parity of the tile before.
-constexpr Shape kChecked{131, 520, 264};
+/// K of as few steps as a contender accepts: the first of these, beginning at Lesson::cpu_check_few.
+constexpr int kMoreK[] = {0, 64, 192};
+
 /// As wide as A, so that a product can be the A of the next. Small, because only the order of launches
 /// counts.
-constexpr Shape kOfDependentLaunches{8, 136, 136};
+constexpr Shape kOfDependentLaunches{8, 200, 200};
 
 /// "05_ws_double_buffer --slots 3".
 std::string plain_command(const Lesson& lesson, const Contender& contender) {
@@ -31,21 +30,30 @@ std::string plain_command(const Lesson& lesson, const Contender& contender) {
   return command;
 }
 
+/// A problem that some contenders multiply.
+struct Check {
+  Shape shape;
+  int blocks;  ///< see Execution
+  std::vector<std::string> schedules;
+  std::vector<Contender> contenders;
+};
+
 /// Runs all of them on all schedules. @returns whether all results were right
 /// @param command that repeats a run
-bool all_pass(const Lesson& lesson, const std::vector<Contender>& contenders, const Shape& shape,
-              const ComparisonOptions& options,
+bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions options,
               const std::function<std::string(const Contender&, const std::string& schedule)>& command) {
-  const std::vector<std::string>& schedules = options.execution.schedules;
+  const std::vector<std::string>& schedules = check.schedules;
+  options.execution.schedules = schedules;
+  options.execution.blocks = check.blocks;
   size_t done = 0;
   const auto repeat = [&] {
     return "repeat it with: " +
-           command(contenders[done / schedules.size()], schedules[done % schedules.size()]);
+           command(check.contenders[done / schedules.size()], schedules[done % schedules.size()]);
   };
   bool all_right = true;
   Progress progress;
   try {
-    compare(contenders, shape, options, progress, [&](const Outcome& outcome) {
+    compare(check.contenders, check.shape, options, progress, [&](const Outcome& outcome) {
       if (!outcome.complaint.empty()) {
         all_right = false;
         std::cout.flush();
@@ -62,12 +70,24 @@ bool all_pass(const Lesson& lesson, const std::vector<Contender>& contenders, co
   return all_right;
 }
 
+/// Empty; or why it cannot run the shape.
+std::string why_refused(const Lesson& lesson, const Contender& contender, const Shape& shape) {
+  try {
+    lesson.check({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, contender.settings);
+  } catch (const std::invalid_argument& reason) {
+    return reason.what();
+  }
+  return "";
+}
+
 /// Those whose launches may begin early, each followed by a launch that multiplies the product.
-std::vector<Contender> with_dependent_launches(const std::vector<Contender>& contenders, const Shape& shape) {
+std::vector<Contender> with_dependent_launches(const Lesson& lesson, const std::vector<Contender>& contenders,
+                                               const Shape& shape) {
   std::vector<Contender> result;
   for (Contender contender : contenders) {
     const auto pdl = contender.settings.find("pdl");
     if (pdl == contender.settings.end() || pdl->second == "off") continue;
+    if (!why_refused(lesson, contender, shape).empty()) continue;
     contender.launch = [launch = contender.launch,
                         c = std::make_shared<DeviceBuffer<__nv_bfloat16>>(size_t(shape.m) * shape.n)](
                            const Gemm& gemm, cudaStream_t stream) {
@@ -82,56 +102,81 @@ std::vector<Contender> with_dependent_launches(const std::vector<Contender>& con
   return result;
 }
 
-/// Empty; or why one of them cannot run the shape.
-std::string why_refused(const Lesson& lesson, const std::vector<Contender>& contenders, const Shape& shape) {
-  for (const Contender& contender : contenders) try {
-      lesson.check({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, contender.settings);
-    } catch (const std::invalid_argument& reason) {
-      return reason.what();
+/// Lesson::cpu_check, on the grid that the device gives each kernel; and Lesson::cpu_check_few, whose tiles
+/// are all of one block, or cluster, on the first schedule alone. What a lesson refuses is left out: see
+/// `left_out`.
+std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>& contenders,
+                             const std::vector<std::string>& schedules, std::string& left_out) {
+  std::vector<Check> checks;
+  const auto add = [&](Shape shape, int blocks, const std::vector<std::string>& chosen,
+                       const Contender& contender) {
+    shape.b_matrices = lesson.b_matrices;
+    const std::string reason = why_refused(lesson, contender, shape);
+    if (!reason.empty()) return reason;
+    for (Check& check : checks) {
+      if (check.shape.name() != shape.name() || check.blocks != blocks) continue;
+      check.contenders.push_back(contender);
+      return reason;
     }
-  return "";
+    checks.push_back({shape, blocks, chosen, {contender}});
+    return reason;
+  };
+  for (const Contender& contender : contenders)
+    if (const std::string reason = add(lesson.cpu_check, 0, schedules, contender); !reason.empty())
+      left_out = fmt::format("\nnot checked: races, at {}: {}\n", lesson.cpu_check.name(), reason);
+  for (const Contender& contender : contenders)
+    for (const int more : kMoreK) {
+      Shape shape = lesson.cpu_check_few;
+      shape.k += more;
+      if (add(shape, 1, {schedules.front()}, contender).empty()) break;
+    }
+  return checks;
+}
+
+/// "131x520x264 on 2 schedules and 40x1288x40".
+std::string names_of(const std::vector<Check>& checks) {
+  std::string names;
+  for (size_t i = 0; i < checks.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 < checks.size() ? ", " : " and ") + checks[i].shape.name();
+    if (checks[i].schedules.size() > 1) names += fmt::format(" on {} schedules", checks[i].schedules.size());
+  }
+  return names;
 }
 
 }  // namespace
 
-int check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
-                  const ComparisonOptions& options) {
+UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
+                            const ComparisonOptions& options) {
   const std::optional<Execution> thorough = thorough_execution();
-  if (!thorough) return kExitOk;
-  if (options.execution.chosen) {
-    if (!options.execution.check_races) std::cout << "\nnot checked: races; --check-races does\n";
-    return kExitOk;
+  if (!thorough) return {};
+  if (options.execution.chosen)
+    return {true, options.execution.check_races ? "" : "\nnot checked: races; --check-races does\n"};
+  ComparisonOptions tried = options;
+  tried.integers_alone = true;
+  tried.execution = *thorough;
+  tried.execution.os_threads = options.execution.os_threads;
+  UnaskedChecks result;
+  const std::vector<Check> checks = checks_of(lesson, contenders, thorough->schedules, result.line);
+  for (const Check& check : checks) {
+    result.passed &=
+        all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
+          return fmt::format("{} --shape {}{} --schedule {} --check-races", plain_command(lesson, contender),
+                             check.shape.name(),
+                             check.blocks ? fmt::format(" --blocks {}", check.blocks) : "", schedule);
+        });
   }
-  Shape shape = lesson.cpu_check.m > 0 ? lesson.cpu_check : kChecked;
-  shape.b_matrices = lesson.b_matrices;
-  if (const std::string reason = why_refused(lesson, contenders, shape); !reason.empty()) {
-    std::cout << fmt::format("\nnot checked: races, at {}: {}\n", shape.name(), reason);
-    return kExitOk;
-  }
-
-  ComparisonOptions checks = options;
-  checks.integers_alone = true;
-  checks.execution = *thorough;
-  checks.execution.os_threads = options.execution.os_threads;
-  bool right = all_pass(lesson, contenders, shape, checks,
-                        [&](const Contender& contender, const std::string& schedule) {
-                          return fmt::format("{} --shape {} --schedule {} --check-races",
-                                             plain_command(lesson, contender), shape.name(), schedule);
-                        });
   std::string also;
-  if (const auto twice = with_dependent_launches(contenders, kOfDependentLaunches); !twice.empty()) {
+  if (const auto twice = with_dependent_launches(lesson, contenders, kOfDependentLaunches); !twice.empty()) {
     also = ", and dependent launches";
-    checks.execution.schedules.resize(1);
-    checks.execution.check_races = checks.execution.check_grid = false;
-    right &= all_pass(
-        lesson, twice, kOfDependentLaunches, checks,
+    tried.execution.check_races = tried.execution.check_grid = false;
+    result.passed &= all_pass(
+        lesson, {kOfDependentLaunches, 0, {thorough->schedules.front()}, twice}, tried,
         [&](const Contender& contender, const std::string&) { return plain_command(lesson, contender); });
   }
-  if (!right) return kExitFailure;
-  std::cout << fmt::format(
-      "\nchecked: races, {} schedules, at {}{}; more with --schedule all --check-races\n",
-      thorough->schedules.size(), shape.name(), also);
-  return kExitOk;
+  if (!checks.empty())
+    result.line += fmt::format("\nchecked: races, at {}{}; more with --schedule all --check-races\n",
+                               names_of(checks), also);
+  return result;
 }
 
 }  // namespace ladder

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "common/host/problem/bf16.hpp"
@@ -18,7 +19,8 @@ constexpr int kTileWidth = 64;
 constexpr int kChunk = 8;  ///< a copy's elements along K: what is missing is a multiple of it
 constexpr int kMaxTiles = 512, kMaxPairs = 64 * 64;  ///< that are tried
 constexpr size_t kMinExamples = 12;
-constexpr int kMaxAhead = 8;  ///< slots of a ring
+constexpr int kMaxAhead = 8;    ///< slots of a ring
+constexpr int kMostAway = 512;  ///< rows or columns
 
 /// The products of an example.
 struct Products {
@@ -48,7 +50,11 @@ class Explainer {
     if (text.empty()) text = explain_by_one_tile();
     if (text.empty()) text = explain_by_stale_operand();
     if (text.empty()) text = explain_by_shift_along_k();
+    if (text.empty()) text = explain_by_every_other_tile();
+    if (text.empty()) text = explain_by_operand();
+    if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_other_tile_of_c();
+    if (text.empty()) text = explain_by_transposed_squares();
     return text;
   }
 
@@ -201,6 +207,133 @@ class Explainer {
     return "";
   }
 
+  /// Of every two K tiles, or four, some are missing: those of another block, or warpgroup.
+  std::string explain_by_every_other_tile() const {
+    if (tiles_ > kMaxTiles) return "";
+    for (const int period : {2, 4})
+      for (int first = 0; first < period && period <= tiles_; ++first)
+        for (const bool is_missing : {true, false}) {
+          const auto change = [&](size_t e) {
+            double sum = 0;
+            for (int i = 0; i < tiles_; ++i)
+              if ((i % period == first) == is_missing) sum -= of_tile(e, i);
+            return sum;
+          };
+          if (!is_explained_by(change)) continue;
+          return fmt::format("C {} the products of K tiles {}, {}, ... (every {} of {}, 64 wide)",
+                             is_missing ? "lacks" : "has only", first, first + period,
+                             period == 2 ? "second" : "fourth", tiles_);
+        }
+    return "";
+  }
+
+  /// The element of a matrix of `rows` x `columns` that is stored there; 0 outside.
+  static double element(const std::vector<__nv_bfloat16>& matrix, int64_t row, int64_t column, int64_t rows,
+                        int64_t columns, int64_t pitch) {
+    const int64_t index = row * pitch + column;
+    const bool is_inside = row >= 0 && row < rows && column >= 0 && column < columns && index >= 0 &&
+                           index < static_cast<int64_t>(matrix.size());
+    return is_inside ? double{to_float(matrix[static_cast<size_t>(index)])} : 0;
+  }
+
+  /// Elements of A or B are taken from other places: with another pitch, transposed, or of rows (columns)
+  /// some places away.
+  std::string explain_by_operand() const {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    using Element = std::function<double(const WrongElement&, int64_t)>;
+    const Element right_a = [&](const WrongElement& e, int64_t i) { return element(a_, e.row, i, m, k, k); };
+    const Element right_b = [&](const WrongElement& e, int64_t i) {
+      return element(b_, i, e.column, k, n, n);
+    };
+    const auto makes_all = [&](const Element& a, const Element& b) {
+      return std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
+        double sum = 0;
+        for (int64_t i = 0; i < k; ++i) sum += a(e, i) * b(e, i);
+        return is_got(e, sum);
+      });
+    };
+    const auto pitches = [&](int64_t right) {
+      std::vector<std::pair<std::string, int64_t>> all;
+      for (const auto& [name, pitch] : {std::pair<const char*, int64_t>{"M", m}, {"N", n}, {"K", k}})
+        if (pitch != right) all.emplace_back(fmt::format("{} = {}", name, pitch), pitch);
+      return all;
+    };
+    for (const bool is_cut : {false, true}) {  // at the pitch, as at an edge
+      for (const auto& [name, pitch] : pitches(n))
+        if (makes_all(right_a, [&, p = pitch](const WrongElement& e, int64_t i) {
+              return element(b_, i, e.column, is_cut ? n : m * n * k, is_cut ? p : n, p);
+            }))
+          return fmt::format("B was read with the pitch {}, and its rows are N = {} long", name, n);
+      for (const auto& [name, pitch] : pitches(k))
+        if (makes_all(
+                [&, p = pitch](const WrongElement& e, int64_t i) {
+                  return element(a_, e.row, i, is_cut ? k : m * n * k, is_cut ? p : k, p);
+                },
+                right_b))
+          return fmt::format("A was read with the pitch {}, and its rows are K = {} long", name, k);
+    }
+    if (makes_all(right_a,
+                  [&](const WrongElement& e, int64_t i) { return element(b_, e.column, i, k, n, n); }))
+      return "B was read transposed";
+    if (makes_all([&](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); }, right_b))
+      return "A was read transposed";
+    for (int64_t away = kChunk; away < std::max(m, n) && away <= kMostAway; away += kChunk)
+      for (const int64_t by : {-away, away}) {
+        if (away % kTileWidth == 0) continue;  // perhaps a tile of C: see explain_by_other_tile_of_c
+
+        const char* const to = by < 0 ? "before" : "behind";
+        if (makes_all(right_a, [&](const WrongElement& e, int64_t i) {
+              return element(b_, i, e.column + by, k, n, n);
+            }))
+          return fmt::format("the columns of B were those {} {} the right ones", away, to);
+        if (makes_all([&](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
+                      right_b))
+          return fmt::format("the rows of A were those {} {} the right ones", away, to);
+      }
+    return "";
+  }
+
+  /// Of C, as far as it was compared; 0 outside.
+  double product_at(int64_t row, int64_t column) const {
+    if (row < 0 || row >= shape_.m || column < 0 || column >= shape_.n) return 0;
+    return reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)];
+  }
+
+  /// C has the sums of another tile, too.
+  std::string explain_by_added_tile() const {
+    if (reference_.sampled()) return "";
+    const int rows = (shape_.m + kTileWidth - 1) / kTileWidth,
+              columns = (shape_.n + kTileWidth - 1) / kTileWidth;
+    for (int down = 1 - rows; down < rows; ++down)
+      for (int right = 1 - columns; right < columns; ++right) {
+        if (!down && !right) continue;
+        if (!is_explained_by([&](size_t e) {
+              return product_at(examples_[e].row + down * kTileWidth,
+                                examples_[e].column + right * kTileWidth);
+            }))
+          continue;
+        return fmt::format(
+            "C has the sums of this tile and of the one at row {}, column {}: the sums of a block's tile "
+            "before were not cleared",
+            examples_[0].row + down * kTileWidth, examples_[0].column + right * kTileWidth);
+      }
+    return "";
+  }
+
+  /// Squares of C are transposed: fragments were stored, or operands loaded, with rows for columns.
+  std::string explain_by_transposed_squares() const {
+    if (reference_.sampled()) return "";
+    for (const int width : {8, 16, 64}) {
+      const auto is_transposed = [&](const WrongElement& e) {
+        return is_got(e, product_at(e.row / width * width + e.column % width,
+                                    e.column / width * width + e.row % width));
+      };
+      if (std::all_of(examples_.begin(), examples_.end(), is_transposed))
+        return fmt::format("squares of {} x {} elements of C are transposed", width, width);
+    }
+    return "";
+  }
+
   /// The elements are right, but belong to another place of C.
   std::string explain_by_other_tile_of_c() const {
     if (reference_.sampled()) return "";
@@ -220,8 +353,8 @@ class Explainer {
         const int row = examples_[0].row + down * kTileWidth,
                   column = examples_[0].column + right * kTileWidth;
         return fmt::format(
-            "C holds what belongs to row {}, column {} on, {}{}{}: a tile was stored in the wrong place, or "
-            "overwritten before it was stored",
+            "C holds what belongs to row {}, column {} on, {}{}{}: a tile was loaded from, or stored in, the "
+            "wrong place, or overwritten before it was stored",
             row, column,
             down ? fmt::format("{} rows {}", std::abs(down) * kTileWidth, down < 0 ? "up" : "down") : "",
             down && right ? " and " : "",

@@ -76,7 +76,7 @@ std::unique_ptr<CopyGroup> close_group(Thread& thread, Location where) {
 }  // namespace
 
 void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t source_bytes, Location where) {
-  const void* const return_address = __builtin_return_address(0);
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   check_operands(thread, shared, global, bytes, source_bytes, where);
@@ -87,7 +87,7 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
     const bool same = !group.copies.empty() && !thread.synchronised && group.copies.back().where == where;
     if (!same) {
       races->issue(group.race_operations.emplace_back(), thread.number, RaceChecker::Queue::thread,
-                   Proxy::generic, "cp.async", cluster.site(where, return_address));
+                   Proxy::generic, "cp.async", cluster.site(where));
       thread.synchronised = false;
     }
   }
@@ -100,7 +100,6 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
       group.race_operations.empty() ? 0 : static_cast<uint32_t>(group.race_operations.size() - 1);
   copy.lane = thread.lane;
   copy.where = where;
-  copy.return_address = return_address;
   group.copies.push_back(copy);
 
   note_global_access(thread, global, source_bytes, /*write=*/false, where);
@@ -121,13 +120,13 @@ void copy_commit(Location where) {
   if (!group->copies.empty()) {
     thread.last_copy_group = group->number;
     thread.last_copy_at = group->where;
-    thread.last_copy_returns_to = group->copies.front().return_address;
   }
   thread.cluster.submit(std::move(group));
   thread.cluster.leave_if_failed();
 }
 
 void copy_wait(unsigned in_flight, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   cluster.jitter(thread);
@@ -139,6 +138,7 @@ void copy_wait(unsigned in_flight, const char* what, Location where) {
   }
   thread.copy_groups_at_wait = thread.committed_copy_groups;
   thread.copy_groups_left = in_flight;
+  thread.last_copy_wait_at = where;
   thread.waited_copy_groups = std::max(thread.waited_copy_groups, needed);
   while (!thread.landed_groups.empty() && thread.landed_groups.front().number <= needed) {
     const LandedGroup& group = thread.landed_groups.front();
@@ -173,6 +173,7 @@ void CopyGroup::land(Cluster& cluster) {
 }
 
 void copy_arrive(uint64_t* barrier, CopyArrival arrival, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Mbarrier& target = find_mbarrier(thread, barrier, where);
   if (arrival == CopyArrival::extra) ++target.pending;

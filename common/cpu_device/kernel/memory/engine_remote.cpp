@@ -41,6 +41,7 @@ Block& find_block(Thread& thread, unsigned rank, const char* operation, Location
 }
 
 void* map_shared(const void* pointer, unsigned rank, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Block& block = find_block(thread, rank, kMap, where);
   const uint32_t offset = shared_offset(thread, pointer, 0, kMap, where);
@@ -71,6 +72,7 @@ void report_access_to_block_that_left(unsigned block, bool write, const void* re
 
 void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder order, const char* what,
                             Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Block& target = find_block(thread, rank, what, where);
@@ -79,6 +81,7 @@ void mbarrier_arrive_remote(const uint64_t* barrier, unsigned rank, ArrivalOrder
   arrival->where = where;
   arrival->name = what;
   arrival->order = order;
+  arrival->wgmma_in_flight = !thread.wgmma_not_waited_for.empty();
   arrival->barrier = &find_mbarrier(thread, target, barrier, what, where);
   forget_mapping(thread, target);
   note_arrival_in_flight(thread, *arrival->barrier, where);
@@ -114,6 +117,7 @@ void RemoteArrival::land(Cluster& cluster) { arrive_from_afar(cluster, *this); }
 // --- stores -----------------------------------------------------------------------------------------------
 
 void store_async(const void* to, unsigned rank, const void* value, const uint64_t* barrier, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Block& target = find_block(thread, rank, kStore, where);

@@ -33,6 +33,7 @@ struct AsyncStore : CountedCopy {
 struct RemoteArrival : PendingOperation {
   Mbarrier* barrier = nullptr;
   ArrivalOrder order = ArrivalOrder::relaxed;
+  bool wgmma_in_flight = false;  ///< that the issuer has not waited for
   const char* name = "";
   double lands_at = 0;            ///< virtual time
   uint32_t epoch = 0;             ///< of the issuer, for races

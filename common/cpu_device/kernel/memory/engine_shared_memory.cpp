@@ -77,10 +77,14 @@ void SharedMemory::publish() {
 // --- operations -------------------------------------------------------------------------------------------
 
 void fence_proxy_async(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   thread.block->shared.fence();
   publish_initialised_mbarriers(thread);
-  if (RaceChecker* races = thread.cluster.races()) races->fence_proxy_async(thread.number);
+  if (RaceChecker* races = thread.cluster.races()) {
+    thread.last_proxy_fence = {where, races->epoch(thread.number)};
+    races->fence_proxy_async(thread.number);
+  }
 }
 
 void* shared_storage(size_t bytes, size_t alignment, Location where) {

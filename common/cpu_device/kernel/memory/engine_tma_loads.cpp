@@ -47,6 +47,7 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
 }  // namespace
 
 void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
@@ -62,6 +63,7 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
 
 void tma_load_multicast(void* shared, const void* map, int column, int row, const uint64_t* barrier,
                         uint32_t blocks, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kMulticast, where);

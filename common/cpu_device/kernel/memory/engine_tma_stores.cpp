@@ -39,6 +39,7 @@ void wake_if_done(Cluster& cluster, Thread& thread) {
 }  // namespace
 
 void tma_store(const void* map, const void* shared, int column, int row, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   auto store = std::make_unique<TmaStoreRead>();
@@ -112,6 +113,7 @@ void tma_store_commit(Location where) {
 }
 
 void tma_store_wait(unsigned in_flight, bool only_read, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   cluster.jitter(thread);

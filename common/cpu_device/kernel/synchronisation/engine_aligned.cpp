@@ -63,6 +63,14 @@ std::string find_difference(const CallChain& mine, const CallChain& others, cons
   return chain;
 }
 
+const void* outer_call(const Thread& thread, const void* call) {
+  const CallChain chain = calls_to_here(thread);
+  for (unsigned i = 0; i + 1 < chain.count; ++i)
+    if (chain.addresses[i] == reinterpret_cast<uintptr_t>(call))
+      return reinterpret_cast<const void*>(chain.addresses[i + 1]);
+  return nullptr;
+}
+
 std::string difference(const CallChain& mine, const CallChain& others, const std::string& other) {
   if (mine == others) return "";
   // Finding lines takes long, and a loop asks again and again: the last pairs that did not differ.

@@ -43,7 +43,8 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   if (!threads && block.live < block.ids.threads) {
     cluster.fail(
         thread,
-        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live),
+        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live) +
+            explain_early_exits(block),
         where);
   }
   if (barrier.arrived && barrier.expected != threads) {
@@ -74,6 +75,8 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   barrier.expected = threads;
   ++barrier.arrived;
   barrier.arrivals.push_back(&thread);
+  if (RaceChecker* races = cluster.races(); races && !threads)
+    thread.last_block_barrier = {where, races->epoch(thread.number)};
   if (!threads) return;
   // A thread that only arrives goes on at once: the barrier orders nothing that the thread does later.
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
@@ -84,9 +87,13 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
 
 }  // namespace
 
-void block_barrier(Location where) { named_barrier_sync(0, 0, where); }
+void block_barrier(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  named_barrier_sync(0, 0, where);
+}
 
 unsigned block_vote(bool predicate, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   NamedBarrier& barrier = this_thread(where).block->barriers[0];
   barrier.votes += predicate;
   named_barrier_sync(0, 0, where);
@@ -94,6 +101,7 @@ unsigned block_vote(bool predicate, Location where) {
 }
 
 void named_barrier_sync(unsigned id, unsigned threads, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   cluster.jitter(thread);
@@ -111,6 +119,7 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where) {
 }
 
 void named_barrier_arrive(unsigned id, unsigned threads, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   thread.cluster.jitter(thread);
   arrive(thread, id, threads, where);
@@ -143,6 +152,7 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
 }
 
 void cluster_barrier(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   cluster.jitter(thread);

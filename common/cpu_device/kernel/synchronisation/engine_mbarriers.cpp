@@ -58,7 +58,13 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   thread.synchronised = true;
   thread.last_seen = {&barrier, barrier.phase};
   ++thread.mbarrier_waits;
-  if (barrier.phases_seen.empty()) barrier.phases_seen.resize(thread.block->ids.threads);
+  if (barrier.phases_seen.empty()) {
+    barrier.phases_seen.resize(thread.block->ids.threads);
+    barrier.phases_passed.resize(thread.block->ids.threads);
+  }
+  const uint64_t seen = barrier.phases_seen[thread.ids.rank];
+  if (seen && barrier.phase == seen) barrier.repeated_wait = {&thread, where, seen - 1};
+  if (barrier.phase > seen + 1) barrier.phases_passed[thread.ids.rank] += barrier.phase - seen - 1;
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (RaceChecker* races = cluster.races()) {
     races->acquire(thread.number, barrier.completed);
@@ -128,6 +134,7 @@ Mbarrier& find_mbarrier(Thread& thread, Block& block, const uint64_t* object, co
 }
 
 void mbarrier_init(uint64_t* object, uint32_t count, Location where, const char* end, int slot) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Block& block = *thread.block;
   const uint32_t offset = shared_offset(thread, object, sizeof(uint64_t), "mbarrier.init", where);
@@ -178,13 +185,14 @@ const std::string& note_of(Mbarrier& barrier) {
 
 uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,
                          Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   if (barrier.pending < count) {
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
-                     explain_arrival_too_many(thread, barrier),
+                     explain_repeated_wait(*barrier.block) + explain_arrival_too_many(thread, barrier),
                  where);
   }
   if (expect_bytes > kMaxBytes) {
@@ -196,6 +204,8 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   barrier.missing_bytes += expect_bytes;
   barrier.expected_bytes += expect_bytes;
   barrier.arrivals.push_back({what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
+  if (RaceChecker* races = cluster.races()) barrier.arrivals.back().epoch = races->epoch(thread.number);
+  barrier.arrivals.back().wgmma_in_flight = !thread.wgmma_not_waited_for.empty();
   note_arrival_in_flight(thread, barrier, where);
   thread.synchronised = true;
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
@@ -214,6 +224,7 @@ void mbarrier_expect_bytes(uint64_t* object, uint32_t bytes, Location where) {
 }
 
 void mbarrier_arrive_and_drop(uint64_t* object, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Mbarrier& barrier = find_mbarrier(this_thread(where), object, where);
   if (barrier.expected) --barrier.expected;
   mbarrier_arrive(object, 1, 0, "arrive_and_drop", where);
@@ -256,6 +267,7 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   --barrier.pending;
   barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true,
                               /*waits_before=*/0, arrival.order, arrival.epoch});
+  barrier.arrivals.back().wgmma_in_flight = arrival.wgmma_in_flight;
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -326,7 +338,8 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +
-                       "GPU this wait may never end; " + describe(barrier) + explain_two_phases(barrier),
+                       "GPU this wait may never end; " + describe(barrier) +
+                       explain_repeated_wait(*barrier.block) + explain_two_phases(barrier),
                    where);
     }
   }
@@ -336,14 +349,17 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
 }  // namespace
 
 void mbarrier_wait(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   wait_for_phase(object, parity, /*of_cluster=*/false, what, where);
 }
 
 void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   wait_for_phase(object, parity, /*of_cluster=*/true, what, where);
 }
 
 bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   if (!phase_ended(barrier, parity)) {

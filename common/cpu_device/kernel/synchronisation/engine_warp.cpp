@@ -74,6 +74,7 @@ void join(Cluster& cluster, Warp& warp, uint32_t lanes) {
 }  // namespace
 
 void warp_barrier(uint32_t mask, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   execute_together(thread, mask, Meeting::masked, kWarpBarrier, where,
                    [&](Warp& warp, uint32_t lanes) { join(thread.cluster, warp, lanes); });

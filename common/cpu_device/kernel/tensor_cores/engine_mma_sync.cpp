@@ -36,6 +36,7 @@ void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Locati
     const auto offset = static_cast<uint64_t>(row_address(lane) - warp.block->shared.generic());
     rows[i] = {offset, kRowBytes};
     if (RaceChecker* races = cluster.races()) {
+      if (!where.outer_call) where.outer_call = outer_call(*current_thread, where.call);
       races->access(lane.number, warp.block->ids.rank_in_cluster, offset, kRowBytes, write,
                     write ? "stmatrix" : "ldmatrix", cluster.site(where));
     }
@@ -55,6 +56,7 @@ bool holds_what_was_never_written(const float* d) {
 }  // namespace
 
 void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   pass_row(thread, row, registers, "ldmatrix", where);
@@ -80,6 +82,7 @@ void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location
 }
 
 void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   pass_row(thread, row, registers, "stmatrix", where);

@@ -351,6 +351,7 @@ const std::byte* RegistersAtFence::find(const void* variable, size_t bytes) cons
 // --- the instructions ---------------------------------------------------------------------------------
 
 void wgmma_fence(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   execute_aligned(thread, "wgmma.fence", where);
   ++thread.wgmma_fences;
@@ -360,6 +361,7 @@ void wgmma_fence(Location where) {
 }
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Block& block = *thread.block;
@@ -404,6 +406,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   execute_aligned(thread, "wgmma", where);
   operation.accumulators[thread.ids.rank % kWarpgroupThreads] = &accumulator;
   if (RaceChecker* races = cluster.races()) {
+    where.outer_call = outer_call(thread, where.call);
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
                  "wgmma", cluster.site(where));
   }
@@ -427,6 +430,7 @@ void keep_in_registers(const float* d, int count, Location where) {
 }
 
 void wgmma_commit_group(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);
@@ -449,6 +453,7 @@ void wgmma_commit_group(Location where) {
 }
 
 void wgmma_wait_group(unsigned in_flight, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);

@@ -106,7 +106,8 @@ TEST_CASE("a thread that exits while others wait for it is named") {
     if (threadIdx.x == 0) return;
     __syncthreads();
   });
-  CHECK_THAT(late, ContainsSubstring("__syncthreads after 1 threads of the block have exited"));
+  CHECK_THAT(late,
+             ContainsSubstring("__syncthreads after 1 threads of the block have exited: warp 0 lane 0"));
 }
 
 TEST_CASE("warps meet in named barriers, and some only arrive") {

@@ -117,6 +117,16 @@ TEST_CASE("an arrival that orders nothing is named") {
       [](unsigned& arrivals) { return BlockCounter(arrivals).fetch_add(1, cuda::memory_order_acq_rel); });
 }
 
+TEST_CASE("two blocks that store the same elements are named, and no hand-over is asked for") {
+  Memory memory;
+  const std::string text = blame({}, true, [&] {
+    if (threadIdx.x == 0) arrive_acq_rel(memory.arrivals);
+    memory.stored[threadIdx.x] = 1;
+  });
+  CHECK_THAT(text, ContainsSubstring("race in global memory: block (0,0,0) and block (1,0,0) store the same "
+                                     "elements by the same line, and nothing orders the two"));
+}
+
 TEST_CASE("an arrival that only releases, or only acquires, is named") {
   check_named(
       [](unsigned& arrivals) { return DeviceCounter(arrivals).fetch_add(1, cuda::memory_order_release); });

@@ -836,6 +836,7 @@ TEST_CASE("a slot overwritten while it is still read is reported, and its right 
     CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
     CHECK_THAT(report, ContainsSubstring(place_of("overwrites")));
     CHECK_THAT(report, ContainsSubstring(place_of("still reads")));
+    CHECK_THAT(report, ContainsSubstring("the last __syncthreads of both (test_races.cu:"));
     CHECK(failure_of(schedule, turns<true>, out.data()) == "");
   }
 }
@@ -1000,3 +1001,20 @@ TEST_CASE("without the option nothing is checked") {
 }
 
 }  // namespace races_test
+
+TEST_CASE("the operands in shared memory of a line are found, and the one that two lines share") {
+  using cpu_device::operands_in;
+  using Names = std::vector<std::string>;
+  CHECK(operands_in("core.start(smem.a[slot], my_rows, smem.b[slot % 2], step == 0);") ==
+        Names{"smem.a[slot]", "smem.b[slot % 2]"});
+  CHECK(operands_in("tma_load(&smem->b[i].panels[column / 64], &maps.b);") ==
+        Names{"smem->b[i].panels[column / 64]"});
+  CHECK(operands_in("smem.pipe.init(1, 2);") == Names{"smem.pipe"});
+  CHECK(operands_in("my_smem.a = ladder::shared_storage<T>(smem);").empty());
+  const cpu_device::OwnLine both{"x:1", {"smem.a[slot]", "smem.b[slot]"}}, one{"x:2", {"smem.a[s]"}},
+      other{"x:3", {"smem.c"}}, none{"x:4", {}};
+  CHECK(shared_operand(both, one) == "smem.a[slot]");
+  CHECK(shared_operand(one, none) == "smem.a[s]");
+  CHECK(shared_operand(none, both) == "");  // which of the two?
+  CHECK(shared_operand(one, other) == "");
+}

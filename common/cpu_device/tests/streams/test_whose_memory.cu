@@ -114,6 +114,10 @@ TEST_CASE("a host function that uses what is gone is named, with the stream and 
   CHECK_THAT(object, ContainsSubstring(rule));
   CHECK_THAT(object, ContainsSubstring("where nothing lies: what it is given must live until it has run\n" +
                                        enqueued(line) + "\n  at streams/test_whose_memory.cu:"));
+  static int* pointer = nullptr;
+  const std::string null = words_of([](void* data) { **static_cast<int**>(data) = 1; }, &pointer, line);
+  CHECK_THAT(null, ContainsSubstring("the host function on stream 1 follows a null pointer, as freed memory "
+                                     "may hold: what it is given must live until it has run\n"));
   // Not even the function is there, so that nothing tells who called what.
   const std::string function = words_of(reinterpret_cast<cudaHostFn_t>(gone), nullptr, line);
   CHECK_THAT(function, ContainsSubstring(rule));
