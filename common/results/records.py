@@ -22,6 +22,7 @@ RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cu
          for number, (root,) in LESSON.items() if number != "any" for folder in [root.rpartition("/")[0]]}
 for number in ("02", "03"):
     RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
+RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
           "06_grid_barrier": ("06_clusters_dsmem/deeper/grid_barrier.cu",)}
@@ -79,7 +80,7 @@ def program_roots(name, options):
         chosen = options[options.index("--lessons") + 1].split(",") if "--lessons" in options else ["any"]
         # The kernels for any shape are of lesson 06, too.
         return tuple(root for number in chosen
-                     for root in RUNGS.get(number, ()) + (LESSON["any"] if number in ("06", "any") else ()))
+                     for root in RUNGS[number] + (RUNGS["any"] if number == "06" else ()))
     return LESSON["any"] if name == "06_any_shape" else LESSON[name[:2]]
 
 

@@ -303,7 +303,7 @@ TEST_CASE(
     return k / 64 % 2 ? size_t(-1) : size_t(row) * g.k + k;
   };
   CHECK_THAT(mistaken.complaint(),
-             ContainsSubstring("C lacks the products of K tiles 1, 3, ... (every second of 5"));
+             ContainsSubstring("C has only the products of K tiles 0, 2, ... (every second of 5, 64 wide)"));
 }
 
 TEST_CASE("Fragments that are stored with rows for columns are named") {

@@ -237,8 +237,8 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
     if (earlier.thread != &thread || earlier.of_operation || earlier.waits_before != thread.mbarrier_waits)
       continue;
-    return text + "\n  the thread arrived in this phase before, at " + own_place(earlier.where) +
-           ", and has waited for no mbarrier since";
+    return "\n  the thread arrived in this phase before, at " + own_place(earlier.where) +
+           ", and has waited for no mbarrier since" + text;
   }
   const Thread::Seen& seen = thread.last_seen;
   if (!seen.barrier) return text + "\n  the thread has waited for no mbarrier";
@@ -336,11 +336,13 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   const auto unwaited = [&](const std::string& what) {
     return where + " comes after the " + what + " is issued, but nobody has waited for that by then";
   };
-  if (of_first.epoch >= accesses.first_epoch)
-    return accesses.first_is_operation ? unwaited(accesses.first_what) : "";
-  return accesses.second_is_operation && accesses.second_epoch && of_second.epoch > accesses.second_epoch
-             ? unwaited(accesses.second_what)
-             : where + " comes before both";
+  if (!accesses.reads_early && accesses.first_writes && accesses.second_is_operation &&
+      accesses.second_epoch && of_second.epoch > accesses.second_epoch)
+    return unwaited(accesses.second_what);  // it was issued first, and has gone on
+  if (of_first.epoch >= accesses.first_epoch && accesses.first_is_operation)
+    return unwaited(accesses.first_what);
+  // A thread that has gone on may have arrived at the next __syncthreads, which the other has not passed.
+  return where + " comes before both";
 }
 
 /// A copy that counts its bytes at the barrier of this note is read before they have landed.
@@ -349,22 +351,20 @@ std::string explain_copy_not_waited_for(const Thread& reader, const std::string&
   for (const auto& barrier : reader.block->mbarriers)
     if (" for " + name_of(*barrier) == note) completes_on = barrier.get();
   if (!completes_on) return "";
-  const Thread::Seen& seen = reader.last_seen;
-  if (seen.barrier != completes_on) {
-    const std::string last = explain_last_wait(reader);
-    return "the reader must wait for " + name_of(*completes_on) +
-           (last.empty() ? "; it has waited for nothing" : "; " + last);
-  }
+  const uint64_t seen = completes_on->phases_seen.empty() ? 0 : completes_on->phases_seen[reader.ids.rank];
   for (const auto& operation : reader.cluster.in_flight()) {
     const auto* copy = dynamic_cast<const CountedCopy*>(operation.get());
-    if (copy && copy->barrier == completes_on && copy->phase < seen.phase)
+    if (copy && copy->barrier == completes_on && copy->phase < seen)
       return print("phase %llu of ", static_cast<unsigned long long>(copy->phase)) + name_of(*completes_on) +
              print(
                  ", which the reader has waited for, has ended without all bytes: %lld were expected, too "
                  "few",
                  static_cast<long long>(completes_on->last_expected_bytes));
   }
-  return "";
+  if (reader.last_seen.barrier == completes_on) return "";
+  if (const std::string last = explain_last_wait(reader); !last.empty())
+    return "the reader must wait for " + name_of(*completes_on) + "; " + last;
+  return "the reader must wait for " + name_of(*completes_on) + "; it has waited for nothing";
 }
 
 }  // namespace
@@ -441,7 +441,18 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                    first.warp->index, first.lane);
   }
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
-  return accesses.reads_early && reader_is_known ? explain_last_wait(reader) : "";
+  if (accesses.reads_early) return reader_is_known ? explain_last_wait(reader) : "";
+  const Thread& writer = accesses.first_writes ? first : second;
+  const bool writer_is_known = accesses.first_writes ? !accesses.first_is_operation || accesses.first_epoch
+                                                     : !accesses.second_is_operation || accesses.second_epoch;
+  const Thread::Seen& seen = writer.last_seen;
+  if (!writer_is_known || !seen.barrier || accesses.are_writes) return "";
+  return describe(writer) + " writes, and waited last for " + name_of(*seen.barrier) +
+         (seen.phase ? print(", whose phase %llu had ended with the arrivals of",
+                             static_cast<unsigned long long>(seen.phase - 1)) +
+                           (seen.barrier->phase == seen.phase ? list(seen.barrier->last_arrivals)
+                                                              : list(seen.barrier->earlier_arrivals))
+                     : " with parity 1, which passes before the first phase has ended");
 }
 
 namespace {
@@ -513,6 +524,12 @@ std::string explain_exit(const Block& block) {
 
 // --- deadlock -----------------------------------------------------------------------------------------
 
+namespace {
+bool are_several(const std::string& names) {
+  return names.find("warps") != names.npos || names.find(", ") != names.npos;
+}
+}  // namespace
+
 /// The mbarrier that all others wait for in the end, and why nobody ends its phase.
 class DeadlockRoot {
  public:
@@ -536,10 +553,10 @@ class DeadlockRoot {
         root = barrier;
     if (!root) return "";
     const std::vector<const Thread*>& waiting = waiting_.at(root);
-    return names_of(waiting) + (waiting.size() > 1 ? " wait at " : " waits at ") +
-           own_place(waiting.front()->wait.where) + " for " + name_of(*root) +
-           print(", phase %llu: ", static_cast<unsigned long long>(root->phase)) + what_is_missing(*root) +
-           "\n  " + why(*root) + "\n  ";
+    const std::string who = names_of(waiting);
+    return who + (are_several(who) ? " wait at " : " waits at ") + own_place(waiting.front()->wait.where) +
+           " for " + name_of(*root) + print(", phase %llu: ", static_cast<unsigned long long>(root->phase)) +
+           what_is_missing(*root) + "\n  " + why(*root) + "\n  ";
   }
 
  private:
@@ -631,7 +648,7 @@ class DeadlockRoot {
     const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
     if (!says_gone) return peers.empty() ? text : text + "; " + peers;
     const std::string names = names_of(gone);
-    return text + "; " + names + (names.find_first_of("-,") == names.npos ? " has" : " have") + " exited";
+    return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
   }
 
   std::string why_of_bytes(const Mbarrier& barrier) const {
@@ -661,12 +678,13 @@ class DeadlockRoot {
 
   static std::string where_now(const std::vector<const Thread*>& threads) {
     const Thread& first = *threads.front();
+    const bool several = are_several(names_of(threads));
     const bool all_done =
         std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
-    if (all_done) return threads.size() > 1 ? "have exited" : "has exited";
+    if (all_done) return several ? "have exited" : "has exited";
     const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
     const Thread& thread = waits == threads.end() ? first : **waits;
-    std::string text = (threads.size() > 1 ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
+    std::string text = (several ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
     if ((thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll) && thread.wait.object)
       return text + " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object));
     return text + " in " + thread.wait.what;
@@ -696,7 +714,7 @@ class DeadlockRoot {
       const auto waiting = waiting_.find(other.get());
       if (!have_waited.empty())
         return names_of(have_waited) + " waited for " + name_of(*other) + ", and " + where_now(have_waited);
-      if (waiting == waiting_.end())
+      if (waiting == waiting_.end() && other->phases_seen.empty())
         return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
     }
     return "";

@@ -876,6 +876,9 @@ void RaceChecker::report(Conflict conflict) {
                   conflict.block, conflict.offset, operand.empty() ? "" : " (" + operand + ")",
                   describe(conflict), first.place, conflict.first_writes ? "writes" : "reads", first_what,
                   second.place, conflict.second_writes ? "writes" : "reads", second_what);
+  if (conflict.why == Why::two_writes)
+    text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
+            describe_(thread_of(conflict.second_agent));
   if (explain_unordered_) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
@@ -887,8 +890,8 @@ void RaceChecker::report(Conflict conflict) {
          conflict.second_agent >= thread_count_,
          conflict.why == Why::early_read ||
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
-         conflict.first_writes, conflict.why == Why::no_proxy_fence, first_what, second_what,
-         writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : ""});
+         conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
+         first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : ""});
     if (!why.empty()) text += ": " + why;
   }
   text += fmt::format(

@@ -83,9 +83,9 @@ class RaceChecker {
     unsigned first, second;
     uint32_t first_epoch, second_epoch;  ///< 0: not known
     bool first_is_operation, second_is_operation;
-    bool reads_early;  ///< the second reads what the first writes, or the first reads it before
-    bool first_writes;
-    bool lacks_fence;                     ///< of the async proxy, and nothing else
+    bool reads_early;               ///< the second reads what the first writes, or the first reads it before
+    bool first_writes, are_writes;  ///< the first; both
+    bool lacks_fence;               ///< of the async proxy, and nothing else
     std::string first_what, second_what;  ///< "TMA load"
     std::string note_of_writer;           ///< see annotate()
   };

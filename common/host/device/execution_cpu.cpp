@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
-#include "common/cpu_device/shadow/common/cuda/residency.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 

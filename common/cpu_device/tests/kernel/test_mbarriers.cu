@@ -113,14 +113,17 @@ TEST_CASE("an arrival too many is named") {
 }
 
 TEST_CASE("of an arrival too many it is said what the phase waits for, and what the thread waited for") {
-  check_named_always(
-      "waits for 16 bytes; no thread waits for it\n  the thread arrived in this phase before, at "
-      "test_mbarriers.cu:",
-      [](Storage& shared) {
-        if (threadIdx.x != 0) return;
-        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
-        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
-      });
+  check_named_always("count 1)\n  the thread arrived in this phase before, at test_mbarriers.cu:",
+                     [](Storage& shared) {
+                       if (threadIdx.x != 0) return;
+                       ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                       ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                     });
+  check_named_always("waits for 16 bytes; no thread waits for it", [](Storage& shared) {
+    if (threadIdx.x != 0) return;
+    ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+    ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+  });
   check_named_always("the thread has waited for no mbarrier", [](Storage& shared) {
     if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
     __syncthreads();
@@ -256,7 +259,7 @@ TEST_CASE("a deadlock begins with the barrier that all wait for in the end, and 
         ptx::mbarrier_wait(&shared.empty[0], 0);
         ptx::mbarrier_wait(&shared.empty[0], 1);
       });
-  check_named_always("), and have exited\n", [](Storage& shared) {
+  check_named_always("), and has exited\n", [](Storage& shared) {
     if (threadIdx.x < 32) ptx::mbarrier_arrive(&shared.empty[0]);
     if (threadIdx.x != 32) return;
     ptx::mbarrier_wait(&shared.empty[0], 0);
