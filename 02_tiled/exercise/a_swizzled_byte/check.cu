@@ -12,12 +12,13 @@ using ladder::exercise::expect_returned;
 void expect_byte(int rows, int row, int column) {
   const int plain = column / 64 * rows * 128 + row * 128, within = column % 8 * 2;
   const int right = plain + ((column % 64 / 8) ^ (row % 8)) * 16 + within;
-  expect_returned(fmt::format("byte_of({}, {}, {})", rows, row, column), exercise::byte_of(rows, row, column), right,
-                  {{plain + column % 64 / 8 * 16 + within, "that is without the swizzle"},
-                   {plain + ((column % 64 / 8) ^ row) * 16 + within, "eight chunks change places: XOR row % 8"},
-                   {row * 256 + (((column / 8) ^ row) % 8 + column / 64 * 8) * 16 + within,
-                    "the rows of a panel follow each other: where does the second panel begin?"},
-                   {right / 2, "that counts elements, not bytes"}});
+  expect_returned(
+      fmt::format("byte_of({}, {}, {})", rows, row, column), exercise::byte_of(rows, row, column), right,
+      {{plain + column % 64 / 8 * 16 + within, "that is without the swizzle"},
+       {plain + ((column % 64 / 8) ^ row) * 16 + within, "eight chunks change places: XOR row % 8"},
+       {row * 256 + (((column / 8) ^ row) % 8 + column / 64 * 8) * 16 + within,
+        "the rows of a panel follow each other: where does the second panel begin?"},
+       {right / 2, "that counts elements, not bytes"}});
 }
 
 void check() {

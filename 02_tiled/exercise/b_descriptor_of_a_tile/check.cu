@@ -17,11 +17,12 @@ void expect_fields(uint32_t tile, int rows, int row, int k) {
                   {{8, "that is one row of a panel; from eight rows to the next are eight of them"},
                    {1024, "it is counted in units of 16 bytes"}});
   const uint32_t begin = tile + row * 128, right = begin + k / 64 * rows * 128 + k % 64 * 2;
-  expect_returned("the start" + call, got & 0x3FFF, (right & 0x3FFFF) >> 4,
-                  {{right & 0x3FFF, "it is counted in units of 16 bytes"},
-                   {((begin + k / 64 * rows * 128 + k % 64) & 0x3FFFF) >> 4, "an element of k has 2 bytes"},
-                   {((begin + k * 2) & 0x3FFFF) >> 4, "after 64 columns of k comes the next panel: where does it begin?"},
-                   {((right - row * 128) & 0x3FFFF) >> 4, "that is row 0"}});
+  expect_returned(
+      "the start" + call, got & 0x3FFF, (right & 0x3FFFF) >> 4,
+      {{right & 0x3FFF, "it is counted in units of 16 bytes"},
+       {((begin + k / 64 * rows * 128 + k % 64) & 0x3FFFF) >> 4, "an element of k has 2 bytes"},
+       {((begin + k * 2) & 0x3FFFF) >> 4, "after 64 columns of k comes the next panel: where does it begin?"},
+       {((right - row * 128) & 0x3FFFF) >> 4, "that is row 0"}});
 }
 
 void check() {

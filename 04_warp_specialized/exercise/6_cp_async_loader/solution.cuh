@@ -4,8 +4,8 @@
 /// A warp loads tiles with cp.async, and two warps reverse them. TMA counts its bytes at the barrier by
 /// itself. With cp.async the lanes of the loader wait for their own copies before they say that a slot is
 /// full. If they wait at once, only one tile is ever on its way: say it kAhead tiles later.
-/// (variants/roles_without_wgmma.cuh has the barrier wait instead, by cp.async.mbarrier.arrive. Do without it:
-/// here the waits are yours.)
+/// (variants/roles_without_wgmma.cuh has the barrier wait instead, by cp.async.mbarrier.arrive. Do without
+/// it: here the waits are yours.)
 #pragma once
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,8 +1,8 @@
 /// @file
 /// Exercise 04.a: the parity that a role waits for, from the number of the step.
 ///
-/// Steps 0, 1, 2, ... go through a ring: step s is in slot s % slots. In each step the producer waits until the
-/// slot is empty, then fills it; the consumer waits until it is full, then releases it.
+/// Steps 0, 1, 2, ... go through a ring: step s is in slot s % slots. In each step the producer waits until
+/// the slot is empty, then fills it; the consumer waits until it is full, then releases it.
 #pragma once
 
 namespace exercise {

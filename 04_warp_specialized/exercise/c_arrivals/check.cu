@@ -31,9 +31,10 @@ void check() {
                       {{way.arrivals, "each warpgroup releases the slot"}, {"who arrives?"}});
       const exercise::Counts compute = exercise::compute_to_storer(warpgroups);
       const std::string storer = fmt::format("compute_to_storer({})", warpgroups);
-      expect_returned(storer + ".full", compute.full, 128 * warpgroups,
-                      {{warpgroups, "each thread stages a part: one of them cannot speak for the others"},
-                       {4 * warpgroups, "each thread stages a part: one of them cannot speak for the others"}});
+      expect_returned(
+          storer + ".full", compute.full, 128 * warpgroups,
+          {{warpgroups, "each thread stages a part: one of them cannot speak for the others"},
+           {4 * warpgroups, "each thread stages a part: one of them cannot speak for the others"}});
       expect_returned(storer + ".empty", compute.empty, 1, {{"one thread stores"}});
     }
 }

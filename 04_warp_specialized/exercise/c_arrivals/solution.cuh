@@ -1,9 +1,9 @@
 /// @file
 /// Exercise 04.c: with which counts pipelines are initialised.
 ///
-/// One thread loads a slot by TMA: it expects the bytes of all boxes once, then starts the boxes. Compute, some
-/// warpgroups of 128 threads, releases the slot after its products. Then each compute thread stages its sums and
-/// commits, and one thread stores what is staged.
+/// One thread loads a slot by TMA: it expects the bytes of all boxes once, then starts the boxes. Compute,
+/// some warpgroups of 128 threads, releases the slot after its products. Then each compute thread stages its
+/// sums and commits, and one thread stores what is staged.
 #pragma once
 
 namespace exercise {

@@ -21,8 +21,9 @@ void check() {
       const std::string arguments = fmt::format("({}, {}, {})", rank, rows, columns);
       const std::string whole = "that is the whole cluster", self = "the block itself receives it, too",
                         other = "these blocks share the other tile";
-      expect_returned("receivers_of_a" + arguments, exercise::receivers_of_a(rank, rows, columns), of_a,
-                      {{of_b, other}, {all, whole}, {of_a & ~(1 << rank), self}, {(1 << columns) - 1, "that is row 0"}});
+      expect_returned(
+          "receivers_of_a" + arguments, exercise::receivers_of_a(rank, rows, columns), of_a,
+          {{of_b, other}, {all, whole}, {of_a & ~(1 << rank), self}, {(1 << columns) - 1, "that is row 0"}});
       expect_returned("receivers_of_b" + arguments, exercise::receivers_of_b(rank, rows, columns), of_b,
                       {{of_a, other}, {all, whole}, {of_b & ~(1 << rank), self}});
     }

@@ -1,9 +1,9 @@
 /// @file
 /// Exercise 06.a: to which blocks of a cluster a tile goes.
 ///
-/// A cluster of rows x columns blocks computes as many tiles of C, beside and below each other. The block in row r
-/// and column c of the cluster has the rank r * columns + c. The blocks of a row need the same tile of A, those of
-/// a column the same tile of B. A multicast takes a mask: bit i stands for the block of rank i.
+/// A cluster of rows x columns blocks computes as many tiles of C, beside and below each other. The block in
+/// row r and column c of the cluster has the rank r * columns + c. The blocks of a row need the same tile of
+/// A, those of a column the same tile of B. A multicast takes a mask: bit i stands for the block of rank i.
 #pragma once
 #include <cstdint>
 

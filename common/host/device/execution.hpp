@@ -49,15 +49,16 @@ struct Execution {
   bool check_grid = false;  ///< see cpu_device::Options
   bool record = false;      ///< what last_launch_record() says
   bool warn = true;         ///< the same
-  int blocks = 0;           ///< that a persistent kernel's grid may have; 0: as many as the device has at once
-  bool chosen = false;      ///< the reader has chosen schedules or race checks
+  int blocks = 0;       ///< that a persistent kernel's grid may have; 0: as many as the device has at once
+  bool chosen = false;  ///< the reader has chosen schedules or race checks
 };
 
 /// What finds mistakes that one run hides: race checks, on a late and an eager schedule of different orders.
 /// Nothing on the GPU, and in programs without the instrumentation that race checks need.
 std::optional<Execution> thorough_execution();
 
-/// Adds --schedule, --seed, --check-races, --blocks and --threads to a program, where the device has such choices.
+/// Adds --schedule, --seed, --check-races, --blocks and --threads to a program, where the device has such
+/// choices.
 class ExecutionOptions {
  public:
   /// Adds the options to a program.

@@ -100,8 +100,8 @@ struct Lesson {
   std::vector<Settings> cpu_rows = {};
   Shape cpu_shape = {256, 256, 256};  ///< that its program multiplies there where no shape is given
   /// What check_unasked() multiplies: more tiles than the device runs blocks at a time, and more K steps than
-  /// a ring has slots. Five steps are an odd number, so a tile begins neither at the slot nor at the parity of
-  /// the tile before.
+  /// a ring has slots. Five steps are an odd number, so a tile begins neither at the slot nor at the parity
+  /// of the tile before.
   Shape cpu_check = {131, 520, 264};
   /// And by one block: fewer rows than a warpgroup has, one K step, and more tiles than a ring has slots.
   Shape cpu_check_few = {40, 1288, 40};
