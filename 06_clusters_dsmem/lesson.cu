@@ -18,9 +18,7 @@ bool splits_k(const ladder::Settings& settings) { return settings.at("step") == 
 
 void check(const Gemm& p, const ladder::Settings& settings) {
   ladder::require_tma(p, settings);
-  if (splits_k(settings) && p.k <= kTile.k)
-    throw std::invalid_argument(
-        fmt::format("k = {}: must be more than {}, so that both halves of K have a step", p.k, kTile.k));
+  if (splits_k(settings)) ladder::require_k_steps(p, kTile.k, 2);
 }
 
 /// As many slots as fit beside what else the kernels keep in shared memory.

@@ -7,7 +7,10 @@
 namespace lesson06 {
 namespace {
 
-void check(const Gemm& p, const ladder::Settings& settings) { ladder::require_tma(p, settings); }
+void check(const Gemm& p, const ladder::Settings& settings) {
+  ladder::require_tma(p, settings);
+  ladder::require_k_steps(p, kTile.k, 2);
+}
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
@@ -23,7 +26,9 @@ const ladder::Lesson& lesson() {
                                         .rungs = {{"lab", {}}},
                                         .minimum_architecture = ladder::kHopper,
                                         .check = check,
-                                        .launch = launch};
+                                        .launch = launch,
+                                        .cpu_check = {131, 264, 264},
+                                        .cpu_check_few = {40, 776, 40}};
   return lesson;
 }
 

@@ -65,7 +65,7 @@ void visit_shape(const ladder::Settings& settings, const Visit& visit) {
 
 void check(const Gemm& p, const ladder::Settings& settings) {
   ladder::require_tma(p, settings);
-  visit_shape(settings, [](auto) {});
+  visit_shape(settings, [&]<class S>(S) { ladder::require_k_steps(p, S::kTile.k, S::kClusterK); });
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {

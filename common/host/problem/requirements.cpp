@@ -29,6 +29,13 @@ void require_tma(const Gemm& p, const Settings& settings) {
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
 }
 
+void require_k_steps(const Gemm& p, int step_k, int blocks) {
+  if (p.k <= (blocks - 1) * step_k)
+    throw std::invalid_argument(
+        fmt::format("k = {}: must be more than {}, so that each of {} parts of K has a step", p.k,
+                    (blocks - 1) * step_k, blocks));
+}
+
 std::string usable_loader(const Settings& settings) {
   const std::string core = usable_core(settings), &loader = settings.at("loader");
   const bool has_tma = this_target().code.architecture >= kHopper;

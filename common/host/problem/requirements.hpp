@@ -29,6 +29,10 @@ std::string usable_loader(const Settings& settings);
 /// @throws std::invalid_argument
 void require_chunks(const Gemm& p);
 
+/// What blocks need that split K: each a step of `step_k` values of it.
+/// @throws std::invalid_argument
+void require_k_steps(const Gemm& p, int step_k, int blocks);
+
 /// @param argument what asks for it, for example "--slots 4"
 /// @param bytes of shared memory that a block needs
 /// @throws std::invalid_argument if the GPU does not give a block so many.
