@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What setup.sh installs where there is a GPU and only Boost is missing: with a made-up GPU, nvcc, compiler and apt-get.
+"""What setup.sh installs where there is a GPU, and what it refuses: with a made-up GPU, nvcc, compiler and apt-get.
+
+The compiler finds every library but Boost.
 
     test_setup.py CMAKE
 """
@@ -19,11 +21,11 @@ PROGRAMS = {"nvidia-smi": "echo 'Tesla T4, 7.5'",
             "sudo": 'exec "$@"'}
 
 
-def setup(*words):
+def setup(*words, programs=None):
     """The exit code of setup.sh, its output and what it has apt-get install, which here installs nothing."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for name, body in PROGRAMS.items():
+        for name, body in {**PROGRAMS, **(programs or {})}.items():
             (folder / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
             (folder / name).chmod(0o755)
         path = os.pathsep.join(filter(None, [str(folder), str(CMAKE.parent), os.environ["PATH"]]))
@@ -45,6 +47,11 @@ class Setup(unittest.TestCase):
         code, output, installed = setup("cpu")
         self.assertEqual((code, installed), (0, ["libboost-context-dev"]), output)
         self.assertIn("setup: missing: boost_context\n", output)
+
+    def test_a_compiler_that_stays_too_old_is_named_in_the_last_line(self):
+        code, output, _ = setup(programs={"c++": 'case "$(cat)" in *"too old"*) exit 1 ;; esac'})
+        self.assertEqual(code, 1)
+        self.assertRegex(output.splitlines()[-1], r"^setup: \S*c\+\+ is too old: g\+\+ 12 or clang 14 is needed \(")
 
     def test_another_argument_is_refused_in_one_line(self):
         self.assertEqual(setup("gpu")[:2], (1, "setup: 'gpu': is not understood; it must be 'cpu', 'docs' or nothing\n"))
