@@ -6,6 +6,7 @@
 # lessons run on the CPU device.
 #
 #   common/setup.sh         what the programs and their tests need
+#   common/setup.sh cpu     the same for the CPU device, on a machine where lessons would run on the GPU
 #   common/setup.sh docs    what the site and its tests need
 set -euo pipefail
 
@@ -20,11 +21,11 @@ fail() {
 }
 
 case "$*" in
-'') needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2 python) ;;
+'' | cpu) needs=(compiler cmake ninja addr2line boost_context cli11 json fmt catch2 python) ;;
 docs) needs=(compiler cmake ninja doxygen doxygen_awesome matplotlib d3 browser) ;;
-*) fail "'$*': is not understood; the one argument that there is is 'docs'" ;;
+*) fail "'$*': is not understood; it must be 'cpu', 'docs' or nothing" ;;
 esac
-readonly needs
+readonly needs purpose=$*
 
 # --- What is usable -----------------------------------------------------------------------------------------
 
@@ -64,7 +65,7 @@ has_addr2line() { command -v addr2line >/dev/null; }
 device() { cmake -P "$repository/common/cmake/Device.cmake" 2>&1 | sed 's/^-- //'; }
 # Only the CPU device needs Boost.Context: its threads are fibers.
 has_boost_context() {
-  { has_cmake && [[ $(device) == 'the lessons will run on the GPU'* ]]; } ||
+  { [[ $purpose != cpu ]] && has_cmake && [[ $(device) == 'the lessons will run on the GPU'* ]]; } ||
     { has_header boost/context/fiber.hpp && has_library boost_context; }
 }
 has_cli11() { has_header CLI/CLI.hpp; }
@@ -209,4 +210,4 @@ else
   say "everything needed is here"
 fi
 
-if [[ $* != docs ]]; then say "$(device)"; fi
+if [[ -z $purpose ]]; then say "$(device)"; fi

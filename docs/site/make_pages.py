@@ -117,8 +117,8 @@ class Site:
         return f"folder_{re.sub(r'[^A-Za-z0-9]', '_', relative(folder))}.html"
 
     def copied(self, file):
-        """A file that is neither page nor source goes along as it is; as text, unless browsers know what it is."""
-        name = relative(file) + ("" if file.suffix in (".json", ".svg", ".png") else ".txt")
+        """A file that is neither page nor source goes along as it is; as text, unless browsers know what it is or save it."""
+        name = relative(file) + ("" if file.suffix in (".json", ".svg", ".png", ".ipynb") else ".txt")
         to = self.html_folder / "files" / name
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, to)

@@ -29,6 +29,11 @@ class Container(unittest.TestCase):
         for argument in build["args"]:
             self.assertIn(f"\nARG {argument}=", DOCKERFILE)
 
+    def test_the_codespace_climbs_by_the_readmes_first_command(self):
+        container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(container["postCreateCommand"], re.search(r"^common/setup\.sh && .*$", readme, re.MULTILINE)[0])
+
 
 if __name__ == "__main__":
     unittest.main()
