@@ -383,22 +383,27 @@ def ring_steps(sources, slots=3, steps=7):
 ASKING = .2  # how long the loader takes to ask for the loads of a slot, in steps of compute
 
 
-def loads_and_products(slots, steps, load_steps):
-    """[(asked, full, begin, end)] of each step, in steps of compute: the loader waits for a free slot, compute for a full one."""
+def slots_of_05(sources):
+    return int(sources.found("05_ws_double_buffer/lesson.cu", r'\{"slots", "[^"]*", \{"(\d+)"'))
+
+
+def loads_and_products(slots, loads):
+    """[(asked, full, begin, end)] of each step, in steps of compute: the loader waits for a free slot, compute for a full one.
+    loads: how long that of each step takes."""
     times, asked, computed = [], 0, 0
-    for step in range(steps):
+    for step, load in enumerate(loads):
         asked = max(asked, times[step - slots][3] if step >= slots else 0)
-        begin = max(asked + load_steps, computed)
+        begin = max(asked + load, computed)
         computed = begin + 1
-        times.append((asked, asked + load_steps, begin, computed))
+        times.append((asked, asked + load, begin, computed))
         asked += ASKING
     return times
 
 
 def loader_ahead(sources, steps=8):
-    slots = int(sources.found("05_ws_double_buffer/lesson.cu", r'\{"slots", "[^"]*", \{"(\d+)"'))
+    slots = slots_of_05(sources)
     load_steps = slots - 1.5  # so that the ring hides them
-    times = loads_and_products(slots, steps, load_steps)
+    times = loads_and_products(slots, [load_steps] * steps)
     left, width, top = 108, 61, 74
     bottom = top + 40 * slots
 

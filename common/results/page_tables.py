@@ -51,6 +51,7 @@ from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
+from motion_picture import motion_pictures, motion_text
 from page_requests import markdown, meets, parse_words, value, with_predictions, without_empty_columns
 from phase_table import phase_table
 from profile_table import profile_table
@@ -288,6 +289,7 @@ FILLERS = {
     "cube": lambda line, words: cube_text(line, words, RESULTS),
     "changed": lambda line, words: changed_text(line, words, ROOT),
     "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
+    "motion": lambda line, words: motion_text(line, words, ROOT),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
@@ -299,6 +301,7 @@ PICTURES = {
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),
     "cube": lambda line, words: cube_pictures(line, words, RESULTS, FIGURES),
     "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
+    "motion": lambda line, words: motion_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 
