@@ -6,7 +6,7 @@
     <!-- end -->
 
 measured has a bar of TFLOP/s for each value of a setting, and with limits= a mark for what was predicted of each (or, between
-two commas, of none).
+two commas, of none); with notes= a few words beside each, _ for blanks.
 timelines shows when block 0 had copies and products in flight, for timelines of the CPU device, below each other on one scale.
 The others need no words: what they show is read from the sources, whose expressions are evaluated here, so that
 a picture is what the code does. All are written to docs/figures, as SVG that follows the reader's light or dark theme.
@@ -254,7 +254,7 @@ def block_to_fragment(sources):
             shapes.append(box("one" if row < 8 else "third", 592 + 30 * pair, 52 + 14 * row, 30, 14))
             shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
     shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
-               text(716, 236, "d[3]", "start", "code"), text(652, 290, "number: the lane that holds both columns", style="small")]
+               text(716, 236, "d[3]", "start", "code"), text(756, 290, "number: the lane that holds both columns", "end", "small")]
     alt = (f"A block computes {m} × {n} elements of C, {groups} warpgroups 64 rows each, their four warps 16 rows each; of 8 columns "
            "a lane has two neighbouring sums, and two more eight rows below")
     return alt, picture(302, "From the grid to a thread's fragment", shapes)
@@ -444,7 +444,7 @@ def short(tflops):
 
 def measured(request_line, words, results_folder):
     """(name, alternative text, SVG)"""
-    values, only = parse_words(request_line, words, ("name", "file", "rows", "limits"))
+    values, only = parse_words(request_line, words, ("name", "file", "rows", "limits", "notes"))
     if not {"name", "file", "rows"} <= set(values):
         raise BadInput(f"{request_line}: needs name=, file= and rows=")
     path = max(results_folder.glob(values["file"]), default=None)
@@ -455,10 +455,13 @@ def measured(request_line, words, results_folder):
     limits = [float(limit) if limit else None for limit in values.get("limits", "," * (len(runs) - 1)).split(",")]
     if not runs or len(limits) != len(runs):
         raise BadInput(f"{request_line}: {len(limits)} limits for {len(runs)} runs")
+    notes = values.get("notes", "," * (len(runs) - 1)).replace("_", " ").split(",")
+    if len(notes) != len(runs):
+        raise BadInput(f"{request_line}: {len(notes)} notes for {len(runs)} runs")
     most = max([run["tflops"] for run in runs] + [limit for limit in limits if limit])
     left, right = 130, 660
     shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {dated(results)}.", "start", "small")]
-    for i, (run, limit) in enumerate(zip(runs, limits)):
+    for i, (run, limit, note) in enumerate(zip(runs, limits, notes)):
         y, end = 40 + 34 * i, left + (right - left) * run["tflops"] / most
         shapes += [text(left - 10, y + 16, value(run, values["rows"]), "end"), box("one", left, y, end - left, 22)]
         if limit:
@@ -466,7 +469,7 @@ def measured(request_line, words, results_folder):
             shapes.append(line(mark, y - 4, mark, y + 26, "limit"))
             end = mark if end < mark < end + 60 else end  # the number stands beside the bar, and not on the mark
         most_of_it = f", predicted at most {limit:g}" if limit else ""
-        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}", "start"))
+        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}{note and f', {note}'}", "start"))
     alt = "TFLOP/s by " + values["rows"] + ": " + ", ".join(f"{value(run, values['rows'])} {short(run['tflops'])}" for run in runs)
     return values["name"], alt, picture(46 + 34 * len(runs), f"Measured by {values['rows']}", shapes)
 

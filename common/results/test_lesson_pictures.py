@@ -109,6 +109,9 @@ class FromFiles(unittest.TestCase):
         self.assertEqual(alt, "TFLOP/s by slots: 1 424, 2 538, 3 587, 4 411, 5 435")
         self.assertIn("424, predicted at most 587<", image)
         self.assertIn(">538<", image)
+        self.assertIn(">411, one block an SM<", drawn("", [*SLOTS, "notes=,,,one_block_an_SM,"], ROOT)[2])
+        with self.assertRaisesRegex(BadInput, "2 notes for 5 runs"):
+            drawn("", [*SLOTS, "notes=a,b"], ROOT)
         with self.assertRaisesRegex(BadInput, "2 limits for 5 runs"):
             drawn("", [*SLOTS, "limits=1,2"], ROOT)
         with self.assertRaisesRegex(BadInput, "needs name=, file= and rows="):
