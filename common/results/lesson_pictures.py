@@ -435,6 +435,44 @@ def loader_ahead(sources, steps=8):
     return alt, picture(bottom + 90, f"The loader ahead of compute, with {slots} slots", shapes)
 
 
+TILE_ORDER, SIZE, MULTIPROCESSORS = "common/device/tile_order.cuh", 8192, 132
+
+
+def grouped_tile(sources, index, tile_rows, tile_columns, group):
+    """(row, column) of the tile with this index, by the expressions of the code."""
+    def value_of(pattern, **values):
+        return sources.evaluated(sources.found(TILE_ORDER, pattern), index=index, group=group, tile_columns=tile_columns, **values)
+
+    first_row = value_of(r"first_row = ([^;]*);")
+    in_group = value_of(r"in_group = ([^;]*);", first_row=first_row)
+    rows = min(tile_rows - first_row, group)
+    row, column = sources.found(TILE_ORDER, r"return \{([^,]*), ([^}]*)\};")
+    return tuple(sources.evaluated(place, first_row=first_row, in_group=in_group, rows=rows) for place in (row, column))
+
+
+def tile_order(sources):
+    m, n, _ = sources.tile_shape("05_ws_double_buffer/gemm.cuh")
+    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 160
+    high, wide = side / tile_rows, side / tile_columns
+    shapes, told, top = [], [], 66
+    for i, group in enumerate((1, sources.constant(TILE_ORDER, "kTileGroup"))):
+        left = 40 + 210 * i
+        wave = [grouped_tile(sources, index, tile_rows, tile_columns, group) for index in range(MULTIPROCESSORS)]
+        rows, columns = {row for row, _ in wave}, {column for _, column in wave}
+        kilobytes = (len(rows) * m + len(columns) * n) * 2 * 64 // 1024  # of 64 k, with two bytes an element
+        shapes += [text(left + side / 2, 20, "row by row" if group == 1 else f"{group} rows together"),
+                   box("other", left, top - 22, wide * len(columns), 12), text(left - 14, top - 11, "B"),
+                   box("other", left - 20, top, 12, high * len(rows)), text(left - 14, top + high * len(rows) + 16, "A"),
+                   box("edge", left, top, side, side)]
+        shapes += [box("used", left + wide * column, top + high * row, wide, high) for row, column in wave]
+        shapes += [text(left + side / 2, top + side + 22 + 18 * j, words) for j, words in enumerate((
+            f"{len(rows)} rows of A's tiles,", f"{len(columns)} columns of B's:", f"{kilobytes} KB for a step of k"))]
+        told.append(f"{len(rows)} rows and {len(columns)} columns")
+    alt = (f"The first {MULTIPROCESSORS} tiles of C at {SIZE}³: row by row they need {told[0]} of tiles, {group} rows together "
+           f"{told[1]}")
+    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 420)
+
+
 # --- Recorded files ---------------------------------------------------------------------------------------------------
 
 
@@ -526,7 +564,7 @@ def timelines(request_line, words, results_folder):
 
 
 DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "register_tile": register_tile,
-         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead}
+         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead, "tile_order": tile_order}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 
 

@@ -52,6 +52,14 @@ class FromSources(unittest.TestCase):
         self.assertIn("along rows 32 of A and 1 of B", alt)
         self.assertIn("33 sectors, 1056 bytes", image)
 
+    def test_every_tile_has_its_turn_and_groups_of_rows_share_columns(self):
+        sources = Sources(ROOT)
+        for group in (1, 4, 16):
+            order = [lesson_pictures.grouped_tile(sources, index, 6, 5, group) for index in range(30)]
+            self.assertEqual(sorted(order), [(row, column) for row in range(6) for column in range(5)])
+            self.assertEqual(order[:2], [(0, 0), (0, 1) if group == 1 else (1, 0)])
+        self.assertIn("5 rows and 32 columns of tiles, 16 rows together 16 rows and 9 columns", drawn("", ["tile_order"], ROOT)[1])
+
     def test_a_register_tile_has_the_sums_of_the_step(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / lesson_pictures.REGISTER_TILE
