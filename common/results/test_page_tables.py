@@ -1181,6 +1181,15 @@ class Lab(WithResults):
         self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
+    def test_a_mistake_whose_patch_was_taken_out_is_shown_nowhere(self):
+        self.record_half("cpu", result="missed", races="caught")
+        patches = self.folder / "05_y" / "broken"
+        patches.mkdir(parents=True)
+        with mock.patch.object(lab_table, "ROOT", self.folder):
+            self.assertNotIn("Nobody waits.", self.lab("matrix"))
+            (patches / "no_wait.patch").touch()
+            self.assertIn("Nobody waits.", self.lab("matrix"))
+
     def test_a_report_is_shown_as_it_was_printed(self):
         self.record_half("cpu", result="missed", races="caught")
         self.assertIn(lab_table.NONE_YET, self.lab("report 05 no_wait"))
