@@ -2,8 +2,8 @@
 /// Lesson 06: blocks of a cluster work on one tile of C, and add up their sums in each other's shared memory.
 ///
 /// Added since step 1: a cluster has two pairs of blocks. Each pair multiplies one half of K. Then each block
-/// sends half of its sums to the block with the other half of K, receives the sums that block has for its own
-/// half of the columns, and stores these columns. Twice as many blocks work where tiles are few.
+/// sends its sums of half of the columns to the block with the other half of K. It receives that block's sums
+/// of the other columns, completes them, and stores these columns. Twice as many blocks work on each tile.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"

@@ -27,8 +27,8 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes one tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that
-/// those of a warp read neighbouring elements of B.
+/// Each block computes one tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that a
+/// warp reads neighbouring elements of B.
 __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
 
   float sums[kSums * kSums] = {};
   for (int step = 0; step < k_steps; ++step) {
-#pragma unroll 8  // so many loads of each tile are on their way at a time
-    for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads) {  // both tiles have as many elements
+#pragma unroll 8  // eight loads of each tile are on their way at a time
+    for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads) {  // A and B have equally many elements
       smem.a[i / kTile.k][i % kTile.k] =
           element(p.a, p.m, p.k, first_row + i / kTile.k, step * kTile.k + i % kTile.k);
       smem.b[i / kTile.n][i % kTile.n] =

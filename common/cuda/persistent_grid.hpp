@@ -9,8 +9,8 @@
 
 namespace ladder {
 
-/// Work for so many clusters, each of `blocks` blocks of so many threads with a Storage in shared memory: a
-/// grid of one cluster for each, but of no more than the GPU holds at one time.
+/// The grid for as many pieces of work as `clusters`: one cluster for each, but no more than the GPU holds at
+/// one time. A cluster is `blocks` blocks of `threads` threads, each block with a Storage in shared memory.
 /// @throws CudaError if the kernel cannot run with these resources
 template <class Storage, class... Params>
 dim3 persistent_grid(void (*kernel)(Params...), int threads, int clusters, int blocks = 1) {

@@ -21,6 +21,8 @@ from idea_pictures import svg, text
 from lesson_pictures import Sources
 from page_requests import parse_words
 
+ROOT = Path(__file__).resolve().parents[2]
+
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
@@ -80,12 +82,18 @@ class Barrier:
         return self.phase % 2 != parity
 
 
-SLOT_KB = 48  # of lesson 05: 128 x 64 elements of A and 64 x 256 of B, of two bytes
 WARPGROUPS = 2
+
+
+def slot_kb():
+    """Of lesson 04: a tile of A and one of B, of two bytes an element."""
+    m, n, k = Sources(ROOT).tile_shape("04_warp_specialized/gemm.cuh")
+    return (m * k + k * n) * 2 // 1024
 
 
 def laps(count=2):
     """[(what happens, state of full, state of empty)] of one slot; a state is (phase, arrivals missing, KB missing)."""
+    kilobytes = slot_kb()
     full, empty, events = Barrier(1), Barrier(WARPGROUPS), []
 
     def happens(*words):
@@ -96,10 +104,10 @@ def laps(count=2):
         parity = lap % 2
         assert empty.lets_pass(parity ^ 1) and not full.lets_pass(parity)
         happens("loader waits", "at empty for", f"parity {parity ^ 1}: passes")
-        full.arrive(SLOT_KB)
-        happens("loader arrives,", f"expects {SLOT_KB} KB")
+        full.arrive(kilobytes)
+        happens("loader arrives,", f"expects {kilobytes} KB")
         assert not full.lets_pass(parity)
-        full.count(-SLOT_KB)
+        full.count(-kilobytes)
         assert full.lets_pass(parity)
         happens("TMA's bytes", "have landed")
         happens("compute waits", "at full for", f"parity {parity}: passes")
@@ -133,7 +141,7 @@ def mbarrier_laps(_line, _values):
                 if kilobytes:
                     shapes.append(text(x + width / 2, y + 67, f"{kilobytes} KB", style="small"))
         top += 66 + 2 * 84 + 14
-    return ("The two barriers of one slot of a ring over two laps: phase, parity, what is missing, and the parity that each role waits "
+    return ("The two barriers of one slot over two laps: phase, parity, what is missing, and the parity that each role waits "
             "for"), svg(top, "An mbarrier over two laps", shapes, STYLE)
 
 
@@ -193,17 +201,21 @@ def multicast(line, values):
 
     panel(320, 34, 120)
     for i in range(blocks):
-        shapes.append(text(380, 34 + part * (i + .5) + 4, f"rows {each * i} to {each * (i + 1) - 1}", style="small"))
+        shapes += [text(380, 34 + part * (i + .5) - 4, f"rows {each * i} to {each * (i + 1) - 1}", style="small"),
+                   text(380, 34 + part * (i + .5) + 12, f"block {i} asks", style="small")]
     spacing = 760 / blocks
     for block in range(blocks):
         x, y = spacing * (block + .5), 220
         shapes += [box("edge", x - 110, y - 22, 220, height + 66), text(x, y - 4, f"block {block}'s slot", style="strong")]
         panel(x - 60, y + 8, 120)
         shapes += [text(x, y + height + 30, f"asks for {each} rows, receives {rows}", style="small")]
-        shapes.append(arrow(380 + (x - 380) * .2, 34 + height + 4, x, y - 26))
+        side = (x > 380) - (x < 380)  # of the panel that the block stands at; below it where there are three
+        for i in range(blocks):
+            middle = part * (i + .5)
+            shapes.append(arrow(380 + 60 * side, 34 + (middle if side else height), x - 64 * side, 228 + (middle if side else -8)))
     for i in range(blocks):
         for block in range(blocks):
-            who = "its own load" if i == block else f"sent by block {i}"
+            who = "asked for itself" if i == block else f"block {i} asked"
             shapes.append(text(spacing * (block + .5), 228 + part * (i + .5) + 4, who, style="small"))
     return (f"{blocks} blocks of a cluster share a panel of B: each asks L2 for {each} of its {rows} rows, and each slot receives all of "
             "them"), svg(290 + height, "Multicast", shapes, STYLE)
@@ -235,12 +247,8 @@ def partial_sums(line, values):
             "share"), svg(296 + gap // 3, "Partial sums through distributed shared memory", shapes, STYLE)
 
 
-# --- What a ring and what roles bring ---------------------------------------------------------------------------------
-
-
 # --- Who holds what ---------------------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).resolve().parents[2]
 SHOWN_THREAD = 37  # lane 5 of warp 1
 
 

@@ -5,8 +5,8 @@
     <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 -->
     <!-- end -->
 
-table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of them, and has no
-picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
+table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of roles, says what the
+prediction left unexplained, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
 row for kernels whose warps all do both, and one for roles.
 """
 import re
@@ -14,7 +14,7 @@ import re
 from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
 from idea_pictures import svg, text
 from lesson_pictures import Sources
-from page_requests import markdown, parse_words
+from page_requests import markdown, parse_words, the_rest
 from stale import dated
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
@@ -66,13 +66,13 @@ def steps_text(cube, root):
     m, n, k = Sources(root).tile_shape(TILE)
     rows = []
     for place, predicted in zip(PLACES, cube.predicted):
-        row = [place_title(place), predicted]
-        for roles in reversed(ROLES):
+        clocks = {}
+        for roles in ROLES:
             run = cube.by_place[cube.cubes[0], roles, *place]
             steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
-            row.append(f"{run['time_us_median'] * run['sm_clock_mhz'] / steps:.0f}")
-        rows.append(row)
-    header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", *(ROLES[roles] for roles in reversed(ROLES))]
+            clocks[roles] = run["time_us_median"] * run["sm_clock_mhz"] / steps
+        rows.append([place_title(place), predicted, f"{clocks['on']:.0f}", the_rest(predicted, clocks["on"]), f"{clocks['off']:.0f}"])
+    header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", ROLES["on"], "off by", ROLES["off"]]
     return [*markdown(header, rows), "", f"{cube.results['gpu']}, {dated(cube.results)}, commit `{cube.results['commit']}`."]
 
 
@@ -92,6 +92,11 @@ def cube_text(line, words, results_folder):
         return ["Not recorded yet."]
     if cube.table == "steps":
         return steps_text(cube, results_folder.parents[1])
+    facts = cube.results
+    picture = "![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)"
+    source = f"{facts['gpu']}, {dated(facts)}, commit `{facts['commit']}`; one interleaved run at each size."
+    if cube.table == "no":
+        return [picture, "", source]
     header = ["TFLOP/s", *map(place_title, PLACES), "fastest library"]
     rows = []
     for sizes in cube.cubes:
@@ -102,12 +107,9 @@ def cube_text(line, words, results_folder):
     first = cube.cubes[0]
     gains = [f"{cube.tflops(first, 'on', place) / cube.tflops(first, 'off', place):.2f}×" for place in PLACES]
     ring, second = (cube.tflops(first, "on", place) / cube.tflops(first, "on", PLACES[0]) for place in (PLACES[3], PLACES[4]))
-    facts = cube.results
-    return ["![What a ring, roles and a second block on a multiprocessor bring](../docs/figures/cube.svg)", "",
-            *([] if cube.table == "no" else [*markdown(header, rows), ""]),
+    return [picture, "", *markdown(header, rows), "",
             f"At {shape_title(first)} roles bring {', '.join(gains)}, in the order of the picture; a ring of four instead of one slot "
-            f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {facts['gpu']}, {dated(facts)}, commit "
-            f"`{facts['commit']}`; one interleaved run at each size."]
+            f"{ring:.2f}×, a second block on the multiprocessor {second:.2f}×, both with roles. {source}"]
 
 
 def cube_pictures(line, words, results_folder, figures_folder):

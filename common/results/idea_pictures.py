@@ -31,8 +31,8 @@ STYLE = """
     }"""
 
 
-def svg(height, title, shapes, style=STYLE):
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" width="760" height="{height}" '
+def svg(height, title, shapes, style=STYLE, width=760):
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
              'role="img" aria-labelledby="title">', f'  <title id="title">{title}</title>', f"  <style>{style}\n  </style>",
              *(f"  {shape}" for shape in shapes), "</svg>"]
     return "\n".join(lines) + "\n"

@@ -15,11 +15,13 @@ Where the GPU's half has not been recorded, its columns are missing.
 import json
 import re
 import textwrap
+from pathlib import Path
 
 from climb_table import BadInput, folder_of
 from page_requests import left_aligned, markdown
 from stale import dated
 
+ROOT = Path(__file__).resolve().parents[2]
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
 # What a detector says of the right kernel, run with the same arguments, too, is worth nothing: `alarm`.
 SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed", "alarm": "always"}
@@ -64,6 +66,12 @@ def outcomes_of(results):
 
 def key(row):
     return row["lesson"], row["name"]
+
+
+def taken_out(row):
+    """Whether the tree no longer has the patch."""
+    patches = ROOT / folder_of(row["lesson"]) / "broken"
+    return patches.is_dir() and not (patches / f"{row['name']}.patch").exists()
 
 
 def link(row):
@@ -266,7 +274,8 @@ def lab_table(line, words, folder):
     halves = [half for half in (newest(folder, name) for name in HALVES) if half]
     if not halves or halves[0]["half"] != "CPU":
         return [NONE_YET]
-    there = {key(row) for row in halves[0]["mistakes"]}  # A GPU's file may hold mistakes that were taken out since.
+    # A file may hold mistakes that were taken out since.
+    there = {key(row) for row in halves[0]["mistakes"] if not taken_out(row)}
     halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
     if of_mistake or of_tool:
         lines = report(halves, *words[1:3], int(shorter[1]) if shorter else None) if of_mistake else tool(halves, *words[1:])

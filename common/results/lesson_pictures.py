@@ -6,7 +6,7 @@
     <!-- end -->
 
 measured has a bar of TFLOP/s for each value of a setting, and with limits= a mark for what was predicted of each (or, between
-two commas, of none).
+two commas, of none); with notes= a few words beside each, _ for blanks.
 timelines shows when block 0 had copies and products in flight, for timelines of the CPU device, below each other on one scale.
 The others need no words: what they show is read from the sources, whose expressions are evaluated here, so that
 a picture is what the code does. All are written to docs/figures, as SVG that follows the reader's light or dark theme.
@@ -254,7 +254,7 @@ def block_to_fragment(sources):
             shapes.append(box("one" if row < 8 else "third", 592 + 30 * pair, 52 + 14 * row, 30, 14))
             shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
     shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
-               text(716, 236, "d[3]", "start", "code"), text(652, 290, "number: the lane that holds both columns", style="small")]
+               text(716, 236, "d[3]", "start", "code"), text(756, 290, "number: the lane that holds both columns", "end", "small")]
     alt = (f"A block computes {m} × {n} elements of C, {groups} warpgroups 64 rows each, their four warps 16 rows each; of 8 columns "
            "a lane has two neighbouring sums, and two more eight rows below")
     return alt, picture(302, "From the grid to a thread's fragment", shapes)
@@ -383,22 +383,27 @@ def ring_steps(sources, slots=3, steps=7):
 ASKING = .2  # how long the loader takes to ask for the loads of a slot, in steps of compute
 
 
-def loads_and_products(slots, steps, load_steps):
-    """[(asked, full, begin, end)] of each step, in steps of compute: the loader waits for a free slot, compute for a full one."""
+def slots_of_05(sources):
+    return int(sources.found("05_ws_double_buffer/lesson.cu", r'\{"slots", "[^"]*", \{"(\d+)"'))
+
+
+def loads_and_products(slots, loads):
+    """[(asked, full, begin, end)] of each step, in steps of compute: the loader waits for a free slot, compute for a full one.
+    loads: how long that of each step takes."""
     times, asked, computed = [], 0, 0
-    for step in range(steps):
+    for step, load in enumerate(loads):
         asked = max(asked, times[step - slots][3] if step >= slots else 0)
-        begin = max(asked + load_steps, computed)
+        begin = max(asked + load, computed)
         computed = begin + 1
-        times.append((asked, asked + load_steps, begin, computed))
+        times.append((asked, asked + load, begin, computed))
         asked += ASKING
     return times
 
 
 def loader_ahead(sources, steps=8):
-    slots = int(sources.found("05_ws_double_buffer/lesson.cu", r'\{"slots", "[^"]*", \{"(\d+)"'))
+    slots = slots_of_05(sources)
     load_steps = slots - 1.5  # so that the ring hides them
-    times = loads_and_products(slots, steps, load_steps)
+    times = loads_and_products(slots, [load_steps] * steps)
     left, width, top = 108, 61, 74
     bottom = top + 40 * slots
 
@@ -430,6 +435,44 @@ def loader_ahead(sources, steps=8):
     return alt, picture(bottom + 90, f"The loader ahead of compute, with {slots} slots", shapes)
 
 
+TILE_ORDER, SIZE, MULTIPROCESSORS = "common/device/tile_order.cuh", 8192, 132
+
+
+def grouped_tile(sources, index, tile_rows, tile_columns, group):
+    """(row, column) of the tile with this index, by the expressions of the code."""
+    def value_of(pattern, **values):
+        return sources.evaluated(sources.found(TILE_ORDER, pattern), index=index, group=group, tile_columns=tile_columns, **values)
+
+    first_row = value_of(r"first_row = ([^;]*);")
+    in_group = value_of(r"in_group = ([^;]*);", first_row=first_row)
+    rows = min(tile_rows - first_row, group)
+    row, column = sources.found(TILE_ORDER, r"return \{([^,]*), ([^}]*)\};")
+    return tuple(sources.evaluated(place, first_row=first_row, in_group=in_group, rows=rows) for place in (row, column))
+
+
+def tile_order(sources):
+    m, n, _ = sources.tile_shape("05_ws_double_buffer/gemm.cuh")
+    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 160
+    high, wide = side / tile_rows, side / tile_columns
+    shapes, told, top = [], [], 66
+    for i, group in enumerate((1, sources.constant(TILE_ORDER, "kTileGroup"))):
+        left = 40 + 210 * i
+        wave = [grouped_tile(sources, index, tile_rows, tile_columns, group) for index in range(MULTIPROCESSORS)]
+        rows, columns = {row for row, _ in wave}, {column for _, column in wave}
+        kilobytes = (len(rows) * m + len(columns) * n) * 2 * 64 // 1024  # of 64 k, with two bytes an element
+        shapes += [text(left + side / 2, 20, "row by row" if group == 1 else f"{group} rows together"),
+                   box("other", left, top - 22, wide * len(columns), 12), text(left - 14, top - 11, "B"),
+                   box("other", left - 20, top, 12, high * len(rows)), text(left - 14, top + high * len(rows) + 16, "A"),
+                   box("edge", left, top, side, side)]
+        shapes += [box("used", left + wide * column, top + high * row, wide, high) for row, column in wave]
+        shapes += [text(left + side / 2, top + side + 22 + 18 * j, words) for j, words in enumerate((
+            f"{len(rows)} rows of A's tiles,", f"{len(columns)} columns of B's:", f"{kilobytes} KB for a step of k"))]
+        told.append(f"{len(rows)} rows and {len(columns)} columns")
+    alt = (f"The first {MULTIPROCESSORS} tiles of C at {SIZE}³: row by row they need {told[0]} of tiles, {group} rows together "
+           f"{told[1]}")
+    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 420)
+
+
 # --- Recorded files ---------------------------------------------------------------------------------------------------
 
 
@@ -439,7 +482,7 @@ def short(tflops):
 
 def measured(request_line, words, results_folder):
     """(name, alternative text, SVG)"""
-    values, only = parse_words(request_line, words, ("name", "file", "rows", "limits"))
+    values, only = parse_words(request_line, words, ("name", "file", "rows", "limits", "notes"))
     if not {"name", "file", "rows"} <= set(values):
         raise BadInput(f"{request_line}: needs name=, file= and rows=")
     path = max(results_folder.glob(values["file"]), default=None)
@@ -450,10 +493,13 @@ def measured(request_line, words, results_folder):
     limits = [float(limit) if limit else None for limit in values.get("limits", "," * (len(runs) - 1)).split(",")]
     if not runs or len(limits) != len(runs):
         raise BadInput(f"{request_line}: {len(limits)} limits for {len(runs)} runs")
+    notes = values.get("notes", "," * (len(runs) - 1)).replace("_", " ").split(",")
+    if len(notes) != len(runs):
+        raise BadInput(f"{request_line}: {len(notes)} notes for {len(runs)} runs")
     most = max([run["tflops"] for run in runs] + [limit for limit in limits if limit])
     left, right = 130, 660
     shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {dated(results)}.", "start", "small")]
-    for i, (run, limit) in enumerate(zip(runs, limits)):
+    for i, (run, limit, note) in enumerate(zip(runs, limits, notes)):
         y, end = 40 + 34 * i, left + (right - left) * run["tflops"] / most
         shapes += [text(left - 10, y + 16, value(run, values["rows"]), "end"), box("one", left, y, end - left, 22)]
         if limit:
@@ -461,7 +507,7 @@ def measured(request_line, words, results_folder):
             shapes.append(line(mark, y - 4, mark, y + 26, "limit"))
             end = mark if end < mark < end + 60 else end  # the number stands beside the bar, and not on the mark
         most_of_it = f", predicted at most {limit:g}" if limit else ""
-        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}", "start"))
+        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}{note and f', {note}'}", "start"))
     alt = "TFLOP/s by " + values["rows"] + ": " + ", ".join(f"{value(run, values['rows'])} {short(run['tflops'])}" for run in runs)
     return values["name"], alt, picture(46 + 34 * len(runs), f"Measured by {values['rows']}", shapes)
 
@@ -518,7 +564,7 @@ def timelines(request_line, words, results_folder):
 
 
 DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "register_tile": register_tile,
-         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead}
+         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead, "tile_order": tile_order}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 
 

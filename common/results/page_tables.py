@@ -19,8 +19,9 @@ says that nothing was recorded yet. The words after it:
                         rows=size: one for each size, all lessons against the fastest library;
                         rows=launch: one for each run, launched through a graph and by a call for each launch
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
-    predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit: tflops, or gain, over the
-                        first row per clock; nothing between two commas where it predicted nothing
+    predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and what it left
+                        unexplained: tflops, instead of gains, or gain, over the first row per clock; a number, a range as 1.1–1.2, or
+                        nothing
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
@@ -50,7 +51,8 @@ from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
-from page_requests import markdown, meets, parse_words, value, without_empty_columns
+from motion_picture import motion_pictures, motion_text
+from page_requests import markdown, meets, parse_words, value, with_predictions, without_empty_columns
 from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
@@ -90,14 +92,19 @@ class Request:
         runs = [run for run in results["runs"] if self.wants(run)]
         if not runs:
             raise BadInput(f"{self.line}: no run of the file is like that")
-        lines = pivot(runs, self.rows, self.columns) if self.columns else details(runs, results["runs"], self.rows)
+        unit, _, numbers = (self.predicted or "").partition(":")
+        lines = pivot(runs, self.rows, self.columns) if self.columns else \
+            details(runs, results["runs"], self.rows, with_gains=unit != "tflops")
         if self.predicted:
-            lines = with_predictions(self.line, lines, self.predicted)
+            if unit not in PREDICTED:
+                raise BadInput(f"{self.line}: predicted= needs {' or '.join(PREDICTED)}, and a number for each row")
+            title = f"predicted, {PREDICTED[unit]}" if unit == "tflops" else "predicted"
+            lines = with_predictions(self.line, lines, PREDICTED[unit], numbers.split(","), title)
         if "% library" not in lines[0]:
             return lines + ["", origin(results)]
         shown = {shape(run) for run in runs}
         compared = libraries_compared_with([run for run in results["runs"] if shape(run) in shown])
-        return lines + ["", f"{origin(results)} {compared}".rstrip()]
+        return lines + ["", f"{where(results)}. {compared}"]
 
 
 def title(run, key, runs):
@@ -110,7 +117,7 @@ def title(run, key, runs):
     return row_title(run, runs).replace("](", "](../") if key == "rung" else f"`{value(run, key)}`"
 
 
-def details(runs, all_runs, key):
+def details(runs, all_runs, key, with_gains=True):
     """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size."""
     if key == "instead":
         return ways(runs)
@@ -122,7 +129,7 @@ def details(runs, all_runs, key):
         return launches(runs, all_runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
-    if len(runs) > len(sizes):
+    if with_gains and len(runs) > len(sizes):
         header += ["× first", "× first, per clock"]
     for size in sizes:
         here = [run for run in runs if shape(run) == size]
@@ -135,18 +142,6 @@ def details(runs, all_runs, key):
 
 
 PREDICTED = {"tflops": "TFLOP/s", "gain": "× first, per clock"}  # the column that a unit is compared with
-
-
-def with_predictions(line, lines, words):
-    """The table of details with a column beside that of the unit."""
-    unit, _, numbers = words.partition(":")
-    cells = [row[2:-2].split(" | ") for row in lines]
-    numbers = numbers.split(",")
-    if PREDICTED.get(unit) not in cells[0] or len(numbers) != len(lines) - 2:
-        raise BadInput(f"{line}: predicted= needs {' or '.join(PREDICTED)}, and {len(lines) - 2} numbers, of which some may be missing")
-    at = cells[0].index(PREDICTED[unit]) + 1
-    added = [f"predicted, {PREDICTED[unit]}" if unit == "tflops" else "predicted", "--:", *numbers]
-    return ["| " + " | ".join([*row[:at], cell, *row[at:]]) + " |" for row, cell in zip(cells, added)]
 
 
 def ways(runs):
@@ -254,15 +249,19 @@ def pivot(runs, row_key, column_key):
 
 
 def tflops(run):
-    return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}"
+    return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1 if run['tflops'] >= 1 else 2}f}"
+
+
+def where(results):
+    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
+    return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}"
 
 
 def origin(results):
     sizes = sorted({shape(run) for run in results["runs"]})
-    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
     places = ", ".join(map(shape_title, sizes)) if len(sizes) <= MOST_NAMED else f"{len(sizes)} shapes"
     interleaved = "interleaved with cuBLAS " if any(map(is_library, results["runs"])) else ""
-    return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`; {interleaved}at {places}{verified}."
+    return f"{where(results)}; {interleaved}at {places}."
 
 
 FILLERS = {
@@ -290,6 +289,7 @@ FILLERS = {
     "cube": lambda line, words: cube_text(line, words, RESULTS),
     "changed": lambda line, words: changed_text(line, words, ROOT),
     "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
+    "motion": lambda line, words: motion_text(line, words, ROOT),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
@@ -301,6 +301,7 @@ PICTURES = {
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),
     "cube": lambda line, words: cube_pictures(line, words, RESULTS, FIGURES),
     "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
+    "motion": lambda line, words: motion_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 

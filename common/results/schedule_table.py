@@ -2,7 +2,7 @@
 import json
 
 from climb_table import BadInput, shape, shape_title
-from page_requests import markdown, meets, parse_words, value
+from page_requests import markdown, meets, parse_words, value, with_predictions
 from stale import dated
 
 FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
@@ -10,15 +10,16 @@ UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and a
 
 
 def schedule_table(line, words, folder):
-    """What `<!-- schedules: FILE rows=KEY,... show=KEY,... figures=NAME,... columns=KEY only=KEY:VALUE,... -->` asks for.
+    """What `<!-- schedules: FILE rows=KEY,... show=KEY,... figures=NAME,... predicted=N,... columns=KEY only=KEY:VALUE,... -->` asks for.
 
     FILE may hold a *; then it is the newest that there is. Without one, a line says that nothing was recorded yet.
     rows are the settings that name a row, show are settings that are shown at its end. figures are those of FIGURES that
-    the page uses, or none; without it, all that there are. With columns=KEY there is a column of times for each value of this
+    the page uses, or none; without it, all that there are. predicted are the times that the page predicted, one for each row in
+    the unit of the table; beside each is what it left unexplained. With columns=KEY there is a column of times for each value of this
     setting, instead of the figures.
     """
     name, *words = words
-    values, only = parse_words(line, words, ("rows", "show", "figures", "columns"))
+    values, only = parse_words(line, words, ("rows", "show", "figures", "predicted", "columns"))
     if "rows" not in values:
         raise BadInput(f"{line}: rows=KEY is missing")
     if "columns" in values and ("show" in values or "figures" in values):
@@ -38,6 +39,9 @@ def schedule_table(line, words, folder):
     verified = "" if all(run.get("verified") for run in runs) else "; not all results are verified"
     keys = values["rows"].split(",")
     table = times_beside(line, runs, keys, values["columns"]) if "columns" in values else rows_of(runs, keys, shown, figures)
+    if "predicted" in values:
+        unit = unit_of(runs)[1]
+        table = with_predictions(line, table, unit, values["predicted"].split(","), f"predicted, {unit}")
     return table + [
         "", f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}."]
 

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Tests of lesson_pictures.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
+"""Tests of lesson_pictures.py, motion_picture.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
 import json
 import re
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
+from unittest import mock
 
 import lesson_pictures
+import motion_picture
 from changed_lines import changed_lines, changed_text
 from climb_table import BadInput
 from lesson_pictures import Sources, cycles_in_flight, drawn, lesson_picture_text, merged, sectors_touched
@@ -49,6 +52,14 @@ class FromSources(unittest.TestCase):
         self.assertIn("along rows 32 of A and 1 of B", alt)
         self.assertIn("33 sectors, 1056 bytes", image)
 
+    def test_every_tile_has_its_turn_and_groups_of_rows_share_columns(self):
+        sources = Sources(ROOT)
+        for group in (1, 4, 16):
+            order = [lesson_pictures.grouped_tile(sources, index, 6, 5, group) for index in range(30)]
+            self.assertEqual(sorted(order), [(row, column) for row in range(6) for column in range(5)])
+            self.assertEqual(order[:2], [(0, 0), (0, 1) if group == 1 else (1, 0)])
+        self.assertIn("5 rows and 32 columns of tiles, 16 rows together 16 rows and 9 columns", drawn("", ["tile_order"], ROOT)[1])
+
     def test_a_register_tile_has_the_sums_of_the_step(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / lesson_pictures.REGISTER_TILE
@@ -67,7 +78,7 @@ class FromSources(unittest.TestCase):
 
     def test_the_loader_waits_for_a_free_slot_and_compute_for_a_full_one(self):
         for slots in (1, 2, 3, 4, 5):
-            times = lesson_pictures.loads_and_products(slots, 9, 2.5)
+            times = lesson_pictures.loads_and_products(slots, [2.5] * 9)
             for step, (asked, full, begin, end) in enumerate(times):
                 self.assertLess(asked, full)
                 self.assertLessEqual(full, begin)
@@ -78,7 +89,7 @@ class FromSources(unittest.TestCase):
                     self.assertGreaterEqual(asked, times[step - slots][3])
         # Loads are hidden where the slots hold more steps than a load takes.
         for slots, hidden in ((2, False), (4, True)):
-            times = lesson_pictures.loads_and_products(slots, 9, 2.5)
+            times = lesson_pictures.loads_and_products(slots, [2.5] * 9)
             self.assertEqual(times[-1][3] - times[0][2] == len(times), hidden)
 
     def test_the_loader_has_as_many_slots_as_the_lesson(self):
@@ -106,6 +117,9 @@ class FromFiles(unittest.TestCase):
         self.assertEqual(alt, "TFLOP/s by slots: 1 424, 2 538, 3 587, 4 411, 5 435")
         self.assertIn("424, predicted at most 587<", image)
         self.assertIn(">538<", image)
+        self.assertIn(">411, one block an SM<", drawn("", [*SLOTS, "notes=,,,one_block_an_SM,"], ROOT)[2])
+        with self.assertRaisesRegex(BadInput, "2 notes for 5 runs"):
+            drawn("", [*SLOTS, "notes=a,b"], ROOT)
         with self.assertRaisesRegex(BadInput, "2 limits for 5 runs"):
             drawn("", [*SLOTS, "limits=1,2"], ROOT)
         with self.assertRaisesRegex(BadInput, "needs name=, file= and rows="):
@@ -126,6 +140,40 @@ class FromFiles(unittest.TestCase):
     def test_a_timeline_of_a_gpu_is_refused(self):
         with self.assertRaisesRegex(BadInput, "recording slows a GPU down"):
             drawn("", "timelines name=x files=03_double_buffer-slots_3".split(), ROOT)
+
+
+class InMotion(unittest.TestCase):
+    def test_both_roles_wait_and_a_late_load_makes_compute_wait(self):
+        loads = [2.5] * 8
+        of_loader, of_compute = motion_picture.waits(lesson_pictures.loads_and_products(4, loads))
+        self.assertEqual(of_compute, [(0, 2.5)])
+        self.assertGreater(len(of_loader), 2)
+        loads[5] += 2.2
+        late = motion_picture.waits(lesson_pictures.loads_and_products(4, loads))[1]
+        self.assertEqual(len(late), 2)
+
+    def test_keyframes_go_forward_and_every_animation_has_some(self):
+        _, _, image = motion_picture.drawn("", ["ring"], ROOT)
+        xml.etree.ElementTree.fromstring(image)
+        rules = dict(re.findall(r"@keyframes (\w+) { (.*) }\n", image))
+        self.assertEqual(set(rules), set(re.findall(r"animation: (\w+) [\d.]+s", image)))
+        for rule in rules.values():
+            percents = [float(percent) for percent in re.findall(r"([\d.]+)% {", rule)]
+            self.assertEqual((percents[0], percents[-1]), (0, 100))
+            self.assertEqual(percents, sorted(set(percents)))
+        self.assertIn("@media (prefers-reduced-motion: reduce) { * { animation: none", image)
+
+    def test_what_stands_still_is_a_moment_of_what_moves(self):
+        animation = motion_picture.Animation(duration=10, still_at=4)
+        self.assertIn("opacity: 1", animation.style(motion_picture.shown([(3, 5)]), motion_picture.opacity).split(";")[1])
+        self.assertIn("opacity: 0", animation.style(motion_picture.shown([(5, 6)]), motion_picture.opacity).split(";")[1])
+        self.assertEqual(animation.still([(0, (0,)), (8, (2,))]), [1])
+
+    def test_the_ring_is_refused_with_other_slots_and_other_words(self):
+        with self.assertRaisesRegex(BadInput, "the one picture that moves is 'ring'"):
+            motion_picture.drawn("line", [], ROOT)
+        with mock.patch.object(motion_picture, "slots_of_05", lambda _: 3), self.assertRaisesRegex(BadInput, "lesson 05 has 3"):
+            motion_picture.drawn("line", ["ring"], ROOT)
 
 
 class Requests(unittest.TestCase):

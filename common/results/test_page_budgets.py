@@ -5,6 +5,8 @@ import unittest
 from dataclasses import dataclass
 from pathlib import Path
 
+import page_tables
+
 ROOT = Path(__file__).resolve().parents[2]
 
 EXPLAINING = ["Idea", "What changed", "Walk through", "Predict", "Measure"]
@@ -116,6 +118,15 @@ class PageBudgets(unittest.TestCase):
                 self.assertLessEqual(found.tables, budget.tables, "tables of results")
                 self.assertLessEqual(found.rows, budget.rows, "rows of one table")
                 self.assertGreaterEqual(found.pictures, budget.pictures, "pictures that a git host shows in both themes")
+
+    def test_links_of_pages_lead_somewhere(self):
+        dead = []
+        for page in page_tables.pages():
+            text = without_code(page.read_text(encoding="utf-8"))
+            targets = re.findall(r"\]\(([^()\s#]+)(?:#[^()\s]*)?\)", re.sub(r"`[^`\n]*`", "", text))
+            dead += [f"{page.relative_to(ROOT)}: {target}" for target in targets
+                     if not re.match(r"[a-z]+:", target) and not (page.parent / target).exists()]
+        self.assertEqual(dead, [])
 
     def test_pages_of_lessons_have_the_same_sections_in_the_same_order(self):
         for name, page in self.pages().items():

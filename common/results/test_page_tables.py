@@ -27,6 +27,7 @@ import ratio_plot  # noqa: E402
 import gpu_test_results  # noqa: E402
 import sanitizer_results  # noqa: E402
 from climb_table import BEGIN, END, BadInput  # noqa: E402
+from page_requests import the_rest  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
 from stale import todays_fingerprint  # noqa: E402
 
@@ -439,7 +440,12 @@ class PageTables(WithResults):
     def test_a_table_names_cublas_only_if_it_took_part(self):
         self.record("r.json", run("01_x", 100), run("cublaslt", 300, b="row-major"))
         text = self.filled("<!-- table: r.json rows=rung -->\n<!-- end -->")
+        self.assertIn("commit `abc`. Percent of the library:", text)
+        text = self.filled("<!-- table: r.json rows=rung columns=core -->\n<!-- end -->")
         self.assertIn("commit `abc`; interleaved with cuBLAS at 64³.", text)
+        self.record("r.json", {**run("01_x", 100), "verified": False}, run("cublaslt", 300, b="row-major"))
+        text = self.filled("<!-- table: r.json rows=rung -->\n<!-- end -->")
+        self.assertIn("commit `abc`; not all results are verified. Percent of the library:", text)
 
     def test_a_name_with_a_star_is_the_newest_file_and_without_one_a_line_says_so(self):
         request = "<!-- table: *-steps.json rows=slots -->\n<!-- end -->"
@@ -459,15 +465,22 @@ class PageTables(WithResults):
     def test_a_prediction_stands_beside_what_was_measured(self):
         self.record("q.json", run("01_x", 100, slots="1"), run("01_x", 200, slots="2"))
         text = self.filled("<!-- table: q.json rows=slots predicted=tflops:,250 -->\n<!-- end -->")
-        self.assertIn("| TFLOP/s | predicted, TFLOP/s |", text)
-        self.assertRegex(text, r"\| `1` \| \d+ \| 100 \|  \|")
-        self.assertRegex(text, r"\| `2` \| \d+ \| 200 \| 250 \|")
+        self.assertIn("| TFLOP/s | predicted, TFLOP/s | off by |", text)
+        self.assertRegex(text, r"\| `1` \| \d+ \| 100 \|  \|  \|")
+        self.assertRegex(text, r"\| `2` \| \d+ \| 200 \| 250 \| −20 % \|")
         text = self.filled("<!-- table: q.json rows=slots predicted=gain:,2.4 -->\n<!-- end -->")
-        self.assertRegex(text, r"\| × first, per clock \| predicted \|\n")
-        self.assertRegex(text, r"\| `2` .* \| 2.00 \| 2.00 \| 2.4 \|")
-        for words in ("tflops:1", "tflops:1,2,3", "clocks:1,2", "gain"):
-            with self.assertRaisesRegex(BadInput, "predicted= needs tflops or gain, and 2 numbers"):
+        self.assertRegex(text, r"\| × first, per clock \| predicted \| off by \|\n")
+        self.assertRegex(text, r"\| `2` .* \| 2.00 \| 2.00 \| 2.4 \| −17 % \|")
+        for words, message in (("tflops:1", "needs 2 numbers for the column 'TFLOP/s'"), ("tflops:1,2,3", "needs 2 numbers"),
+                               ("clocks:1,2", "needs tflops or gain"), ("1,2", "needs tflops or gain"),
+                               ("tflops:1,many", "predicted=: could not convert")):
+            with self.assertRaisesRegex(BadInput, message):
                 self.filled(f"<!-- table: q.json rows=slots predicted={words} -->\n<!-- end -->")
+
+    def test_of_a_range_only_what_lies_outside_was_not_predicted(self):
+        for predicted, measured, rest in (("", 1, ""), ("250", 250, "+0 %"), ("250", 249.9, "+0 %"), ("250", 500, "+100 %"),
+                                          ("1.1–1.2", 1.15, "+0 %"), ("1.1–1.2", 1.32, "+10 %"), ("1.1–1.2", 0.99, "−10 %")):
+            self.assertEqual(the_rest(predicted, measured), rest)
 
     def test_what_stands_around_a_table_is_kept_and_filling_again_changes_nothing(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\nold\n<!-- end -->\nb\n")
@@ -601,7 +614,8 @@ class PageTables(WithResults):
         text = cube_table.cube_text("line", words, results)
         first = self.cube()[6]  # with roles
         steps = 4 * 2 * 1 / cube_table.MULTIPROCESSORS
-        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {first['time_us_median'] * first['sm_clock_mhz'] / steps:.0f} |"), text)
+        clocks = first["time_us_median"] * first["sm_clock_mhz"] / steps
+        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | {100 * (clocks - 1):+.0f} % |"), text)
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
         for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"]):
             with self.assertRaisesRegex(BadInput, "table= may be no, or steps with 6 numbers"):
@@ -778,6 +792,15 @@ class Schedules(WithResults):
         self.assertIn("| level | ms | × bound |\n| --- | --: | --: |\n| `0` | 4 | 4.000 |\n| `1` | 2 | 2.000 |\n\n", text)
         text = self.filled("<!-- schedules: s.json rows=level figures=none show=bytes -->\n<!-- end -->")
         self.assertIn("| level | bytes |\n| --- | --: |\n| `0` | 1 |\n", text)
+
+    def test_predicted_times_stand_beside_those_measured(self):
+        self.record("s.json", schedule(4000, level="0"), schedule(2000, level="1"))
+        text = self.filled("<!-- schedules: s.json rows=level figures=time,gain predicted=5, -->\n<!-- end -->")
+        self.assertIn("| level | ms | predicted, ms | off by | × first |\n| --- | --: | --: | --: | --: |\n"
+                      "| `0` | 4 | 5 | −20 % | 1.00 |\n| `1` | 2 |  |  | 2.00 |\n", text)
+        for words in ("figures=time predicted=5", "figures=gain predicted=5,4"):
+            with self.assertRaisesRegex(BadInput, "predicted= needs 2 numbers for the column 'ms'"):
+                self.filled(f"<!-- schedules: s.json rows=level {words} -->\n<!-- end -->")
 
     def test_times_of_a_second_setting_stand_beside_each_other(self):
         self.record("s.json", schedule(2000, rows="1", how="run"), schedule(1500, rows="1", how="closed form"),
@@ -1157,6 +1180,15 @@ class Lab(WithResults):
         self.record_half("h200", result="hang")
         self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
+
+    def test_a_mistake_whose_patch_was_taken_out_is_shown_nowhere(self):
+        self.record_half("cpu", result="missed", races="caught")
+        patches = self.folder / "05_y" / "broken"
+        patches.mkdir(parents=True)
+        with mock.patch.object(lab_table, "ROOT", self.folder):
+            self.assertNotIn("Nobody waits.", self.lab("matrix"))
+            (patches / "no_wait.patch").touch()
+            self.assertIn("Nobody waits.", self.lab("matrix"))
 
     def test_a_report_is_shown_as_it_was_printed(self):
         self.record_half("cpu", result="missed", races="caught")

@@ -28,6 +28,7 @@ from site_files import ROOT, relative
 REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "common/README.md": "common",
                     "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
                     "docs/concepts.md": "concepts"}
+NARROW = 420  # pixels that a picture drawn for phones has at most
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
 LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
@@ -149,7 +150,11 @@ class Site:
         return result + code_outside_links(text[position:])
 
     def image(self, page, words, target):
-        return f'@htmlonly<img src="{self.link(page, target)}" alt="{html.escape(words)}"/>@endhtmlonly'
+        """In a box that scrolls where the screen is too narrow; pictures that were drawn for a phone fit into it instead."""
+        width = re.search(r'<svg [^>]*width="(\d+)"', (page.parent / target).read_text(encoding="utf-8")) if target.endswith(".svg") else None
+        fits = ' class="narrow"' if width and int(width[1]) <= NARROW else ""
+        return (f'@htmlonly<span class="scrolls"><img{fits} src="{self.link(page, target)}" alt="{html.escape(words)}"/></span>'
+                "@endhtmlonly")
 
     def figure(self, page, name):
         if name not in self.figures:

@@ -31,6 +31,9 @@ for (const box of [document.documentElement, document.body, content])
 for (const image of document.images) {
   const name = image.getAttribute('src');
   if (!image.complete || image.naturalWidth === 0) faults.push(name + ': is not loaded');
+  // Their words have 12 pixels or more, those of pictures for phones 13.
+  if (/figures\\/\\w+\\.svg$/.test(name) && image.width / image.naturalWidth < 11 / (image.className === 'narrow' ? 13 : 12))
+    faults.push(name + ': its words are smaller than 11 pixels');
   if (!/\\bon-(light|dark)\\b/.test(image.className)) continue;
   const shown = image.getBoundingClientRect().width > 50 && image.getBoundingClientRect().height > 50;
   if (shown !== image.classList.contains(dark ? 'on-dark' : 'on-light')) faults.push(name + ': ' + (shown ? 'is' : 'is not') + ' shown');

@@ -15,7 +15,7 @@ Json parse_json(const std::string& text);
 /// The same of a file from where it stands to its end.
 Json parse_json(std::istream& file);
 
-/// On one line; with `indent` each field has a line, and each level is that many blanks farther to the right.
+/// On one line; with `indent` each field has a line, and each level is indented by that many more blanks.
 std::string json_text(const Json& json, int indent = -1);
 /// An object as records are kept: a line for each field, and where a field is a list a line for each of its
 /// elements, so that a run is a line. common/results/json_rows.py writes the same.
