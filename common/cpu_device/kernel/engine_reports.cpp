@@ -560,12 +560,13 @@ class DeadlockRoot {
   }
 
  private:
-  enum Rank { bytes, missed, partial, exited, nobody, others, last };
+  enum Rank { bytes, missed, first_lap, partial, exited, nobody, others, last };
 
   /// What explains most comes first. Who waits for threads that wait themselves explains nothing.
   Rank rank(const Mbarrier& barrier) const {
     if (!barrier.pending) return bytes;
     if (has_missed(barrier)) return missed;
+    if (waits_for_new_slot(barrier)) return first_lap;
     const std::vector<const Thread*> absent = absent_from(barrier);
     if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
       return exited;
@@ -601,6 +602,20 @@ class DeadlockRoot {
     return nullptr;
   }
 
+  static bool is_unused(const Mbarrier& barrier) {
+    return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
+  }
+  /// Who fills a slot for the first time must find it empty. Does a thread wait until a new one is emptied?
+  bool waits_for_new_slot(const Mbarrier& barrier) const {
+    if (std::strcmp(barrier.end, "empty") != 0 || !is_unused(barrier)) return false;
+    const Mbarrier* const full = other_end(barrier);
+    if (!full || !is_unused(*full) || waiting_.count(full) == 0) return false;
+    const Thread::Seen& seen = waiting_.at(&barrier).front()->last_seen;
+    const bool second_lap = seen.barrier && seen.barrier->initialised_at == barrier.initialised_at &&
+                            seen.barrier->slot >= barrier.slot;
+    return !second_lap;
+  }
+
   /// Threads that arrived in the phase before, and have not in this one.
   static std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
     std::vector<const Thread*> absent;
@@ -624,6 +639,7 @@ class DeadlockRoot {
     if (!barrier.pending) return why_of_bytes(barrier);
     const Thread* const late = has_missed(barrier);
     if (late) return why_of_missed(barrier, *late);
+    if (waits_for_new_slot(barrier)) return why_of_new_slot(barrier);
     std::vector<const Thread*> absent = absent_from(barrier);
     if (!absent.empty()) {
       const Mbarrier::Arrival* last = nullptr;
@@ -676,6 +692,15 @@ class DeadlockRoot {
                                    static_cast<unsigned long long>(barrier.phase - 1));
   }
 
+  std::string why_of_new_slot(const Mbarrier& barrier) const {
+    const unsigned parity = waiting_.at(&barrier).front()->wait.argument;
+    const Mbarrier* const full = other_end(barrier);
+    const std::string readers = names_of(waiting_.at(full));
+    return print("the slot is new, and empty: the first wait for it must have parity %u, and has %u; ",
+                 1 - parity, parity) +
+           readers + (are_several(readers) ? " wait for " : " waits for ") + name_of(*full);
+  }
+
   static std::string where_now(const std::vector<const Thread*>& threads) {
     const Thread& first = *threads.front();
     const bool several = are_several(names_of(threads));
@@ -702,21 +727,26 @@ class DeadlockRoot {
     return "";
   }
 
+  /// "empty" of the slot whose "full" it is, or the reverse; null if there is none.
+  static const Mbarrier* other_end(const Mbarrier& barrier) {
+    for (const auto& other : barrier.block->mbarriers)
+      if (other->slot == barrier.slot && *other->end && *barrier.end &&
+          other->initialised_at == barrier.initialised_at && std::strcmp(other->end, barrier.end) != 0)
+        return other.get();
+    return nullptr;
+  }
+
   /// Those who wait for the other end of a slot are the ones who must arrive at this end.
   std::string of_other_end(const Mbarrier& barrier) const {
-    for (const auto& other : barrier.block->mbarriers) {
-      if (other->slot != barrier.slot || other->end == barrier.end || !*other->end || !*barrier.end ||
-          !(other->initialised_at == barrier.initialised_at) || std::strcmp(other->end, barrier.end) == 0)
-        continue;
-      std::vector<const Thread*> have_waited;
-      for (const Thread* thread : threads_)
-        if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
-      const auto waiting = waiting_.find(other.get());
-      if (!have_waited.empty())
-        return names_of(have_waited) + " waited for " + name_of(*other) + ", and " + where_now(have_waited);
-      if (waiting == waiting_.end() && other->phases_seen.empty())
-        return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
-    }
+    const Mbarrier* const other = other_end(barrier);
+    if (!other) return "";
+    std::vector<const Thread*> have_waited;
+    for (const Thread* thread : threads_)
+      if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
+    if (!have_waited.empty())
+      return names_of(have_waited) + " waited for " + name_of(*other) + ", and " + where_now(have_waited);
+    if (waiting_.count(other) == 0 && other->phases_seen.empty())
+      return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
     return "";
   }
 

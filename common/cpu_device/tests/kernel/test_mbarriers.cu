@@ -299,6 +299,42 @@ TEST_CASE("of an arrival too many it is said if a wait before was for a phase th
                      });
 }
 
+TEST_CASE("of a circle of waits, the one that a new slot should let pass comes first") {
+  struct Ring {
+    ladder::Pipeline<2> pipe;
+  };
+  // The thread 32 fills slots with ordinary stores, of which nothing is seen here, and thread 0 reads them.
+  const auto with_parities = [](uint32_t slot0, uint32_t slot1, bool commits) {
+    return failure({.block = 64, .shared_bytes = sizeof(Ring)}, {}, [=] {
+      auto& pipe = ladder::shared_storage<Ring>().pipe;
+      if (threadIdx.x == 0) pipe.init(1, 1);
+      __syncthreads();
+      ladder::Consumer<2> consumer(pipe);
+      for (int step = 0; step < 3; ++step) {
+        const int slot = step % 2;
+        if (threadIdx.x == 0) {
+          consumer.consumer_wait();
+          consumer.consumer_release();
+        } else if (threadIdx.x == 32) {
+          ptx::mbarrier_wait(&pipe.empty[slot], step < 2 ? (slot ? slot1 : slot0) : 0);
+          if (commits) ptx::mbarrier_arrive(&pipe.full[slot]);
+        }
+      }
+    });
+  };
+  const auto says = [](const std::string& slot, const std::string& waits) {
+    return ContainsSubstring(
+        "for pipe.empty[" + slot +
+        "], phase 0: 1 of 1 arrivals missing\n  the slot is new, and empty: the first wait "
+        "for it must have parity 1, and has 0; warp 0 lane 0 " +
+        waits);
+  };
+  CHECK_THAT(with_parities(0, 1, true), says("0", "waits for pipe.full[0]\n"));
+  CHECK_THAT(with_parities(1, 0, true), says("1", "waits for pipe.full[1]\n"));
+  const std::string uncommitted = with_parities(1, 1, false);
+  CHECK_THAT(uncommitted, ContainsSubstring("deadlock") && !ContainsSubstring("the slot is new"));
+}
+
 TEST_CASE("pipelines that one line initialises are told apart by their number") {
   struct Pipelines {
     ladder::Pipeline<1> of_warpgroup[2];
