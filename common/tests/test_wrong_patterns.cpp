@@ -289,6 +289,24 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
 }
 
+TEST_CASE("Tiles that are loaded with row and column exchanged are named") {
+  const auto place = [](int row, int column, int rows, int columns) {
+    return row < rows && column < columns ? size_t(row) * columns + column : size_t(-1);
+  };
+  Mistaken mistaken;
+  mistaken.of_a = [&](const ladder::Gemm& g, int row, int k) {
+    return place(k / 64 * 64 + row % 64, row / 64 * 64 + k % 64, g.m, g.k);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("A's tiles were loaded from places with row and column exchanged"));
+  mistaken = {};
+  mistaken.of_b = [&](const ladder::Gemm& g, int column, int k) {
+    return place(column / 64 * 64 + k % 64, k / 64 * 64 + column % 64, g.k, g.n);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("B's tiles were loaded from places with row and column exchanged"));
+}
+
 TEST_CASE(
     "Sums that were not cleared between tiles are named, and K tiles of which every second is missing") {
   Mistaken mistaken;

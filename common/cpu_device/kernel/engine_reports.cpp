@@ -234,13 +234,22 @@ std::string explain_open_phase(const Mbarrier& barrier) {
 
 std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier) {
   std::string text = explain_open_phase(barrier);
-  for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
-    if (earlier.thread != &thread || earlier.of_operation || earlier.waits_before != thread.mbarrier_waits)
-      continue;
-    return "\n  the thread arrived in this phase before, at " + own_place(earlier.where) +
-           ", and has waited for no mbarrier since" + text;
-  }
   const Thread::Seen& seen = thread.last_seen;
+  for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
+    if (earlier.of_operation || earlier.thread->warp != thread.warp) continue;
+    if (earlier.thread != &thread && barrier.expected == 1)
+      return print("\n  lane %u of the same warp arrived in this phase before, at ", earlier.thread->lane) +
+             own_place(earlier.where) + ": should one thread alone come here?" + text;
+    if (earlier.thread != &thread) continue;
+    const std::string before = "\n  the thread arrived in this phase before, at " + own_place(earlier.where);
+    if (earlier.waits_before == thread.mbarrier_waits)
+      return before + ", and has waited for no mbarrier since" + text;
+    if (seen.barrier && seen.phase == 0)
+      return before + "; since then it waited for " + describe(*seen.barrier) +
+             ", which was in its first phase and let it pass: did its position move on, and its parity "
+             "flip?" +
+             text;
+  }
   if (!seen.barrier) return text + "\n  the thread has waited for no mbarrier";
   text += "\n  the thread waited last for " + describe(*seen.barrier);
   if (seen.phase == 0) return text + ", which was in its first phase and let it pass";
@@ -329,20 +338,49 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
 std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
   const Thread::Order &of_first = first.last_block_barrier, &of_second = second.last_block_barrier;
-  if (first.last_seen.barrier || second.last_seen.barrier) return "";
   if (first.block != second.block || !accesses.first_epoch) return "";
+  // The second may have been issued first, and have gone on.
+  const bool second_was_first = !accesses.reads_early && accesses.first_writes &&
+                                accesses.second_is_operation && accesses.second_epoch &&
+                                of_second.epoch > accesses.second_epoch;
+  const bool met_since =
+      second_was_first || (of_first.epoch >= accesses.first_epoch && accesses.first_is_operation);
+  // Where threads wait for mbarriers, these explain more, unless the threads have met since.
+  if ((first.last_seen.barrier || second.last_seen.barrier) &&
+      !(met_since && of_first.epoch && of_second.epoch))
+    return "";
   if (!of_first.epoch || !of_second.epoch) return "the two threads have not met in a __syncthreads";
   const std::string where = "the last __syncthreads of both (" + own_place(of_second.where) + ")";
-  const auto unwaited = [&](const std::string& what) {
-    return where + " comes after the " + what + " is issued, but nobody has waited for that by then";
-  };
-  if (!accesses.reads_early && accesses.first_writes && accesses.second_is_operation &&
-      accesses.second_epoch && of_second.epoch > accesses.second_epoch)
-    return unwaited(accesses.second_what);  // it was issued first, and has gone on
-  if (of_first.epoch >= accesses.first_epoch && accesses.first_is_operation)
-    return unwaited(accesses.first_what);
+  if (met_since)
+    return where + " comes after the " + (second_was_first ? accesses.second_what : accesses.first_what) +
+           " is issued, but nobody has waited for that by then";
   // A thread that has gone on may have arrived at the next __syncthreads, which the other has not passed.
   return where + " comes before both";
+}
+
+/// "empty" of the slot whose "full" it is, or the reverse; null if there is none.
+const Mbarrier* other_end(const Mbarrier& barrier) {
+  for (const auto& other : barrier.block->mbarriers)
+    if (other->slot == barrier.slot && *other->end && *barrier.end &&
+        other->initialised_at == barrier.initialised_at && std::strcmp(other->end, barrier.end) != 0)
+      return other.get();
+  return nullptr;
+}
+
+/// The reader has waited until a slot was full, and its warpgroup that fills it does so without waiting.
+std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
+  const Mbarrier* const full = reader.last_seen.barrier;
+  const Mbarrier* const empty = full ? other_end(*full) : nullptr;
+  if (!empty || std::strcmp(full->end, "full") != 0 || writer.block != reader.block) return "";
+  uint64_t seen = 0;
+  for (size_t i = 0; i < empty->phases_seen.size(); ++i)
+    if (i / kWarpgroupThreads == writer.ids.rank / kWarpgroupThreads)
+      seen = std::max(seen, empty->phases_seen[i]);
+  if (full->phase <= seen + 1) return "";
+  return describe(writer) + " writes again without waiting for " + name_of(*empty) +
+         print(": %llu phases of ", static_cast<unsigned long long>(full->phase)) + name_of(*full) +
+         print(" have ended, and it has waited for %llu of ", static_cast<unsigned long long>(seen)) +
+         name_of(*empty);
 }
 
 /// A copy that counts its bytes at the barrier of this note is read before they have landed.
@@ -441,6 +479,8 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                    first.warp->index, first.lane);
   }
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
+  if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && reader_is_known)
+    if (std::string text = explain_writer_ahead(first, reader); !text.empty()) return text;
   if (accesses.reads_early) return reader_is_known ? explain_last_wait(reader) : "";
   const Thread& writer = accesses.first_writes ? first : second;
   const bool writer_is_known = accesses.first_writes ? !accesses.first_is_operation || accesses.first_epoch
@@ -725,15 +765,6 @@ class DeadlockRoot {
             static_cast<unsigned long long>(passed), thread->warp->index, thread->lane);
     }
     return "";
-  }
-
-  /// "empty" of the slot whose "full" it is, or the reverse; null if there is none.
-  static const Mbarrier* other_end(const Mbarrier& barrier) {
-    for (const auto& other : barrier.block->mbarriers)
-      if (other->slot == barrier.slot && *other->end && *barrier.end &&
-          other->initialised_at == barrier.initialised_at && std::strcmp(other->end, barrier.end) != 0)
-        return other.get();
-    return nullptr;
   }
 
   /// Those who wait for the other end of a slot are the ones who must arrive at this end.

@@ -277,6 +277,22 @@ class Explainer {
       return "B was read transposed";
     if (makes_all([&](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); }, right_b))
       return "A was read transposed";
+    // A box of A begins at a tile's row and a K tile, one of B at a K tile and a panel of columns.
+    for (const int64_t height : {64, 128, 256})
+      if (makes_all(
+              [&](const WrongElement& e, int64_t i) {
+                const int64_t row = e.row / height * height, column = i / kTileWidth * kTileWidth;
+                return element(a_, column + e.row - row, row + i - column, m, k, k);
+              },
+              right_b))
+        return "A's tiles were loaded from places with row and column exchanged: tma_load takes the column "
+               "first";
+    if (makes_all(right_a, [&](const WrongElement& e, int64_t i) {
+          const int64_t row = i / kTileWidth * kTileWidth, column = e.column / kTileWidth * kTileWidth;
+          return element(b_, column + i - row, row + e.column - column, k, n, n);
+        }))
+      return "B's tiles were loaded from places with row and column exchanged: tma_load takes the column "
+             "first";
     for (int64_t away = kChunk; away < std::max(m, n) && away <= kMostAway; away += kChunk)
       for (const int64_t by : {-away, away}) {
         if (away % kTileWidth == 0) continue;  // perhaps a tile of C: see explain_by_other_tile_of_c

@@ -127,8 +127,23 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
   check_named_always("the thread has waited for no mbarrier", [](Storage& shared) {
     if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
     __syncthreads();
-    if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.full[0]);
+    if (threadIdx.x == 33) ptx::mbarrier_arrive(&shared.full[0]);
   });
+  check_named_always(
+      "count 1)\n  lane 0 of the same warp arrived in this phase before, at test_mbarriers.cu:",
+      [](Storage& shared) {
+        if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+        __syncthreads();
+        if (threadIdx.x == 1) ptx::mbarrier_arrive(&shared.full[0]);
+      });
+  check_named_always("which was in its first phase and let it pass: did its position move on",
+                     [](Storage& shared) {
+                       if (threadIdx.x != 0) return;
+                       for (int i = 0; i < 2; ++i) {  // always the first slot, on the first lap
+                         ptx::mbarrier_wait(&shared.empty[0], 1);
+                         ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                       }
+                     });
   // A count that is too low: the second of those who release a slot ends the next phase.
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = blame(schedule, [](Storage& shared) {
