@@ -459,11 +459,11 @@ def grouped_tile(sources, index, tile_rows, tile_columns, group):
 
 def tile_order(sources):
     m, n, _ = sources.tile_shape("05_ws_double_buffer/gemm.cuh")
-    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 160
+    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 156
     high, wide = side / tile_rows, side / tile_columns
     shapes, told, top = [], [], 66
     for i, group in enumerate((1, sources.constant(TILE_ORDER, "kTileGroup"))):
-        left = 40 + 210 * i
+        left = 34 + 200 * i
         wave = [grouped_tile(sources, index, tile_rows, tile_columns, group) for index in range(MULTIPROCESSORS)]
         rows, columns = {row for row, _ in wave}, {column for _, column in wave}
         kilobytes = (len(rows) * m + len(columns) * n) * 2 * 64 // 1024  # of 64 k, with two bytes an element
@@ -477,7 +477,7 @@ def tile_order(sources):
         told.append(f"{len(rows)} rows and {len(columns)} columns")
     alt = (f"The first {MULTIPROCESSORS} tiles of C at {SIZE}³: row by row they need {told[0]} of tiles, {group} rows together "
            f"{told[1]}")
-    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 420)
+    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 400)
 
 
 # --- Recorded files ---------------------------------------------------------------------------------------------------
