@@ -49,6 +49,7 @@ struct SharedStorage {
 struct TmaLoader {
   static constexpr int kWarps = 1, kArrivals = 1;  ///< arrivals that fill a slot
 
+  /// Fills slot after slot with the steps of every tile.
   template <int kSlotK>
   __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps& maps, const Gemm&,
                                                     const TileWalk& walk, int k_steps) {
@@ -102,6 +103,7 @@ struct CopyLoader {
   }
 
   // [load_tiles]
+  /// Each thread copies its chunks of slot after slot, for the steps of every tile.
   template <int kSlotK>
   __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps&, const Gemm& p,
                                                     const TileWalk& walk, int k_steps) {

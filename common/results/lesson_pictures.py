@@ -351,6 +351,9 @@ def wgmma_descriptor(sources):
 # --- Lesson 03 --------------------------------------------------------------------------------------------------------
 
 
+L2_BYTES, LATENCY = 64, 700  # that L2 gives an SM in a clock, and clocks until the first comes, as 02's page assumes
+
+
 def ring_steps(sources, slots=3, steps=7):
     ahead = sources.evaluated(sources.found("03_double_buffer/gemm.cuh", r"constexpr int kAhead = ([^;]*);"), kSlots=slots)
     left, width, top = 130, 86, 50
@@ -371,11 +374,15 @@ def ring_steps(sources, slots=3, steps=7):
                    text((x(begin) + x(end)) / 2, y + 21, f"copy {tile}", style="small")]
         if tile < steps:
             shapes += [rectangle("third", x(tile) + 2, y, width - 4, 32), text(x(tile) + width / 2, y + 21, f"multiply {tile}", style="small")]
-    shapes.append(text(20, bottom + 24, "Dashed: wait for the oldest batch, then the barrier. After it the slot read in the step before is "
-                                        "filled again.", "start", "small"))
+    m, n, k = sources.tile_shape("03_double_buffer/gemm.cuh")
+    clocks = (m * k + k * n) * 2 // L2_BYTES + LATENCY
+    shapes += [text(20, bottom + 24, "Dashed: wait for the oldest batch, then the barrier. After it the slot read in the step before is "
+                                     "filled again.", "start", "small"),
+               text(20, bottom + 44, f"Time runs to the right. A copy takes {clocks} clocks and has {ahead} steps: it is hidden if a step takes "
+                                     f"{clocks // ahead}.", "start", "small")]
     alt = (f"{slots} slots, {ahead} copies on their way: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
            "that was read in the step before")
-    return alt, picture(bottom + 36, f"A ring of {slots} slots", shapes)
+    return alt, picture(bottom + 56, f"A ring of {slots} slots", shapes)
 
 
 # --- Lesson 05 --------------------------------------------------------------------------------------------------------
@@ -452,11 +459,11 @@ def grouped_tile(sources, index, tile_rows, tile_columns, group):
 
 def tile_order(sources):
     m, n, _ = sources.tile_shape("05_ws_double_buffer/gemm.cuh")
-    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 160
+    tile_rows, tile_columns, side = SIZE // m, SIZE // n, 156
     high, wide = side / tile_rows, side / tile_columns
     shapes, told, top = [], [], 66
     for i, group in enumerate((1, sources.constant(TILE_ORDER, "kTileGroup"))):
-        left = 40 + 210 * i
+        left = 34 + 200 * i
         wave = [grouped_tile(sources, index, tile_rows, tile_columns, group) for index in range(MULTIPROCESSORS)]
         rows, columns = {row for row, _ in wave}, {column for _, column in wave}
         kilobytes = (len(rows) * m + len(columns) * n) * 2 * 64 // 1024  # of 64 k, with two bytes an element
@@ -470,7 +477,7 @@ def tile_order(sources):
         told.append(f"{len(rows)} rows and {len(columns)} columns")
     alt = (f"The first {MULTIPROCESSORS} tiles of C at {SIZE}³: row by row they need {told[0]} of tiles, {group} rows together "
            f"{told[1]}")
-    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 420)
+    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 400)
 
 
 # --- Recorded files ---------------------------------------------------------------------------------------------------

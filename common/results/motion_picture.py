@@ -18,9 +18,9 @@ LOAD = 2.5  # of all others, in steps of compute
 PAUSE = .8  # after the last step
 SECONDS = 1.3  # that a step of compute takes here
 SHORTEST_WAIT = .05
-WIDTH, CENTRE = 420, (210, 150)  # no wider, so that a phone shows the words large enough
-SLOT, TOKEN = (72, 44), (64, 40)
-SLOTS_AT, LOADER_AT, COMPUTE_AT = (106, 82), (177, 128), (35, 37)  # half axes of the ring, and of the ways beside it
+WIDTH, CENTRE = 400, (200, 150)  # no wider, so that a phone shows the words large enough
+SLOT, TOKEN = (72, 44), (62, 40)
+SLOTS_AT, LOADER_AT, COMPUTE_AT = (98, 82), (168, 128), (31, 37)  # half axes of the ring, and of the ways beside it
 
 
 def place(slot, slots, half_axes):
@@ -136,7 +136,7 @@ def ring(sources):
     shapes += token(animation, "other", "loader", asks, slots, LOADER_AT, of_loader)
     shapes += token(animation, "third", "compute", reads, slots, COMPUTE_AT, of_compute)
     left, bottom = 14, 2 * CENTRE[1] + 10
-    for style, words, width in (("other", "load on its way", 122), ("one", "full", 58), ("third", "being read", 98), ("marked", "a role waits", 0)):
+    for style, words, width in (("other", "load on its way", 124), ("one", "full", 54), ("third", "being read", 94), ("marked", "waits", 0)):
         shapes += [rectangle(style, left, bottom, 14, 14), text(left + 20, bottom + 12, words, "start")]
         left += width + 8
     alt = f"A ring of {slots} slots in motion: the loader waits when no slot is empty, compute when a load is late"

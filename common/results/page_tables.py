@@ -253,6 +253,7 @@ def tflops(run):
 
 
 def where(results):
+    """On which GPU, when and of which sources."""
     verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
     return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}"
 

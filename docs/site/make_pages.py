@@ -28,7 +28,7 @@ from site_files import ROOT, relative
 REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "common/README.md": "common",
                     "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
                     "docs/concepts.md": "concepts"}
-NARROW = 420  # pixels that a picture drawn for phones has at most
+NARROW = 400  # pixels that a picture drawn for phones has at most
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
 LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
