@@ -2,6 +2,7 @@
 /// The program `ladder check`.
 #include "common/own_kernel/check.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kDefaultLimit = "60";
-constexpr size_t kMostErrors = 3;
 
 /// What to say instead of the compiler's words, where these or the line that they name hold a sign.
 const std::vector<std::pair<std::string, std::string>> kAdvice = {
@@ -38,12 +38,14 @@ const std::vector<std::pair<std::string, std::string>> kAdvice = {
      "...)"},
     {"poisoned", "inline PTX runs on a GPU alone: call the functions of common/ptx"},
     {": No such file", "the CPU device has no such header: docs/your_own_kernel.md says what it has"},
-    {"__real_main", "there is no main(): write one that launches, and returns 0 if the results are right"},
+    {"reference to `main'",
+     "there is no main(): write one that launches, and returns 0 if the results are right"},
 };
 
 struct Request {
   fs::path file;
-  std::string timeline, limit = kDefaultLimit;
+  std::string timeline;
+  std::chrono::seconds limit{0};
   Execution execution;
   std::vector<std::string> words;  // for the file's main()
 };
@@ -80,8 +82,8 @@ std::vector<std::string> explained(const std::vector<std::string>& errors, const
         error = begin + " " + advice;
         break;
       }
-    if (seen.insert(line.empty() ? error : begin).second && result.size() < kMostErrors)
-      result.push_back(error);
+    const bool is_echo = error.rfind("collect2: ", 0) == 0 && !result.empty();
+    if (!is_echo && seen.insert(line.empty() ? error : begin).second) result.push_back(error);
   }
   return result;
 }
@@ -111,13 +113,13 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   setenv("LADDER_CHECK_THREADS", std::to_string(request.execution.os_threads).c_str(), 1);
   std::vector<std::string> command = {(fs::path(LADDER_BINARY_DIR) / "bin" / "own_kernel").string()};
   command.insert(command.end(), request.words.begin(), request.words.end());
-  const std::chrono::seconds limit(parse_number("--limit", request.limit, 1, 3600));
-  const SubprocessEnd end = run_subprocess(command, {.output = output, .errors_too = true, .limit = limit});
+  const SubprocessEnd end =
+      run_subprocess(command, {.output = output, .errors_too = true, .limit = request.limit});
   report = text_of(report_file);
   const std::string printed = text_of(output);
   if (shows || end.exit_code || end.stopped_at_limit) std::cout << printed << std::flush;
   if (end.stopped_at_limit)
-    return ": it had not ended after " + request.limit +
+    return ": it had not ended after " + std::to_string(request.limit.count()) +
            " s; a loop that only reads memory is not seen to wait, and --limit gives more time";
   if (end.exit_code > 128) {
     const int signal = end.exit_code - 128;
@@ -156,7 +158,7 @@ int check(const Request& request) {
 /// @returns nothing where all has been said
 std::optional<Request> parsed(int argc, char** argv) {
   Request request;
-  std::string file;
+  std::string file, limit = kDefaultLimit;
   bool example = false;
   ExecutionOptions execution;
   Arguments arguments(
@@ -166,8 +168,7 @@ std::optional<Request> parsed(int argc, char** argv) {
   arguments.add_flag("--example", example, "Print a file to begin from");
   arguments.add_option("--timeline", request.timeline, "PATH",
                        "What the first block of the last launch did, for Perfetto");
-  arguments.add_option("--limit", request.limit, "SECONDS",
-                       "Stop a run then (default: " + kDefaultLimit + ")");
+  arguments.add_option("--limit", limit, "SECONDS", "Stop a run then (default: " + kDefaultLimit + ")");
   execution.add_to(arguments);
   arguments.set_footer(
       "What comes after -- is for the file's main(). Races are always checked; without --schedule, on two\n"
@@ -190,6 +191,7 @@ std::optional<Request> parsed(int argc, char** argv) {
         file);
   if (!request.timeline.empty()) check_writable("--timeline", request.timeline);
   request.file = fs::absolute(file).lexically_normal();
+  request.limit = std::chrono::seconds(parse_number("--limit", limit, 1, 3600));
   request.execution = execution.parsed();
   if (!request.execution.chosen || request.execution.schedules.front().empty())
     request.execution.schedules = thorough_execution()->schedules;

@@ -1,5 +1,5 @@
 /// @file
-/// What runs around the main() of the reader's file (linked with --wrap=main): chooses the schedule that
+/// What runs around the main() of the reader's file (linked with --wrap): chooses the schedule that
 /// `ladder check` names in the environment, makes one message of what is thrown, and reports what was
 /// launched.
 #include <cerrno>  // program_invocation_short_name
@@ -16,10 +16,9 @@
 #include "common/host/timeline/recording.hpp"
 
 extern "C" int __real_main(int argc, char** argv);
+extern "C" [[noreturn]] void __real_exit(int code);
 
 namespace {
-
-bool has_thrown = false;  // the reader's main(), which was said
 
 std::string setting(const char* name) {
   const char* const value = std::getenv(name);
@@ -41,24 +40,28 @@ void write_report(std::ostream& out) {
       << did.barrier_waits << " waits, " << did.async_copies << " asynchronous copies\n";
 }
 
-/// At the program's end, however its main() comes to it.
+/// At the end of the reader's main(), while what the thread has recorded still exists.
 void finish() {
-  if (has_thrown) return;
-  const int failed = ladder::run_program(setting("LADDER_CHECK_FILE"), [] {
-    if (const std::string path = setting("LADDER_CHECK_REPORT"); !path.empty()) {
-      std::ofstream report(path);
-      write_report(report);
-    }
-    if (const std::string path = setting("LADDER_CHECK_TIMELINE"); !path.empty())
-      ladder::write_file_atomically("--timeline", path, [](std::ostream& out) {
-        out << ladder::to_trace_events(ladder::last_timeline(), {{"device", "CPU device"}});
-      });
-    return ladder::kExitOk;
-  });
-  if (failed) std::_Exit(failed);
+  if (const std::string path = setting("LADDER_CHECK_REPORT"); !path.empty()) {
+    std::ofstream report(path);
+    write_report(report);
+  }
+  if (const std::string path = setting("LADDER_CHECK_TIMELINE"); !path.empty())
+    ladder::write_file_atomically("--timeline", path, [](std::ostream& out) {
+      out << ladder::to_trace_events(ladder::last_timeline(), {{"device", "CPU device"}});
+    });
 }
 
 }  // namespace
+
+/// Where the reader's main() calls exit().
+extern "C" [[noreturn]] void __wrap_exit(int code) {
+  const int failed = ladder::run_program(program_invocation_short_name, [] {
+    finish();
+    return ladder::kExitOk;
+  });
+  __real_exit(failed ? failed : code);
+}
 
 extern "C" int __wrap_main(int argc, char** argv) {
   static std::string name = setting("LADDER_CHECK_FILE");
@@ -70,14 +73,8 @@ extern "C" int __wrap_main(int argc, char** argv) {
     execution.blocks = std::atoi(setting("LADDER_CHECK_BLOCKS").c_str());
     execution.os_threads = std::atoi(setting("LADDER_CHECK_THREADS").c_str());
     ladder::use_schedule(execution, setting("LADDER_CHECK_SCHEDULE"));
-    std::atexit(finish);
-    int result = 0;
-    try {
-      result = __real_main(argc, argv);
-    } catch (...) {
-      has_thrown = true;
-      throw;
-    }
+    const int result = __real_main(argc, argv);
+    finish();
     // A result that is wrong for this reason is NaN.
     if (const std::string read = ladder::take_unwritten_read(); result && !read.empty())
       std::cout << read << std::endl;

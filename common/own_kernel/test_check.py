@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Tests of `ladder check` on the CPU device: `test_check.py LADDER FOLDER`, with the program and the folder of mistakes.cu."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BEGIN = '#include "common/cuda/device_buffer.hpp"\n#include "common/cuda/launch.cuh"\n'
+# What mistakes.cu is told to do, and what is said then.
+MISTAKES = {
+    "sync": "race in shared memory of block 0",
+    "wait": "wrong parity",
+    "arrive": "deadlock: warp 2 lane 0 waits at mistakes.cu:",
+    "bytes": "4096 bytes more than expected have come",
+    "beyond": "a store of 2 bytes reaches 2 bytes beyond the end of the buffer of 24576 bytes",
+    "result": "not right on schedule round-robin/late: its exit code is 1",
+    "exits": "not right on schedule round-robin/late: its exit code is 3",
+    "nothing": "not right on schedule round-robin/late: it launches no kernel, so nothing was checked",
+    "assertion": "Assertion `tiles == 1' failed.",
+    "launches": "cudaLaunchKernelEx is called inside a kernel: on the CPU device only the host launches",
+    "called": "a device operation was called outside of a kernel, at mistakes.cu:",
+    "endless": "not right on schedule round-robin/late: it had not ended after 1 s;",
+}
+# Lines that no CPU device compiles, and what is said of each.
+UNSUPPORTED = {
+    "__global__ void shared(float* x) { __shared__ float s[32]; s[0] = x[0]; }": "keep a struct in ladder::shared_storage<>()",
+    '__global__ void inline_ptx(int* x) { asm("mov.u32 %0, 1;" : "=r"(x[0])); }': "inline PTX runs on a GPU alone",
+    "__global__ void texture(float*, cudaTextureObject_t t) {}": "it exists on a GPU, not on the CPU device",
+    "__global__ void grid() { cooperative_groups::this_grid().sync(); }": "it exists on a GPU, not on the CPU device",
+    "__global__ void coalesced() { cooperative_groups::coalesced_threads(); }": "it exists on a GPU, not on the CPU device",
+    "__global__ void dependent() { cudaGridDependencySynchronize(); }": "it is called ptx::griddepcontrol_wait()",
+    "void managed(float* x) { cudaMallocManaged(&x, 4); }": "it exists on a GPU, not on the CPU device",
+    "int main() { dependent<<<1, 32>>>(); }": "is written ladder::launch(kernel, {",
+}
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="a reader's ")
+        self.addCleanup(directory.cleanup)
+        self.folder = pathlib.Path(directory.name)
+
+    def check(self, *words, text=None):
+        """The exit code and both outputs of a check of `words`, or of a file with this text."""
+        if text is not None:
+            (self.folder / "mine.cu").write_text(text, encoding="utf-8")
+            words = [self.folder / "mine.cu", *words]
+        ran = subprocess.run([LADDER, "check", *words], capture_output=True, text=True, timeout=120, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    def test_the_example_is_right_and_names_its_race_where_a_barrier_is_left_out(self):
+        _, example, _ = self.check("--example")
+        self.assertLessEqual(example.count("\n"), 50)
+        timeline = self.folder / "timeline.json"
+        code, said, _ = self.check("--schedule", "all", "--timeline", timeline, text=example)
+        self.assertEqual(code, 0, said)
+        self.assertIn("last launch, 'sum_rows': 5 blocks, 640 threads; global memory 208 sectors read, 5 written;", said)
+        self.assertRegex(said, "\nright: 1 launch on round-robin/late, .*highest-first/eager; checked: ")
+        self.assertEqual(json.loads(timeline.read_text(encoding="utf-8"))["metadata"]["unit"], "cycles")
+        code, said, _ = self.check(text=example.replace("  __syncthreads();  //", "//"))
+        self.assertEqual(code, 1)
+        self.assertIn("mine.cu: error: kernel 'sum_rows': race in shared memory", said)
+        self.assertIn("mine.cu:24 reads (load), mine.cu:21 writes (store)", said)
+
+    def test_mistakes_are_named_in_bounded_time(self):
+        file = FOLDER / "mistakes.cu"
+        code, said, _ = self.check(file, "--", "none")
+        self.assertEqual(code, 0, said)
+        for mistake, words in MISTAKES.items():
+            with self.subTest(mistake=mistake):
+                code, said, _ = self.check(file, "--limit", "1", "--", mistake)
+                self.assertEqual(code, 1, said)
+                self.assertIn(words, said)
+                self.assertRegex(said, "\nnot right on schedule|^not right on schedule")
+
+    def test_what_only_a_gpu_has_gets_one_line_each(self):
+        text = BEGIN + "#include <cooperative_groups.h>\n" + "\n".join(UNSUPPORTED) + "\n"
+        code, said, _ = self.check(text=text)
+        self.assertEqual(code, 1, said)
+        lines = said.splitlines()
+        self.assertEqual(len(lines), len(UNSUPPORTED) + 1, said)
+        for number, words in enumerate(UNSUPPORTED.values(), start=4):
+            with self.subTest(line=number):
+                self.assertRegex(said, rf"(?m)^mine.cu:{number}: .*{words.replace('(', '[(]').replace(')', '[)]')}")
+
+    def test_what_does_not_compile_is_said_in_a_few_lines(self):
+        for text, words in {
+            "#include <cub/cub.cuh>\n": "mine.cu:1: the CPU device has no such header",
+            BEGIN + "int main() { return missing; }\n": "mine.cu:3: error: ",
+            BEGIN: "mine.cu: there is no main()",
+        }.items():
+            with self.subTest(text=text):
+                code, said, _ = self.check(text=text)
+                self.assertEqual((code, said.count("\n")), (1, 2), said)
+                self.assertTrue(said.startswith(words), said)
+                self.assertIn("\nnot right: it does not compile; ", said)
+
+    def test_bad_input_is_one_line(self):
+        for words, message in {
+            ("nowhere.cu",): "'nowhere.cu': no such file",
+            (): "name a file; ladder check --example > my_kernel.cu makes one",
+            (FOLDER / "example.cu", "--limit", "0"): "--limit '0': ",
+            (FOLDER / "example.cu", "--schedule", "never"): "--schedule 'never': ",
+            (FOLDER / "example.cu", "--timeline", "/nonexistent/t.json"): "--timeline '/nonexistent/t.json'",
+        }.items():
+            with self.subTest(words=words):
+                code, said, error = self.check(*words)
+                self.assertEqual((code, said, error.count("\n")), (2, "", 1), error)
+                self.assertIn(f"ladder check: error: {message}", error)
+
+
+if __name__ == "__main__":
+    LADDER, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
+    unittest.main(argv=sys.argv[:1])
