@@ -87,7 +87,10 @@ class Reader {
     last_elsewhere_.reset();
     const std::optional<Place> place = place_of(error->place);
     const std::string text = shortened(error->text);
-    if (place && is_mine(*place)) {
+    const std::string said = "error: #error ";  // by a header, to whoever includes it
+    if (text.rfind(said, 0) == 0) {
+      add(in_mine_, name_ + ": " + text.substr(said.size()));
+    } else if (place && is_mine(*place)) {
       add(in_mine_, name_ + ":" + place->line + ": " + text);
     } else if (!place) {
       add(elsewhere_, shortened(line));

@@ -286,8 +286,7 @@ class Learning {
     const Exercise* next = first_open(done.lesson);
     if (done.is_stage() && !next)
       out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone, then, "
-              "says "
-              "what\nits parts are worth.\n";
+              "says what\nits parts are worth. ladder check runs any other kernel of yours.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";
@@ -303,7 +302,7 @@ class Learning {
       out_ << "  " << exercise.id << "  " << wrapped(exercise.trains, 8) << "\n";
     out_
         << "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
-           "kernel of your own.\n";
+           "kernel of your own, which ladder check runs.\n";
   }
 
   size_t hints_shown(const Exercise& exercise, size_t hints) const {

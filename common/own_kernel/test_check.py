@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Tests of `ladder check` on the CPU device: `test_check.py LADDER FOLDER`, with the program and the folder of mistakes.cu."""
+"""Tests of `ladder check` on the CPU device: `test_check.py LADDER`, with the program."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
+FOLDER = pathlib.Path(__file__).resolve().parent
+PAGE = FOLDER.parents[1] / "docs/your_own_kernel.md"
 BEGIN = '#include "common/cuda/device_buffer.hpp"\n#include "common/cuda/launch.cuh"\n'
 # What mistakes.cu is told to do, and what is said then.
 MISTAKES = {
@@ -45,8 +48,8 @@ class Check(unittest.TestCase):
     def check(self, *words, text=None):
         """The exit code and both outputs of a check of `words`, or of a file with this text."""
         if text is not None:
-            (self.folder / "mine.cu").write_text(text, encoding="utf-8")
-            words = [self.folder / "mine.cu", *words]
+            (self.folder / "my_kernel.cu").write_text(text, encoding="utf-8")
+            words = [self.folder / "my_kernel.cu", *words]
         ran = subprocess.run([LADDER, "check", *words], capture_output=True, text=True, timeout=120, check=False)
         return ran.returncode, ran.stdout, ran.stderr
 
@@ -56,13 +59,18 @@ class Check(unittest.TestCase):
         timeline = self.folder / "timeline.json"
         code, said, _ = self.check("--schedule", "all", "--timeline", timeline, text=example)
         self.assertEqual(code, 0, said)
-        self.assertIn("last launch, 'sum_rows': 5 blocks, 640 threads; global memory 208 sectors read, 5 written;", said)
         self.assertRegex(said, "\nright: 1 launch on round-robin/late, .*highest-first/eager; checked: ")
         self.assertEqual(json.loads(timeline.read_text(encoding="utf-8"))["metadata"]["unit"], "cycles")
-        code, said, _ = self.check(text=example.replace("  __syncthreads();  //", "//"))
-        self.assertEqual(code, 1)
-        self.assertIn("mine.cu: error: kernel 'sum_rows': race in shared memory", said)
-        self.assertIn("mine.cu:24 reads (load), mine.cu:21 writes (store)", said)
+        right = self.check(self.folder / "my_kernel.cu")
+        race = self.check(text=example.replace("  __syncthreads();  //", "//"))
+        self.assertEqual((right[0], race[0]), (0, 1))
+        # The page shows both.
+        reports = re.findall("(?ms)^```\n((?:my_kernel.cu: error|last launch).*?)^```", PAGE.read_text(encoding="utf-8"))
+        self.assertEqual(len(reports), 2)
+        for report, (_, said, _) in zip(reports, (race, right)):
+            for line in report.splitlines():
+                if line != "  ...":
+                    self.assertIn(line + "\n", said)
 
     def test_mistakes_are_named_in_bounded_time(self):
         file = FOLDER / "mistakes.cu"
@@ -83,13 +91,14 @@ class Check(unittest.TestCase):
         self.assertEqual(len(lines), len(UNSUPPORTED) + 1, said)
         for number, words in enumerate(UNSUPPORTED.values(), start=4):
             with self.subTest(line=number):
-                self.assertRegex(said, rf"(?m)^mine.cu:{number}: .*{words.replace('(', '[(]').replace(')', '[)]')}")
+                self.assertRegex(said, rf"(?m)^my_kernel.cu:{number}: .*{words.replace('(', '[(]').replace(')', '[)]')}")
 
     def test_what_does_not_compile_is_said_in_a_few_lines(self):
         for text, words in {
-            "#include <cub/cub.cuh>\n": "mine.cu:1: the CPU device has no such header",
-            BEGIN + "int main() { return missing; }\n": "mine.cu:3: error: ",
-            BEGIN: "mine.cu: there is no main()",
+            "#include <cub/cub.cuh>\n": "my_kernel.cu:1: the CPU device has no such header",
+            "#include <cuda_fp16.h>\n": 'my_kernel.cu: "<cuda_fp16.h> exists on a GPU, not on the CPU device',
+            BEGIN + "int main() { return missing; }\n": "my_kernel.cu:3: error: ",
+            BEGIN: "my_kernel.cu: there is no main()",
         }.items():
             with self.subTest(text=text):
                 code, said, _ = self.check(text=text)
@@ -112,5 +121,5 @@ class Check(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    LADDER, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
+    LADDER = sys.argv[1]
     unittest.main(argv=sys.argv[:1])
