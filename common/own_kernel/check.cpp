@@ -2,6 +2,9 @@
 /// The program `ladder check`.
 #include "common/own_kernel/check.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -133,7 +136,16 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   return "";
 }
 
+/// There is one program own_kernel: a second check waits until the first has ended, and with it the lock.
+void wait_for_other_checks() {
+  constexpr const char* kLock = LADDER_OWN_SOURCE ".lock";
+  const int descriptor = open(kLock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0 || flock(descriptor, LOCK_EX) != 0)
+    throw BadInput(std::string(kLock) + ": cannot be locked");
+}
+
 int check(const Request& request) {
+  wait_for_other_checks();
   if (!builds(request)) return kExitFailure;
   std::string first_report;
   for (const std::string& schedule : request.execution.schedules) {

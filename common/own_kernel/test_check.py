@@ -11,11 +11,11 @@ import unittest
 FOLDER = pathlib.Path(__file__).resolve().parent
 PAGE = FOLDER.parents[1] / "docs/your_own_kernel.md"
 BEGIN = '#include "common/cuda/device_buffer.hpp"\n#include "common/cuda/launch.cuh"\n'
-# What mistakes.cu is told to do, and what is said then.
+# What test_mistakes.cu is told to do, and what is said then.
 MISTAKES = {
     "sync": "race in shared memory of block 0",
     "wait": "wrong parity",
-    "arrive": "deadlock: warp 2 lane 0 waits at mistakes.cu:",
+    "arrive": "deadlock: warp 2 lane 0 waits at test_mistakes.cu:",
     "bytes": "4096 bytes more than expected have come",
     "beyond": "a store of 2 bytes reaches 2 bytes beyond the end of the buffer of 24576 bytes",
     "result": "not right on schedule round-robin/late: its exit code is 1",
@@ -23,7 +23,7 @@ MISTAKES = {
     "nothing": "not right on schedule round-robin/late: it launches no kernel, so nothing was checked",
     "assertion": "Assertion `tiles == 1' failed.",
     "launches": "cudaLaunchKernelEx is called inside a kernel: on the CPU device only the host launches",
-    "called": "a device operation was called outside of a kernel, at mistakes.cu:",
+    "called": "a device operation was called outside of a kernel, at test_mistakes.cu:",
     "endless": "not right on schedule round-robin/late: it had not ended after 1 s;",
 }
 # Lines that no CPU device compiles, and what is said of each.
@@ -73,7 +73,7 @@ class Check(unittest.TestCase):
                     self.assertIn(line + "\n", said)
 
     def test_mistakes_are_named_in_bounded_time(self):
-        file = FOLDER / "mistakes.cu"
+        file = FOLDER / "test_mistakes.cu"
         code, said, _ = self.check(file, "--", "none")
         self.assertEqual(code, 0, said)
         for mistake, words in MISTAKES.items():
