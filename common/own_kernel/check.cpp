@@ -33,6 +33,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kDefaultLimit = "60";
+constexpr size_t kMostNamed = 6;  // schedules; else their number says enough
 
 /// What to say instead of the compiler's words, where these or the line that they name hold a sign.
 const std::vector<std::pair<std::string, std::string>> kAdvice = {
@@ -158,12 +159,15 @@ int check(const Request& request) {
     }
     if (is_first) first_report = report;
   }
+  const auto& schedules = request.execution.schedules;
   const size_t line = first_report.find('\n');
+  const std::string launches = first_report.substr(0, line);
+  const std::string right = "right: " + launches + (launches == "1" ? " launch" : " launches") + " on " +
+                            (schedules.size() > kMostNamed ? std::to_string(schedules.size()) + " schedules"
+                                                           : join(schedules, ", ")) +
+                            "; checked: its own results, races, waits, ends of memory, order of streams";
   std::cout << wrapped(first_report.substr(line + 1), kTerminalColumns, "\n  ")
-            << "right: " << first_report.substr(0, line)
-            << (first_report[0] == '1' && line == 1 ? " launch" : " launches") << " on "
-            << join(request.execution.schedules, ", ")
-            << "; checked: its own results, races, waits, ends of memory, the order of streams\n";
+            << wrapped(right, kTerminalColumns, "\n  ") << "\n";
   return kExitOk;
 }
 

@@ -59,7 +59,7 @@ class Check(unittest.TestCase):
         timeline = self.folder / "timeline.json"
         code, said, _ = self.check("--schedule", "all", "--timeline", timeline, text=example)
         self.assertEqual(code, 0, said)
-        self.assertRegex(said, "\nright: 1 launch on round-robin/late, .*highest-first/eager; checked: ")
+        self.assertRegex(said, r"(?s)\nright: 1 launch on round-robin/late, .*highest-first/eager;\s+checked: ")
         self.assertEqual(json.loads(timeline.read_text(encoding="utf-8"))["metadata"]["unit"], "cycles")
         right = self.check(self.folder / "my_kernel.cu")
         race = self.check(text=example.replace("  __syncthreads();  //", "//"))
