@@ -3,7 +3,10 @@
 #include "common/exercise/compile_errors.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <fstream>
+
+#include "common/host/base/exit_codes.hpp"
+#include "common/host/base/subprocess.hpp"
 
 namespace ladder {
 namespace {
@@ -84,7 +87,10 @@ class Reader {
     last_elsewhere_.reset();
     const std::optional<Place> place = place_of(error->place);
     const std::string text = shortened(error->text);
-    if (place && is_mine(*place)) {
+    const std::string said = "error: #error ";  // by a header, to whoever includes it
+    if (text.rfind(said, 0) == 0) {
+      add(in_mine_, name_ + ": " + text.substr(said.size()));
+    } else if (place && is_mine(*place)) {
       add(in_mine_, name_ + ":" + place->line + ": " + text);
     } else if (!place) {
       add(elsewhere_, shortened(line));
@@ -142,6 +148,17 @@ std::vector<std::string> first_errors(std::istream& log, const std::filesystem::
   Reader reader(root, mine);
   for (std::string line; std::getline(log, line);) reader.read(line);
   return reader.result();
+}
+
+std::optional<std::vector<std::string>> errors_of_build(const std::string& program,
+                                                        const std::filesystem::path& log,
+                                                        const std::filesystem::path& root,
+                                                        const std::filesystem::path& mine) {
+  const SubprocessEnd built = run_subprocess(
+      {LADDER_CMAKE, "--build", LADDER_BINARY_DIR, "--target", program}, {.output = log, .errors_too = true});
+  if (built.exit_code == kExitOk) return std::nullopt;
+  std::ifstream lines(log);
+  return first_errors(lines, root, mine);
 }
 
 }  // namespace ladder

@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,13 @@ namespace ladder {
 /// @param mine the learner's file, below `root`
 std::vector<std::string> first_errors(std::istream& log, const std::filesystem::path& root,
                                       const std::filesystem::path& mine);
+
+/// Builds a program of this build directory with CMake, which says nothing unless it fails.
+/// @param log a file for all that the compiler says
+/// @returns the first errors, if there are any
+std::optional<std::vector<std::string>> errors_of_build(const std::string& program,
+                                                        const std::filesystem::path& log,
+                                                        const std::filesystem::path& root,
+                                                        const std::filesystem::path& mine);
 
 }  // namespace ladder

@@ -31,12 +31,10 @@ constexpr size_t kColumns = 100;
 /// Builds with CMake, which says nothing unless it fails.
 /// @param mine the learner's file, which the program includes
 bool build(const std::string& program, const fs::path& mine) {
-  const fs::path folder = LADDER_BINARY_DIR, log = folder / "learn.log";
-  const SubprocessEnd built = run_subprocess({LADDER_CMAKE, "--build", folder.string(), "--target", program},
-                                             {.output = log, .errors_too = true});
-  if (built.exit_code == kExitOk) return true;
-  std::ifstream lines(log);
-  for (const std::string& error : first_errors(lines, LADDER_SOURCE_DIR, mine)) std::cout << error << "\n";
+  const fs::path log = fs::path(LADDER_BINARY_DIR) / "learn.log";
+  const auto errors = errors_of_build(program, log, LADDER_SOURCE_DIR, mine);
+  if (!errors) return true;
+  for (const std::string& error : *errors) std::cout << error << "\n";
   std::cout << "not yet: it does not compile; all that the compiler says is in " << log.string() << std::endl;
   return false;
 }
@@ -288,8 +286,7 @@ class Learning {
     const Exercise* next = first_open(done.lesson);
     if (done.is_stage() && !next)
       out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone, then, "
-              "says "
-              "what\nits parts are worth.\n";
+              "says what\nits parts are worth. ladder check runs any other kernel of yours.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";
@@ -305,7 +302,7 @@ class Learning {
       out_ << "  " << exercise.id << "  " << wrapped(exercise.trains, 8) << "\n";
     out_
         << "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
-           "kernel of your own.\n";
+           "kernel of your own, which ladder check runs.\n";
   }
 
   size_t hints_shown(const Exercise& exercise, size_t hints) const {

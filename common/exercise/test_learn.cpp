@@ -196,7 +196,7 @@ TEST_CASE("After the last exercise ladder learn says all that one can do now") {
       "  02.1  find out why\n"
       "  02.2  say how fast it can be\n"
       "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
-      "kernel of your own.\n";
+      "kernel of your own, which ladder check runs.\n";
   for (int i = 0; i < 4; ++i) fake.solve("next");
   CHECK_THAT(fake.text, EndsWith("You can now say how fast it can be.\n\n" + closing));
   CHECK(fake.learn({"next"}) == 0);

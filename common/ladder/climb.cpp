@@ -177,7 +177,8 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
       "The climb ends with the levels of lesson 07, from host memory to host memory.\n"
       "ladder learn: the exercises; see ladder learn --help\n"
       "ladder ablate: what each ingredient of a lesson is worth\n"
-      "ladder tune: which of the kernels for any shape is the fastest for a shape");
+      "ladder tune: which of the kernels for any shape is the fastest for a shape\n"
+      "ladder check my_kernel.cu: what is wrong with a kernel of your own");
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(arguments);

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "common/cpu_device/kernel/engine.hpp"
+
 namespace cpu_device {
 namespace {
 
@@ -53,6 +55,14 @@ cudaError_t injected_error(const char* function) {
 void fail_call(const std::string& function, int nth, int error) {
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   injected_errors()[function] = {nth, static_cast<cudaError_t>(error)};
+}
+
+void refuse_in_kernel(const char* function) {
+  if (!current_thread_ids) return;
+  const std::string rule =
+      std::string(function) +
+      " is called inside a kernel: on the CPU device only the host launches and allocates";
+  report_misuse(rule.c_str(), {});
 }
 
 void begin_call(const char* function) {

@@ -14,6 +14,9 @@ namespace cpu_device {
 cudaError_t remember(cudaError_t);
 /// The error that fail_call wants from this call, or cudaSuccess.
 cudaError_t injected_error(const char* function);
+/// Ends the kernel that makes the call, if one does. It must come before the lock, which the host has while
+/// kernels run.
+void refuse_in_kernel(const char* function);
 /// @throws Failure if the call is made inside a host function, or if an earlier call could not throw its own
 void begin_call(const char* function);
 /// A failure that cannot be thrown where it is found: the next call will throw it.
@@ -23,6 +26,7 @@ void defer_failure(const std::string& what);
 /// exception is on its way: a destructor that waits would end the program.
 template <class Body>
 cudaError_t host_call(const char* function, const Body& body) {
+  refuse_in_kernel(function);
   ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   try {

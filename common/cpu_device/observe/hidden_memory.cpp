@@ -116,6 +116,11 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
   else if (named_function)
     std::fprintf(stderr, "%s uses a broken pointer: what it is given must live until it has run\n",
                  named_function);
+  else if (has_address && reinterpret_cast<uintptr_t>(info.si_addr) < kFirstPage)
+    std::fprintf(stderr,
+                 "nothing lies at address %p, which was accessed: a null pointer, or a kernel that is called "
+                 "like a function, without a launch\n",
+                 info.si_addr);
   else if (has_address)
     std::fprintf(stderr, "nothing lies at address %p, which was accessed\n", info.si_addr);
   else

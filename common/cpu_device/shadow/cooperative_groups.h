@@ -81,6 +81,10 @@ class cluster_group {
 };
 inline cluster_group this_cluster() { return {}; }
 
+/// Groups that only a GPU has.
+thread_block this_grid() CPU_DEVICE_GPU_ONLY;
+thread_block coalesced_threads() CPU_DEVICE_GPU_ONLY;
+
 template <class Group>
 void sync(const Group& group, CPU_DEVICE_WHERE) {
   group.sync(where);

@@ -24,7 +24,13 @@ float normcdff(...) CPU_DEVICE_GPU_ONLY;
 float rnorm3df(...) CPU_DEVICE_GPU_ONLY;
 void __brkpt(...) CPU_DEVICE_GPU_ONLY;
 
+void cudaGridDependencySynchronize(...)
+    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_wait()")));
+void cudaTriggerProgrammaticLaunchCompletion(...)
+    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_launch_dependents()")));
+
 // The host.
+using cudaSurfaceObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
 using cudaTextureObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
 struct CPU_DEVICE_GPU_ONLY cudaDeviceProp {};
 struct CPU_DEVICE_GPU_ONLY cudaFuncAttributes {};

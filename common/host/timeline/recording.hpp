@@ -37,6 +37,10 @@ struct Recording {
 /// @throws CudaError, cpu_device::Failure
 Recording record(const Contender& contender, const Gemm& gemm);
 
+/// Of the launch that ended last on the CPU device, whose spans were kept (Execution::record). Not in the GPU
+/// build.
+Timeline last_timeline();
+
 /// Times the kernel of this program, which cannot record, and replaces the program by its neighbour that can,
 /// with the same arguments and one more that says the time. Only in the GPU build.
 /// @throws BadInput if there is no such neighbour

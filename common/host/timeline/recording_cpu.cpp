@@ -53,11 +53,7 @@ void trace::count_tile() { ++tiles_begun; }
 
 bool can_record() { return true; }
 
-Recording record(const Contender& contender, const Gemm& gemm) {
-  const KeepSpans keep;
-  tiles_begun = 0;
-  multiply_and_wait(contender, gemm);
-
+Timeline last_timeline() {
   std::map<std::pair<unsigned, unsigned>, WarpSpans> warps;
   for (const cpu_device::Span& span : cpu_device::last_trace()) {
     WarpSpans& warp = warps[{span.block, span.warp}];
@@ -72,7 +68,14 @@ Recording record(const Contender& contender, const Gemm& gemm) {
   timeline.unit = "cycles";
   timeline.lanes = lanes_of_roles(std::move(all));
   for (const TimelineLane& lane : timeline.lanes) timeline.tiles[lane.block] = tiles_begun;
-  return {std::move(timeline), std::nullopt};
+  return timeline;
+}
+
+Recording record(const Contender& contender, const Gemm& gemm) {
+  const KeepSpans keep;
+  tiles_begun = 0;
+  multiply_and_wait(contender, gemm);
+  return {last_timeline(), std::nullopt};
 }
 
 void hand_over_to_traced(const Contender&, const Shape&, char**) {
