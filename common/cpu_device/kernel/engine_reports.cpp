@@ -478,6 +478,13 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
              print(" for others, too, and nothing orders what warp %u lane %u did before that",
                    first.warp->index, first.lane);
   }
+  if (!hand_over.arrival && !accesses.first_is_operation) {
+    const WaitedFor relaxed =
+        find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& one) {
+          return one.remote == ArrivalOrder::relaxed && is_of_warpgroup(*one.thread, first);
+        });
+    if (relaxed.arrival) return explain_weak_arrival(relaxed, first, second);
+  }
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
   if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && reader_is_known)
     if (std::string text = explain_writer_ahead(first, reader); !text.empty()) return text;
