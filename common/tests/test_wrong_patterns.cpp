@@ -289,6 +289,16 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
 }
 
+TEST_CASE("Sums that begin anew with a later K tile are named") {
+  Mistaken mistaken;
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
+    return k < 192 ? size_t(-1) : size_t(row) * g.k + k;
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("C lacks the products of k = 0 to 191: do the sums begin anew "
+                               "with K tile 3 (of 5, 64 wide)?"));
+}
+
 TEST_CASE("Tiles that are loaded with row and column exchanged are named") {
   const auto place = [](int row, int column, int rows, int columns) {
     return row < rows && column < columns ? size_t(row) * columns + column : size_t(-1);

@@ -162,7 +162,7 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   const bool is_disjoint = std::none_of(second.begin(), second.end(),
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
-  return print("; different threads ended the two: more arrive than the count of %u at %s says",
+  return print("; different threads ended the last two: more arrive than the count of %u at %s says",
                barrier.expected, to_string(barrier.initialised_at).c_str());
 }
 
@@ -428,7 +428,10 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
               own_place(hand_over.arrival->where) + ")";
     if (!fence.epoch) return text + "; it has executed none";
     return text + "; its last one (" + own_place(fence.where) +
-           (fence.epoch < first_epoch ? ") comes before the write" : ") comes too late");
+           (fence.epoch < first_epoch ? ") comes before the write"
+            : accesses.first_is_operation && !hand_over.arrival
+                ? ") comes before it has waited for the " + accesses.first_what
+                : ") comes too late");
   }
   if (hand_over.arrival) {
     if (accesses.first_is_operation)
@@ -734,9 +737,10 @@ class DeadlockRoot {
                    static_cast<unsigned long long>(barrier.phase - 1),
                    static_cast<unsigned>((barrier.phase - 1) % 2),
                    static_cast<unsigned long long>(barrier.phase));
-    return names_of(those) + print(" came too late: phases %llu to %llu ended before",
-                                   static_cast<unsigned long long>(seen),
-                                   static_cast<unsigned long long>(barrier.phase - 1));
+    return names_of(those) +
+           print(" came too late: phases %llu to %llu ended before", static_cast<unsigned long long>(seen),
+                 static_cast<unsigned long long>(barrier.phase - 1)) +
+           explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
   }
 
   std::string why_of_new_slot(const Mbarrier& barrier) const {
@@ -753,7 +757,9 @@ class DeadlockRoot {
     const bool several = are_several(names_of(threads));
     const bool all_done =
         std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
-    if (all_done) return several ? "have exited" : "has exited";
+    if (all_done)
+      return several ? "have exited: they made fewer steps than those who wait"
+                     : "has exited: it made fewer steps than those who wait";
     const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
     const Thread& thread = waits == threads.end() ? first : **waits;
     std::string text = (several ? "now wait at " : "now waits at ") + own_place(thread.wait.where);

@@ -155,6 +155,9 @@ class Explainer {
     std::string text = range.is_twice ? fmt::format("C has the products of k = {} to {} twice", first, last)
                                       : fmt::format("C lacks the products of k = {} to {}", first, last);
     const int i = first / kTileWidth;
+    if (!range.is_twice && first == 0 && last >= kTileWidth && (last + 1) % kTileWidth == 0)
+      return text + fmt::format(": do the sums begin anew with K tile {} (of {}, 64 wide)?",
+                                (last + 1) / kTileWidth, tiles_);
     const bool is_one_tile = first % kTileWidth == 0 &&
                              (last + 1 == (i + 1) * kTileWidth || (last + 1 == shape_.k && i + 1 == tiles_));
     if (is_one_tile && i + 1 == tiles_) {
