@@ -114,6 +114,7 @@ void build_capstone(const fs::path& build) {
       throw BadInput(fmt::format("capstone.{0} is not done yet: ladder learn capstone.{0}", stage));
   std::vector<std::string> command = {cached(build, "CMAKE_COMMAND"), "--build", build.string(), "--target"};
   for (const Variant& variant : ablations().at(kCapstone)) command.push_back(variant.program);
+  std::cout << "Building what has changed of your kernel\n" << std::endl;
   const fs::path log = build / "ablate.log";
   if (run_subprocess(command, {.output = log, .errors_too = true}).exit_code != kExitOk)
     throw std::runtime_error("your kernel does not compile; what the compiler says is in " + log.string());
@@ -228,7 +229,10 @@ void print_capstone(const std::vector<Run>& runs) {
   std::cout
       << "\nEach kernel lacks what the kernels above it lack, too; + % is the change from the one above.\n";
   if (on_cpu_device())
-    std::cout << "Cycles are those of the virtual clock, for one block; a tile has 128 x 256 elements.\n";
+    std::cout
+        << "Cycles are those of the virtual clock, for one block; a tile has 128 x 256 elements.\n"
+           "There a block starts at no cost, and nobody waits for stores from registers: what the storer\n"
+           "and persistence save only a GPU shows.\n";
 }
 
 int run(int argc, char** argv) {
