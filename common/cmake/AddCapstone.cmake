@@ -2,7 +2,7 @@
 #
 # ladder_add_capstone(), called in the directory of lesson 05, whose folder exercise/capstone holds
 #   stages.cuh               the reference of all stages, marked (common/exercise/stages.hpp)
-#   <I_name>/exercise.json   of each stage, as in AddExercises.cmake, with "contract", and in "wrong" what of the reference
+#   <I_name>/exercise.json   of each stage, as in AddExercises.cmake, with "contract" and, perhaps, "more_headers", and in "wrong" what of the reference
 #                            is replaced by what, and what the check must say then
 #   <I_name>/hints.md        a section for each hint
 #   judge.cpp, check.cu      what is asked of a stage, and the program that asks

@@ -112,6 +112,12 @@ struct MbarrierRecord {
 };
 /// In the order in which they were initialised.
 const std::vector<MbarrierRecord>& last_mbarriers();
+/// For each warpgroup of the first block: the registers of a thread that its last setmaxnreg asked for; 0
+/// where there was none.
+const std::vector<unsigned>& last_registers();
+/// Whether the kernel has __launch_bounds__, without which nvcc ignores its setmaxnreg. True where debug
+/// information does not say which kernel it was. Slow the first time for each kernel.
+bool last_kernel_has_launch_bounds();
 
 // --- streams ----------------------------------------------------------------------------------------------
 //

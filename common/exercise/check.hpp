@@ -68,11 +68,23 @@ class Output {
 
   T* data() { return memory_.data(); }
 
+  /// What it holds now. Some elements may not have been written.
+  std::vector<T> values() const {
+    std::vector<T> got = values_and_behind();
+    got.resize(size_);
+    return got;
+  }
+  /// For each element, whether it was written.
+  std::vector<bool> written_places() const {
+    std::vector<bool> places;
+    for (const T& value : values()) places.push_back(is_written(value));
+    return places;
+  }
+
   /// @throws NotYet unless every element differs by at most `tolerance` from what it must be. Says which is
   /// the first wrong one, and what the wrong ones have in common
   void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {
-    std::vector<T> got(size_ + kBehind);
-    CUDA_CHECK(cudaMemcpy(got.data(), memory_.data(), got.size() * sizeof(T), cudaMemcpyDefault));
+    const std::vector<T> got = values_and_behind();
     size_t written = 0;
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
     expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
@@ -81,8 +93,9 @@ class Output {
                                               "which threads must write nothing?",
                                               name_, i - size_));
     Comparison comparison{name_, columns_, tolerance, {}, {}};
+    if (const std::vector<bool> places = written_places(); written < size_)
+      throw NotYet(describe_unwritten(comparison, places));
     for (size_t i = 0; i < size_; ++i) {
-      if (!is_written(got[i])) throw NotYet(comparison.place(i) + " was never written");
       comparison.got.push_back(to_float(got[i]));
       comparison.expected.push_back(to_float(expected[i]));
     }
@@ -91,6 +104,12 @@ class Output {
   }
 
  private:
+  std::vector<T> values_and_behind() const {
+    std::vector<T> got(size_ + kBehind);
+    CUDA_CHECK(cudaMemcpy(got.data(), memory_.data(), got.size() * sizeof(T), cudaMemcpyDefault));
+    return got;
+  }
+
   static constexpr size_t kBehind = 16384;
   static constexpr unsigned char kUntouched = 0xfe;  // in every byte: a number that no result is
 

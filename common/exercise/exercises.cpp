@@ -85,12 +85,28 @@ class Description {
   }
 
   std::string existing_file(const std::string& field, const fs::path& root) const {
-    const std::string name = text(field);
+    return existing(field, text(field), root);
+  }
+
+  /// None, where there is no such field.
+  std::vector<std::string> existing_files(const std::string& field, const fs::path& root) const {
+    const auto found = json_.find(field);
+    if (found == json_.end()) return {};
+    std::vector<std::string> names;
+    if (!found->is_array()) complain(field, "must be a list");
+    for (const Json& name : *found) {
+      if (!name.is_string()) complain(field, "must be a list of texts");
+      names.push_back(existing(field, name, root));
+    }
+    return names;
+  }
+
+ private:
+  std::string existing(const std::string& field, const std::string& name, const fs::path& root) const {
     if (!fs::is_regular_file(root / name)) complain(field, "names '" + name + "', which is no file");
     return name;
   }
 
- private:
   [[noreturn]] void complain(const std::string& field, const std::string& complaint) const {
     throw BadInput(file_.string() + ": \"" + field + "\" " + complaint);
   }
@@ -129,6 +145,7 @@ Exercise read_exercise(const fs::path& root, const std::string& lesson, const fs
           .page = description.existing_file("page", root),
           .header = description.existing_file("header", root),
           .directory = directory,
+          .more_headers = description.existing_files("more_headers", root),
           .contract = is_stage ? description.contract() : ""};
 }
 

@@ -22,6 +22,7 @@ std::string name_of(ExerciseKind kind);
 /// What the stages of the capstone are called instead of by a lesson.
 inline const std::string kCapstone = "capstone";
 constexpr int kMostWordsOfContract = 80;
+constexpr int kFirstAblated = 5;  ///< of its stages: `ladder ablate capstone` runs what was kept from here on
 
 /// A folder NN_lesson/exercise/I_name with a starter, a solution and a check (I is a letter where it is
 /// short); or a stage of the capstone, in NN_lesson/exercise/capstone/I_name. Stages share one file, which
@@ -31,10 +32,11 @@ struct Exercise {
   std::string lesson;  ///< "03_double_buffer", "capstone"
   std::string title;   ///< a sentence
   ExerciseKind kind;
-  std::string trains;               ///< completes "You can now ..."
-  std::string page, header;         ///< what to read, seen from the root of the source tree
-  std::filesystem::path directory;  ///< absolute
-  std::string contract = {};        ///< of a stage: what holds then, in at most kMostWordsOfContract words
+  std::string trains;                          ///< completes "You can now ..."
+  std::string page, header;                    ///< what to read, seen from the root of the source tree
+  std::filesystem::path directory;             ///< absolute
+  std::vector<std::string> more_headers = {};  ///< of a stage: what else it cannot do without
+  std::string contract = {};  ///< of a stage: what holds then, in at most kMostWordsOfContract words
 
   /// A lesson is called "03_double_buffer", "03" or "3".
   bool is_in_lesson(const std::string& name) const;

@@ -47,15 +47,9 @@ Attempt build_and_check(const Exercise& exercise) {
   return passes(program_file(program), std::cout, kCheckLimitS) ? Attempt::right : Attempt::wrong;
 }
 
-/// Races are checked where the device can; elsewhere the clock counts. What `ladder ablate capstone` runs is
-/// built, too: the kernel as it was after earlier stages.
+/// Races are checked where the device can; elsewhere the clock counts.
 bool build_and_climb(const Exercise& stage) {
   if (!build(kCapstone, stage.mine())) return false;
-  for (const int number : {5, 6, 7}) {
-    const std::string name = "stage_" + std::to_string(number);
-    const fs::path kept = stage.mine().parent_path() / ("my_gemm." + name + ".cuh");
-    if (fs::exists(kept) && !build(kCapstone + "_" + name, kept)) return false;
-  }
   std::vector<std::string> command = {program_file(kCapstone).string()};
   if (on_cpu_device()) command.push_back("--check-races");
   return run_subprocess(command).exit_code == kExitOk;
@@ -94,10 +88,11 @@ std::string task_of(ExerciseKind kind) {
   return "";
 }
 
-/// Where the learner's file is kept when the exercise is begun again: mine.1.cuh, or the next that is free.
-fs::path place_to_keep(const Exercise& exercise) {
+/// Where a file of the learner's is kept when the exercise is begun again: of mine.cuh mine.1.cuh, or the
+/// next that is free.
+fs::path place_to_keep(const fs::path& file) {
   for (int i = 1;; ++i) {
-    fs::path place = exercise.mine();
+    fs::path place = file;
     place.replace_extension("." + std::to_string(i) + ".cuh");
     if (!fs::exists(place)) return place;
   }
@@ -161,8 +156,9 @@ class Learning {
       std::ofstream(exercise.mine()) << starter;
     }
     out_ << exercise.id << "  " << wrapped(exercise.title, exercise.id.size() + 2) << "\nRead  "
-         << exercise.page << "\n      " << exercise.header << "\nEdit  " << from_root(exercise.mine()) << "\n"
-         << wrapped(task_of(exercise.kind), 0) << "\n\n";
+         << exercise.page << "\n      " << exercise.header;
+    for (const std::string& header : exercise.more_headers) out_ << "\n      " << header;
+    out_ << "\nEdit  " << from_root(exercise.mine()) << "\n" << wrapped(task_of(exercise.kind), 0) << "\n\n";
     if (exercise.is_stage()) out_ << wrapped(exercise.contract, 0) << "\n\n";
   }
 
@@ -175,20 +171,19 @@ class Learning {
          << line_diff(before, stage_text(marked, stage.number()));
   }
 
-  /// As if the exercise had never been begun, but for a copy of the learner's file.
+  /// As if the exercise had never been begun, but for copies of the learner's files.
   void begin_again(const Exercise& exercise) {
     if (fs::exists(exercise.mine())) {
-      if (text_of(exercise.mine()) != exercise.starter()) {
-        const fs::path kept = place_to_keep(exercise);
-        fs::copy_file(exercise.mine(), kept);
-        out_ << "Your file is kept as " << from_root(kept) << ".\n";
-      }
-      fs::remove(exercise.mine());
+      if (text_of(exercise.mine()) == exercise.starter())
+        fs::remove(exercise.mine());
+      else
+        put_aside(exercise.mine());
     }
     for (const Exercise& other : exercises_)  // all stages share the file
       if (other.id == exercise.id || (other.is_stage() && exercise.is_stage())) {
         state_.done.erase(other.id);
         state_.hints_shown.erase(other.id);
+        if (other.is_stage() && fs::exists(other.kept())) put_aside(other.kept());
       }
     state_.save(workshop_.state_file);
   }
@@ -202,13 +197,16 @@ class Learning {
     }
     const Attempt attempt = workshop_.check(exercise);
     if (attempt == Attempt::right) {
-      if (exercise.is_stage())
-        fs::copy_file(exercise.mine(), exercise.kept(), fs::copy_options::overwrite_existing);
       state_.done.insert(exercise.id);
       state_.save(workshop_.state_file);
       out_ << wrapped("You can now " + exercise.trains + ".", 0) << "\n";
+      if (exercise.is_stage()) keep(exercise);
       say_what_is_next(exercise);
       return true;
+    }
+    if (const Exercise* const later = later_stage_done(exercise); later && is_done(exercise)) {
+      out_ << exercise.id << " stays done, as " << later->id << " is done, too.\n";
+      return false;
     }
     if (state_.done.erase(exercise.id) > 0) {
       state_.save(workshop_.state_file);
@@ -266,6 +264,33 @@ class Learning {
  private:
   bool is_done(const Exercise& exercise) const { return state_.done.count(exercise.id) > 0; }
 
+  /// Null if there is none, or if the exercise is no stage.
+  const Exercise* later_stage_done(const Exercise& exercise) const {
+    for (const Exercise& other : exercises_)
+      if (exercise.is_stage() && other.is_stage() && other.number() > exercise.number() && is_done(other))
+        return &other;
+    return nullptr;
+  }
+
+  /// Copies the learner's file as it is after the stage. The copy is never replaced: the file may have grown
+  /// since, and be right still.
+  void keep(const Exercise& stage) const {
+    const std::string kept = from_root(stage.kept());
+    if (!fs::exists(stage.kept())) {
+      fs::copy_file(stage.mine(), stage.kept());
+      out_ << "Your file is kept as " << kept
+           << (stage.number() >= kFirstAblated ? ",\nfor ladder ablate capstone.\n" : ".\n");
+    } else if (text_of(stage.kept()) != text_of(stage.mine())) {
+      out_ << kept << " stays as it was when the stage was done first.\n";
+    }
+  }
+
+  void put_aside(const fs::path& file) const {
+    const fs::path place = place_to_keep(file);
+    fs::rename(file, place);
+    out_ << "Your file is kept as " << from_root(place) << ".\n";
+  }
+
   /// Of the lesson; of all lessons, if it is empty.
   const Exercise* first_open(const std::string& lesson) const {
     for (const Exercise& exercise : exercises_)
@@ -285,8 +310,9 @@ class Learning {
   void say_what_is_next(const Exercise& done) const {
     const Exercise* next = first_open(done.lesson);
     if (done.is_stage() && !next)
-      out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone, then, "
-              "says what\nits parts are worth. ladder check runs any other kernel of yours.\n";
+      out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone says\n"
+              "what its parts are worth, with what was kept of stages 5 to 7. ladder check runs any other\n"
+              "kernel of yours.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";

@@ -20,7 +20,8 @@
 
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches, Catch::Matchers::StartsWith;
-using ladder::exercise::Comparison, ladder::exercise::describe_wrong_values;
+using ladder::exercise::Comparison, ladder::exercise::describe_unwritten;
+using ladder::exercise::describe_wrong_values;
 using ladder::exercise::expect, ladder::exercise::NotYet, ladder::exercise::on_every_schedule;
 
 TEST_CASE("What fails in every schedule is no matter of the schedule") {
@@ -111,6 +112,22 @@ TEST_CASE("Wrong elements are named by what they have in common: their rows, col
         "2048 of 4096 elements are wrong, all in column 1 of every 2");
   CHECK(with([](size_t r, size_t c) { return (r * 7 + c * 3) % 11 == 0; }) ==
         "372 of 4096 elements are wrong");
+}
+
+TEST_CASE("Elements that were never written are placed like wrong ones") {
+  const auto with = [](auto is_written) {
+    std::vector<bool> written;
+    for (size_t i = 0; i < size_t{64 * 64}; ++i) written.push_back(is_written(i / 64, i % 64));
+    return describe_unwritten(right_result(64 * 64, 64), written);
+  };
+  CHECK(with([](size_t r, size_t c) { return r != 3 || c != 5; }) ==
+        "row 3, column 5 of C was never written");
+  CHECK(with([](size_t r, size_t) { return r < 32; }) ==
+        "row 32, column 0 of C was never written; 2048 of 4096 elements were not, all in rows 32 to 63");
+  CHECK(with([](size_t, size_t c) { return c % 16 < 8; }) ==
+        "row 0, column 8 of C was never written; 2048 of 4096 elements were not, all in columns 8 to 15 of "
+        "every "
+        "16");
 }
 
 TEST_CASE("Memory that was never written is called so, and counted") {

@@ -551,10 +551,6 @@ namespace {
 /// A capstone of two stages in lesson 01 of the workshop.
 struct CapstoneWorkshop : FakeWorkshop {
   CapstoneWorkshop() {
-    const auto stage = [](const std::string& contract) {
-      return R"({"title": "A stage", "trains": "grow", "contract": ")" + contract +
-             R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
-    };
     write(folder + "/1_begin/exercise.json", stage("It is right."));
     write(folder + "/2_end/exercise.json", stage("It is right again."));
     write(folder + "/1_begin/hints.md", "# Hints\n\n## 1\n\nThink.\n");
@@ -563,6 +559,11 @@ struct CapstoneWorkshop : FakeWorkshop {
       climbed = exercise.mine().filename();
       return true;
     };
+  }
+
+  static std::string stage(const std::string& contract) {
+    return R"({"title": "A stage", "trains": "grow", "contract": ")" + contract +
+           R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
   }
 
   std::string mine(const std::string& name = "my_gemm.cuh") const { return tree.file(folder + "/" + name); }
@@ -595,6 +596,44 @@ TEST_CASE("ladder learn capstone goes from stage to stage in one file, which beg
   CHECK_THAT(fake.text, ContainsSubstring("capstone  0 of 2"));
 }
 
+TEST_CASE("a stage of the capstone stays done while a later one is, and what was kept of it stays") {
+  CapstoneWorkshop fake;
+  fake.write(fake.folder + "/5_loop/exercise.json", fake.stage("It loops."));
+  const auto check = [&](const std::string& name, const std::string& kernel) {
+    ladder::testing::write_bytes(fake.mine(), kernel);
+    return fake.learn({name});
+  };
+  const auto kept = [&](const std::string& name) { return ladder::testing::read_bytes(fake.mine(name)); };
+
+  CHECK_FALSE(fs::exists(fake.mine("my_gemm.stage_1.cuh")));
+  CHECK(check("capstone.1", "right 1") == 0);
+  CHECK_THAT(fake.text,
+             ContainsSubstring("Your file is kept as 01_first/exercise/capstone/my_gemm.stage_1.cuh.\n"));
+  CHECK(check("capstone.2", "right 2") == 0);
+  CHECK(check("capstone.5", "right 5") == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("my_gemm.stage_5.cuh,\nfor ladder ablate capstone.\n"));
+
+  CHECK(check("capstone.1", "grown") == 1);
+  CHECK_THAT(fake.text, ContainsSubstring("capstone.1 stays done, as capstone.2 is done, too.\n"));
+  CHECK_THAT(fake.text, !ContainsSubstring("hint"));
+  CHECK(check("capstone.2", "right and grown") == 0);
+  CHECK_THAT(fake.text,
+             ContainsSubstring("my_gemm.stage_2.cuh stays as it was when the stage was done first"));
+  CHECK(kept("my_gemm.stage_1.cuh") == "right 1");
+  CHECK(kept("my_gemm.stage_2.cuh") == "right 2");
+  CHECK(fake.learn({}) == 0);
+  CHECK_THAT(fake.text, ContainsSubstring("capstone  3 of 3"));
+
+  CHECK(check("capstone.5", "broken") == 1);  // the last stage that is done
+  CHECK_THAT(fake.text, ContainsSubstring("capstone.5 was done, and no longer is"));
+
+  CHECK(fake.learn({"capstone.1", "--again"}) == 1);
+  CHECK(kept("my_gemm.stage_1.1.cuh") == "right 1");
+  CHECK_FALSE(fs::exists(fake.mine("my_gemm.stage_1.cuh")));
+  CHECK(check("capstone.1", "right again") == 0);
+  CHECK(kept("my_gemm.stage_1.cuh") == "right again");
+}
+
 TEST_CASE("ladder learn capstone --show prints what the next stage adds, and --run climbs") {
   CapstoneWorkshop fake;
   CHECK(fake.learn({"capstone.2", "--show"}) == 0);
@@ -608,6 +647,23 @@ TEST_CASE("ladder learn capstone --show prints what the next stage adds, and --r
   CHECK_THAT(fake.error, ContainsSubstring("--show: only stages of the capstone have it, not 01.1"));
   CHECK(fake.learn({"01.1", "--run"}) == 2);
   CHECK_THAT(fake.error, ContainsSubstring("--run: only ladder learn capstone has it"));
+}
+
+TEST_CASE("a stage may name several headers to read") {
+  CapstoneWorkshop fake;
+  const std::string begin = fake.stage("It is right.");
+  const auto with_more = [&](const std::string& headers) {
+    fake.write(fake.folder + "/1_begin/exercise.json",
+               begin.substr(0, begin.size() - 1) + R"(, "more_headers": )" + headers + "}");
+    return fake.learn({"capstone"});
+  };
+  fake.write("common/other.hpp", "");
+  CHECK(with_more(R"(["common/other.hpp"])") == 1);
+  CHECK_THAT(fake.text, ContainsSubstring("\n      common/header.cuh\n      common/other.hpp\nEdit"));
+  CHECK(with_more(R"(["common/none.hpp"])") == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("\"more_headers\" names 'common/none.hpp', which is no file"));
+  CHECK(with_more(R"("common/other.hpp")") == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("\"more_headers\" must be a list"));
 }
 
 TEST_CASE("a contract has 80 words at most") {

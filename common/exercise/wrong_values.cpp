@@ -62,11 +62,29 @@ class Reader {
     text += std::isnan(value) ? "NaN, as memory is that nobody has written yet" : to_text(value);
     text += ", must be " + to_text(c_.expected[wrong_[0]]);
     if (c_.expected.size() == 1) return text;
-    text += "; " + describe_places();
+    text += "; " + describe_places("are wrong");
     for (const std::string& relation :
          {as_transpose(), as_row(), as_column(), as_shift(), as_multiple(), as_rounding()})
       if (!relation.empty()) return text + "; " + relation;
     return text;
+  }
+
+  /// @param what holds of the wrong elements, as "are wrong"
+  std::string describe_places(const std::string& what) const {
+    const size_t size = c_.expected.size();
+    if (wrong_.size() == size) return fmt::format("all {} elements {}", size, what);
+    if (wrong_.size() == 1) return fmt::format("the other {} are right", size - 1);
+    std::vector<bool> rows(size / width_), columns(width_);
+    for (const size_t at : wrong_) rows[at / width_] = columns[at % width_] = true;
+    const bool all_rows = std::find(rows.begin(), rows.end(), false) == rows.end();
+    const bool all_columns = std::find(columns.begin(), columns.end(), false) == columns.end();
+    std::string where;
+    if (!all_rows) where = name_places(c_.columns ? "row" : "element", rows);
+    if (c_.columns && !all_columns)
+      if (const std::string named = name_places("column", columns); !named.empty())
+        where += (where.empty() ? "" : ", ") + named;
+    return fmt::format("{} of {} elements {}{}", wrong_.size(), size, what,
+                       where.empty() ? "" : ", all in " + where);
   }
 
  private:
@@ -79,23 +97,6 @@ class Reader {
     for (const size_t at : places) values.push_back(c_.got[at]);
     std::sort(values.begin(), values.end());
     return std::unique(values.begin(), values.end()) - values.begin() >= 3;
-  }
-
-  std::string describe_places() const {
-    const size_t size = c_.expected.size();
-    if (wrong_.size() == size) return fmt::format("all {} elements are wrong", size);
-    if (wrong_.size() == 1) return fmt::format("the other {} are right", size - 1);
-    std::vector<bool> rows(size / width_), columns(width_);
-    for (const size_t at : wrong_) rows[at / width_] = columns[at % width_] = true;
-    const bool all_rows = std::find(rows.begin(), rows.end(), false) == rows.end();
-    const bool all_columns = std::find(columns.begin(), columns.end(), false) == columns.end();
-    std::string where;
-    if (!all_rows) where = name_places(c_.columns ? "row" : "element", rows);
-    if (c_.columns && !all_columns)
-      if (const std::string named = name_places("column", columns); !named.empty())
-        where += (where.empty() ? "" : ", ") + named;
-    return fmt::format("{} of {} elements are wrong{}", wrong_.size(), size,
-                       where.empty() ? "" : ", all in " + where);
   }
 
   /// All are k times, or all are d more than what they must be.
@@ -207,5 +208,15 @@ std::string Comparison::place(size_t i) const {
 }
 
 std::string describe_wrong_values(const Comparison& comparison) { return Reader(comparison).describe(); }
+
+std::string describe_unwritten(const Comparison& comparison, const std::vector<bool>& written) {
+  const size_t first =
+      static_cast<size_t>(std::find(written.begin(), written.end(), false) - written.begin());
+  const std::string text = comparison.place(first) + " was never written";
+  if (std::count(written.begin(), written.end(), false) == 1) return text;
+  Comparison flags{comparison.name, comparison.columns, 0, {}, std::vector<float>(written.size(), 1)};
+  flags.got.assign(written.begin(), written.end());
+  return text + "; " + Reader(flags).describe_places("were not");
+}
 
 }  // namespace ladder::exercise

@@ -24,4 +24,8 @@ struct Comparison {
 /// if all are right.
 std::string describe_wrong_values(const Comparison&);
 
+/// The first element that was never written, how many were not, and where.
+/// @param written for each element; not all
+std::string describe_unwritten(const Comparison&, const std::vector<bool>& written);
+
 }  // namespace ladder::exercise

@@ -2,12 +2,14 @@
 /// What each ingredient of a lesson is worth: knobs, and the lab's broken programs, switch it off.
 #include "common/ladder/ablate.hpp"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -29,12 +31,15 @@ namespace ladder {
 namespace {
 namespace fs = std::filesystem;
 
+const std::string kCapstone = "capstone";
+constexpr int kCapstoneTileM = 128, kCapstoneTileN = 256;
 constexpr int kGpuSize = 4096, kCpuSize = 512;
 constexpr int kTurns = 3;  ///< of all programs, one after the other; the median counts
 
 /// A lesson without one ingredient: one of its own programs with an option, or a program of the lab.
 struct Variant {
-  std::string without, program;
+  std::string name;  ///< of what it lacks
+  std::string program;
   std::vector<std::string> options;
 };
 
@@ -70,12 +75,12 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
        {{"(as it is)", "right_any", pair},
         {"multicast", "broken_any_no_multicast", pair},
         {"relaxed arrivals", "broken_any_release_at_cluster_scope", pair}}},
-      // The learner's kernel as it was after earlier stages: each row lacks what those above it lack, too.
-      {"capstone",
-       {{"(as it is)", "capstone", yours},
-        {"storer, persistence", "capstone_stage_7", yours},
-        {"the ring", "capstone_stage_6", yours},
-        {"roles", "capstone_stage_5", yours}}}};
+      // The learner's kernel, and what was kept of it when earlier stages were done.
+      {kCapstone,
+       {{"as it is", "capstone", yours},
+        {"without storer and persistence", "capstone_stage_7", yours},
+        {"... and without the ring", "capstone_stage_6", yours},
+        {"... and without roles", "capstone_stage_5", yours}}}};
   return all;
 }
 
@@ -90,15 +95,37 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+/// What the cache of a build directory says of a variable of CMake's own. @throws BadInput if it says nothing
+std::string cached(const fs::path& build, const std::string& variable) {
+  const std::string begin = variable + ":INTERNAL=";
+  std::ifstream cache(build / "CMakeCache.txt");
+  for (std::string line; std::getline(cache, line);)
+    if (line.rfind(begin, 0) == 0) return line.substr(begin.size());
+  throw BadInput(build.string() + ": is no build directory, as its CMakeCache.txt has no " + variable);
+}
+
+/// Builds the learner's kernels whose files have changed.
+/// @throws BadInput naming the stage that is not done, std::runtime_error if something does not compile
+void build_capstone(const fs::path& build) {
+  const fs::path kernels =
+      fs::path(cached(build, "CMAKE_HOME_DIRECTORY")) / "05_ws_double_buffer/exercise/capstone";
+  for (const int stage : {5, 6, 7, 8})
+    if (!fs::exists(kernels / fmt::format("my_gemm.stage_{}.cuh", stage)))
+      throw BadInput(fmt::format("capstone.{0} is not done yet: ladder learn capstone.{0}", stage));
+  std::vector<std::string> command = {cached(build, "CMAKE_COMMAND"), "--build", build.string(), "--target"};
+  for (const Variant& variant : ablations().at(kCapstone)) command.push_back(variant.program);
+  std::cout << "Building what has changed of your kernel\n" << std::endl;
+  const fs::path log = build / "ablate.log";
+  if (run_subprocess(command, {.output = log, .errors_too = true}).exit_code != kExitOk)
+    throw std::runtime_error("your kernel does not compile; what the compiler says is in " + log.string());
+}
+
 /// Runs the program beside this one and reads what it measured.
 /// @throws BadInput if it is not built, std::runtime_error if it fails
 Run measure(const Variant& variant, const Shape& shape, const fs::path& folder, bool verify) {
   const fs::path program = folder / variant.program,
                  results =
                      fs::temp_directory_path() / ("ladder_ablate_" + std::to_string(getpid()) + ".json");
-  if (!fs::exists(program) && variant.program.rfind("capstone", 0) == 0)
-    throw BadInput(program.string() +
-                   " is not built: ladder learn capstone --run builds what you have come to");
   if (!fs::exists(program))
     throw BadInput(program.string() + " is not built: cmake --build " +
                    shell_word(folder.parent_path().string()) + " --target lab");
@@ -114,7 +141,7 @@ Run measure(const Variant& variant, const Shape& shape, const fs::path& folder, 
     throw std::runtime_error("failed: " + join(command, " "));
   Run run = read_results("--json", results.string()).runs.at(0);
   fs::remove(results);
-  run.settings["without"] = variant.without;
+  run.settings["without"] = variant.name;
   return run;
 }
 
@@ -162,14 +189,50 @@ void print_counts(const std::vector<Run>& runs) {
          "\nThe CPU device has no registers and no L2 cache, and bank conflicts take none of its cycles.\n";
 }
 
-void print_times(const std::vector<Run>& runs) {
-  Table table(std::cout,
-              {{"without", 26, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}, {"SM MHz", 6}});
+/// A block that stays has several tiles, so that cycles are those of one.
+void print_counts_of_capstone(const std::vector<Run>& runs) {
+  Table table(
+      std::cout,
+      {{"your kernel", 32, false}, {"tiles/block", 11}, {"cycles/tile", 11}, {"+ %", 7}, {"overlap", 7}});
   table.header();
-  for (const Run& run : runs)
+  double before = 0;
+  for (const Run& run : runs) {
+    const LaunchCounters& counters = *run.counters;
+    const auto over = [](uint64_t count, uint64_t parts) { return (count + parts - 1) / parts; };
+    const uint64_t tiles = over(run.shape.m, kCapstoneTileM) * over(run.shape.n, kCapstoneTileN),
+                   of_block = over(tiles, counters.blocks);
+    const double cycles = counters.cycles / static_cast<double>(of_block);
+    table.row({run.settings.at("without"), std::to_string(of_block), fixed(cycles, 0),
+               change(cycles, before > 0 ? before : cycles),
+               fixed(100 * counters.overlap_cycles / counters.copy_cycles, 0) + " %"});
+    before = cycles;
+  }
+}
+
+/// @param heading of the names. @param of_the_row_above that changes are, not of the first row
+void print_times(const std::vector<Run>& runs, const std::string& heading, bool of_the_row_above) {
+  Table table(std::cout, {{heading, 32, false}, {"time us", 10}, {"TFLOP/s", 7}, {"+ %", 7}, {"SM MHz", 6}});
+  table.header();
+  double before = *runs.front().time_us_median;
+  for (const Run& run : runs) {
     table.row({run.settings.at("without"), fixed(*run.time_us_median, 1), fixed(*run.tflops, 1),
-               change(*run.time_us_median, *runs.front().time_us_median),
-               run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-"});
+               change(*run.time_us_median, before), run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-"});
+    if (of_the_row_above) before = *run.time_us_median;
+  }
+}
+
+void print_capstone(const std::vector<Run>& runs) {
+  if (on_cpu_device())
+    print_counts_of_capstone(runs);
+  else
+    print_times(runs, "your kernel", /*of_the_row_above=*/true);
+  std::cout
+      << "\nEach kernel lacks what the kernels above it lack, too; + % is the change from the one above.\n";
+  if (on_cpu_device())
+    std::cout
+        << "Cycles are those of the virtual clock, for one block; a tile has 128 x 256 elements.\n"
+           "There a block starts at no cost, and nobody waits for stores from registers: what the storer\n"
+           "and persistence save only a GPU shows.\n";
 }
 
 int run(int argc, char** argv) {
@@ -196,15 +259,21 @@ int run(int argc, char** argv) {
   require_device();
 
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
-  std::cout << (lesson == "capstone" ? "Your kernel" : "Lesson " + lesson) << ", " << shape.name()
-            << " (M x N x K)\n"
+  const bool is_capstone = lesson == kCapstone;
+  if (is_capstone) build_capstone(folder.parent_path());
+  std::cout << (is_capstone ? "Your kernel" : "Lesson " + lesson) << ", " << shape.name() << " (M x N x K)\n"
             << std::endl;
   ResultFile results = new_result_file();
   measure_all(ablations().at(lesson), shape, folder, [&](const std::vector<Run>& so_far) {
     results.runs = so_far;
     write_results_so_far("--json", json_path, results);
   });
-  on_cpu_device() ? print_counts(results.runs) : print_times(results.runs);
+  if (is_capstone)
+    print_capstone(results.runs);
+  else if (on_cpu_device())
+    print_counts(results.runs);
+  else
+    print_times(results.runs, "without", /*of_the_row_above=*/false);
   if (!json_path.empty()) write_results("--json", json_path, results);
   return kExitOk;
 }

@@ -45,10 +45,10 @@ def ablate(*words, folder=None):
                           check=False)
 
 
-def table(output):
+def table(output, heading="without"):
     """{what is missing: {column: cell}}"""
     lines = [re.split(r" {2,}", line.strip()) for line in output.splitlines()]
-    begin = next(i for i, cells in enumerate(lines) if cells[0] == "without")
+    begin = next(i for i, cells in enumerate(lines) if cells[0] == heading)
     rows = lines[begin + 2:lines.index([""], begin)]
     return {cells[0]: dict(zip(lines[begin], cells)) for cells in rows}
 
@@ -101,7 +101,79 @@ class Refusals(unittest.TestCase):
             said = self.refused(f"{alone}/right_any is not built: cmake --build ", "any", folder=alone)
             command = said[said.index("cmake"):]
             self.assertEqual(shlex.split(command), ["cmake", "--build", folder, "--target", "lab"])
-            self.refused(f"{alone}/capstone is not built: ladder learn capstone --run builds", "capstone", folder=alone)
+            self.refused(f"{folder}: is no build directory", "capstone", folder=alone)
+
+
+# A stand-in for CMake: the program of a kernel is the kernel's file, a script.
+BUILD = """#!/bin/sh
+echo "$@" > "$2/words"
+shift 3
+for name; do cp "%s/$(echo "$name" | sed 's/capstone_/my_gemm./; s/capstone/my_gemm/').cuh" "%s/$name" || exit; done
+"""
+
+
+class Capstone(unittest.TestCase):
+    """`ladder ablate capstone` in a build directory of its own, with kernels that are made up."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+        self.programs, self.kernels = self.build / "bin", self.build / "05_ws_double_buffer/exercise/capstone"
+        self.programs.mkdir()
+        self.kernels.mkdir(parents=True)
+        (self.programs / "ladder").write_bytes((FOLDER / "ladder").read_bytes())
+        self.write_script(self.build / "cmake", BUILD % (self.kernels, self.programs))
+        (self.programs / "ladder").chmod(0o755)
+        (self.build / "CMakeCache.txt").write_text(
+            f"CMAKE_COMMAND:INTERNAL={self.build}/cmake\nCMAKE_HOME_DIRECTORY:INTERNAL={self.build}\n", encoding="utf-8")
+
+    @staticmethod
+    def write_script(file, text):
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o755)
+
+    def kernel(self, stage, blocks, cycles):
+        counters = {"blocks": blocks, "cycles": cycles, "copy_cycles": 100, "overlap_cycles": 25}
+        run = {"lesson": "yours", "core": "wgmma", "m": 512, "n": 512, "k": 512, "settings": {}, "counters": counters}
+        results = {name: "" for name in ("date", "commit", "gpu", "driver", "toolkit")} | {"runs": [run]}
+        self.write_script(self.kernels / f"my_gemm{stage}.cuh",
+                          '#!/bin/sh\nwhile [ "$1" != --json ]; do shift; done\n' + f"echo '{json.dumps(results)}' > $2\n")
+
+    def ablate(self):
+        return ablate("capstone", folder=self.programs)
+
+    def test_cycles_are_of_a_tile_and_each_kernel_is_compared_with_the_one_above(self):
+        for stage, blocks, cycles in (("", 4, 2000), (".stage_8", 4, 2000), (".stage_7", 8, 1500), (".stage_6", 8, 3000),
+                                      (".stage_5", 8, 2700)):
+            self.kernel(stage, blocks, cycles)
+        ran = self.ablate()
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        rows = table(ran.stdout, "your kernel")
+        self.assertEqual({name: list(row.values())[1:] for name, row in rows.items()},
+                         {"as it is": ["2", "1000", "0.0", "25 %"],
+                          "without storer and persistence": ["1", "1500", "50.0", "25 %"],
+                          "... and without the ring": ["1", "3000", "100.0", "25 %"],
+                          "... and without roles": ["1", "2700", "-10.0", "25 %"]})
+        self.assertIn("Each kernel lacks what the kernels above it lack, too", ran.stdout)
+        self.assertLessEqual(max(map(len, ran.stdout.splitlines())), 100)
+        self.assertEqual((self.build / "words").read_text(encoding="utf-8"),
+                         f"--build {self.build} --target capstone capstone_stage_7 capstone_stage_6 capstone_stage_5\n")
+
+        self.kernel(".stage_7", 8, 1250)
+        self.assertEqual(table(self.ablate().stdout, "your kernel")["without storer and persistence"]["cycles/tile"], "1250")
+
+    def test_what_is_missing_is_named(self):
+        for stage in ("", ".stage_5", ".stage_7", ".stage_8"):
+            self.kernel(stage, 8, 1000)
+        ran = self.ablate()
+        self.assertEqual(ran.stderr, "ladder ablate: error: capstone.6 is not done yet: ladder learn capstone.6\n")
+        self.kernel(".stage_6", 8, 1000)
+        (self.kernels / "my_gemm.cuh").unlink()
+        ran = self.ablate()
+        self.assertEqual(ran.returncode, 1)
+        self.assertEqual(ran.stderr, "ladder ablate: error: your kernel does not compile; what the compiler says is in "
+                                     f"{self.build}/ablate.log\n")
 
 
 class Figures(unittest.TestCase):

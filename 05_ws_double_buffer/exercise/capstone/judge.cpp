@@ -4,12 +4,16 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/exercise/check.hpp"
 #include "common/exercise/evidence.hpp"
+#include "common/host/verify/explanation.hpp"
 
 namespace capstone {
 namespace {
@@ -18,6 +22,10 @@ using ladder::LaunchCounters, ladder::LaunchRecord;
 using Matrix = std::vector<__nv_bfloat16>;
 
 constexpr int kTileM = 128, kTileN = 256, kTileK = 64, kWarpsPerWarpgroup = 4;
+constexpr int kPanel = 64;  ///< columns of a box of B, and of C
+constexpr int kManySteps = 16;
+constexpr int kSlots = 4;                                                          ///< from stage 7 on
+constexpr unsigned kThreads = 384, kMoverRegisters = 40, kComputeRegisters = 232;  ///< of stage 8
 
 int tiles_over(int extent, int tile) { return (extent + tile - 1) / tile; }
 
@@ -31,9 +39,13 @@ struct Shape {
 
 /// What C may be instead, and what is said of it then.
 struct Slip {
-  Matrix c;
+  std::function<bool(const Output<__nv_bfloat16>&)> fits;
   std::string sentence;
 };
+
+/// Where the boxes of a step begin: where they must, with row and column exchanged, or along K at the number
+/// of the step, not at that of its first column.
+enum class Boxes { right, exchanged, at_step };
 
 /// One product, its inputs in device memory.
 class Problem {
@@ -75,33 +87,117 @@ class Problem {
     return c;
   }
 
-  /// @throws NotYet unless C is as expected, with the sentence of the slip that explains it
-  void run(Launch launch, const Matrix& expected, const std::vector<Slip>& slips = {}) const {
+  /// columns_of_a() if the box of A begins at the row and the column that the other one should be.
+  Matrix columns_of_a_exchanged() const {
+    Matrix c;
+    for (int row = 0; row < shape_.m; ++row)
+      for (int column = 0; column < shape_.n; ++column)
+        c.push_back(ladder::to_bf16(a_at(row % kTileM, row / kTileM * kTileM + column % kTileK)));
+    return c;
+  }
+
+  /// The first `steps` steps of the product.
+  Matrix product_of(Boxes boxes_of_a, Boxes boxes_of_b, int steps) const {
+    Matrix c;
+    std::vector<float> sums(shape_.n);
+    for (int row = 0; row < shape_.m; ++row) {
+      std::fill(sums.begin(), sums.end(), 0.0f);
+      for (int step = 0; step < steps; ++step)
+        for (int k = 0; k < kTileK; ++k) {
+          const float a = of_box_of_a(boxes_of_a, step, row, k);
+          if (a == 0) continue;
+          for (int column = 0; column < shape_.n; ++column)
+            sums[column] += a * of_box_of_b(boxes_of_b, step, k, column);
+        }
+      for (const float sum : sums) c.push_back(ladder::to_bf16(sum));
+    }
+    return c;
+  }
+
+  /// Is C written just where it would be if boxes of 128 x 64 were stored with row and column exchanged?
+  bool is_stored_exchanged(const Output<__nv_bfloat16>& c, const Matrix& expected) const {
+    std::vector<bool> written(expected.size());
+    for (int tile_row = 0; tile_row < shape_.m; tile_row += kTileM)
+      for (int panel = 0; panel < shape_.n; panel += kPanel)
+        for (int row = panel; row < std::min(panel + kTileM, shape_.m); ++row)
+          for (int column = tile_row; column < std::min(tile_row + kPanel, shape_.n); ++column)
+            written[row * shape_.n + column] = true;
+    // The first rows and columns, too, are those of the first box alone.
+    const Matrix got = c.values();
+    bool begins_right = true;
+    for (int column = 0; column < std::min(kPanel, shape_.n); ++column)
+      begins_right = begins_right && to_float(got[column]) == to_float(expected[column]);
+    return begins_right && c.written_places() == written;
+  }
+
+  /// @param steps that the kernel multiplies; 0 where C is no product
+  /// @throws NotYet unless C is as expected, with the sentence of the slip that explains it, or with what the
+  /// verifier of the lessons makes of it
+  void run(Launch launch, const Matrix& expected, int steps, const std::vector<Slip>& slips = {}) const {
     Output<__nv_bfloat16> c("C", expected.size(), shape_.n);
     launch({a_device_.data(), b_device_.data(), c.data(), shape_.m, shape_.n, shape_.k}, nullptr);
     try {
       c.expect_equal(expected);
-    } catch (const NotYet&) {
+    } catch (const NotYet& not_yet) {
       for (const Slip& slip : slips)
-        if (is(c, slip.c)) throw NotYet(slip.sentence);
-      throw;
+        if (slip.fits(c)) throw NotYet(slip.sentence);
+      const std::string explanation = explain(c, expected, steps);
+      throw NotYet(not_yet.what() + (explanation.empty() ? "" : "\n  " + explanation));
     }
   }
 
  private:
-  static bool is(const Output<__nv_bfloat16>& c, const Matrix& expected) {
-    try {
-      c.expect_equal(expected);
-      return true;
-    } catch (const NotYet&) {
-      return false;
+  float a_at(int row, int k) const { return row < shape_.m && k < shape_.k ? a_[row * shape_.k + k] : 0; }
+  float b_at(int k, int column) const {
+    return k < shape_.k && column < shape_.n ? b_[k * shape_.n + column] : 0;
+  }
+
+  /// What stands in column k of the step's box, in the row of C.
+  float of_box_of_a(Boxes boxes, int step, int row, int k) const {
+    const int first_row = row / kTileM * kTileM;
+    if (boxes == Boxes::exchanged) return a_at(step * kTileK + row - first_row, first_row + k);
+    return a_at(row, (boxes == Boxes::at_step ? step : step * kTileK) + k);
+  }
+  float of_box_of_b(Boxes boxes, int step, int k, int column) const {
+    const int first_column = column / kPanel * kPanel;
+    if (boxes == Boxes::exchanged) return b_at(first_column + k, step * kTileK + column - first_column);
+    return b_at((boxes == Boxes::at_step ? step : step * kTileK) + k, column);
+  }
+
+  /// What the verifier of the lessons says; empty if it knows nothing.
+  std::string explain(const Output<__nv_bfloat16>& c, const Matrix& expected, int steps) const {
+    const std::vector<bool> written = c.written_places();
+    if (!steps || std::find(written.begin(), written.end(), false) != written.end()) return "";
+    const int k = std::min(shape_.k, steps * kTileK);
+    ladder::Reference reference{{shape_.m, shape_.n, k}, {}, {}};
+    Matrix a;
+    for (int row = 0; row < shape_.m; ++row) {
+      reference.rows.push_back(row);
+      for (int i = 0; i < k; ++i) a.push_back(ladder::to_bf16(a_at(row, i)));
     }
+    for (const __nv_bfloat16 value : expected) reference.values.push_back(to_float(value));
+    const Matrix got = c.values();
+    ladder::WrongElements wrong(reference);
+    for (size_t i = 0; i < got.size(); ++i)
+      if (!(to_float(got[i]) == to_float(expected[i])))
+        wrong.add(static_cast<int64_t>(i) / shape_.n, static_cast<int64_t>(i) % shape_.n,
+                  to_float(expected[i]), got[i]);
+    if (wrong.nan_count() || wrong.examples().empty()) return "";
+    const std::string text =
+        ladder::explain(wrong.examples(), reference, /*is_exact=*/true, a, Matrix(b_.begin(), b_.end()));
+    // The verifier thinks of races, of which the device would have said more.
+    const size_t cause = text.find(": a slot was ");
+    return cause == text.npos ? text
+                              : text.substr(0, cause) + ": which box is loaded, and which slot is read?";
   }
 
   Shape shape_;
   std::vector<float> a_, b_;
   ladder::DeviceBuffer<__nv_bfloat16> a_device_, b_device_;
 };
+
+/// Of the product that a stage makes.
+int steps_of(int stage, const Shape& shape) { return stage <= 3 ? 0 : stage == 4 ? 1 : shape.steps(); }
 
 /// What C must be after a stage.
 Matrix expected_after(int stage, const Shape& shape, const Problem& problem) {
@@ -110,21 +206,70 @@ Matrix expected_after(int stage, const Shape& shape, const Problem& problem) {
   return problem.product(0, stage == 4 ? kTileK : shape.k);
 }
 
-std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem) {
+/// That C is this.
+Slip slip(const std::function<Matrix()>& make, const std::string& sentence) {
+  return {[make](const Output<__nv_bfloat16>& c) {
+            const Matrix instead = make(), got = c.values();
+            return std::equal(got.begin(), got.end(), instead.begin(),
+                              [](auto one, auto other) { return to_float(one) == to_float(other); });
+          },
+          sentence};
+}
+
+std::string exchanged(const std::string& what, const std::string& copy) {
+  return fmt::format("{}: (row, column) exchanged? {} takes the column first", what, copy);
+}
+
+/// C made of boxes from other places.
+std::vector<Slip> slips_of_boxes(const Problem& problem, int steps) {
+  std::vector<Slip> slips;
+  for (const Boxes boxes : {Boxes::exchanged, Boxes::at_step})
+    for (const auto& [of_a, of_b, what] :
+         {std::tuple{boxes, Boxes::right, "A"}, {Boxes::right, boxes, "B"}, {boxes, boxes, "A and B"}}) {
+      const std::string text = fmt::format("C is made of boxes of {} from other places", what);
+      slips.push_back(slip([&problem, steps, a = of_a, b = of_b] { return problem.product_of(a, b, steps); },
+                           boxes == Boxes::exchanged
+                               ? exchanged(text, "tma_load")
+                               : text + ": where along K does a step begin? A step is 64 long"));
+    }
+  return slips;
+}
+
+/// @param problem, expected must live as long as the slips
+std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem, const Matrix& expected) {
   if (stage == 3)
-    return {
-        {problem.columns_of_a(true),
-         "C is A, but with chunks of 8 columns in other places, as the 128-byte swizzle leaves them: read "
-         "the tile with at()"}};
-  if (stage < 5 || shape.steps() == 1) return {};
-  const int last = (shape.steps() - 1) * kTileK, whole = shape.k / kTileK * kTileK;
-  return {{problem.product(0, kTileK),
-           "C is the product of the first 64 columns of A alone: does the loop go over all of K?"},
-          {problem.product(last, shape.k),
-           "C is the product of the last step alone: which product may overwrite the sums?"},
-          {problem.product(0, whole),
-           fmt::format("C lacks the last {} columns of A: how many steps does a K of {} take?",
-                       shape.k - whole, shape.k)}};
+    return {slip([&] { return problem.columns_of_a(true); },
+                 "C is A, but with chunks of 8 columns in other places, as the 128-byte swizzle leaves them: "
+                 "read the tile with at()"),
+            slip([&] { return problem.columns_of_a_exchanged(); },
+                 exchanged("C is made of boxes of A from other places", "tma_load"))};
+  if (stage < 4) return {};
+  std::vector<Slip> slips;
+  const int steps = steps_of(stage, shape);
+  if (stage >= 5 && shape.k < kTileK)
+    slips.push_back({[](const Output<__nv_bfloat16>& c) {
+                       const Matrix got = c.values();
+                       return std::all_of(got.begin(), got.end(), [](auto value) {
+                         return to_float(value) == 0 || std::isnan(to_float(value));
+                       });
+                     },
+                     fmt::format("C holds no sums where K is {}: does the loop round K / 64 up?", shape.k)});
+  if (stage >= 5 && shape.steps() > 1) {
+    const int last = (shape.steps() - 1) * kTileK, whole = shape.k / kTileK * kTileK;
+    slips.push_back(
+        slip([&] { return problem.product(0, kTileK); },
+             "C is the product of the first 64 columns of A alone: does the loop go over all of K?"));
+    slips.push_back(slip([&, last] { return problem.product(last, shape.k); },
+                         "C is the product of the last step alone: which product may overwrite the sums?"));
+    slips.push_back(slip([&, whole] { return problem.product(0, whole); },
+                         fmt::format("C lacks the last {} columns of A: how many steps does a K of {} take?",
+                                     shape.k - whole, shape.k)));
+  }
+  for (Slip& one : slips_of_boxes(problem, steps)) slips.push_back(std::move(one));
+  if (stage >= 8)
+    slips.push_back({[&](const Output<__nv_bfloat16>& c) { return problem.is_stored_exchanged(c, expected); },
+                     exchanged("boxes of C lie in other places", "tma_store")});
+  return slips;
 }
 
 /// Calls `body`. What a report means at this place is added to it, where that is known.
@@ -135,10 +280,10 @@ void with_advice(const std::function<void()>& body) {
     throw;
   } catch (const std::exception& report) {
     std::string text = report.what();
-    if (text.find("the block exits while this copy") != std::string::npos)
-      text +=
-          "\n  so no wait ended with its bytes: how many does the barrier expect, and with which parity do "
-          "threads wait?";
+    const bool is_explained = text.find("no thread has waited at") != std::string::npos ||
+                              text.find("bytes were started") != std::string::npos;
+    if (text.find("the block exits while this copy") != std::string::npos && !is_explained)
+      text += "\n  so no wait ended with its bytes: with which parity do threads wait?";
     if (text.find("wgmma operations that it never waited for") != std::string::npos)
       text += "\n  so no finish() of the core follows its last start()";
     throw std::runtime_error(text);
@@ -167,13 +312,13 @@ std::vector<Shape> shapes_of(int stage) {
 std::optional<LaunchRecord> record_of(int stage, Launch launch, const Shape& shape) {
   const Problem problem(shape);
   const Matrix expected = expected_after(stage, shape, problem);
-  return recorded([&] { problem.run(launch, expected); });
+  return recorded([&] { problem.run(launch, expected, steps_of(stage, shape)); });
 }
 
 std::optional<LaunchCounters> counters_of(int stage, Launch launch, const Shape& shape) {
   const Problem problem(shape);
   const Matrix expected = expected_after(stage, shape, problem);
-  return counted([&] { problem.run(launch, expected); });
+  return counted([&] { problem.run(launch, expected, steps_of(stage, shape)); });
 }
 
 std::string called(const LaunchRecord::Mbarrier& barrier) {
@@ -190,14 +335,6 @@ void expect_a_block_for_each_tile(const LaunchRecord& record, const Shape& shape
   expect(record.blocks == static_cast<uint64_t>(shape.tiles()),
          fmt::format("C is right, but {} blocks wrote its {} tiles of 128x256: how large is the grid?",
                      record.blocks, shape.tiles()));
-}
-
-void expect_fenced(const LaunchRecord& record) {
-  for (const LaunchRecord::Mbarrier& barrier : record.mbarriers)
-    expect(barrier.fenced,
-           fmt::format("C is right, but no fence_mbarrier_init follows where {} is initialised, at {}: other "
-                       "blocks may not know of it yet",
-                       barrier.name, barrier.where));
 }
 
 void expect_one_barrier(const LaunchRecord& record) {
@@ -241,13 +378,58 @@ void expect_roles(int stage, Launch launch, const LaunchRecord& record) {
 
 /// With one slot loads and products take turns. Later the loader is ahead.
 void expect_overlap(int stage, Launch launch) {
-  constexpr int kSteps = 16;
-  const auto counters = counters_of(stage, launch, {128, 256, kSteps * kTileK});
+  const auto counters = counters_of(stage, launch, {128, 256, kManySteps * kTileK});
   const double hidden = counters->overlap_cycles / counters->math_cycles;
   expect(hidden > 0.5,
          fmt::format("C is right, but copies are in flight during {:.0f} % of the products only: how many "
                      "slots does the loader fill before compute has released the first?",
                      100 * hidden));
+}
+
+/// A loader that waits for its own bytes has one step's loads in flight at a time.
+void expect_no_wait_for_own_bytes(const LaunchRecord& record) {
+  for (const auto& [barrier, warps] : record.waits) {
+    const bool has_compute =
+        std::any_of(warps.begin(), warps.end(), [&](unsigned warp) { return multiplies(record, warp); });
+    for (const unsigned warp : warps)
+      expect(!has_compute || record.loads.count(warp) == 0,
+             fmt::format(
+                 "C is right, but warp {} loads, and waits at {} for its own bytes, as compute does: the "
+                 "loader only waits for slots that are empty",
+                 warp, barrier));
+  }
+}
+
+/// A pipeline has two mbarriers for each slot. The staging tile is a slot, too.
+void expect_slots(int stage, const LaunchRecord& record) {
+  const int wanted = 2 * kSlots + (stage >= 8 ? 2 : 0);
+  expect(record.mbarriers.size() == static_cast<size_t>(wanted),
+         fmt::format("C is right, but a block initialises {} mbarriers, not {}: two for each of {} slots{}",
+                     record.mbarriers.size(), wanted, kSlots,
+                     stage >= 8 ? ", and two for the staging tile" : ""));
+}
+
+void expect_registers(const LaunchRecord& record) {
+  const uint64_t threads = record.threads / record.blocks;
+  const std::string wanted =
+      fmt::format("{} threads, {} and {}", kThreads, kMoverRegisters, kComputeRegisters);
+  expect(threads == kThreads,
+         fmt::format("C is right, but a block has {} threads, not {}: whole warpgroups pass registers on",
+                     threads, kThreads));
+  const auto has_asked = [](unsigned count) { return count > 0; };
+  expect(std::any_of(record.registers.begin(), record.registers.end(), has_asked),
+         "C is right, but no warpgroup gives registers away (setmaxnreg): " + wanted);
+  for (unsigned i = 0; i < record.registers.size(); ++i) {
+    const unsigned count = record.registers[i];
+    const bool computes = multiplies(record, i * kWarpsPerWarpgroup);
+    expect(
+        count == (computes ? kComputeRegisters : kMoverRegisters),
+        fmt::format("C is right, but warpgroup {}, which {}, {}: {}", i, computes ? "computes" : "moves data",
+                    count ? fmt::format("asks for {} registers", count) : "executes no setmaxnreg", wanted));
+  }
+  expect(record.has_launch_bounds,
+         "C is right, but the kernel has no __launch_bounds__(threads, blocks of an SM), without which nvcc "
+         "ignores setmaxnreg");
 }
 
 void expect_storer(const LaunchRecord& record, const Shape& shape) {
@@ -267,13 +449,19 @@ void look_at_first_block(int stage, Launch launch) {
   const std::optional<LaunchRecord> record = record_of(stage, launch, shape);
   if (!record) return;
   if (stage <= 7) expect_a_block_for_each_tile(*record, shape);
-  expect_fenced(*record);
   if (stage == 2) expect_one_barrier(*record);
   if (stage == 3) expect_copies(*record);
   if (stage == 4 || stage == 5) expect_products(*record);
   if (stage >= 6) expect_roles(stage, launch, *record);
-  if (stage >= 7) expect_overlap(stage, launch);
-  if (stage >= 8) expect_storer(*record, shape);
+  if (stage >= 7) {
+    expect_overlap(stage, launch);
+    expect_slots(stage, *record);
+    expect_no_wait_for_own_bytes(*record_of(stage, launch, {128, 256, kManySteps * kTileK}));
+  }
+  if (stage >= 8) {
+    expect_storer(*record, shape);
+    expect_registers(*record);
+  }
 }
 
 }  // namespace
@@ -282,9 +470,11 @@ void judge(int stage, Launch launch) {
   for (const Shape& shape : shapes_of(stage)) {
     const Problem problem(shape);
     const Matrix expected = expected_after(stage, shape, problem);
-    const std::vector<Slip> slips = slips_of(stage, shape, problem);
-    in_case(shape.name(),
-            [&] { with_advice([&] { on_every_schedule([&] { problem.run(launch, expected, slips); }); }); });
+    const std::vector<Slip> slips = slips_of(stage, shape, problem, expected);
+    const int steps = steps_of(stage, shape);
+    in_case(shape.name(), [&] {
+      with_advice([&] { on_every_schedule([&] { problem.run(launch, expected, steps, slips); }); });
+    });
   }
   look_at_first_block(stage, launch);
 }

@@ -253,8 +253,8 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 #endif
 #if STAGE >= 8
     smem.pipe_cs.init(kComputeThreads, 1);
+    ptx::fence_mbarrier_init();  // the lessons have it, too; a block that is alone needs none
 #endif
-    ptx::fence_mbarrier_init();
   }
   __syncthreads();
 

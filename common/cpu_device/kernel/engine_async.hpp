@@ -58,6 +58,7 @@ struct CountedCopy : PendingOperation {
   virtual bool needs_cluster_scope() const { return false; }
   const Block* touched_block() const override { return target; }
   std::string missing() const override;
+  std::string abandoned() const override;
   /// What else may be wrong where the phase has ended before the bytes came.
   virtual const char* too_late_because() const { return ""; }
 };

@@ -51,6 +51,7 @@ class Cluster {
   uint64_t sampled_blocks() const { return sampled_blocks_; }
   const std::vector<Span>& trace() const { return trace_; }
   const std::vector<MbarrierRecord>& mbarriers() const { return mbarriers_; }
+  const std::vector<unsigned>& registers() const { return registers_; }
 
   // --- for the operations: running and waiting
 
@@ -166,6 +167,7 @@ class Cluster {
   bool races_on_ = false, clock_on_ = false, counting_ = false, observed_ = false;
   std::vector<Span> trace_;
   std::vector<MbarrierRecord> mbarriers_;  ///< of the first block, where there is a trace
+  std::vector<unsigned> registers_;        ///< likewise; see last_registers()
 };
 
 }  // namespace cpu_device

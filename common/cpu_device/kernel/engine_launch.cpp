@@ -11,6 +11,7 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/kernel_declaration.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 
@@ -32,6 +33,8 @@ struct LaunchRecord {
   Counters counters;
   std::vector<Span> trace;
   std::vector<MbarrierRecord> mbarriers;
+  std::vector<unsigned> registers;
+  const void* kernel = nullptr;
 };
 thread_local LaunchRecord last_record;
 
@@ -80,6 +83,7 @@ class Launch {
     work();
     for (std::thread& other : others) other.join();
     if (error_) std::rethrow_exception(error_);
+    record_.kernel = kernel_.function;
     add_to(record_.counters, exact_, sampled_, record_.counters.blocks, sampled_blocks_);
     last_record = record_;
     {
@@ -126,6 +130,7 @@ class Launch {
     const std::lock_guard<std::mutex> lock(mutex_);
     record_.trace = cluster.trace();
     record_.mbarriers = cluster.mbarriers();
+    record_.registers = cluster.registers();
   }
 
   void add_figures(Cluster& cluster) {
@@ -175,6 +180,8 @@ const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
 const std::vector<Span>& last_trace() { return last_record.trace; }
 const std::vector<MbarrierRecord>& last_mbarriers() { return last_record.mbarriers; }
+const std::vector<unsigned>& last_registers() { return last_record.registers; }
+bool last_kernel_has_launch_bounds() { return has_launch_bounds(last_record.kernel); }
 std::string take_unwritten_read() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   return std::exchange(first_unwritten_read, {});

@@ -462,7 +462,10 @@ void Cluster::block_exits(Block& block) {
   if (RaceChecker* races = this->races()) races->leave(block.ids.rank_in_cluster);
   leave_if_failed();
   check_bytes_at_exit(*current_thread, block);
-  if (options_.trace && block.ids.rank_in_cluster == 0) mbarriers_ = records_of_mbarriers(block);
+  if (options_.trace && block.ids.rank_in_cluster == 0) {
+    mbarriers_ = records_of_mbarriers(block);
+    registers_ = registers_asked_for(block);
+  }
   block.shared.poison();
   block.mbarriers.clear();
   if (observed_) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;

@@ -139,6 +139,17 @@ const KernelDeclaration& declaration_of(const void* function) {
   return entry->second;
 }
 
+bool has_launch_bounds(const void* function) {
+  const Unobserved unobserved;
+  const KernelDeclaration& declaration = declaration_of(function);
+  const auto& records = launch_bounds_records();
+  return !declaration.is_known ||
+         std::any_of(records.begin(), records.end(), [&](const LaunchBoundsRecord& record) {
+           return common_end(declaration.file, record.file) > 0 && record.line >= declaration.first_line &&
+                  record.line <= declaration.last_line;
+         });
+}
+
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {
   const Unobserved unobserved;
   // Most programs have no kernel that wants several, and to ask which kernel this is takes long.

@@ -21,6 +21,8 @@ const KernelDeclaration& declaration_of(const void* function);
 std::string name_of_parameter(const std::string& text);
 /// How many blocks of `threads` threads __launch_bounds__ asks for on one SM; 1 where it names no number.
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads);
+/// True of a kernel that is not known.
+bool has_launch_bounds(const void* function);
 
 /// For tests: what is declared around line `line` of a source.
 KernelDeclaration read_declaration(const std::string& source, unsigned line);

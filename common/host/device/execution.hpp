@@ -2,6 +2,7 @@
 /// How kernels are executed. The GPU has one way; the CPU device runs one legal schedule of many.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@ class Arguments;
 
 /// What the CPU device counted in one launch; see cpu_device::Counters for what each figure means.
 struct LaunchCounters {
+  uint64_t blocks = 0;
   uint64_t global_read_sectors = 0, global_write_sectors = 0;
   uint64_t shared_wavefronts = 0, bank_conflicts = 0;
   uint64_t cluster_bytes = 0;
@@ -25,14 +27,17 @@ struct LaunchRecord {
   struct Mbarrier {
     std::string name, where;  ///< "full" was initialised at "my_gemm.cuh:31"
     unsigned arrivals = 0;    ///< that complete a phase
-    bool fenced = false;      ///< after its initialisation
     uint64_t phases = 0;      ///< that have been completed
     unsigned witnesses = 0;   ///< threads that have waited until a phase was completed
   };
   std::vector<Mbarrier> mbarriers;               ///< in the order in which they were initialised
   std::set<unsigned> loads, multiplies, stores;  ///< warps that start copies; of warpgroups the first
-  uint64_t blocks = 0, threads = 0;              ///< of all blocks
-  uint64_t mma_flops = 0;                        ///< done by mma.sync and wgmma, of all blocks
+  /// [name of an mbarrier] warps that had to wait there.
+  std::map<std::string, std::set<unsigned>> waits;
+  bool has_launch_bounds = true;     ///< false where there are registers but no __launch_bounds__
+  std::vector<unsigned> registers;   ///< [warpgroup] that its last setmaxnreg asked for; 0: there was none
+  uint64_t blocks = 0, threads = 0;  ///< of all blocks
+  uint64_t mma_flops = 0;            ///< done by mma.sync and wgmma, of all blocks
 };
 
 /// What the CPU device counted in streams; see cpu_device.hpp.

@@ -2,6 +2,7 @@
 /// Chooses what the CPU device does.
 #include "common/host/device/execution.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -99,6 +100,7 @@ void use_schedule(const Execution& execution, const std::string& schedule) {
 std::optional<LaunchCounters> last_launch_counters() {
   const cpu_device::Counters& from = cpu_device::last_launch();
   LaunchCounters counters;
+  counters.blocks = from.blocks;
   counters.global_read_sectors = from.global_read_sectors;
   counters.global_write_sectors = from.global_write_sectors;
   counters.shared_wavefronts = from.shared_wavefronts;
@@ -117,13 +119,19 @@ std::optional<LaunchCounters> last_launch_counters() {
 std::optional<LaunchRecord> last_launch_record() {
   LaunchRecord record;
   for (const cpu_device::MbarrierRecord& from : cpu_device::last_mbarriers())
-    record.mbarriers.push_back(
-        {from.name, from.where, from.arrivals, from.fenced, from.phases, from.witnesses});
+    record.mbarriers.push_back({from.name, from.where, from.arrivals, from.phases, from.witnesses});
   for (const cpu_device::Span& span : cpu_device::last_trace()) {
     if (span.what == "copy") record.loads.insert(span.warp);
     if (span.what == "mma") record.multiplies.insert(span.warp);
     if (span.what == "store") record.stores.insert(span.warp);
+    const auto barrier =
+        std::find_if(record.mbarriers.begin(), record.mbarriers.end(),
+                     [&](const LaunchRecord::Mbarrier& one) { return span.what == "wait " + one.name; });
+    if (barrier != record.mbarriers.end()) record.waits[barrier->name].insert(span.warp);
   }
+  record.registers = cpu_device::last_registers();
+  if (std::any_of(record.registers.begin(), record.registers.end(), [](unsigned count) { return count > 0; }))
+    record.has_launch_bounds = cpu_device::last_kernel_has_launch_bounds();
   const cpu_device::Counters& counters = cpu_device::last_launch();
   record.blocks = counters.blocks;
   record.threads = counters.threads;

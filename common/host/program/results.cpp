@@ -35,6 +35,7 @@ void get(const Json& json, const char* name, std::optional<Value>& value) {
 /// Calls visit(name, field) for every counter.
 template <class Counters, class Visit>
 void for_each_counter(Counters& counters, const Visit& visit) {
+  visit("blocks", counters.blocks);
   visit("global_read_sectors", counters.global_read_sectors);
   visit("global_write_sectors", counters.global_write_sectors);
   visit("shared_wavefronts", counters.shared_wavefronts);
@@ -105,8 +106,10 @@ Run run_of(const Json& json) {
   get(json, "eager_us", run.eager_us);
   if (json.contains("counters")) {
     LaunchCounters counters;
-    for_each_counter(counters,
-                     [&](const char* name, auto& value) { json.at("counters").at(name).get_to(value); });
+    const Json& of_run = json.at("counters");
+    for_each_counter(counters, [&](const char* name, auto& value) {
+      if (of_run.contains(name)) of_run.at(name).get_to(value);  // older files have fewer
+    });
     run.counters = counters;
   }
   if (json.contains("resources")) {

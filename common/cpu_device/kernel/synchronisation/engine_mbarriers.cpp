@@ -271,6 +271,32 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   complete_if_all_arrived(cluster, barrier);
 }
 
+namespace {
+
+/// Why no wait of the threads that have left was for this copy's bytes; empty if that is not plain.
+std::string explain_no_wait(const CountedCopy& copy) {
+  const Mbarrier& barrier = *copy.barrier;
+  if (barrier.phases_seen.empty()) return "\n  no thread has waited at " + describe(barrier);
+  const bool is_open = barrier.phase == copy.phase;
+  if (!is_open && barrier.phase != copy.phase + 1) return "";
+  int64_t started = 0;
+  for (const Mbarrier::Arrival& arrival : is_open ? barrier.arrivals : barrier.last_arrivals)
+    started += arrival.bytes;
+  for (const auto& operation : copy.issuer->cluster.in_flight()) {
+    const auto* const other = dynamic_cast<const CountedCopy*>(operation.get());
+    if (other && other->barrier == copy.barrier && other->phase == copy.phase) started += other->bytes();
+  }
+  const int64_t expected = is_open ? barrier.expected_bytes : barrier.last_expected_bytes;
+  if (expected >= started) return "";
+  return print("\n  phase %llu of %s expects %lld bytes, and copies of %lld bytes were started",
+               static_cast<unsigned long long>(copy.phase), describe(barrier).c_str(),
+               static_cast<long long>(expected), static_cast<long long>(started));
+}
+
+}  // namespace
+
+std::string CountedCopy::abandoned() const { return PendingOperation::abandoned() + explain_no_wait(*this); }
+
 std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
 
 void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {

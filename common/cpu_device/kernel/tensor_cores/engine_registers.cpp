@@ -129,6 +129,13 @@ void set_max_registers(unsigned count, bool increase, Location where) {
   cluster.park(thread, {WaitKind::registers, nullptr, count, "setmaxnreg.inc", where});
 }
 
+std::vector<unsigned> registers_asked_for(const Block& block) {
+  std::vector<unsigned> registers;
+  for (size_t w = 0; w < block.warps.size(); w += kWarpgroupWarps)
+    registers.push_back(block.warps[w].wanted_registers);
+  return registers;
+}
+
 void check_register_changes(Thread& thread) {
   const std::vector<RegisterChange>& changes = warpgroup_of(*thread.warp).register_changes;
   if (thread.warp->register_changes >= changes.size()) return;

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
+#include <vector>
 
 #include "common/cpu_device/kernel/launch_bounds.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(  // a comment with (parentheses
   move_registers();
 }
 __global__ void without_bounds() { move_registers(); }
+__global__ void without_change() {}
 
 template <class... Params>
 std::string failure_of(void (*kernel)(Params...), Params... params) {
@@ -145,6 +147,21 @@ TEST_CASE("blocks that share an SM share its registers: what __launch_bounds__ s
 
 TEST_CASE("of kernels from one template the most generous bounds count, as nobody knows which is which") {
   CHECK(failure_of(of_a_template<384, 2>) == failure_of(of_a_template<384, 1>));
+}
+
+TEST_CASE("what warpgroups asked for is recorded, and whether __launch_bounds__ was there") {
+  Options options;
+  options.trace = true;
+  set_options(options);
+  ladder::launch(without_blocks, {.grid = 2, .block = 384});
+  CHECK(last_registers() == std::vector<unsigned>{40, 232, 232});
+  CHECK(last_kernel_has_launch_bounds());
+  ladder::launch(without_bounds, {.grid = 1, .block = 384});
+  CHECK(last_registers() == std::vector<unsigned>{40, 232, 232});
+  CHECK_FALSE(last_kernel_has_launch_bounds());
+  ladder::launch(without_change, {.grid = 1, .block = 384});
+  CHECK(last_registers() == std::vector<unsigned>{0, 0, 0});
+  set_options({});
 }
 
 TEST_CASE("what a file says of its kernels is told from what a copy of it says") {

@@ -265,12 +265,28 @@ TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody e
   const CUtensorMap map = matrix.map();
   for (const Schedule& schedule : fixed_schedules()) {
     const bool late = schedule.landing == Landing::late;
-    CHECK_THAT(
-        blame(schedule,
-              [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]); }),
-        ContainsSubstring(late ? "the block exits while this copy from or to its shared memory is in flight"
-                               : "the block exits after 2048 bytes more than were expected came at full"));
+    CHECK_THAT(blame(schedule,
+                     [&](Storage& shared) { ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]); }),
+               ContainsSubstring(
+                   late ? "the block exits while this copy from or to its shared memory is in flight\n  no "
+                          "thread has waited at full"
+                        : "the block exits after 2048 bytes more than were expected came at full"));
   }
+  const Schedule late{Order::round_robin, Landing::late};
+  CHECK_THAT(blame(late,
+                   [&](Storage& shared) {
+                     ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+                     for (Tile& tile : shared.tile) ptx::tma_load(&tile, &map, 0, 0, &shared.full[0]);
+                     ptx::mbarrier_wait(&shared.full[0], 0);
+                   }),
+             ContainsSubstring(" expects 2048 bytes, and copies of 4096 bytes were started"));
+  CHECK_THAT(blame(late,
+                   [&](Storage& shared) {
+                     ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+                     ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]);
+                     ptx::mbarrier_wait(&shared.full[0], 1);
+                   }),
+             ContainsSubstring("is in flight\n  in block"));  // the bytes are right
   check_named_always("the block exits while 64 bytes that were expected have not come at full",
                      [&](Storage& shared) { ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 64); });
 }
