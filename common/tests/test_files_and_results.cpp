@@ -46,6 +46,7 @@ ladder::ResultFile example() {
   counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops = counted.sm_clock_mhz =
       counted.power_watts = {};
   counted.counters = ladder::LaunchCounters{};
+  counted.counters->blocks = 8;
   counted.counters->barrier_waits = 12;
   counted.counters->overlap_cycles = 0.5;
   counted.resources = ladder::Resources{"128x256", 230400, 168, 1};
@@ -81,6 +82,7 @@ TEST_CASE("What was not measured is left out, as times on the CPU device, and co
   for (const char* field :
        {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz", "power_watts"})
     CHECK_FALSE(run.contains(field));
+  CHECK(run["counters"]["blocks"] == 8);
   CHECK(run["counters"]["barrier_waits"] == 12);
   CHECK(run["counters"]["overlap_cycles"] == 0.5);
 }
@@ -118,6 +120,15 @@ TEST_CASE("Files of earlier programs, in which null stands for what was not meas
   std::string text = ladder::to_json(example());
   text.replace(text.find("200.5"), 5, "null");
   CHECK_FALSE(ladder::from_json(text).runs[0].time_us_median);
+}
+
+TEST_CASE("Files of earlier programs, which counted less, are read") {
+  std::string text = ladder::to_json(example());
+  const std::string counter = R"("blocks":8,)";
+  text.replace(text.find(counter), counter.size(), "");
+  const ladder::Run run = ladder::from_json(text).runs[1];
+  CHECK(run.counters->blocks == 0);
+  CHECK(run.counters->barrier_waits == 12);
 }
 
 TEST_CASE("A run that is no product has no shape in its file, and is read as it was written") {
