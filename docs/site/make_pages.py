@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the repository's Markdown into the pages of the site, in the order of its navigation.
 
-    make_pages.py --list-sources FILE                             what Doxygen reads for the reference
+    make_pages.py --list-sources OUTPUT_FOLDER                    what Doxygen reads for the reference
     make_pages.py --reference TAG_FILE --html HTML_FOLDER OUTPUT_FOLDER
 
 Pages are written to be read on a git host. For Doxygen each gets a name, its headings get anchors, links to other pages,
@@ -295,8 +295,8 @@ def made_of(site, page):
         return []
     lines = ["<b>Made of</b>", ""]
     for include in re.findall(r'#include "([^"]+)"', kernel.read_text(encoding="utf-8")):
-        place = site.reference.source_page(include)
-        if place:
+        if (ROOT / include).exists():
+            place = site.place(ROOT / include)
             lines.append(f'- <a href="{place}">{code_span(include)}</a>: {purpose(ROOT / include)}')
     return lines + [""] if len(lines) > 2 else []
 
@@ -412,8 +412,8 @@ def write_site(site, output):
 
 def write_sources(site, output):
     """The list of all files that the site shows, by folder, each with the sentence that says its purpose."""
-    lines, folder = ["# Sources {#sources}", "", "What lessons are made of. Tests and the shadow headers are left out."], None
-    for file in site_files.sources():
+    lines, folder = ["# Sources {#sources}", "", "Kernels, and what they are made of. Programs, tests and the CPU device are in the repository."], None
+    for file in site_files.shown_sources():
         if file.parent != folder:
             folder = file.parent
             lines += ["", heading_of(2, "sources_" + re.sub(r"\W", "_", relative(folder)), f"{relative(folder)}/"), ""]
@@ -471,14 +471,16 @@ def write_inputs(path, files, main_page=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list-sources", type=Path, metavar="FILE", help="only write the list of sources there")
+    parser.add_argument("--list-sources", action="store_true",
+                        help="only write inputs.doxy, the sources that the site shows, and sources.doxy, all that must have words")
     parser.add_argument("--reference", type=Path, help="Doxygen's tag file of the sources")
     parser.add_argument("--html", type=Path, help="the folder of the site")
-    parser.add_argument("output", type=Path, nargs="?", help="the folder for pages")
+    parser.add_argument("output", type=Path, help="the folder for pages")
     arguments = parser.parse_args()
     if arguments.list_sources:
-        namespaces = write_namespaces(arguments.list_sources.parent)
-        write_inputs(arguments.list_sources, [*site_files.sources(), namespaces])
+        namespaces = write_namespaces(arguments.output)
+        write_inputs(arguments.output / "inputs.doxy", [*site_files.shown_sources(), namespaces])
+        write_inputs(arguments.output / "sources.doxy", [*site_files.sources(), namespaces])
         return 0
     figures = json.loads((arguments.html / "figures/figures.json").read_text(encoding="utf-8"))
     site = Site(site_files.Reference(arguments.reference), arguments.html, figures)
@@ -486,7 +488,7 @@ def main():
     for old in arguments.output.glob("*.md"):
         old.unlink()
     written = write_site(site, arguments.output)
-    write_inputs(arguments.output / "inputs.doxy", written + site_files.sources(), arguments.output / "index.md")
+    write_inputs(arguments.output / "inputs.doxy", written + site_files.shown_sources(), arguments.output / "index.md")
     return 0
 
 
