@@ -28,6 +28,7 @@ from site_files import ROOT, relative
 REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "common/README.md": "common",
                     "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
                     "docs/concepts.md": "concepts"}
+LARGE = 400_000  # bytes of a record that stays in the repository
 NARROW = 400  # pixels that a picture drawn for phones has at most
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
@@ -92,13 +93,15 @@ class Site:
         self.live = LivePages(self)
 
     def link(self, page, target):
-        """Where a link of a page leads in the site."""
+        """Where a link of a page leads in the site; None where the site does without the file."""
         if re.match(r"[a-z]+:", target):
             return target
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
         if not file.exists() or not file.is_relative_to(ROOT):
             raise BadInput(f"{relative(page)}: the link '{target}' leads to nothing")
+        if file.is_file() and file.stat().st_size > LARGE:
+            return None
         return self.place(file, anchor)
 
     def place(self, file, anchor=""):
@@ -145,7 +148,8 @@ class Site:
                 continue
             label = CODE.sub(lambda code: code_span(code[2]), match[1])
             result += code_outside_links(text[position:match.start()])
-            result += f'<a href="{self.link(page, match[2])}">{label}</a>'
+            address = self.link(page, match[2])
+            result += f'<a href="{address}">{label}</a>' if address else f"{label} (in the repository)"
             position = match.end()
         return result + code_outside_links(text[position:])
 
@@ -190,7 +194,7 @@ class LivePages:
         text, fragment, data = live_pages.timelines_page(self.site.place)
         (tools / "timelines_data.js").write_text(data, encoding="utf-8")
         made = {"timelines": (text, fragment), "bench": live_pages.bench_page(self.site.place),
-                "mistakes": mistake_page.page(self.site.copied)}
+                "mistakes": mistake_page.page()}
         made |= {f"code_{lesson[:2]}": code_page.page(lesson, self.site.place) for lesson in code_page.names()}
         for label, (_, fragment) in made.items():
             (output / f"{label}.fragment.html").write_text(fragment, encoding="utf-8")
@@ -450,7 +454,7 @@ def write_folder(site, output, folder):
     lines = [f"# {relative(folder)}/ {{#{label}}}", ""]
     for file in sorted(folder.iterdir()):
         if file.is_file() and not file.name.startswith("."):
-            place = site.reference.source_page(relative(file)) or site.copied(file)
+            place = site.place(file)
             words = f": {purpose(file)}" if file.suffix in site_files.SOURCE_SUFFIXES else ""
             lines.append(f'- <a href="{place}">{code_span(file.name)}</a>{words}')
     return write_page(output, label, "\n".join(lines) + "\n")
