@@ -466,10 +466,12 @@ def write_page(output, label, text):
     return path
 
 
-def write_inputs(path, files, main_page=None):
+def write_inputs(path, files, main_page=None, silent=()):
     lines = ["INPUT = \\"] + [f'  "{file}" \\' for file in files] + [""]
     if main_page:
         lines.append(f'USE_MDFILE_AS_MAINPAGE = "{main_page}"')
+    if silent:
+        lines.append("EXCLUDE_SYMBOLS = " + " ".join(f"{name} {name}::*" for name in silent))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -483,7 +485,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.list_sources:
         namespaces = write_namespaces(arguments.output)
-        write_inputs(arguments.output / "inputs.doxy", [*site_files.shown_sources(), namespaces])
+        write_inputs(arguments.output / "inputs.doxy", [*site_files.shown_sources(), namespaces],
+                     silent=site_files.silent_namespaces())
         write_inputs(arguments.output / "sources.doxy", [*site_files.sources(), namespaces])
         return 0
     figures = json.loads((arguments.html / "figures/figures.json").read_text(encoding="utf-8"))
@@ -492,7 +495,8 @@ def main():
     for old in arguments.output.glob("*.md"):
         old.unlink()
     written = write_site(site, arguments.output)
-    write_inputs(arguments.output / "inputs.doxy", written + site_files.shown_sources(), arguments.output / "index.md")
+    write_inputs(arguments.output / "inputs.doxy", written + site_files.shown_sources(), arguments.output / "index.md",
+                 site_files.silent_namespaces())
     return 0
 
 

@@ -15,6 +15,7 @@ NO_SOURCES = re.compile(r"(^|/)(tests|shadow|broken|exercise)/|(^|/)test_[^/]*$|
 SHOWN = re.compile(r"^(?!07_)\d\d_[^/]*/.*\.cuh$|^06_[^/]*/any_shape/plan\.hpp$|^07_[^/]*/[^/]*$|^common/(device|ptx)/|"
                    r"^common/cpu_device/observe/")
 SHOWN_IF_INCLUDED = re.compile(r"^common/(cuda|host/problem)/")
+NESTED = re.compile(r"^namespace (lesson\d\d::\w+)", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
@@ -41,6 +42,11 @@ def shown_sources():
                 for name in INCLUDE.findall(path.read_text(encoding="utf-8"))}
     return [path for path in sources()
             if path in shown or relative(path) in included and SHOWN_IF_INCLUDED.search(relative(path))]
+
+
+def silent_namespaces():
+    """Of steps and variants, each in a namespace below its lesson's, the site has the text alone, no page for each symbol."""
+    return sorted({name for path in shown_sources() for name in NESTED.findall(path.read_text(encoding="utf-8"))})
 
 
 def pages():
