@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Takes out of the site what Doxygen makes in any case and no reader misses, and puts pages first in the search.
 
-    finish_site.py HTML_FOLDER
+    finish_site.py HTML_FOLDER [URL]
 
 A file's page repeats what its text says, so links lead to the text, unless a macro or such is described on the page. Folders
 have the page of all sources. Pages that no link leads to then go. The search has two lists, all and pages; it finds a page
-by each word of its title. Run once, after Doxygen.
+by each word of its title. The menu of a phone gets the lessons. Every page says what it is about to those that show a link to
+it; they get a picture where URL, the address of the site, is known. Run once, after Doxygen.
 """
+import html
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,6 +19,9 @@ FILE_PAGE = re.compile(r"_8\w+(?<!_source)\.html$")
 ALL_MEMBERS = re.compile(r'(?: &#124;\n)?<a href="[\w-]+-members\.html">List of all members</a>')
 ENTRY = re.compile(r"^  \['(?P<id>.*?)',\['(?P<rest>.*)\]\],?$", re.MULTILINE)
 TITLE_AND_ADDRESS = re.compile(r"^(?P<title>.*?)',\['\.\./(?P<address>[^']+)'")
+TITLE = re.compile(r"<title>(?:Kernel Ladder: )?(.*?)</title>")
+PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
+SHOWN_OF_LINKS = 200  # characters
 LISTS_OF_SEARCH = ("all", "pages")
 UNSEARCHED = {"a", "an", "and", "as", "at", "by", "for", "how", "in", "is", "it", "its", "not", "of", "on", "one", "or", "that", "the",
               "to", "what", "with"}
@@ -124,14 +130,58 @@ def put_pages_first(folder):
     data.write_text("\n".join(text), encoding="utf-8")
 
 
+# --- Menu, and what links show ----------------------------------------------------------------------------------------
+
+
+def title(text):
+    return html.unescape(TITLE.search(text)[1])
+
+
+def put_lessons_into_menu(folder):
+    """Doxygen's data of the menu, which a phone has instead of the navigation."""
+    path = folder / "menudata.js"
+    text, start = read(path), '{text:"Start",url:"index.html"},\n'
+    if text.count(start) != 1:
+        sys.exit("finish_site.py: error: menudata.js has no start page, or several")
+    lessons = [{"text": title(read(page)), "url": page.name} for page in sorted(folder.glob("lesson_*.html"))]
+    entries = ",\n".join(f"{{text:{json.dumps(each['text'], ensure_ascii=False)},url:\"{each['url']}\"}}" for each in lessons)
+    path.write_text(text.replace(start, f'{start}{{text:"Lessons",url:"lessons.html",children:[\n{entries}]}},\n'), encoding="utf-8")
+
+
+def description(text):
+    """The first paragraph, as far as a link shows it."""
+    for paragraph in PARAGRAPH.findall(text.partition('<div class="contents">')[2]):
+        words = html.unescape(" ".join(re.sub(r"<[^>]*>", "", paragraph).split()))
+        if len(words) >= 30 and not words.startswith("On this site:"):
+            return words if len(words) <= SHOWN_OF_LINKS else words[:SHOWN_OF_LINKS].rsplit(" ", 1)[0] + " ..."
+    return None
+
+
+def say_what_pages_are_about(folder, url):
+    for path in folder.glob("*.html"):
+        text = read(path)
+        about = None if path.name.endswith("_source.html") else description(text)
+        if about is None:
+            continue
+        facts = [("name", "description", about), ("property", "og:type", "website"), ("property", "og:title", title(text)),
+                 ("property", "og:description", about)]
+        if url:
+            facts += [("property", "og:url", f"{url}/{path.name}"), ("property", "og:image", f"{url}/figures/link.png"),
+                      ("name", "twitter:card", "summary_large_image")]
+        tags = "".join(f'<meta {kind}="{name}" content="{html.escape(words)}"/>\n' for kind, name, words in facts)
+        path.write_text(text.replace("</head>", tags + "</head>", 1), encoding="utf-8")
+
+
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) == 2 else None
+    folder = Path(sys.argv[1]) if len(sys.argv) in (2, 3) else None
     if folder is None or not (folder / "search/searchdata.js").exists():
         print("finish_site.py: error: needs the folder of a site that Doxygen has just made, with its search", file=sys.stderr)
         return 2
     take_out_repeated_pages(folder)
     put_pages_first(folder)
     take_out_unlinked_pages(folder)
+    put_lessons_into_menu(folder)
+    say_what_pages_are_about(folder, sys.argv[2].rstrip("/") if len(sys.argv) == 3 else "")
     return 0
 
 

@@ -184,6 +184,24 @@ def add_climb(figures, path, results):
                 f"{results['date']}.", size=(9.2, .4 + 2.7 * rows))
 
 
+def write_picture_of_links(folder, climb):
+    """link.png, 1200 x 630 pixels: what others show beside a link to the site. Made for light backgrounds only."""
+    colours, cube = THEMES["light"], climb.shapes[0]
+    runs = [climb.by_place[rung, cube] for rung in climb.rungs if (rung, cube) in climb.by_place]
+    with matplotlib.rc_context({"font.size": 11, "text.color": colours["text"], "axes.edgecolor": colours["faint"]}):
+        figure = pyplot.figure(figsize=(12, 6.3))
+        axes = figure.add_axes((.06, .06, .88, .58))
+        speeds = [run["tflops"] for run in runs]
+        axes.bar(range(len(speeds)), speeds, color=[colours["load"]] * (len(speeds) - 1) + [colours["compute"]])
+        for place, speed in enumerate(speeds):
+            axes.text(place, speed + 10, f"{speed:.0f}", ha="center", fontsize=15)
+        axes.axis("off")
+        figure.text(.06, .86, "Kernel Ladder", fontsize=44, fontweight="bold")
+        figure.text(.06, .76, f"From a naive GEMM to the speed of cuBLAS, one idea at a time. TFLOP/s at {shape_title(cube)}.", fontsize=19)
+        figure.savefig(folder / "link.png", dpi=100, metadata={"Software": None})
+        pyplot.close(figure)
+
+
 # --- The roofline ---------------------------------------------------------------------------------------------------
 
 
@@ -401,6 +419,7 @@ def main():
     climb_path = max(RESULTS.glob("*.json"))  # the newest: names begin with the date
     results = read_results(climb_path)
     add_climb(figures, climb_path, results)
+    write_picture_of_links(arguments.folder, Climb(results["runs"]))
     add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
     for path in sorted((RESULTS / "traces").glob("*.json")):
         if read_json(path)["metadata"]["unit"] == "us":  # of streams, not of a kernel's roles

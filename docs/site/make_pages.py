@@ -20,6 +20,7 @@ from pathlib import Path
 
 import code_page
 import diff_page
+import lab_page
 import live_pages
 import mistake_page
 import site_files
@@ -37,6 +38,7 @@ IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
 SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S+) -->$")
+NEXT = re.compile(r"^Next: <a [^\n]*\n?", re.MULTILINE)
 SNIPPET_END = "<!-- end -->"
 SYMBOL = re.compile(r"^(?=.*[A-Z_:(])(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\(\))?$")  # plain words are knobs, not code
 
@@ -221,6 +223,7 @@ def lesson_number(page):
 def converted(site, page, children):
     """The page's text for Doxygen. `children` are the names of the pages below it in the navigation."""
     label, lines = site.labels[page], page.read_text(encoding="utf-8").splitlines()
+    lines = lab_page.folded(lines) if label == "lab" else lines
     number = lesson_number(page)
     result, paragraph, fence, indented, skipping, blank, title_seen = [], [], None, False, False, True, False
     for line in lines + [""]:
@@ -371,6 +374,13 @@ def subpages(names):
     return ["", *[f"- @subpage {name}" for name in names], ""] if names else []
 
 
+def neighbours(site, lessons, at):
+    """Links to the lessons before and behind, instead of the line of the page on a git host."""
+    links = [f'<a rel="{name}" href="{site.labels[lessons[i]]}.html">{words.format(html.escape(plain(title_of(lessons[i]))))}</a>'
+             for i, name, words in ((at - 1, "prev", "← {}"), (at + 1, "next", "{} →")) if 0 <= i < len(lessons)]
+    return "\n".join(["", "@htmlonly[block]", f'<nav class="neighbours">{"".join(links)}</nav>', "@endhtmlonly", ""])
+
+
 def hidden(lines):
     """For Doxygen's navigation alone: the page has links of its own to the pages below it."""
     return ["", "@htmlonly[block]", '<div class="for-navigation">', "@endhtmlonly", *lines, "@htmlonly[block]", "</div>",
@@ -391,9 +401,11 @@ def write_site(site, output):
         rest = [label for label in rest if label not in below_page[site.labels[index]]]
     below_page["common"] += [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
 
-    written = []
+    written, lessons = [], [page for page in site.labels if lesson_number(page)]
     for page, label in site.labels.items():
         text = converted(site, page, below_page[label])
+        if page in lessons:
+            text = NEXT.sub("", text) + neighbours(site, lessons, lessons.index(page))
         if label == "index":
             text += "\n".join(["", heading_of(2, "index_all-pages", "All pages"), *subpages(top + rest + ["sources"])])
         elif label in by_label:
