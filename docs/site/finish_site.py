@@ -83,10 +83,17 @@ def encoded(words):
     return "".join(letter if letter.isalnum() else "".join(f"_{byte:02x}" for byte in letter.encode()) for letter in words.lower())
 
 
-def endings(title):
-    """Of a title, from each word on that one may search for."""
-    plain = title.replace("&apos;", "'").replace("&quot;", '"')
-    return {plain[word.start():] for word in re.finditer(r"\w+", plain) if word[0].lower() not in UNSEARCHED}
+def endings(words):
+    """From each word on that one may search for."""
+    return {words[word.start():] for word in re.finditer(r"\w+", words) if word[0].lower() not in UNSEARCHED}
+
+
+def searched_words(title, address):
+    """Of a page: of its title, and of its name where that has others, as `tma`, `lesson 05`."""
+    of_title = endings(html.unescape(title))
+    known = {ending.split()[0].lower() for ending in of_title}
+    of_name = endings(address.removesuffix(".html").replace("_", " "))
+    return of_title | {ending for ending in of_name if ending.split()[0].lower() not in known}
 
 
 def write_list(folder, name, entries):
@@ -117,8 +124,8 @@ def put_pages_first(folder):
     entries = {names[number]: [(entry["id"], entry["rest"]) for path in sorted(folder.glob(f"search/{names[number]}_*.js"))
                                for entry in ENTRY.finditer(read(path))] for number in kept}
     of_pages = {TITLE_AND_ADDRESS.match(rest)["address"]: rest for _, rest in entries["pages"]}
-    found = sorted((encoded(ending), rest) for rest in of_pages.values()
-                   for ending in endings(TITLE_AND_ADDRESS.match(rest)["title"]))
+    found = sorted((encoded(words), rest) for address, rest in of_pages.items()
+                   for words in searched_words(TITLE_AND_ADDRESS.match(rest)["title"], address))
     found = [(f"{words}_p{i}", rest) for i, (words, rest) in enumerate(found)]
     symbols = [(words, rest) for words, rest in entries["all"] if TITLE_AND_ADDRESS.match(rest)["address"] not in of_pages]
     for number in kept:

@@ -186,11 +186,11 @@ def add_climb(figures, path, results):
 
 def write_picture_of_links(folder, climb):
     """link.png, 1200 x 630 pixels: what others show beside a link to the site. Made for light backgrounds only."""
-    colours, cube = THEMES["light"], climb.shapes[0]
-    runs = [climb.by_place[rung, cube] for rung in climb.rungs if (rung, cube) in climb.by_place]
+    colours, cube = THEMES["light"], (4096,) * 3
+    runs = [climb.by_place[rung, cube] for rung in climb.rungs]
     with matplotlib.rc_context({"font.size": 11, "text.color": colours["text"], "axes.edgecolor": colours["faint"]}):
         figure = pyplot.figure(figsize=(12, 6.3))
-        axes = figure.add_axes((.06, .06, .88, .58))
+        axes = figure.add_axes((.03, .06, .94, .58))
         speeds = [run["tflops"] for run in runs]
         axes.bar(range(len(speeds)), speeds, color=[colours["load"]] * (len(speeds) - 1) + [colours["compute"]])
         for place, speed in enumerate(speeds):
