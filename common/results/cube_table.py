@@ -63,17 +63,20 @@ class Cube:
 
 def steps_text(cube, root):
     """A row for each place: the clocks of a step of one SM, predicted and measured."""
-    m, n, k = Sources(root).tile_shape(TILE)
+    tile = Sources(root).tile_shape(TILE)
     rows = []
     for place, predicted in zip(PLACES, cube.predicted):
-        clocks = {}
-        for roles in ROLES:
-            run = cube.by_place[cube.cubes[0], roles, *place]
-            steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
-            clocks[roles] = run["time_us_median"] * run["sm_clock_mhz"] / steps
+        clocks = {roles: clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile) for roles in ROLES}
         rows.append([place_title(place), predicted, f"{clocks['on']:.0f}", the_rest(predicted, clocks["on"]), f"{clocks['off']:.0f}"])
     header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", ROLES["on"], "off by", ROLES["off"]]
     return [*markdown(header, rows), "", f"{cube.results['gpu']}, {dated(cube.results)}, commit `{cube.results['commit']}`."]
+
+
+def clocks_of_step(run, tile):
+    """Clocks of a K step of a tile of this shape, (m, n, k), of which a multiprocessor does one after the other."""
+    m, n, k = tile
+    steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
+    return run["time_us_median"] * run["sm_clock_mhz"] / steps
 
 
 def slots(count):

@@ -7,9 +7,14 @@ import html
 import json
 import statistics
 import string
+import sys
 from pathlib import Path
 
 from site_files import ROOT, relative
+
+sys.path.insert(0, str(ROOT / "common/results"))
+from cube_table import TILE, Cube, clocks_of_step
+from lesson_pictures import L2_BYTES, LATENCY, Sources, slots_of_05
 
 TRACES = ROOT / "docs/results/traces"
 # Lessons whose times the bench has.
@@ -24,6 +29,7 @@ COMPARED = {
 }
 # The site's colours of what is not named like a role.
 COLOURS = {"upload": "load", "download": "store", "host function": "other"}
+MODEL = "common/model/lessons.cpp"
 EPILOGUE = "An epilogue between two tiles of C is not part of it."
 
 
@@ -63,41 +69,67 @@ def one_slot_times(trace, lane):
             round(1000 * statistics.median(done - landed for landed, done in zip(waits, computed))))
 
 
+def predicted_step(kernel):
+    """What the lessons' pages predict of a K step of this kernel, in clocks: (load, interval of loads, compute). A load is the
+    transfer of its bytes behind a latency; the next one may follow when the transfer is over."""
+    sources = Sources(ROOT)
+    m, n, k = sources.tile_shape(kernel)
+    transfer = (m * k + k * n) * 2 // L2_BYTES
+    flops = int(sources.found(MODEL, r"constexpr double kFlopsPerCycle = (\d+);"))
+    return LATENCY + transfer, transfer, 2 * m * n * k // flops
+
+
 def bench_presets(link):
     """{name: preset}, in the order of the lessons."""
     model_file = max((ROOT / "docs/results/model").glob("*.json"))
     calibrations = {each["lesson"][:2]: each for each in read_json(model_file)["calibrations"]}
     presets = {}
 
-    def add(name, title, load, compute, slots, sources, words, *, store=0, unit="ns", together=True):
+    def add(name, title, load, compute, slots, sources, words, *, store=0, unit="ns", interval=None, late=False):
         links = ", ".join(f'<a href="{link(path)}">{relative(path)}</a>' for path in sources)
         presets[name] = {"title": title, "load": load, "compute": compute, "store": store, "slots": slots, "unit": unit,
-                         "interval": 0 if together else None, "late": together and slots > 1,
-                         "source": f"{words} Read from {links}."}
+                         "interval": interval, "late": late, "source": f"{words} Read from {links}."}
+
+    def add_predicted(name, title, kernel, slots, page, words, **settings):
+        load, interval, compute = predicted_step(kernel)
+        add(name, f"{title}, as its page predicts", load, compute, slots, [ROOT / page, ROOT / kernel], words, unit="clocks",
+            interval=interval if slots > 1 else None, **settings)
 
     one, three = TRACES / "03_double_buffer-slots_1.json", TRACES / "03_double_buffer-slots_3.json"
     load, compute = one_slot_times(read_json(one), 0)
     several = slots_of(read_json(three)["metadata"])
     add("03_one", "03 with 1 slot", load, compute, 1, [one],
-        "A step of one warpgroup, which copies and multiplies in turns.", together=False)
-    add("03", f"03 with {several} slots", load, compute, several, [one, three],
-        f"The times of one slot in a ring of {several}. In the lesson the same warps copy and multiply, so a step takes longer "
-        "than here.")
+        "A step of one warpgroup, which copies and multiplies in turns.")
+    add_predicted("03", f"03 with {several} slots", "03_double_buffer/gemm.cuh", several, "03_double_buffer/README.md",
+                  "A step of one block. A slot is filled again when the next tile has landed. In the lesson the same warps copy and "
+                  "multiply, so a step takes longer than here.", late=True)
     seen = calibrations["04"]
     add("04", f"04 with {seen['slots']} slot", seen["load_ns"], seen["compute_ns"], seen["slots"], [model_file],
-        f"A step of one block. {EPILOGUE}", together=False)
-    for number in ("05", "06"):
-        found = calibrations[number]
-        add(number, f"{number} with {found['slots']} slots", found["load_ns"] or seen["load_ns"], found["compute_ns"],
-            found["slots"], [model_file],
-            f"A step of one block. The ring hides its loads, so this load is that of 04's one slot. {EPILOGUE}")
+        f"A step of one block. {EPILOGUE}")
+    slots = slots_of_05(Sources(ROOT))
+    page, cube_file = ROOT / "05_ws_double_buffer/README.md", max((ROOT / "docs/results/experiments").glob("*-cube.json"))
+    cube = Cube("the pipeline bench", ["sizes=4096"], ROOT / "docs/results")
+    clocks = {count: clocks_of_step(cube.by_place[cube.cubes[0], "on", "1", str(count)], Sources(ROOT).tile_shape(TILE))
+              for count in (1, slots)}
+    add_predicted("05_1", f"05.1 with {slots} slots", TILE, slots, page,
+                  f"A step of one block. The page measures {clocks[slots]:.0f} clocks a step.")
+    _, interval, compute = predicted_step(TILE)
+    add("05_1_measured", f"05.1 with {slots} slots, with the round that one slot takes", round(clocks[1]) - compute, compute, slots,
+        [cube_file], f"With one slot the page measures {clocks[1]:.0f} clocks a step: a load and a product one after the other. "
+        f"Without the clocks of the product this is the load. With {slots} slots the page measures {clocks[slots]:.0f}.",
+        unit="clocks", interval=interval)
+    add_predicted("05", f"05 with {slots} slots", "05_ws_double_buffer/gemm.cuh", slots, page, f"A step of one block. {EPILOGUE}")
+    found = calibrations["06"]
+    add("06", f"06 with {found['slots']} slots", found["load_ns"] or seen["load_ns"], found["compute_ns"], found["slots"], [model_file],
+        "A step of one block, whose slot is released when the next tile has landed. The ring hides its loads, so this load is that of "
+        f"04's one slot, and its interval is not known. {EPILOGUE}", interval=0, late=True)
     streams = TRACES / "07_streams.json"
     timeline = read_json(streams)
     place = next(i for i, run in enumerate(timeline["metadata"]["summary"]) if run["schedule"].startswith("ring"))
     medians, lanes = engine_medians(timeline, place)
     add("07", f"07: upload, compute, download in {lanes} streams", medians["upload"], medians["compute"], lanes, [streams],
         "Medians of a batch on the engines, with the kernel of 05. In the lesson a batch keeps its one slot from upload to "
-        "download.", store=medians["download"], unit="µs", together=False)
+        "download.", store=medians["download"], unit="µs")
     return presets
 
 

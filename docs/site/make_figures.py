@@ -10,6 +10,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -40,6 +41,42 @@ THEMES = {
 }
 
 
+PATH = re.compile(r'(?<= d=")[^"]*(?=")')
+ALIKE = re.compile(r'<path d="([^"]*)" ((?:(?!opacity)[^<>])*)/>(?:<path d="[^"]*" \2/>)+')
+DATA = re.compile(r'<path d="([^"]*)"')
+
+
+def compact(svg):
+    """The same picture in a third of the bytes: hundredths of a point, edges along an axis by one number, boxes of a kind in one path."""
+    def path(found):
+        words, at, position = found[0].split(), [None, None], 0
+        result = ""
+        while position < len(words):
+            command, position = words[position], position + 1
+            if command not in ("M", "L"):
+                end = next((i for i in range(position, len(words)) if words[i].isalpha()), len(words))
+                numbers = [short(number) for number in words[position:end]]
+                at, position = numbers[-2:] or at, end
+                result += command + " ".join(numbers)
+                continue
+            to, position = [short(number) for number in words[position:position + 2]], position + 2
+            if command == "L" and to[1] == at[1]:
+                result += f"H{to[0]}"
+            elif command == "L" and to[0] == at[0]:
+                result += f"V{to[1]}"
+            else:
+                result += f"{command}{to[0]} {to[1]}"
+            at = to
+        return result
+
+    return ALIKE.sub(lambda found: f'<path d="{"".join(DATA.findall(found[0]))}" {found[2]}/>',
+                     re.sub(r">\s+<", "><", PATH.sub(path, svg)))
+
+
+def short(number):
+    return f"{float(number):.2f}".rstrip("0").rstrip(".")
+
+
 class Figures:
     """Draws each picture once for each theme, and remembers what is said of it."""
 
@@ -56,8 +93,10 @@ class Figures:
             with matplotlib.rc_context(style):
                 figure = pyplot.figure(figsize=size, layout="constrained")
                 draw(figure, colours)
-                figure.savefig(self.folder / f"{name}.{theme}.svg", metadata={"Date": None})
+                path = self.folder / f"{name}.{theme}.svg"
+                figure.savefig(path, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
                 pyplot.close(figure)
+                path.write_text(compact(path.read_text(encoding="utf-8")), encoding="utf-8")
         self.facts[name] = {"alt": alt, "caption": caption, "sources": [relative(path) for path in sources], "width": width}
 
     def write(self):
@@ -143,6 +182,24 @@ def add_climb(figures, path, results):
                 "same figures.",
                 f"Speed of each step, connected with what it builds on, the gain on the line. {results['gpu']}, "
                 f"{results['date']}.", size=(9.2, .4 + 2.7 * rows))
+
+
+def write_picture_of_links(folder, climb):
+    """link.png, 1200 x 630 pixels: what others show beside a link to the site. Made for light backgrounds only."""
+    colours, cube = THEMES["light"], (4096,) * 3
+    runs = [climb.by_place[rung, cube] for rung in climb.rungs]
+    with matplotlib.rc_context({"font.size": 11, "text.color": colours["text"], "axes.edgecolor": colours["faint"]}):
+        figure = pyplot.figure(figsize=(12, 6.3))
+        axes = figure.add_axes((.03, .06, .94, .58))
+        speeds = [run["tflops"] for run in runs]
+        axes.bar(range(len(speeds)), speeds, color=[colours["load"]] * (len(speeds) - 1) + [colours["compute"]])
+        for place, speed in enumerate(speeds):
+            axes.text(place, speed + 10, f"{speed:.0f}", ha="center", fontsize=15)
+        axes.axis("off")
+        figure.text(.06, .86, "Kernel Ladder", fontsize=44, fontweight="bold")
+        figure.text(.06, .76, f"From a naive GEMM to the speed of cuBLAS, one idea at a time. TFLOP/s at {shape_title(cube)}.", fontsize=19)
+        figure.savefig(folder / "link.png", dpi=100, metadata={"Software": None})
+        pyplot.close(figure)
 
 
 # --- The roofline ---------------------------------------------------------------------------------------------------
@@ -362,6 +419,7 @@ def main():
     climb_path = max(RESULTS.glob("*.json"))  # the newest: names begin with the date
     results = read_results(climb_path)
     add_climb(figures, climb_path, results)
+    write_picture_of_links(arguments.folder, Climb(results["runs"]))
     add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
     for path in sorted((RESULTS / "traces").glob("*.json")):
         if read_json(path)["metadata"]["unit"] == "us":  # of streams, not of a kernel's roles

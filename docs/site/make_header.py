@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SCRIPTS = """<link rel="icon" href="data:,"/>
+SCRIPTS = """<link rel="icon" type="image/svg+xml" href="$relpath^favicon.svg"/>
 <noscript><style>.needs-script { display: none !important; }</style></noscript>
 <script type="text/javascript" src="$relpath^doxygen-awesome-darkmode-toggle.js"></script>
 <script type="text/javascript" src="$relpath^doxygen-awesome-fragment-copy-button.js"></script>

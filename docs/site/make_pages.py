@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the repository's Markdown into the pages of the site, in the order of its navigation.
 
-    make_pages.py --list-sources FILE                             what Doxygen reads for the reference
+    make_pages.py --list-sources OUTPUT_FOLDER                    what Doxygen reads for the reference
     make_pages.py --reference TAG_FILE --html HTML_FOLDER OUTPUT_FOLDER
 
 Pages are written to be read on a git host. For Doxygen each gets a name, its headings get anchors, links to other pages,
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import code_page
 import diff_page
+import lab_page
 import live_pages
 import mistake_page
 import site_files
@@ -28,6 +29,7 @@ from site_files import ROOT, relative
 REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "common/README.md": "common",
                     "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
                     "docs/concepts.md": "concepts"}
+LARGE = 400_000  # bytes of a record that stays in the repository
 NARROW = 400  # pixels that a picture drawn for phones has at most
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
@@ -36,6 +38,7 @@ IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
 SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S+) -->$")
+NEXT = re.compile(r"^Next: <a [^\n]*\n?", re.MULTILINE)
 SNIPPET_END = "<!-- end -->"
 SYMBOL = re.compile(r"^(?=.*[A-Z_:(])(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\(\))?$")  # plain words are knobs, not code
 
@@ -92,13 +95,15 @@ class Site:
         self.live = LivePages(self)
 
     def link(self, page, target):
-        """Where a link of a page leads in the site."""
+        """Where a link of a page leads in the site; None where the site does without the file."""
         if re.match(r"[a-z]+:", target):
             return target
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
         if not file.exists() or not file.is_relative_to(ROOT):
             raise BadInput(f"{relative(page)}: the link '{target}' leads to nothing")
+        if file.is_file() and file.stat().st_size > LARGE:
+            return None
         return self.place(file, anchor)
 
     def place(self, file, anchor=""):
@@ -145,7 +150,8 @@ class Site:
                 continue
             label = CODE.sub(lambda code: code_span(code[2]), match[1])
             result += code_outside_links(text[position:match.start()])
-            result += f'<a href="{self.link(page, match[2])}">{label}</a>'
+            address = self.link(page, match[2])
+            result += f'<a href="{address}">{label}</a>' if address else f"{label} (in the repository)"
             position = match.end()
         return result + code_outside_links(text[position:])
 
@@ -190,7 +196,7 @@ class LivePages:
         text, fragment, data = live_pages.timelines_page(self.site.place)
         (tools / "timelines_data.js").write_text(data, encoding="utf-8")
         made = {"timelines": (text, fragment), "bench": live_pages.bench_page(self.site.place),
-                "mistakes": mistake_page.page(self.site.copied)}
+                "mistakes": mistake_page.page()}
         made |= {f"code_{lesson[:2]}": code_page.page(lesson, self.site.place) for lesson in code_page.names()}
         for label, (_, fragment) in made.items():
             (output / f"{label}.fragment.html").write_text(fragment, encoding="utf-8")
@@ -217,6 +223,7 @@ def lesson_number(page):
 def converted(site, page, children):
     """The page's text for Doxygen. `children` are the names of the pages below it in the navigation."""
     label, lines = site.labels[page], page.read_text(encoding="utf-8").splitlines()
+    lines = lab_page.folded(lines) if label == "lab" else lines
     number = lesson_number(page)
     result, paragraph, fence, indented, skipping, blank, title_seen = [], [], None, False, False, True, False
     for line in lines + [""]:
@@ -295,8 +302,8 @@ def made_of(site, page):
         return []
     lines = ["<b>Made of</b>", ""]
     for include in re.findall(r'#include "([^"]+)"', kernel.read_text(encoding="utf-8")):
-        place = site.reference.source_page(include)
-        if place:
+        if (ROOT / include).exists():
+            place = site.place(ROOT / include)
             lines.append(f'- <a href="{place}">{code_span(include)}</a>: {purpose(ROOT / include)}')
     return lines + [""] if len(lines) > 2 else []
 
@@ -367,6 +374,13 @@ def subpages(names):
     return ["", *[f"- @subpage {name}" for name in names], ""] if names else []
 
 
+def neighbours(site, lessons, at):
+    """Links to the lessons before and behind, instead of the line of the page on a git host."""
+    links = [f'<a rel="{name}" href="{site.labels[lessons[i]]}.html">{words.format(html.escape(plain(title_of(lessons[i]))))}</a>'
+             for i, name, words in ((at - 1, "prev", "← {}"), (at + 1, "next", "{} →")) if 0 <= i < len(lessons)]
+    return "\n".join(["", "@htmlonly[block]", f'<nav class="neighbours">{"".join(links)}</nav>', "@endhtmlonly", ""])
+
+
 def hidden(lines):
     """For Doxygen's navigation alone: the page has links of its own to the pages below it."""
     return ["", "@htmlonly[block]", '<div class="for-navigation">', "@endhtmlonly", *lines, "@htmlonly[block]", "</div>",
@@ -387,9 +401,11 @@ def write_site(site, output):
         rest = [label for label in rest if label not in below_page[site.labels[index]]]
     below_page["common"] += [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
 
-    written = []
+    written, lessons = [], [page for page in site.labels if lesson_number(page)]
     for page, label in site.labels.items():
         text = converted(site, page, below_page[label])
+        if page in lessons:
+            text = NEXT.sub("", text) + neighbours(site, lessons, lessons.index(page))
         if label == "index":
             text += "\n".join(["", heading_of(2, "index_all-pages", "All pages"), *subpages(top + rest + ["sources"])])
         elif label in by_label:
@@ -412,8 +428,8 @@ def write_site(site, output):
 
 def write_sources(site, output):
     """The list of all files that the site shows, by folder, each with the sentence that says its purpose."""
-    lines, folder = ["# Sources {#sources}", "", "What lessons are made of. Tests and the shadow headers are left out."], None
-    for file in site_files.sources():
+    lines, folder = ["# Sources {#sources}", "", "Kernels, and what they are made of. Programs, tests and the CPU device are in the repository."], None
+    for file in site_files.shown_sources():
         if file.parent != folder:
             folder = file.parent
             lines += ["", heading_of(2, "sources_" + re.sub(r"\W", "_", relative(folder)), f"{relative(folder)}/"), ""]
@@ -450,7 +466,7 @@ def write_folder(site, output, folder):
     lines = [f"# {relative(folder)}/ {{#{label}}}", ""]
     for file in sorted(folder.iterdir()):
         if file.is_file() and not file.name.startswith("."):
-            place = site.reference.source_page(relative(file)) or site.copied(file)
+            place = site.place(file)
             words = f": {purpose(file)}" if file.suffix in site_files.SOURCE_SUFFIXES else ""
             lines.append(f'- <a href="{place}">{code_span(file.name)}</a>{words}')
     return write_page(output, label, "\n".join(lines) + "\n")
@@ -462,23 +478,28 @@ def write_page(output, label, text):
     return path
 
 
-def write_inputs(path, files, main_page=None):
+def write_inputs(path, files, main_page=None, silent=()):
     lines = ["INPUT = \\"] + [f'  "{file}" \\' for file in files] + [""]
     if main_page:
         lines.append(f'USE_MDFILE_AS_MAINPAGE = "{main_page}"')
+    if silent:
+        lines.append("EXCLUDE_SYMBOLS = " + " ".join(f"{name} {name}::*" for name in silent))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list-sources", type=Path, metavar="FILE", help="only write the list of sources there")
+    parser.add_argument("--list-sources", action="store_true",
+                        help="only write inputs.doxy, the sources that the site shows, and sources.doxy, all that must have words")
     parser.add_argument("--reference", type=Path, help="Doxygen's tag file of the sources")
     parser.add_argument("--html", type=Path, help="the folder of the site")
-    parser.add_argument("output", type=Path, nargs="?", help="the folder for pages")
+    parser.add_argument("output", type=Path, help="the folder for pages")
     arguments = parser.parse_args()
     if arguments.list_sources:
-        namespaces = write_namespaces(arguments.list_sources.parent)
-        write_inputs(arguments.list_sources, [*site_files.sources(), namespaces])
+        namespaces = write_namespaces(arguments.output)
+        write_inputs(arguments.output / "inputs.doxy", [*site_files.shown_sources(), namespaces],
+                     silent=site_files.silent_namespaces())
+        write_inputs(arguments.output / "sources.doxy", [*site_files.sources(), namespaces])
         return 0
     figures = json.loads((arguments.html / "figures/figures.json").read_text(encoding="utf-8"))
     site = Site(site_files.Reference(arguments.reference), arguments.html, figures)
@@ -486,7 +507,8 @@ def main():
     for old in arguments.output.glob("*.md"):
         old.unlink()
     written = write_site(site, arguments.output)
-    write_inputs(arguments.output / "inputs.doxy", written + site_files.sources(), arguments.output / "index.md")
+    write_inputs(arguments.output / "inputs.doxy", written + site_files.shown_sources(), arguments.output / "index.md",
+                 site_files.silent_namespaces())
     return 0
 
 

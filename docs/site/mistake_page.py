@@ -3,7 +3,7 @@ import html
 import sys
 
 from diff_page import coloured
-from site_files import ROOT
+from site_files import ROOT, relative
 
 sys.path[:0] = [str(ROOT / "common/results"), str(ROOT / "common/lab")]
 import lab_table
@@ -65,7 +65,7 @@ def patch_of(mistake):
     return ROOT / lab_table.folder_of(mistake.lesson) / "broken" / f"{mistake.name}.patch"
 
 
-def section(mistake, halves, link):
+def section(mistake, halves):
     patch = patch_of(mistake)
     title = mistake.name.replace("_", " ")
     found = []
@@ -81,11 +81,11 @@ def section(mistake, halves, link):
             f'data-title="{title}"><h3>{mistake.number} {title}</h3>'
             f'<p>{html.escape(mistake.mistake)} <span class="facts">Kind: {mistake.kind}.</span></p>'
             f'<div class="diff"><table>{"".join(diff_rows(patch))}</table></div>'
-            f'<p class="facts"><code>{html.escape(run)}</code>, <a href="{link(patch)}">the patch</a></p>'
+            f'<p class="facts"><code>{html.escape(run)}</code>, the patch: <code>{relative(patch)}</code></p>'
             f'{"".join(found)}</section>\n')
 
 
-def page(link):
+def page():
     """The page in Markdown, and its fragment."""
     planted = mistakes.read_mistakes()
     halves = []
@@ -102,7 +102,7 @@ def page(link):
 <label for="mistakes-choice">Mistake</label><select id="mistakes-choice"></select>
 <button type="button" id="mistakes-before">previous</button><button type="button" id="mistakes-next">next</button>
 </div>
-{"".join(section(mistake, halves, link) for mistake in planted)}
+{"".join(section(mistake, halves) for mistake in planted)}
 </div>
 <script src="tools/mistakes.js" defer="defer"></script>
 """

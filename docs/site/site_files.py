@@ -7,9 +7,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PAGE_FOLDERS = ["common", "docs"]
 SOURCE_SUFFIXES = {".cuh", ".hpp", ".cu", ".cpp"}
-# The reference is about what lessons use: not about how common/host and the CPU device do it, nor about tests.
+# Of these every public function has words (check_reference.py): not tests, not how the CPU device does it.
 NO_SOURCES = re.compile(r"(^|/)(tests|shadow|broken|exercise)/|(^|/)test_[^/]*$|^common/.*\.cpp$|"
                         r"^common/cpu_device/(?!(cpu_device|kernel/engine|observe/(clock|counters))\.hpp$)")
+# What the site shows is what a learner meets: kernels, what they are made of, lesson 07's pipeline, the clock that
+# predictions count in; and the headers of these folders that a lesson includes. Pages may link to other files as text.
+SHOWN = re.compile(r"^(?!07_)\d\d_[^/]*/.*\.cuh$|^06_[^/]*/any_shape/plan\.hpp$|^07_[^/]*/[^/]*$|^common/(device|ptx)/|"
+                   r"^common/cpu_device/observe/")
+SHOWN_IF_INCLUDED = re.compile(r"^common/(cuda|host/problem)/")
+NESTED = re.compile(r"^namespace (lesson\d\d::\w+)", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def lessons():
@@ -22,10 +29,24 @@ def relative(path):
 
 
 def sources():
-    """What Doxygen reads besides pages."""
+    """Of which check_reference.py demands words."""
     folders = lessons() + [ROOT / "common"]
     files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in SOURCE_SUFFIXES]
     return [path for path in files if not NO_SOURCES.search(relative(path))]
+
+
+def shown_sources():
+    """Of which the site has pages."""
+    shown = {path for path in sources() if SHOWN.search(relative(path))}
+    included = {name for path in shown if path.parts[len(ROOT.parts)][0].isdigit()
+                for name in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+    return [path for path in sources()
+            if path in shown or relative(path) in included and SHOWN_IF_INCLUDED.search(relative(path))]
+
+
+def silent_namespaces():
+    """Of steps and variants, each in a namespace below its lesson's, the site has the text alone, no page for each symbol."""
+    return sorted({name for path in shown_sources() for name in NESTED.findall(path.read_text(encoding="utf-8"))})
 
 
 def pages():

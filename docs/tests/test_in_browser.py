@@ -92,12 +92,53 @@ class InBrowser(SiteInBrowser):
             for frame in self.browser.find_elements(By.CSS_SELECTOR, "iframe#MSearchResults"):  # older Doxygen's
                 self.browser.switch_to.frame(frame)
             self.wait("a result", lambda: self.named("a.SRSymbol", "producer_acquire"))[0].click()
-            self.wait("its places", lambda: self.named("a.SRScope", "ladder::Producer::"))[0].click()
             self.browser.switch_to.default_content()
             self.wait("the place to open", lambda: "Producer" in self.browser.title and "#" in self.browser.current_url)
             anchor = self.browser.current_url.partition("#")[2]
             member = self.browser.find_element(By.CSS_SELECTOR, f"a#{anchor} ~ h2.memtitle")
             self.assertIn("producer_acquire", member.text)
+
+    def test_search_shows_pages_before_symbols_and_finds_them_by_any_word(self):
+        self.show("light", WIDE)
+        self.open("index.html")
+        field = self.wait("the search field", lambda: next(iter(self.visible("#MSearchField")), None))
+        for words, first in (("phases", "Mbarriers and phases"), ("tma", "The tensor memory accelerator")):
+            field.clear()
+            field.send_keys(words)
+            self.wait("the results", lambda: self.visible("#MSearchResultsWindow"))
+            for frame in self.browser.find_elements(By.CSS_SELECTOR, "iframe#MSearchResults"):  # older Doxygen's
+                self.browser.switch_to.frame(frame)
+            self.wait(f"{first} to come first", lambda: self.texts("a.SRSymbol")[:1] and self.texts("a.SRSymbol")[0].startswith(first))
+            self.browser.switch_to.default_content()
+
+    def texts(self, selector):
+        with contextlib.suppress(StaleElementReferenceException):
+            return [element.text for element in self.visible(selector)]
+        return []
+
+    def test_lessons_lead_to_their_neighbours_at_their_end_and_from_the_menu_of_a_phone(self):
+        self.show("light", PHONE)
+        lessons = [page for page in self.pages if re.match(r"lesson_\d\d\.html$", page)]
+        self.open(lessons[0])
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "nav.neighbours [rel=prev]"), [])
+        for page, following in zip(lessons, lessons[1:]):
+            self.browser.find_element(By.CSS_SELECTOR, "nav.neighbours [rel=next]").click()
+            self.wait("the next lesson", lambda: self.browser.current_url.endswith(following))
+            before = self.browser.find_element(By.CSS_SELECTOR, "nav.neighbours [rel=prev]")
+            self.assertTrue(before.get_attribute("href").endswith(page))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "nav.neighbours [rel=next]"), [])
+        self.wait("the menu", lambda: self.visible(".main-menu-btn"))[0].click()
+        entry = self.wait("the lessons", lambda: [link for link in self.visible("#main-menu a") if link.text.startswith("Lessons")])[0]
+        entry.find_element(By.CSS_SELECTOR, ".sub-arrow").click()
+        self.wait("all lessons", lambda: sum(bool(re.match(r"\d\d: ", link.text)) for link in self.visible("#main-menu a")) == len(lessons))
+
+    def test_pages_say_what_they_are_about(self):
+        for page in ("index.html", "lesson_05.html", "lab.html", "bench.html"):
+            self.open(page)
+            about = self.browser.find_element(By.CSS_SELECTOR, "meta[property='og:description']").get_attribute("content")
+            self.assertGreater(len(about), 30, page)
+            self.assertIn(about[:30], " ".join(self.browser.find_element(By.CSS_SELECTOR, ".contents").get_attribute("textContent").split()))
+            self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, "link[rel=icon][href$='favicon.svg']"), page)
 
     def named(self, selector, name):
         """Visible elements whose text begins like that. One that goes while it is looked at is none."""

@@ -20,6 +20,7 @@ from site_in_browser import SiteInBrowser
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "docs/site"), str(ROOT / "common/single_file")]
 import code_page
+import lab_page
 import live_pages
 import make_single_file
 import mistake_page
@@ -32,6 +33,10 @@ BOXES = """
 return [...document.querySelectorAll(arguments[0] + ' rect')].map(box => box.getBoundingClientRect())
   .map(box => [box.left, box.right])"""
 ROWS = "return [...document.querySelectorAll('.row')].filter(row => row.checkVisibility()).length"
+
+
+def mistake_row(line):
+    return lab_page.MISTAKE.match(line)
 
 
 class LivePages(SiteInBrowser):
@@ -89,7 +94,7 @@ class LivePages(SiteInBrowser):
         self.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         try:
             for page, selector, least in (("bench.html", "td", 30), ("timelines.html", "td", 30),
-                                          ("mistakes.html", "section.mistake", 100), ("code_05.html", ".row", 50)):
+                                          ("mistakes.html", "section.mistake", 100), ("code_05.html", ".row", 50), ("lab.html", "details.lab-group > summary", 20)):
                 self.open(page)
                 self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, selector)), least, page)
                 self.assertTrue(self.browser.find_element(By.CSS_SELECTOR, selector).is_displayed(), page)
@@ -156,11 +161,26 @@ class LivePages(SiteInBrowser):
         self.wait("the charts", lambda: self.boxes("#upper-chart") and self.boxes("#lower-chart"))
         chosen = [self.element(f"{panel}-select").get_attribute("value") for panel in ("upper", "lower")]
         self.assertEqual(chosen, ["04_warp_specialized", "05_ws_double_buffer"])
+        self.show_all_of_it()
         self.assertEqual(len(self.boxes("#lower-chart")), len(recorded[chosen[1]]["spans"]))
         upper, lower = (recorded[name]["end"] for name in chosen)
         self.assertAlmostEqual(self.extent("lower") / self.extent("upper"), lower / upper, delta=0.01)
         self.assertIn("same scale", self.text("timelines-scale"))
         self.assertIn("loader · waited", self.text("lower-chart"))
+
+    def show_all_of_it(self):
+        near = self.boxes("#upper-chart")
+        self.browser.find_element(By.CSS_SELECTOR, "button[data-step='0']").click()
+        self.wait("it to be whole", lambda: self.boxes("#upper-chart") != near)
+
+    def test_the_viewer_opens_on_four_steps(self):
+        self.open("timelines.html")
+        self.wait("the charts", lambda: self.boxes("#upper-chart") and self.boxes("#lower-chart"))
+        products = self.browser.execute_script("""
+            return [...document.querySelectorAll('#upper-chart rect.compute')].map(box => box.getBoundingClientRect().y)""")
+        first_lane = products.count(min(products))
+        self.assertTrue(4 <= first_lane <= 6, first_lane)
+        self.assertGreater(self.typical_width(), 20)
 
     def typical_width(self):
         return statistics.median(right - left for left, right in self.boxes("#upper-chart"))
@@ -168,6 +188,7 @@ class LivePages(SiteInBrowser):
     def test_the_viewer_zooms_and_moves(self):
         self.open("timelines.html?show=03_double_buffer-slots_1,03_double_buffer-slots_3")
         self.wait("the charts", lambda: self.boxes("#upper-chart"))
+        self.show_all_of_it()
         whole, all_boxes = self.typical_width(), self.boxes("#upper-chart")
         self.browser.find_element(By.CSS_SELECTOR, "button[data-step='+']").click()
         self.wait("it to be nearer", lambda: self.typical_width() > 1.8 * whole)
@@ -219,6 +240,11 @@ class LivePages(SiteInBrowser):
     def shown_mistakes(self):
         return [section.get_attribute("id") for section in self.visible("section.mistake")]
 
+    def test_the_mistakes_begin_with_one_that_is_noticed(self):
+        self.open("mistakes.html")
+        [first] = self.shown_mistakes()
+        self.assertTrue(self.visible(f"[id='{first}'] details.caught[open] pre.message"))
+
     def test_a_mistake_is_chosen_by_mouse_keyboard_and_address(self):
         self.open("mistakes.html#05_wrong_parity")
         self.assertEqual(self.shown_mistakes(), ["05_wrong_parity"])
@@ -242,6 +268,47 @@ class LivePages(SiteInBrowser):
         name = links[-1].get_attribute("href").partition("#")[2]
         links[-1].click()
         self.wait("the mistake", lambda: self.shown_mistakes() == [name])
+
+    # --- The handshake lab
+
+    def lab_rows(self):
+        return self.browser.execute_script("""
+            return [...document.querySelectorAll('details.lab-group')].filter(group => !group.hidden).map(group =>
+              [group.dataset.lesson, group.open, [...group.querySelectorAll('tr:not([hidden]) td:first-child')].map(cell => cell.textContent)])""")
+
+    def test_the_lab_is_folded_and_has_all_its_rows(self):
+        self.open("lab.html")
+        groups = self.lab_rows()
+        self.assertEqual([is_open for _, is_open, _ in groups if is_open], [])
+        height = self.browser.execute_script("return document.querySelector('.contents').scrollHeight")
+        self.assertLess(height, 10000)
+        shown = [name for _, _, names in groups for name in names]
+        written = [line for line in (ROOT / "docs/lab.md").read_text(encoding="utf-8").splitlines() if mistake_row(line)]
+        self.assertGreater(len(written), 200)
+        self.assertEqual(len(shown), len(written))
+        summary = self.browser.find_element(By.CSS_SELECTOR, "details.lab-group > summary")
+        summary.send_keys(Keys.ENTER)
+        self.assertTrue(self.lab_rows()[0][1])
+
+    def test_the_lab_shows_what_is_asked_for(self):
+        self.open("lab.html")
+        whole = self.text("lab-count")
+        self.focus_by_keyboard("lab-words").send_keys("parity")
+        groups = self.lab_rows()
+        self.assertTrue(all(is_open for _, is_open, _ in groups))
+        self.assertIn("05 wrong_parity", [name for _, _, names in groups for name in names])
+        Select(self.element("lab-lesson")).select_by_value("05")
+        self.assertEqual({lesson for lesson, _, _ in self.lab_rows()}, {"05"})
+        self.element("lab-words").clear()
+        self.element("lab-words").send_keys(" ")
+        Select(self.element("lab-lesson")).select_by_value("")
+        Select(self.element("lab-detector")).select_by_visible_text("CPU device: nothing")
+        found = {name for _, _, names in self.lab_rows() for name in names}
+        self.assertIn("05 one_tile_order", found)
+        self.assertNotIn("05 wrong_parity", found)
+        Select(self.element("lab-detector")).select_by_index(0)
+        self.assertEqual(self.text("lab-count"), whole)
+        self.assertFalse(any(is_open for _, is_open, _ in self.lab_rows()))
 
     # --- The code
 

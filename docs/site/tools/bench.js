@@ -44,8 +44,9 @@
   function answer(p, tiles, total) {
     const form = costModel.closedForm(p, tiles), terms = costModel.terms(p);
     byId("bench-total").textContent = `${timeText(total, total)} ${unit}`;
-    byId("bench-busy").textContent = total > 0 ? `${Math.round(100 * tiles * p.compute / total)} %` : "–";
     byId("bench-command").textContent = costModel.command(p, tiles);
+    const busy = total > 0 ? `${Math.round(100 * tiles * p.compute / total)} %` : "–";
+    byId("bench-busy").textContent = busy;
     if (terms === null) {
       byId("bench-closed").textContent = "not known";
       byId("bench-per-tile").textContent =
@@ -54,6 +55,7 @@
     }
     byId("bench-closed").textContent = `${timeText(form, form)} ${unit}`;
     const most = costModel.perTile(p);
+    if (most > 0) byId("bench-busy").textContent = `${busy}; of many more tiles ${Math.round(100 * p.compute / most)} %`;
     const number = ([, value]) => (value === most ? `<b>${timeText(value, most)}</b>` : timeText(value, most));
     byId("bench-per-tile").innerHTML = max(terms, ([name]) => name) +
       (terms.length > 1 ? ` = ${max(terms, number)}` : "") + ` = ${timeText(most, most)} ${unit}`;

@@ -6,7 +6,7 @@
   const sections = [...document.querySelectorAll("section.mistake")];
 
   function show(id) {
-    const chosen = sections.find(section => section.id === id) || sections[0];
+    const chosen = sections.find(section => section.id === id) || sections.find(section => section.querySelector("details.caught")) || sections[0];
     for (const section of sections) section.hidden = section !== chosen;
     lesson.value = chosen.dataset.lesson;
     const here = sections.filter(section => section.dataset.lesson === lesson.value);

@@ -28,7 +28,7 @@
     if (width < 50) return;
     const timelines = panels.map(shown);
     const together = timelines[0].unit === timelines[1].unit;
-    const longest = Math.max(...timelines.map(timeline => timeline.end));
+    const longest = longestOf(timelines);
     panels.forEach((panel, i) => {
       const whole = d3.scaleLinear([0, together ? longest : timelines[i].end], [EDGE, width - EDGE]);
       panel.chart.draw(lanesOf(timelines[i]), d3.zoomTransform(charts).rescaleX(whole),
@@ -62,6 +62,20 @@
     step();
   });
 
+  const longestOf = timelines => Math.max(...timelines.map(timeline => timeline.end));
+
+  /** From the beginning of one product of the upper timeline to that of the fourth behind it: so one can read the boxes. */
+  function showFourSteps() {
+    const { spans } = shown(panels[0]), lane = spans.find(span => span[2] === "compute")?.[0];
+    const begins = spans.filter(span => span[0] === lane && span[2] === "compute").map(span => span[3]).sort((a, b) => a - b);
+    if (begins.length < 6) return;
+    const timelines = panels.map(shown), [from, to] = [begins[1], begins[5]];
+    const end = timelines[0].unit === timelines[1].unit ? longestOf(timelines) : timelines[0].end;
+    const nearer = Math.max(1, Math.min(400, end / (to - from)));
+    const left = d3.scaleLinear([0, end], [EDGE, width - EDGE])(from);
+    view.call(zoom.transform, d3.zoomIdentity.translate(EDGE - nearer * left, 0).scale(nearer));
+  }
+
   function choose() {
     for (const panel of panels) panel.facts.innerHTML = shown(panel).facts;
     steps["0"]();
@@ -79,8 +93,10 @@
   });
   choose();
   onWidth(charts, now => {
+    const first = width < 50 && now >= 50;
     width = now;
     zoom.extent([[0, 0], [width, 1]]).translateExtent([[0, 0], [width, 1]]);
+    if (first) showFourSteps();
     draw();
   });
 })();
