@@ -89,11 +89,11 @@ def endings(words):
 
 
 def searched_words(title, address):
-    """Of a page: of its title, and of its name where that has others, as `tma`, `lesson 05`."""
+    """[(words, whether they are of the name)] of a page: of its title, and of its name where that has others: `tma`, `lesson 05`."""
     of_title = endings(html.unescape(title))
     known = {ending.split()[0].lower() for ending in of_title}
     of_name = endings(address.removesuffix(".html").replace("_", " "))
-    return of_title | {ending for ending in of_name if ending.split()[0].lower() not in known}
+    return [(words, False) for words in of_title] + [(words, True) for words in of_name if words.split()[0].lower() not in known]
 
 
 def write_list(folder, name, entries):
@@ -124,9 +124,9 @@ def put_pages_first(folder):
     entries = {names[number]: [(entry["id"], entry["rest"]) for path in sorted(folder.glob(f"search/{names[number]}_*.js"))
                                for entry in ENTRY.finditer(read(path))] for number in kept}
     of_pages = {TITLE_AND_ADDRESS.match(rest)["address"]: rest for _, rest in entries["pages"]}
-    found = sorted((encoded(words), rest) for address, rest in of_pages.items()
-                   for words in searched_words(TITLE_AND_ADDRESS.match(rest)["title"], address))
-    found = [(f"{words}_p{i}", rest) for i, (words, rest) in enumerate(found)]
+    found = sorted((encoded(words), of_name, rest) for address, rest in of_pages.items()
+                   for words, of_name in searched_words(TITLE_AND_ADDRESS.match(rest)["title"], address))
+    found = [(f"{words}_p{i}", rest) for i, (words, _, rest) in enumerate(found)]
     symbols = [(words, rest) for words, rest in entries["all"] if TITLE_AND_ADDRESS.match(rest)["address"] not in of_pages]
     for number in kept:
         letters[number] = write_list(folder / "search", names[number], found + symbols if names[number] == "all" else found)

@@ -274,7 +274,7 @@ class LivePages(SiteInBrowser):
     def lab_rows(self):
         return self.browser.execute_script("""
             return [...document.querySelectorAll('details.lab-group')].filter(group => !group.hidden).map(group =>
-              [group.dataset.lesson, group.open, [...group.querySelectorAll('tr:not([hidden]) td:first-child')].map(cell => cell.textContent)])""")
+              [group.dataset.lesson, group.open, [...group.querySelectorAll('tr:not([hidden]) td:first-child')].map(cell => cell.textContent.trim())])""")
 
     def test_the_lab_is_folded_and_has_all_its_rows(self):
         self.open("lab.html")

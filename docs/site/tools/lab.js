@@ -40,6 +40,7 @@
     byId("lab-count").textContent = asked ? `${shown.size} of ${noticed.size} mistakes.` : `${noticed.size} mistakes, folded by lesson.`;
   }
 
-  for (const control of [words, lesson, detector]) control.addEventListener("input", show);
+  words.addEventListener("input", show);
+  for (const choice of [lesson, detector]) choice.addEventListener("change", show);
   show();
 })();
