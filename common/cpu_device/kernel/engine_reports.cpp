@@ -237,7 +237,8 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   const Thread::Seen& seen = thread.last_seen;
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
     if (earlier.of_operation || earlier.thread->warp != thread.warp) continue;
-    if (earlier.thread != &thread && barrier.expected == 1)
+    const bool is_first_lap = !seen.barrier || seen.phase == 0;
+    if (earlier.thread != &thread && barrier.expected == 1 && is_first_lap)
       return print("\n  lane %u of the same warp arrived in this phase before, at ", earlier.thread->lane) +
              own_place(earlier.where) + ": should one thread alone come here?" + text;
     if (earlier.thread != &thread) continue;
