@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/host/base/arguments.hpp"
+#include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/tuned_plans.hpp"
@@ -47,48 +48,45 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
   return chosen;
 }
 
+const Column kGain{"gain", 5}, kOver{"over", 6, false}, kLibrary{"% library", 9};
+
+/// Of the column with the rungs' names.
+int width_of_rungs(const std::vector<Contender>& contenders) {
+  constexpr int kIdWidth = 5;
+  return kIdWidth + widest_label(contenders);
+}
+
 std::vector<Column> columns(const std::vector<Contender>& contenders, const Execution& execution) {
-  constexpr int kIdWidth = 5, kWidestLibrary = 32;
-  const int rung_width = kIdWidth + widest_label(contenders);
-  const Column gain{"gain", 5}, over{"over", 6, false}, library{"% library", 9};
+  constexpr int kWidestLibrary = 32;
+  const int rung_width = width_of_rungs(contenders);
   if (!on_cpu_device())
     return {{"rung", std::max(rung_width, kWidestLibrary), false},
             {"time us", 9},
             {"TFLOP/s", 7},
-            gain,
-            over,
-            library,
+            kGain,
+            kOver,
+            kLibrary,
             {"MHz", 5},
             {"verified", 8, false}};
   const int schedule_width = widest_schedule(execution);
-  if (schedule_width)  // takes the place of the gain
-    return {{"rung", rung_width + 1 + schedule_width, false},
-            {"verified", 8, false},
-            {"B/output", 8},
-            {"overlap", 7},
-            {"recorded", 8},
-            library};
-  return {{"rung", rung_width, false},
+  return {{"rung", rung_width + (schedule_width ? 1 + schedule_width : 0), false},
           {"verified", 8, false},
           {"B/output", 8},
-          {"overlap", 7},
-          {"recorded", 8},
-          gain,
-          over,
-          library};
+          {"overlap", 7}};
 }
+
+const Settings& settings_of(const RungPlace& place) { return place.lesson->rungs[place.rung].settings; }
 
 /// Makes the rows, and remembers the speed of each rung for those that build on it.
 class Rows {
  public:
-  Rows(const std::vector<const Lesson*>& lessons, const Recorded& recorded)
-      : gains_(lessons, resolve_core("auto")), recorded_(recorded) {}
+  explicit Rows(const std::vector<const Lesson*>& lessons) : gains_(lessons, resolve_core("auto")) {}
 
   std::vector<std::string> operator()(const Outcome& outcome) {
     return on_cpu_device() ? cpu_row(outcome) : gpu_row(outcome);
   }
 
-  const Gains& gains() const { return gains_; }
+  Gains& gains() { return gains_; }
 
  private:
   std::vector<std::string> gpu_row(const Outcome& outcome) {
@@ -107,19 +105,8 @@ class Rows {
 
   std::vector<std::string> cpu_row(const Outcome& outcome) {
     const Run& run = outcome.run;
-    const auto rung = gains_.lattice().find(run.lesson, run.settings).value();
-    const std::optional<double> tflops = recorded_.tflops(*rung.lesson, run.settings);
-    if (tflops) gains_.add(recorded_.shape(), rung, *tflops);
-    const std::string speed = tflops ? fixed(*tflops, 1) : "-",
-                      percent = percent_cell(recorded_.percent_of_library(*rung.lesson, run.settings));
-    std::vector<std::string> cells = {title(outcome, rung), verified_cell(outcome),
-                                      bytes_per_output_cell(run), overlap_cell(run), speed};
-    if (outcome.schedule.empty()) {
-      cells.push_back(gains_.gain_cell(recorded_.shape(), rung));
-      cells.push_back(gains_.base_cell(rung));
-    }
-    cells.push_back(percent);
-    return cells;
+    return {title(outcome, gains_.lattice().find(run.lesson, run.settings)), verified_cell(outcome),
+            bytes_per_output_cell(run), overlap_cell(run)};
   }
 
   /// "03 two slots", also for what is no rung.
@@ -129,8 +116,27 @@ class Rows {
   }
 
   Gains gains_;
-  const Recorded& recorded_;
 };
+
+/// A table of what a GPU did in the same rungs, at a size of its own; of those that were measured.
+void print_recorded(const Recorded& recorded, const std::vector<const Lesson*>& lessons, int rung_width,
+                    Gains& gains) {
+  std::vector<RungPlace> places;
+  for (const RungPlace& place : Lattice(lessons, resolve_core("auto")).rungs())
+    if (const auto tflops = recorded.tflops(*place.lesson, settings_of(place))) {
+      gains.add(recorded.shape(), place, *tflops);
+      places.push_back(place);
+    }
+  if (!recorded.is_missing() && places.empty()) return;
+  std::cout << "\n" << recorded.description() << "\n";
+  if (places.empty()) return;
+  Table table(std::cout, {{"rung", rung_width, false}, {"TFLOP/s", 7}, kGain, kOver, kLibrary});
+  table.header();
+  for (const RungPlace& place : places)
+    table.row({place.name(), fixed(*gains.tflops(recorded.shape(), place), 1),
+               gains.gain_cell(recorded.shape(), place), gains.base_cell(place),
+               percent_cell(recorded.percent_of_library(*place.lesson, settings_of(place)))});
+}
 
 /// Drops the lessons that do not run here, and says so.
 std::vector<const Lesson*> runnable(const std::vector<const Lesson*>& lessons) {
@@ -225,12 +231,14 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
 
   if (options.shapes.empty()) options.shapes.push_back(on_cpu_device() ? kDefaultCpuShape : kDefaultGpuShape);
   const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
-  const std::vector<Contender> contenders = rungs_of(runnable(lessons), options.shapes);
+  const std::vector<const Lesson*> running = runnable(lessons);
+  const std::vector<Contender> contenders = rungs_of(running, options.shapes);
   const HostHalf* half = chosen_half(host_half, lessons);
   if (contenders.empty()) options.shapes.clear();
-  Rows rows(lessons, recorded);
+  Rows rows(lessons);
   const auto afterwards = [&](ResultFile& results) {
-    if (on_cpu_device() && !contenders.empty()) std::cout << "\n" << recorded.description() << "\n";
+    if (on_cpu_device() && !contenders.empty())
+      print_recorded(recorded, running, width_of_rungs(contenders), rows.gains());
     print_gains(rows.gains());
     const ComparisonOptions& chosen = options.comparison;
     if (half)

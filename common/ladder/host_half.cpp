@@ -25,22 +25,48 @@ std::vector<std::string> figures(const Run* run, const Run* before) {
           bound_by == run->settings.end() ? kUnknown : bound_by->second};
 }
 
-void print_levels(std::ostream& out, const HostHalf& half, const std::vector<const Run*>& shown) {
-  constexpr int kLevelWidth = 30;
-  const bool cpu = on_cpu_device();
+constexpr int kLevelWidth = 30;
+const std::vector<Column> kFigures = {
+    {"TFLOP/s", 7}, {"gain", 5}, {"% of bound", 10}, {"bound by", 8, false}};
+
+/// What ran here: on a GPU with its speed.
+void print_levels(std::ostream& out, const HostHalf& half, const std::vector<Run>& runs) {
   std::vector<Column> columns = {{"level", kLevelWidth, false}, {"verified", 8, false}};
-  if (!cpu) columns.push_back({"ms", 9});
-  columns.insert(
-      columns.end(),
-      {{cpu ? "recorded" : "TFLOP/s", 8}, {"gain", 5}, {"% of bound", 10}, {"bound by", 8, false}});
+  if (!on_cpu_device()) {
+    columns.push_back({"ms", 9});
+    columns.insert(columns.end(), kFigures.begin(), kFigures.end());
+  }
   Table table(out, columns);
   table.header();
   const std::vector<std::string> levels = half.levels();
   for (size_t i = 0; i < levels.size(); ++i) {
     std::vector<std::string> cells = {levels[i], "yes"};  // else run() would have thrown
-    if (!cpu) cells.push_back(shown[i] ? fixed(*shown[i]->time_us_median / 1e3, 3) : kUnknown);
-    for (const std::string& cell : figures(shown[i], i > 0 ? shown[i - 1] : nullptr)) cells.push_back(cell);
+    if (!on_cpu_device()) {
+      cells.push_back(fixed(*runs[i].time_us_median / 1e3, 3));
+      for (const std::string& cell : figures(&runs[i], i > 0 ? &runs[i - 1] : nullptr)) cells.push_back(cell);
+    }
     table.row(cells);
+  }
+}
+
+/// What a GPU did at these levels, at a size of its own.
+void print_recorded(std::ostream& out, const HostHalf& half, const std::vector<Run>& runs) {
+  const RecordedLevels recorded = RecordedLevels::newest();
+  out << "\n" << recorded.description << "\n";
+  if (recorded.runs.empty()) return;
+  std::vector<Column> columns = {{"level", kLevelWidth, false}};
+  columns.insert(columns.end(), kFigures.begin(), kFigures.end());
+  Table table(out, columns);
+  table.header();
+  const std::vector<std::string> levels = half.levels();
+  const Run* before = nullptr;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const auto same = recorded.runs.find(runs[i].settings.at("level"));
+    const Run* run = same == recorded.runs.end() ? nullptr : &same->second;
+    std::vector<std::string> cells = {levels[i]};
+    for (const std::string& cell : figures(run, before)) cells.push_back(cell);
+    table.row(cells);
+    before = run;
   }
 }
 
@@ -48,7 +74,7 @@ void print_levels(std::ostream& out, const HostHalf& half, const std::vector<con
 
 void run_host_half(std::ostream& out, const HostHalf& half, const Execution& execution, int rounds,
                    ResultFile& results) {
-  const RecordedLevels recorded = on_cpu_device() ? RecordedLevels::newest() : RecordedLevels{};
+  std::vector<Run> ran;
   for (const std::string& schedule : execution.schedules)
     for (const Shape& shape : half.shapes) {
       use_schedule(execution, schedule);
@@ -57,18 +83,11 @@ void run_host_half(std::ostream& out, const HostHalf& half, const Execution& exe
                          schedule.empty() ? "" : ", " + schedule)
           << std::endl;
       const std::vector<Run> runs = half.run(shape, rounds);
-      std::vector<const Run*> shown;
-      for (const Run& run : runs) {
-        const auto same = recorded.runs.find(run.settings.at("level"));
-        if (on_cpu_device())
-          shown.push_back(same == recorded.runs.end() ? nullptr : &same->second);
-        else
-          shown.push_back(&run);
-      }
-      print_levels(out, half, shown);
+      print_levels(out, half, runs);
+      ran = runs;
       results.runs.insert(results.runs.end(), runs.begin(), runs.end());
     }
-  if (on_cpu_device()) out << "\n" << recorded.description << "\n";
+  if (on_cpu_device() && !ran.empty()) print_recorded(out, half, ran);
 }
 
 }  // namespace ladder

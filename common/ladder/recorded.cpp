@@ -2,6 +2,7 @@
 /// Figures that were measured on a GPU before.
 #include "common/ladder/recorded.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -38,8 +39,7 @@ void Recorded::choose_shape() {
 
 std::string Recorded::description() const {
   if (!file_) return missing_;
-  return "recorded: TFLOP/s measured on an " + file_->gpu + ", " + file_->date + ", at " + shape_.name() +
-         ";\nthe rest is counted here";
+  return "Measured on an " + file_->gpu + ", " + file_->date + ", at " + shape_.name() + " (M x N x K):";
 }
 
 const Run* Recorded::find(const Lesson& lesson, const Settings& settings) const {
@@ -78,8 +78,9 @@ RecordedLevels RecordedLevels::newest() {
   }
   const ResultFile file = read_results("--results", *path);
   for (const Run& run : file.runs) levels.runs[run.settings.at("level")] = run;
-  levels.description =
-      "recorded: on an " + file.gpu + ", " + file.date + ", " + file.runs.back().shape.name();
+  const Shape& shape = file.runs.back().shape;
+  levels.description = fmt::format("Measured on an {}, {}, batches of {} rows, weights {} x {}:", file.gpu,
+                                   file.date, shape.m, shape.k, shape.n);
   return levels;
 }
 

@@ -19,6 +19,7 @@ class Recorded {
 
   /// One line that says what the figures are; or that there are none.
   std::string description() const;
+  bool is_missing() const { return !file_; }
 
   const Shape& shape() const { return shape_; }
   /// Of a lesson with these settings, at shape().

@@ -396,7 +396,7 @@ TEST_CASE("The ladder ends with the host's half, if that was chosen") {
   CHECK(all.exit_code == 0);
   CHECK(lines_with(all.out, "99 fake, three slots") == 1);
   CHECK(lines_with(all.out, "From host memory to host memory (98)") == 1);
-  CHECK(lines_with(all.out, "1 streams") == 1);
+  CHECK(lines_with(all.out.substr(0, all.out.find("Measured on")), "1 streams") == 1);
   CHECK(ladder::read_results("--results", directory.file("r.json")).runs.size() == 4);
   const Result alone = climb({"--lessons", "98"});
   CHECK(alone.exit_code == 0);
@@ -439,10 +439,17 @@ TEST_CASE("Without a GPU the ladder shows recorded figures, labelled as such") {
 
   const Result result = run_climb({"--size", "16", "--results", directory.file("r.json")});
   CHECK(result.exit_code == 0);
-  CHECK(cell(result.out, "99 fake", "recorded") == "123.4");
-  CHECK(cell(result.out, "99 fake", "% library") == "20.0");
-  CHECK_THAT(result.out, ContainsSubstring(
-                             "recorded: TFLOP/s measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096"));
+  const size_t recorded_at =
+      result.out.find("Measured on an NVIDIA H200, 2026-11-21, at 4096x4096x4096 (M x N x K):");
+  REQUIRE(recorded_at != std::string::npos);
+  const std::string here = result.out.substr(0, recorded_at), there = result.out.substr(recorded_at);
+  CHECK(cell(here, "99 fake", "verified") == "yes");
+  CHECK(cell(here, "99 fake", "TFLOP/s").empty());
+  CHECK(cell(there, "99 fake", "TFLOP/s") == "123.4");
+  CHECK(cell(there, "99 fake", "% library") == "20.0");
+  // A rung that was not measured is not in the second table.
+  CHECK(lines_with(here, "99 fake, three slots") == 1);
+  CHECK(cell(there, "99 fake, three slots", "TFLOP/s").empty());
   check_bad_input(run_climb({"--size", "16", "--results", "/nonexistent.json"}),
                   "--results '/nonexistent.json'");
 }
