@@ -161,8 +161,8 @@ def lab():
                     "-DCMAKE_CUDA_ARCHITECTURES=90a-real"),
                    ("cmake", "--build", "{debug}", "--target", "lab"),
                    (*matrix, "--detectors", "timing,compiler", "--jobs", "1"),
-                   (*matrix, "--detectors", "result,memcheck,racecheck,synccheck,initcheck,bounded", "--jobs", "12")),
-                  KERNELS + STREAMS + PATCHES, 240)
+                   (*matrix, "--detectors", "result,memcheck,racecheck,synccheck,initcheck,bounded", "--jobs", "8")),
+                  KERNELS + STREAMS + PATCHES, 400)
 
 
 def tests(name, seconds, script, words_of_ctest, roots):
