@@ -112,8 +112,7 @@ def summary(halves):
         others = f"; {len(order) - tried} more were not tried there yet" if tried < len(order) else ""
         lines += ["", f"On the {half} nothing notices {len(here)} of the {tried} mistakes of order and memory: {links(here)}{others}."]
     who = "either device" if len(halves) > 1 else "the CPU device"
-    names = links([row for row in halves[0]["mistakes"] if all(row in rows or key(row) not in outcomes[half]
-                                                               for half, rows in unnoticed.items())])
+    names = links([row for row in halves[0]["mistakes"] if all(row in rows for rows in unnoticed.values())])
     return lines + ["", f"No detector of {who} notices: {names}." if names else f"Some detector of {who} notices each."]
 
 

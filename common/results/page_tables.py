@@ -46,7 +46,7 @@ from exercise_table import exercise_table
 from file_table import file_table
 from gpu_test_table import gpu_test_table
 from idea_pictures import idea_pictures, picture_text
-from lab_table import lab_table
+from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from lesson_pictures import lesson_picture_text, lesson_pictures
@@ -184,10 +184,15 @@ def launches(runs, all_runs):
 
 
 def rung_title(run, runs):
-    """"06", and where the lesson has several rungs what tells this one from them: "06, pdl on"."""
-    others = [other["settings"] for other in runs if other["lesson"] == run["lesson"]]
+    """"06.1", "any", and where a rung was run with several settings what tells this one from them: "any, pdl on"."""
+    others = [other["settings"] for other in runs if rung_name(other) == rung_name(run)]
     differing = [f"{key} {chosen}" for key, chosen in run["settings"].items() if any(other.get(key) != chosen for other in others)]
-    return ", ".join([run["lesson"][:2], *differing])
+    return ", ".join([rung_name(run), *differing])
+
+
+def rung_name(run):
+    """As the climb calls it. A kernel for any shape with settings of its own is no rung, but no other kernel either."""
+    return run.get("rung") or number_of(run["lesson"])
 
 
 def against_libraries(runs, all_runs):

@@ -537,6 +537,15 @@ class PageTables(WithResults):
         self.assertIn("| 06, pdl off, µs | 06, pdl off, % of it | 06, pdl on, µs | 06, pdl on, % of it | chosen |", text)
         self.assertIn("| 10.0 | 50.0 % | 10.0 | 80.0 % | 64x64 |", text)
 
+    def test_a_rung_that_is_compared_with_the_library_is_called_as_in_the_climb(self):
+        self.record("l.json", step("06.1", 100), step("06", 200), dict(step("any", 300), choice="64x64"),
+                    run("cublaslt", 300, b="row-major"))
+        text = self.filled("<!-- table: l.json rows=size -->\n<!-- end -->")
+        self.assertIn("| 06, µs | 06, % of it | 06.1, µs | 06.1, % of it | any, µs | any, % of it | chosen |", text)
+        self.assertIn("| 10.0 | 66.7 % | 10.0 | 33.3 % | 10.0 | 100.0 % | 64x64 |", text)
+        text = self.filled("<!-- table: l.json rows=size only=rung:any -->\n<!-- end -->")
+        self.assertIn("| M×N×K | fastest library | µs | any, µs | any, % of it | chosen |", text)
+
     def test_launches_by_calls_stand_beside_those_through_a_graph(self):
         library = run("cublaslt", 300, b="row-major")
         self.record("e.json", dict(run("06_x", 150), eager_us=12.34), run("06_x", 150, size=128), dict(library, eager_us=20.0),
@@ -1260,6 +1269,7 @@ class Lab(WithResults):
         path.write_text(json.dumps(results), encoding="utf-8")
         self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))
         self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
+        self.assertIn("Some detector of either device notices each.", self.lab("summary"))
         text = self.lab("headline").replace("\n", " ")
         self.assertIn("0 were also tried on an H200.", text)
         self.assertIn("and 0 pass everything", text)
