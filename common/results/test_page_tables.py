@@ -950,6 +950,13 @@ class Phases(WithResults):
         self.assertEqual((copies, both, products, neither), ("50", "0", "50", "0"))
         self.assertLess(float(together), -.95)
 
+    def test_rounding_makes_no_share_negative(self):
+        moments = [begin / 10 for begin in range(1, 300, 25)]
+        self.record_trace("04_x", "step=tma", {
+            "compute": [span for t in moments for span in (("wait pipe_lc.full[0]", t - .1, t + .9), ("compute", t + .9, t + 1))],
+            "loader": [("load", t, t + .1) for t in moments]})
+        self.assertNotIn("-0", self.cells("04_x"))
+
     def test_with_several_slots_copies_go_on_beside_products_and_are_never_taken_for_longer_than_they_were(self):
         # A copy takes 3; it is asked for 4 before its product begins, and only the first is waited for.
         self.record_trace("03_x", "slots=3", {
