@@ -1254,7 +1254,7 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed", races="caught")
         self.record_half("h200", result="hang", racecheck="missed")
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("The CPU device notices all of them. 1 were also tried on an H200.", text)
+        self.assertIn("The CPU device notices all of them. 1 were also tried on an H200, where ", text)
         self.assertIn("together notice 0; 1 more hang without a word, and 0 pass everything", text)
 
     def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
@@ -1268,7 +1268,7 @@ class Lab(WithResults):
         self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))
         self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("0 were also tried on an H200.", text)
+        self.assertIn("0 were also tried on an H200, where ", text)
         self.assertIn("and 0 pass everything", text)
 
     def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
