@@ -192,7 +192,7 @@ def headline(halves):
         if half["half"] == "CPU":
             text += f" The CPU device notices {'all' if named == len(rows) else named} of them."
         else:
-            text += (f" {len(found)} were also tried on an {half['half']}. There checks of the result, the four tools of "
+            text += (f" {len(found)} were also tried on an {half['half']}, where checks of the result, the four tools of "
                      f"compute-sanitizer, waits with a time limit and the compiler together notice {named}; "
                      f"{hangs} more hang without a word, and {len(found) - named - hangs} pass everything.")
     return textwrap.wrap(text + " [The lab](../docs/lab.md) shows what was said of each.", 120, break_long_words=False,
@@ -223,7 +223,7 @@ def lesson(halves, number):
                            if outcome in ("caught", "hang"))
         noticed_by.setdefault(who[:1].upper() + who[1:], []).append(f"[{row['name']}](broken/{row['name']}.patch)")
     for who, names in sorted(noticed_by.items(), reverse=True):
-        text += f" {who or 'Nothing'} {'notice' if ' and ' in who else 'notices'} {', '.join(names)}."
+        text += f" {who or 'Nothing'} {'notice' if ' and ' in who else 'notices'} {' and '.join(part for part in (', '.join(names[:-1]), names[-1]) if part)}."
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 

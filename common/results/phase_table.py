@@ -86,7 +86,7 @@ def union_length(intervals):
 
 def intersection(first, second):
     """Of two unions of intervals."""
-    return union_length(first) + union_length(second) - union_length(first + second)
+    return max(0.0, union_length(first) + union_length(second) - union_length(first + second))  # rounding may leave less
 
 
 def correlation(first, second):

@@ -959,6 +959,13 @@ class Phases(WithResults):
         self.assertEqual((copies, both, products, neither), ("50", "0", "50", "0"))
         self.assertLess(float(together), -.95)
 
+    def test_rounding_makes_no_share_negative(self):
+        moments = [begin / 10 for begin in range(1, 300, 25)]
+        self.record_trace("04_x", "step=tma", {
+            "compute": [span for t in moments for span in (("wait pipe_lc.full[0]", t - .1, t + .9), ("compute", t + .9, t + 1))],
+            "loader": [("load", t, t + .1) for t in moments]})
+        self.assertNotIn("-0", self.cells("04_x"))
+
     def test_with_several_slots_copies_go_on_beside_products_and_are_never_taken_for_longer_than_they_were(self):
         # A copy takes 3; it is asked for 4 before its product begins, and only the first is waited for.
         self.record_trace("03_x", "slots=3", {
@@ -1256,7 +1263,7 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed", races="caught")
         self.record_half("h200", result="hang", racecheck="missed")
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("The CPU device notices all of them. 1 were also tried on an H200.", text)
+        self.assertIn("The CPU device notices all of them. 1 were also tried on an H200, where ", text)
         self.assertIn("together notice 0; 1 more hang without a word, and 0 pass everything", text)
 
     def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
@@ -1271,7 +1278,7 @@ class Lab(WithResults):
         self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
         self.assertIn("Some detector of either device notices each.", self.lab("summary"))
         text = self.lab("headline").replace("\n", " ")
-        self.assertIn("0 were also tried on an H200.", text)
+        self.assertIn("0 were also tried on an H200, where ", text)
         self.assertIn("and 0 pass everything", text)
 
     def test_the_page_of_a_lesson_says_what_became_of_its_mistakes_on_the_gpu(self):
