@@ -261,6 +261,11 @@ def in_minutes(seconds):
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
+def end_commands_when_terminated():
+    """A signal that ends this program ends what it runs, too: else that disturbs what is recorded next."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def main():
     arguments = parse_arguments()
     if arguments.adopt:
@@ -311,6 +316,7 @@ def main():
 
 
 if __name__ == "__main__":
+    end_commands_when_terminated()
     try:
         sys.exit(main())
     except (BadInput, Failed) as error:

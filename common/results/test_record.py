@@ -4,8 +4,10 @@ import contextlib
 import dataclasses
 import io
 import json
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -58,6 +60,24 @@ class Recording(unittest.TestCase):
 
     def files(self):
         return sorted(path.name for path in self.results.rglob("*.json"))
+
+    def test_what_runs_ends_when_the_recording_is_terminated(self):
+        script = (f"import sys; sys.path.insert(0, {str(Path(record.__file__).parent)!r})\n"
+                  "import pathlib, record\n"
+                  "record.end_commands_when_terminated()\n"
+                  "record.run([sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)'], "
+                  f"pathlib.Path({str(self.folder / 'log')!r}), 60, 'commit')\n")
+        process = subprocess.Popen([sys.executable, "-c", script])
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 30
+        while not (self.folder / "log").exists() or "\n1\n" not in (self.folder / "log").read_text(encoding="utf-8"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+        self.assertEqual(len(children), 1)
+        process.terminate()
+        self.assertEqual(process.wait(30), 143)
+        self.assertEqual([child for child in children if Path(f"/proc/{child}").exists()], [])
 
     def test_what_was_recorded_is_skipped_and_what_failed_is_tried_again(self):
         good, bad = self.one("good"), self.one("bad", "import sys; sys.exit(3)")
