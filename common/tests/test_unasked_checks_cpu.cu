@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -131,6 +132,28 @@ TEST_CASE("A result that is wrong at ragged sizes alone is noticed") {
   check_noticed({"--mistake", "odd"},
                 "99_fake: error: wrong result of 99_fake (mistake=odd, round-robin/late)",
                 "99_fake --mistake odd --shape 9x16x24 --schedule round-robin/late --check-races");
+}
+
+TEST_CASE("A result that is wrong because of the launch before is told from one of a schedule") {
+  int launches = 0;
+  ladder::Lesson one = lesson();
+  const auto launch = one.launch;
+  const auto wrong_if = [&](const std::function<bool()>& is_wrong) {
+    launches = 0;
+    one.launch = [&, is_wrong](const Gemm& p, const Settings& settings, cudaStream_t stream) {
+      Gemm changed = p;
+      if (is_wrong()) --changed.k;
+      launch(changed, settings, stream);
+      ++launches;
+    };
+    return run(one, {}).err;
+  };
+  CHECK_THAT(
+      wrong_if([&] { return launches > 0; }),
+      ContainsSubstring("lowest-first/eager): right in the first launch, and wrong since, even on the same "
+                        "schedule"));
+  CHECK_THAT(wrong_if([&] { return launches == 1; }),
+             ContainsSubstring("wrong result of 99_fake") && !ContainsSubstring("right in the first launch"));
 }
 
 TEST_CASE(

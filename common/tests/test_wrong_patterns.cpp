@@ -114,6 +114,15 @@ TEST_CASE("Elements that were never written are told from sums of something that
              ContainsSubstring("; 4096 were never written, or are copies of what was not"));
   CHECK_THAT(complaint_if(in_one_tile, ladder::to_bf16(NAN)),
              ContainsSubstring("; 4096 are sums of something that is nan"));
+  CHECK_THAT(complaint_if([](int, int column) { return column >= 128; }, never_written),
+             ContainsSubstring("no thread wrote the columns from 128 on: does the grid have a block for"));
+  CHECK_THAT(complaint_if([](int row, int) { return row >= 192; }, never_written),
+             ContainsSubstring("no thread wrote the rows from 192 on: "));
+  // All of C, a tile within it, or other wrong elements beside: not the grid.
+  for (const auto& is_wrong : std::vector<std::function<bool(int, int)>>{
+           [](int, int) { return true; }, in_one_tile,
+           [](int row, int column) { return column >= 128 && row != 7; }})
+    CHECK_THAT(complaint_if(is_wrong, never_written), !ContainsSubstring("no thread wrote"));
 }
 
 TEST_CASE(

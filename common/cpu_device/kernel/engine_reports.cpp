@@ -498,7 +498,10 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                                                      : !accesses.second_is_operation || accesses.second_epoch;
   const Thread::Seen& seen = writer.last_seen;
   if (!writer_is_known || !seen.barrier || accesses.are_writes) return "";
-  return describe(writer) + " writes, and waited last for " + name_of(*seen.barrier) +
+  const bool is_multicast = !accesses.first_writes && accesses.second_what == "TMA multicast";
+  const std::string mask =
+      is_multicast ? ", with the mask " + binary(writer.last_multicast_mask, *writer.block) : "";
+  return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
          (seen.phase ? print(", whose phase %llu had ended with the arrivals of",
                              static_cast<unsigned long long>(seen.phase - 1)) +
                            (seen.barrier->phase == seen.phase ? list(seen.barrier->last_arrivals)

@@ -58,6 +58,7 @@ struct Thread {
     uint64_t phase = 0;
   };
   Seen last_seen;
+  uint32_t last_multicast_mask = 0;
   /// A __syncthreads or a fence.proxy.async: where, and in which epoch it began. Where races are checked.
   struct Order {
     Location where;

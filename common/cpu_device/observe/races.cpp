@@ -430,8 +430,13 @@ void RaceChecker::leave(unsigned block) {
     reported_ = true;
     report_(fmt::format(
         "block {} of the cluster leaves while its shared memory (byte {}) may still be reached from another "
-        "block: no cluster_sync or wait orders the two\n  {} at {}",
-        block, cell * kCellBytes, describe_agent(agent, epoch, write, site), describe_site(site)));
+        "block: no cluster_sync or wait orders the two\n  {} at {}{}",
+        block, cell * kCellBytes, describe_agent(agent, epoch, write, site), describe_site(site),
+        is_counted_copy(agent)
+            ? fmt::format(": no thread of block {} has waited for these bytes; is there a step that it "
+                          "does not compute?",
+                          block)
+            : ""));
   };
   const Shadow& shadow = shadows_[block];
   const std::size_t cells = shadow.whole.size() * kChunkCells;

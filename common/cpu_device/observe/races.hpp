@@ -213,6 +213,10 @@ class RaceChecker {
   Accessor accessor(const AsyncOperation& op) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
   bool is_of_block(unsigned agent, unsigned block) const;
+  /// Is it a copy whose bytes an mbarrier counts?
+  bool is_counted_copy(unsigned agent) const {
+    return agent >= thread_count_ && !note_of_agent_[agent - thread_count_].empty();
+  }
   void check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsigned block, std::size_t offset,
                   bool write);
   void split(Shadow& shadow, std::size_t chunk);

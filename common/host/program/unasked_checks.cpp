@@ -3,6 +3,7 @@
 #include "common/host/program/unasked_checks.hpp"
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -38,6 +39,23 @@ struct Check {
   std::vector<Contender> contenders;
 };
 
+/// Of a contender that was right on the first schedule, and then wrong on another one: was that for the
+/// schedule, or because a launch came before? Empty if it is right again.
+std::string explain_later_launch(const Contender& contender, const Shape& shape, ComparisonOptions options) {
+  options.execution.schedules = {options.execution.schedules.front()};
+  bool is_right = true;
+  Progress progress;
+  try {
+    compare({contender}, shape, options, progress,
+            [&](const Outcome& outcome) { is_right = outcome.complaint.empty(); });
+  } catch (const std::runtime_error&) {
+    return "";  // a broken rule says more when it is reported by itself
+  }
+  if (is_right) return "";
+  return "right in the first launch, and wrong since, even on the same schedule: what does a launch leave "
+         "behind, as in a workspace, that the next one does not expect? ";
+}
+
 /// Runs all of them on all schedules. @returns whether all results were right
 /// @param command that repeats a run
 bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions options,
@@ -46,6 +64,7 @@ bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions option
   options.execution.schedules = schedules;
   options.execution.blocks = check.blocks;
   size_t done = 0;
+  std::vector<const Contender*> right_at_first;  // on the first schedule
   const auto repeat = [&] {
     return "repeat it with: " +
            command(check.contenders[done / schedules.size()], schedules[done % schedules.size()]);
@@ -54,12 +73,17 @@ bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions option
   Progress progress;
   try {
     compare(check.contenders, check.shape, options, progress, [&](const Outcome& outcome) {
-      if (!outcome.complaint.empty()) {
+      if (outcome.complaint.empty()) {
+        if (outcome.schedule == schedules.front()) right_at_first.push_back(outcome.contender);
+      } else {
         all_right = false;
+        const bool was_right = std::count(right_at_first.begin(), right_at_first.end(), outcome.contender);
         std::cout.flush();
-        std::cerr << fmt::format("{}: error: wrong result of {} ({}, {}): {}\n{}", lesson.program_name(),
-                                 outcome.contender->lesson, outcome.contender->label, outcome.schedule,
-                                 outcome.complaint, repeat())
+        std::cerr << fmt::format(
+                         "{}: error: wrong result of {} ({}, {}): {}{}\n{}", lesson.program_name(),
+                         outcome.contender->lesson, outcome.contender->label, outcome.schedule,
+                         was_right ? explain_later_launch(*outcome.contender, check.shape, options) : "",
+                         outcome.complaint, repeat())
                   << std::endl;
       }
       ++done;

@@ -79,6 +79,24 @@ std::string WrongElements::describe_tiles(const Range& rows, const Range& column
   return fmt::format("{} of {} tiles of 64 x 64 have some: {}", tiles.size(), all, places);
 }
 
+std::string WrongElements::describe_unwritten_edge(const Range& rows, const Range& columns) const {
+  const int64_t m = reference_.shape.m, n = reference_.shape.n;
+  const bool is_whole = unwritten_count_ == count_ && !reference_.sampled() &&
+                        count_ == (rows.last - rows.first + 1) * (columns.last - columns.first + 1);
+  if (!is_whole) return "";
+  const auto ends_early = [](const char* what, const Range& edge) {
+    return fmt::format(
+        "no thread wrote the {} from {} on: does the grid have a block for the last, partly "
+        "filled tile?; ",
+        what, edge.first);
+  };
+  if (rows.first == 0 && rows.last == m - 1 && columns.first > 0 && columns.last == n - 1)
+    return ends_early("columns", columns);
+  if (columns.first == 0 && columns.last == n - 1 && rows.first > 0 && rows.last == m - 1)
+    return ends_early("rows", rows);
+  return "";
+}
+
 std::string WrongElements::describe() const {
   if (!count_) return "";
   const int64_t n = reference_.shape.n;
@@ -94,7 +112,8 @@ std::string WrongElements::describe() const {
     return {std::find(wrong.begin(), wrong.end(), true) - wrong.begin(), wrong.rend() - last - 1};
   };
   const Range rows = range_of(wrong_rows), columns = range_of(wrong_columns);
-  std::string text = describe_tiles(rows, columns) + "; " + range_text("row", rows.first, rows.last) + ", " +
+  std::string text = describe_unwritten_edge(rows, columns) + describe_tiles(rows, columns) + "; " +
+                     range_text("row", rows.first, rows.last) + ", " +
                      range_text("column", columns.first, columns.last);
   const auto add_period = [&](const char* what, const std::vector<bool>& wrong, const Range& range) {
     const std::string period =

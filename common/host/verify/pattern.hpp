@@ -37,6 +37,8 @@ class WrongElements {
     int64_t first, last;
   };
   std::string describe_tiles(const Range& rows, const Range& columns) const;
+  /// All rows, or all columns, from one on to the edge of C were never written; else empty.
+  std::string describe_unwritten_edge(const Range& rows, const Range& columns) const;
 
   const Reference& reference_;
   std::vector<bool> is_wrong_;  ///< [compared rows, n]

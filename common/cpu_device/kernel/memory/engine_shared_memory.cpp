@@ -115,10 +115,26 @@ bool is_global(const void* pointer) {
   return address < current_thread->observed.stack_begin || address >= current_thread->observed.stack_end;
 }
 
+/// How far an address lies outside; empty if it is so far that it cannot be a wrong index.
+static std::string distance_to(SharedMemory& shared, const void* pointer) {
+  constexpr ptrdiff_t kFar = ptrdiff_t{1} << 20;
+  const ptrdiff_t behind =
+      static_cast<const std::byte*>(pointer) - shared.generic() - static_cast<ptrdiff_t>(shared.bytes());
+  const ptrdiff_t before = shared.generic() - static_cast<const std::byte*>(pointer);
+  if (behind >= 0 && behind < kFar)
+    return print(": it lies %td bytes behind the end of the block's %zu: is an index too large?", behind,
+                 shared.bytes());
+  if (before > 0 && before < kFar)
+    return print(": it lies %td bytes before the block's %zu: is an index negative?", before, shared.bytes());
+  return "";
+}
+
 uint32_t shared_offset(Thread& thread, const void* pointer, size_t bytes, const char* what, Location where) {
   SharedMemory& shared = thread.block->shared;
   if (!shared.contains(pointer)) {
-    thread.cluster.fail(thread, std::string(what) + ": the address is not in the shared memory of the block",
+    thread.cluster.fail(thread,
+                        std::string(what) + ": the address is not in the shared memory of the block" +
+                            distance_to(shared, pointer),
                         where);
   }
   const auto offset = static_cast<size_t>(static_cast<const std::byte*>(pointer) - shared.generic());

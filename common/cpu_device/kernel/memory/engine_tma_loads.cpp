@@ -1,6 +1,7 @@
 /// @file
 /// TMA loads: one thread brings a box to shared memory, of its block or of several; an mbarrier of each
 /// counts the bytes.
+#include <algorithm>
 #include <cstring>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
@@ -44,6 +45,29 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   return load;
 }
 
+/// All threads have arrived, so that no more bytes will be expected in this phase: what is too much would
+/// also be written behind the place that it is meant for.
+void check_not_more_than_expected(Cluster& cluster, Thread& thread, const TmaLoad& load, Location where) {
+  const Mbarrier& barrier = *load.barrier;
+  if (barrier.pending) return;
+  int64_t left = barrier.missing_bytes;
+  for (const auto& operation : cluster.in_flight()) {
+    const auto* other = dynamic_cast<const CountedCopy*>(operation.get());
+    if (other && other->barrier == &barrier && other->phase == barrier.phase) left -= other->bytes();
+  }
+  left = std::max<int64_t>(left, 0);
+  if (left >= load.bytes()) return;
+  cluster.fail(
+      thread,
+      print("%s: brings %lld bytes more than expected: a box of %u rows of %u bytes, where %lld are left "
+            "of the %lld that are expected",
+            load.what(), static_cast<long long>(load.bytes() - left), load.box.map.box_rows,
+            load.box.row_bytes(), static_cast<long long>(left),
+            static_cast<long long>(barrier.expected_bytes)) +
+          ": the box is too large, or too few bytes were expected at " + describe(barrier),
+      where);
+}
+
 }  // namespace
 
 void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where) {
@@ -52,6 +76,7 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
   auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*mask=*/0, where);
+  check_not_more_than_expected(cluster, thread, *load, where);
   count_box(thread, box, /*load=*/true, where);
   if (VirtualClock* clock = cluster.clock()) {
     load->lands_at = clock->copy_async(thread.number, box.bytes_inside());
@@ -68,6 +93,7 @@ void tma_load_multicast(void* shared, const void* map, int column, int row, cons
   Cluster& cluster = thread.cluster;
   const TmaBox box = make_box(thread, map, shared, column, row, kMulticast, where);
   if (!blocks) cluster.fail(thread, "TMA multicast to no block: the mask is 0", where);
+  thread.last_multicast_mask = blocks;
   std::vector<std::unique_ptr<TmaLoad>> loads;
   for (unsigned rank = 0; blocks >> rank; ++rank) {
     if (!(blocks >> rank & 1)) continue;

@@ -302,7 +302,10 @@ TEST_CASE("a copy that cp.async cannot make is named") {
              }),
              ContainsSubstring("cp.async: the address is not in the shared memory of the block"));
   CHECK_THAT(blamed([](Ring& ring) { __pipeline_memcpy_async(&ring + 1, input, 16); }),
-             ContainsSubstring("not in the shared memory of the block"));
+             ContainsSubstring("not in the shared memory of the block: it lies 0 bytes behind the end of the "
+                               "block's 1024: is an index too large?"));
+  CHECK_THAT(blamed([](Ring& ring) { __pipeline_memcpy_async(&ring - 1, input, 16); }),
+             ContainsSubstring("it lies 1024 bytes before the block's 1024: is an index negative?"));
   CHECK_THAT(blamed([](Ring& ring) { __pipeline_memcpy_async(&ring.tiles[1][kTile - 2], input, 16); }),
              ContainsSubstring("cp.async reaches over the end of the block's 1024 bytes of shared memory"));
 }

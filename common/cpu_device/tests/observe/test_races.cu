@@ -403,6 +403,24 @@ TEST_CASE("a block may leave when it knows of all accesses from other blocks, an
   }
 }
 
+TEST_CASE(
+    "a block that leaves before the bytes of another block's copy is told that nothing has waited for them") {
+  std::vector<std::string> reports;
+  RaceChecker races([&](const std::string& text) { reports.push_back(text); });
+  races.begin(2, 32, 64);
+  AsyncOperation copy;
+  races.issue(copy, 33, Queue::none, Proxy::async, "TMA multicast", races.site("kernel.cuh", 3));
+  races.annotate(copy, " for full[0]");
+  races.access(copy, 0, 8, 4, /*write=*/true);
+  races.leave(0);
+  REQUIRE(reports.size() == 1);
+  CHECK_THAT(
+      reports[0],
+      ContainsSubstring(" for full[0] at ") &&
+          ContainsSubstring(": no thread of block 0 has waited for these bytes; is there a step that it does "
+                            "not compute?"));
+}
+
 // --- asynchronous operations and proxies ---------------------------------------------------------------
 
 TEST_CASE("cp.async must be waited for, by the issuer and then by a barrier") {
