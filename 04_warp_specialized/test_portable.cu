@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,63 @@ void check(int slots, const Shape& shape) {
   }
 }
 
+struct Columns {
+  static constexpr int kSlots = 2, kRows = 4, kTiles = 2 * kSlots + 1;
+  float rows[kSlots][kRows][ladder::kWarp];
+  cuda::pipeline_shared_state<cuda::thread_scope_block, kSlots> pipe;
+};
+
+/// kLoaders warps share the rows of each tile; one more warp adds up the columns of all tiles.
+/// @param data [kTiles, kRows, 32]
+/// @param sums [32]
+template <int kLoaders>
+__global__ void add_columns(const float* data, float* sums) {
+  auto& smem = ladder::shared_storage<Columns>();
+  const int warp = static_cast<int>(threadIdx.x) / ladder::kWarp, lane = ladder::lane_index();
+  const auto role = warp < kLoaders ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
+  auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &smem.pipe, role);
+  for (int tile = 0; tile < Columns::kTiles; ++tile) {
+    auto& rows = smem.rows[tile % Columns::kSlots];
+    if (role == cuda::pipeline_role::producer) {
+      pipe.producer_acquire();
+      for (int row = warp; row < Columns::kRows; row += kLoaders)
+        cuda::memcpy_async(&rows[row][lane], &data[(tile * Columns::kRows + row) * ladder::kWarp + lane],
+                           sizeof(float), pipe);
+      pipe.producer_commit();
+    } else {
+      pipe.consumer_wait();  // until the copies of all loaders have landed
+      for (const auto& row : rows) sums[lane] += row[lane];
+      pipe.consumer_release();
+    }
+  }
+}
+
+template <int kLoaders>
+void check_loaders(const std::vector<float>& data, const std::vector<float>& expected) {
+  const ladder::DeviceBuffer<float> input(data);
+  ladder::DeviceBuffer<float> sums(std::vector<float>(expected.size(), 0));
+  ladder::launch(add_columns<kLoaders>,
+                 {.name = "add_columns",
+                  .grid = dim3(1),
+                  .block = dim3((kLoaders + 1) * ladder::kWarp),
+                  .shared_bytes = sizeof(Columns)},
+                 input.data(), sums.data());
+  CHECK(ladder::download(sums.data(), sums.size()) == expected);
+}
+
 }  // namespace
+
+TEST_CASE("04: two loaders, or four, feed one consumer as one does") {
+  skip_unless_runnable();
+  std::vector<float> data(Columns::kTiles * Columns::kRows * ladder::kWarp), expected(ladder::kWarp, 0);
+  std::iota(data.begin(), data.end(), 1.0f);
+  for (size_t i = 0; i < data.size(); ++i) expected[i % ladder::kWarp] += data[i];
+  for_each_schedule([&] {
+    check_loaders<1>(data, expected);
+    check_loaders<2>(data, expected);
+    check_loaders<4>(data, expected);
+  });
+}
 
 TEST_CASE("04: a portable ring of any depth survives any number of steps") {
   skip_unless_runnable();
