@@ -20,35 +20,47 @@ int count_idle(int m, int n, Extent block, int rows_each, Extent grid) {
   return idle;
 }
 
+std::string arguments_of(int m, int n, Extent block, int rows_each) {
+  return fmt::format("({}, {}, {{{}, {}}}, {})", m, n, block.x, block.y, rows_each);
+}
+
+Extent right_grid(int m, int n, Extent block, int rows_each) {
+  return {blocks_over(n, block.x), blocks_over(m, block.y * rows_each)};
+}
+
 void expect_grid(int m, int n, Extent block, int rows_each) {
-  const int height = block.y * rows_each;
-  const Extent right{blocks_over(n, block.x), blocks_over(m, height)};
-  const std::string arguments = fmt::format("({}, {}, {{{}, {}}}, {})", m, n, block.x, block.y, rows_each);
-  const Extent grid = exercise::grid_of(m, n, block, rows_each);
-  const std::string threads = "a grid counts blocks, not threads";
-  expect_returned("grid_of" + arguments + ".x", grid.x, right.x,
+  const Extent right = right_grid(m, n, block, rows_each), got = exercise::grid_of(m, n, block, rows_each);
+  const std::string call = "grid_of" + arguments_of(m, n, block, rows_each),
+                    threads = "a grid counts blocks, not threads";
+  expect_returned(call + ".x", got.x, right.x,
                   {{right.x - 1, "which block has the last columns?"},
                    {right.x + 1, "the last block has no column of C"},
                    {right.y, fmt::format("x counts along the columns of C, which are {}", n)},
                    {n, threads}});
-  expect_returned("grid_of" + arguments + ".y", grid.y, right.y,
+  expect_returned(call + ".y", got.y, right.y,
                   {{blocks_over(m, block.y), "how many rows has a block whose threads compute several each?"},
                    {right.y - 1, "which block has the last rows?"},
                    {right.y + 1, "the last block has no row of C"},
                    {m, threads}});
-  const int all = right.x * block.x * right.y * block.y;
-  expect_returned("idle_threads" + arguments, exercise::idle_threads(m, n, block, rows_each),
-                  count_idle(m, n, block, rows_each, right),
+}
+
+void expect_idle(int m, int n, Extent block, int rows_each) {
+  const Extent grid = right_grid(m, n, block, rows_each);
+  const int all = grid.x * block.x * grid.y * block.y;
+  expect_returned("idle_threads" + arguments_of(m, n, block, rows_each),
+                  exercise::idle_threads(m, n, block, rows_each), count_idle(m, n, block, rows_each, grid),
                   {{all * rows_each - m * n, "that counts elements, and a thread may have several"},
                    {all - m * n, "a thread may have several elements"},
-                   {all - n * (m / rows_each), "a thread with fewer than rows_each elements is not idle"}});
+                   {all - n * (m / rows_each), "a thread with fewer than rows_each elements is not idle"},
+                   {"which threads of the last blocks lie outside of C?"}});
 }
 
 void check() {
-  for (const int rows_each : {1, 4})
-    for (const Extent block : {Extent{32, 8}, {16, 16}})
-      for (const int m : {64, 100, 75, 1})
-        for (const int n : {96, 100, 1}) expect_grid(m, n, block, rows_each);
+  for (const auto expect : {expect_grid, expect_idle})
+    for (const int rows_each : {1, 4})
+      for (const Extent block : {Extent{32, 8}, {16, 16}})
+        for (const int m : {64, 100, 75, 1})
+          for (const int n : {96, 100, 1}) expect(m, n, block, rows_each);
 }
 
 }  // namespace

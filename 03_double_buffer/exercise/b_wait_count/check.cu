@@ -22,7 +22,7 @@ void expect_count(int step, int tiles, int ahead, Loads loads, bool empty_batche
   const std::string newest = closed > tiles ? "the newest batch is an empty one"
                                             : fmt::format("the newest batch is tile {}'s", closed - 1);
   const std::string too_many =
-      fmt::format("{} when it waits: tile {}'s may be unfinished, too", newest, step);
+      fmt::format("{} when the step waits: with so many, tile {}'s may be unfinished", newest, step);
   const std::string too_few =
       right - got == 1 ? fmt::format("that waits for the batch after tile {}'s, too", step)
                        : fmt::format("that waits for the {} batches after tile {}'s, too", right - got, step);

@@ -5,6 +5,7 @@
 /// the loop, and in step s that of tile s + ahead, before or after the wait for tile s. Where no tile is
 /// left, it closes an empty batch, or none.
 #pragma once
+#include <algorithm>
 
 namespace exercise {
 
@@ -17,7 +18,7 @@ enum class Loads { after_the_wait, before_the_wait };
 // >>> yours
 constexpr int unfinished(int step, int tiles, int ahead, Loads loads, bool empty_batches) {
   int closed = step + ahead + (loads == Loads::before_the_wait ? 1 : 0);
-  if (!empty_batches && closed > tiles) closed = tiles;
+  if (!empty_batches) closed = std::min(closed, tiles);
   return closed - (step + 1);
 }
 // <<<

@@ -13,8 +13,8 @@ struct Steps {
   int upload, kernel, download;
 };
 
-/// The longest of what each engine asks for: the steps of a batch before its first one, all its own, and the
-/// steps of a batch after its last one.
+/// For each engine there are the steps that must come before its first one, all its own, and the steps that
+/// must come after its last one. The time is that of the engine with the longest sum.
 // Read docs/concepts/streams_and_copy_engines.md and 07_streams/measure/bound.hpp.
 // >>> yours
 constexpr int least_time(Steps one, int batches, int copy_engines) {
