@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 06: blocks of a cluster work on one tile of C, and add up their sums in each other's shared memory.
+/// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
 /// Added since step 1: a cluster has two pairs of blocks. Each pair multiplies one half of K. Then each block
 /// sends its sums of half of the columns to the block with the other half of K. It receives that block's sums

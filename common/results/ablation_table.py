@@ -13,7 +13,8 @@ from stale import dated
 
 
 def ablation_table(line, words, folder):
-    """A row for each program: its time, and how much more that is than the lesson's as it is, which comes first."""
+    """A row for each program: its time and its clocks (time x SM clock), and how much more they are than the lesson's as it is,
+    which comes first."""
     words, most = [word for word in words if not word.startswith("most=")], [word[5:] for word in words if word.startswith("most=")]
     if not words:
         raise BadInput(f"{line}: needs the numbers of lessons")
@@ -23,7 +24,7 @@ def ablation_table(line, words, folder):
     for number in words:
         path = max(folder.glob(f"*-ablate_{number}.json"), default=None)
         if path is None:
-            rows.append([f"{number}: not recorded yet"] + [""] * 4)
+            rows.append([f"{number}: not recorded yet"] + [""] * 5)
             continue
         results = read_results(path)
         runs = results["runs"]
@@ -37,10 +38,12 @@ def ablation_table(line, words, folder):
         for run in runs:
             name = run["settings"]["without"]
             more = run["time_us_median"] / runs[0]["time_us_median"] - 1
+            clocks = [one["time_us_median"] * one["sm_clock_mhz"] if one.get("sm_clock_mhz") else None for one in (run, runs[0])]
+            more_clocks = f"{100 * (clocks[0] / clocks[1] - 1):+.1f} %" if all(clocks) and run is not runs[0] else ""
             rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
-                         f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %",
+                         f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %", more_clocks,
                          f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""])
         verified = "" if all(run.get("verified") for run in runs) else ", not all results verified"
         origins.setdefault(f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}", []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
-    return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "SM clock, MHz"], rows)) + ([""] + places if places else [])
+    return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "clocks", "SM clock, MHz"], rows)) + ([""] + places if places else [])

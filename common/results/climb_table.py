@@ -187,7 +187,7 @@ class Climb:
         for number in self.rungs:
             places = [shape_title(sizes) for sizes in self.shapes if (self.gain(number, sizes) or 1) < 1 - NOISE]
             if places:
-                lines += ["", f"{number} is slower than {self.base(number)} at {', '.join(places)}; the lesson's page says why."]
+                lines += ["", f"{number} is slower than {self.base(number)} at {', '.join(places)}."]
         return lines
 
 
@@ -232,7 +232,7 @@ def host_half(results):
             gain = f"<br>{run['tflops'] / before['tflops']:.2f}×" if before else ""
             cells.append(f"{speed(run)} ({run['bound_us'] / run['time_us_median'] * 100:.0f} %){gain}")
         lines.append("| " + " | ".join(cells) + " |")
-    return lines + ["", "TFLOP/s (percent of the bound: the longest of upload, compute and download, each alone); below, the gain "
+    return lines + ["", "TFLOP/s (percent of the bound: the longest of the kernels alone, and of uploads and downloads beside each other); below, the gain "
                     f"over the level before. {batches}; {results['gpu']}, {dated(results)}, commit `{results['commit']}`."]
 
 
