@@ -370,7 +370,7 @@ def ring_steps(sources, slots=3, steps=7):
     for tile in range(steps + ahead):
         y = top + 4 + 40 * (tile % slots)
         begin, end = max(tile - ahead, -.6), min(tile, steps)  # before step 0 lies what happens before the loop
-        shapes += [rectangle("other", x(begin) + 2, y, x(end) - x(begin) - 4, 32),
+        shapes += [rectangle("one", x(begin) + 2, y, x(end) - x(begin) - 4, 32),
                    text((x(begin) + x(end)) / 2, y + 21, f"copy {tile}", style="small")]
         if tile < steps:
             shapes += [rectangle("third", x(tile) + 2, y, width - 4, 32), text(x(tile) + width / 2, y + 21, f"multiply {tile}", style="small")]
@@ -429,9 +429,9 @@ def loader_ahead(sources, steps=8):
         slot = step % slots
         y = top + 4 + 40 * slot
         shapes.append(text(x(asked), 40, step, style="small"))
-        shapes += span("other", asked, full, y, f"load {step}") + span("third", begin, end, y, f"read {step}")
+        shapes += span("one", asked, full, y, f"load {step}") + span("third", begin, end, y, f"read {step}")
         if begin - full > .3:
-            shapes += span("one", full, begin, y, "full")
+            shapes += span("other", full, begin, y, "full")
         shapes += span("third", begin, end, bottom + 4, step)
     shapes.append(text(20, bottom + 62, f"Drawn for loads that take {load_steps:g} steps of compute. The loader fills a slot again as soon as compute "
                                         "has released it.", "start", "small"))
@@ -544,7 +544,7 @@ def timelines(request_line, words, results_folder):
     recorded = [json.loads(read_page(results_folder / "traces" / f"{name}.json")) for name in values["files"].split(",")]
     if any(timeline["metadata"]["unit"] != "cycles" for timeline in recorded):
         raise BadInput(f"{request_line}: recording slows a GPU down, and a ring more than one slot; needs timelines of the CPU device")
-    lanes = [(timeline, [("other", "copies", cycles_in_flight(timeline, "copies")),
+    lanes = [(timeline, [("one", "copies", cycles_in_flight(timeline, "copies")),
                          ("third", "products", cycles_in_flight(timeline, "products"))]) for timeline in recorded]
     longest = max(spans[-1][1] for _, both in lanes for _, _, spans in both)
     shapes, alts, left, right, y = [], [], 100, 740, 20

@@ -107,8 +107,8 @@ def slot(animation, number, slots, visits):
     def grows(value, part):
         return f"transform-origin: {x:g}px {top + SLOT[1]:g}px; opacity: {value:g}; transform: scaleY({part:g})"
 
-    for style, track, css in (("other", filled([(asked, full) for _, (asked, full, _, _) in visits], .1, 1), grows),
-                              ("one", shown([(full, begin) for _, (_, full, begin, _) in visits]), opacity),
+    for style, track, css in (("one", filled([(asked, full) for _, (asked, full, _, _) in visits], .1, 1), grows),
+                              ("other", shown([(full, begin) for _, (_, full, begin, _) in visits]), opacity),
                               ("third", filled([(begin, end) for _, (_, _, begin, end) in visits], 1, .1), grows)):
         shapes += [f"<g {animation.style(track, css)}>", rectangle(style, left, top, *SLOT), "</g>"]
     shapes.append(text(x, y - 4, f"slot {number}"))
@@ -133,10 +133,10 @@ def ring(sources):
             (times[-1][0] + ASKING, animation.duration)]
     reads = [(0, times[0][3] - moment), *((before[3] + moment, each[3] - moment) for before, each in zip(times, times[1:])),
              (times[-1][3] + moment, animation.duration)]
-    shapes += token(animation, "other", "loader", asks, slots, LOADER_AT, of_loader)
+    shapes += token(animation, "one", "loader", asks, slots, LOADER_AT, of_loader)
     shapes += token(animation, "third", "compute", reads, slots, COMPUTE_AT, of_compute)
     left, bottom = 14, 2 * CENTRE[1] + 10
-    for style, words, width in (("other", "load on its way", 124), ("one", "full", 54), ("third", "being read", 94), ("marked", "waits", 0)):
+    for style, words, width in (("one", "load on its way", 124), ("other", "full", 54), ("third", "being read", 94), ("marked", "waits", 0)):
         shapes += [rectangle(style, left, bottom, 14, 14), text(left + 20, bottom + 12, words, "start")]
         left += width + 8
     alt = f"A ring of {slots} slots in motion: the loader waits when no slot is empty, compute when a load is late"
