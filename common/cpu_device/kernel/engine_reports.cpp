@@ -338,24 +338,25 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
 /// Both threads have met in a __syncthreads, or one of them has.
 std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
-  const Thread::Order &of_first = first.last_block_barrier, &of_second = second.last_block_barrier;
   if (first.block != second.block || !accesses.first_epoch) return "";
+  // A thread that has gone on may wait at a __syncthreads to which the other has not come yet.
+  size_t met = std::min(first.block_barriers.size(), second.block_barriers.size());
   // The second may have been issued first, and have gone on.
   const bool second_was_first = !accesses.reads_early && accesses.first_writes &&
-                                accesses.second_is_operation && accesses.second_epoch &&
-                                of_second.epoch > accesses.second_epoch;
-  const bool met_since =
-      second_was_first || (of_first.epoch >= accesses.first_epoch && accesses.first_is_operation);
+                                accesses.second_is_operation && accesses.second_epoch && met &&
+                                second.block_barriers[met - 1].epoch > accesses.second_epoch;
+  if (accesses.second_is_operation && accesses.second_epoch && !second_was_first)
+    while (met && second.block_barriers[met - 1].epoch >= accesses.second_epoch) --met;
+  const bool met_since = second_was_first || (met && accesses.first_is_operation &&
+                                              first.block_barriers[met - 1].epoch >= accesses.first_epoch);
   // Where threads wait for mbarriers, these explain more, unless the threads have met since.
-  if ((first.last_seen.barrier || second.last_seen.barrier) &&
-      !(met_since && of_first.epoch && of_second.epoch))
-    return "";
-  if (!of_first.epoch || !of_second.epoch) return "the two threads have not met in a __syncthreads";
-  const std::string where = "the last __syncthreads of both (" + own_place(of_second.where) + ")";
+  if ((first.last_seen.barrier || second.last_seen.barrier) && !met_since) return "";
+  if (!met) return "the two threads have not met in a __syncthreads";
+  const std::string where =
+      "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
   if (met_since)
     return where + " comes after the " + (second_was_first ? accesses.second_what : accesses.first_what) +
            " is issued, but nobody has waited for that by then";
-  // A thread that has gone on may have arrived at the next __syncthreads, which the other has not passed.
   return where + " comes before both";
 }
 

@@ -216,7 +216,8 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
       thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
-  thread.last_block_barrier = thread.last_proxy_fence = {};
+  thread.block_barriers.clear();
+  thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
   thread.has_waited_since_wgmma = false;

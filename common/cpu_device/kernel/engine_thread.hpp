@@ -64,7 +64,8 @@ struct Thread {
     Location where;
     uint32_t epoch = 0;
   };
-  Order last_block_barrier, last_proxy_fence;
+  std::vector<Order> block_barriers;
+  Order last_proxy_fence;
   uint64_t mbarrier_waits = 0;  ///< that have ended
 
   uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;

@@ -55,6 +55,7 @@ struct RaceChecker::Thread {
   uint32_t epoch = 1, visible_epoch = 0;
   uint32_t last_issue = 0;             ///< its epoch when it issued its last operation
   std::vector<uint32_t> wgmma_issues;  ///< its epochs when it issued each wgmma of its warpgroup
+  std::vector<uint32_t> queue_issues;  ///< and each operation of its own queue
 };
 
 /// Who makes an access, and what it has synchronised with.
@@ -358,6 +359,7 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
   Thread& t = threads_[thread];
   t.last_issue = t.epoch;
   if (queue == Queue::warpgroup) t.wgmma_issues.push_back(t.epoch);
+  if (queue == Queue::thread) t.queue_issues.push_back(t.epoch);
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
@@ -855,9 +857,9 @@ uint32_t RaceChecker::epoch_of(unsigned agent, uint32_t epoch) const {
   if (agent < thread_count_) return epoch;
   const unsigned queue = agent - thread_count_;
   if (agent < first_pool_agent_) return threads_[issuer_of_agent_[queue]].wgmma_issues[epoch - 1];
-  const uint32_t later = agent_epochs_[queue] - epoch;  // operations of the same agent
-  if (later && agent < first_thread_queue_) return 0;   // of another thread
-  return issue_epoch_of_agent_[queue] - later;          // each was issued in an epoch of its own
+  if (agent >= first_thread_queue_) return threads_[agent - first_thread_queue_].queue_issues[epoch - 1];
+  // An agent of the pool may have been used again since, for another thread.
+  return agent_epochs_[queue] == epoch ? issue_epoch_of_agent_[queue] : 0;
 }
 
 std::string RaceChecker::describe_last_write(unsigned block, std::size_t offset) const {

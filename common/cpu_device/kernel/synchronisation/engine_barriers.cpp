@@ -76,7 +76,7 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   ++barrier.arrived;
   barrier.arrivals.push_back(&thread);
   if (RaceChecker* races = cluster.races(); races && !threads)
-    thread.last_block_barrier = {where, races->epoch(thread.number)};
+    thread.block_barriers.push_back({where, races->epoch(thread.number)});
   if (!threads) return;
   // A thread that only arrives goes on at once: the barrier orders nothing that the thread does later.
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
