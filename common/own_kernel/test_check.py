@@ -16,7 +16,7 @@ MISTAKES = {
     "sync": "race in shared memory of block 0",
     "wait": "wrong parity",
     "arrive": "deadlock: warp 2 lane 0 waits at test_mistakes.cu:",
-    "bytes": "4096 bytes more than expected have come",
+    "bytes": "4096 bytes more than expected",
     "beyond": "a store of 2 bytes reaches 2 bytes beyond the end of the buffer of 24576 bytes",
     "result": "not right on schedule round-robin/late: its exit code is 1",
     "exits": "not right on schedule round-robin/late: its exit code is 3",
