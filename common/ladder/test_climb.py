@@ -51,6 +51,13 @@ class Climb(unittest.TestCase):
         self.assertTrue(all(line.split()[-1] == "yes" for line in levels))
         self.assertEqual([run["settings"]["level"] for run in self.runs if run["lesson"] == "07_streams"], list("01234"))
 
+    def test_the_levels_that_were_measured_are_a_table_of_their_own(self):
+        start = next(i for i, line in enumerate(self.lines) if line.startswith("Measured on an NVIDIA ") and "batches of" in line)
+        levels = [line for line in self.lines[start + 3:] if line[:1].isdigit()]
+        self.assertEqual([line[0] for line in levels], list("01234"))
+        for line in levels:
+            self.assertRegex(line, r" \d+\.\d +(-|\d\.\d\d) +\d+\.\d +\w+$")
+
 
 if __name__ == "__main__":
     PROGRAM = sys.argv.pop(1)
