@@ -162,7 +162,9 @@ std::string explain(const ladder::Shape& shape, const Settings& settings) {
 std::string remark(const ladder::Shape& shape, const Settings& settings) {
   const int k_steps = ladder::tiles_over(shape.k, kStepK);
   const auto shared_by = [&](const Estimate& estimate) {
-    return estimate.plan.stream_k ? shared_tiles(estimate.clusters, estimate.resident_clusters, k_steps) : 0;
+    return estimate.plan.stream_k
+               ? share_last_wave(estimate.clusters, estimate.resident_clusters, k_steps).tiles
+               : 0;
   };
   const Choice choice = choose(shape, settings);
   const Estimate& chosen = choice.estimate();

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <sstream>
 
@@ -97,10 +98,9 @@ double together_us(const Estimate& estimate) {
   double us = 0;
   if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
   if (estimate.partials > 1) {
-    // Blocks store their partial sums one beside the other; then the last reads all, or the one of the other
-    // block.
-    const int moves = estimate.partials == 2 ? 2 : estimate.partials + 1;
-    us += kStreamKUs + moves * kFixUpUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
+    // Two at a time store and read, as often as it takes to come from all to one.
+    const int meetings = std::bit_width(unsigned(estimate.partials - 1));
+    us += kStreamKUs + 2 * meetings * kFixUpUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
   }
   return us;
 }
@@ -115,10 +115,11 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
                       ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n);
   estimate.waves = ladder::tiles_over(estimate.clusters, resident);
   estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
-  if (const int split = plan.stream_k ? tiles_to_split(estimate.clusters, resident, k_steps) : 0) {
-    estimate.waves = double(estimate.clusters) / resident;
-    // Unless a tile is a whole number of ranges, one begins before it and another ends after it.
-    estimate.partials = resident / split + (resident % split > 0 ? 2 : 0);
+  if (const Sharing sharing =
+          plan.stream_k ? share_last_wave(estimate.clusters, resident, k_steps) : Sharing();
+      sharing.tiles > 0) {
+    estimate.waves = estimate.clusters / resident + double(sharing.part(k_steps)) / k_steps;
+    estimate.partials = sharing.contributors();
   }
   estimate.us = kernel_factor(plan) * (kLaunchUs + steps_us(shape, estimate) + together_us(estimate));
   return estimate;
@@ -126,24 +127,11 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
 
 }  // namespace
 
-int shared_tiles(int tiles, int clusters, int k_steps) {
-  const int split = tiles_to_split(tiles, clusters, k_steps);
-  const int at_work = std::min(clusters, split * k_steps / kMinSteps);
-  // The last cluster whose range begins at or before the step.
-  const auto cluster_at = [&](int step) { return ((step + 1) * at_work - 1) / (split * k_steps); };
-  int shared = 0;
-  for (int tile = 0; tile < split; ++tile)
-    shared += cluster_at(tile * k_steps + kMinSteps - 1) < cluster_at((tile + 1) * k_steps - kMinSteps);
-  return shared;
-}
-
 std::string why_none_is_shared(int tiles, int clusters, int k_steps) {
   if (k_steps < 2 * kMinSteps) return fmt::format("K has fewer than {} steps of {}", 2 * kMinSteps, kStepK);
   if (clusters == 1) return "there is room for one cluster at a time";
   if (tiles % clusters == 0) return fmt::format("{} tiles fill every wave of {} clusters", tiles, clusters);
-  if (tiles > kMaxWaves * clusters)
-    return fmt::format("{} tiles are more than {} waves of {} clusters", tiles, kMaxWaves, clusters);
-  return "each cluster's range ends where a tile does";
+  return fmt::format("the last wave, {} of {} clusters, is nearly full", tiles % clusters, clusters);
 }
 
 std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }

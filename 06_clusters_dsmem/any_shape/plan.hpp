@@ -1,10 +1,12 @@
 /// @file
 /// Which tile and which cluster a problem gets: a small model of what a kernel costs, measured on an H200.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/device/tile_shape.cuh"
 #include "common/host/problem/shape.hpp"
 
 namespace lesson06::any_shape {
@@ -33,30 +35,54 @@ constexpr int clusters_beside(int spare_sms, int blocks, int resident_clusters) 
 
 constexpr int kStepK = 64;  ///< columns of A in a K step
 
-/// With stream-K no cluster gets fewer K steps than this, and no cluster computes fewer of a tile that it
-/// does not compute alone.
+/// With stream-K no cluster computes fewer K steps of a tile than this.
 constexpr int kMinSteps = 4;
 
-/// With more waves than this stream-K gains less than it loses, since blocks no longer walk through K side by
-/// side: at 8192 cubed, 15.5 waves, it was 5 % slower than whole tiles.
-constexpr int kMaxWaves = 8;
+constexpr int kMaxParts = 16;  ///< of a tile, that clusters compute at the same time
 
-/// How many tiles stream-K splits: all, if there are fewer than clusters; else as many as leave the other
-/// waves full, and at least one for each cluster, so that few tiles have many partial sums. None where all
-/// waves are full, where waves are so many that one more costs little, where tiles have too few K steps, or
-/// so many that an int cannot count them all.
-constexpr int tiles_to_split(int tiles, int clusters, int k_steps) {
-  const int rest = tiles % clusters;
-  if (rest == 0 || tiles > kMaxWaves * clusters || k_steps < 2 * kMinSteps) return 0;
-  const int split = tiles < clusters ? tiles : clusters + rest;
-  return int64_t{split} * k_steps * (clusters + 1) <= INT32_MAX ? split : 0;
+/// How many K steps it takes to store the partial sums of a tile and to begin the next, roughly.
+constexpr int kStoreSteps = 2;
+
+/// How clusters share the tiles that do not fill a wave. Of each tile `parts` clusters compute equal parts.
+/// What they leave of `rests` tiles is computed by one cluster more, a tile after the other, in the time of a
+/// part. So clusters are at few places of K at one time, and those at the same place use the same parts of A
+/// and B.
+struct Sharing {
+  int tiles = 0;  ///< that are shared, the first ones
+  int parts = 1;  ///< clusters that compute an equal part of each
+  int rest = 0;   ///< K steps of each tile that are left then
+  int rests = 0;  ///< tiles whose rest one cluster computes; 0 if there are none
+
+  /// Clusters that compute steps of a shared tile.
+  __host__ __device__ constexpr int contributors() const { return parts + (rests > 0); }
+  /// Clusters that are at work on shared tiles.
+  constexpr int clusters() const {
+    return tiles * parts + (rests > 0 ? ladder::tiles_over(tiles, rests) : 0);
+  }
+  /// K steps of the longest part.
+  constexpr int part(int k_steps) const { return ladder::tiles_over(k_steps - rest, parts); }
+};
+
+/// The fastest way to share the tiles that are left after the full waves, or all if there are fewer than
+/// clusters. None is shared where all waves are full, and where tiles have too few K steps.
+constexpr Sharing share_last_wave(int tiles, int clusters, int k_steps) {
+  Sharing equal{tiles % clusters};
+  if (equal.tiles == 0 || k_steps < 2 * kMinSteps) return {};
+  equal.parts = std::min({clusters / equal.tiles, k_steps / kMinSteps, kMaxParts});
+  // A rest takes one cluster, with what it does in between, as long as a part takes another:
+  //   rests * (rest + kStoreSteps) = (k_steps - rest) / parts
+  if (const int free = clusters - equal.tiles * equal.parts; free > 0 && free < equal.tiles) {
+    Sharing with_rests = equal;
+    with_rests.rests = ladder::tiles_over(equal.tiles, free);
+    const int64_t pieces = int64_t{with_rests.rests} * equal.parts;
+    with_rests.rest = int((k_steps - pieces * kStoreSteps) / (pieces + 1));
+    if (with_rests.rest >= kMinSteps && with_rests.part(k_steps) + kMinSteps <= equal.part(k_steps))
+      return with_rests;
+  }
+  return equal.parts > 1 ? equal : Sharing();
 }
 
-/// How many tiles are computed by several clusters each, of those that stream-K splits; counted as the kernel
-/// does (StepWalk::contributors).
-int shared_tiles(int tiles, int clusters, int k_steps);
-
-/// Why there is none, as the end of a sentence.
+/// Why no tile is shared, as the end of a sentence.
 std::string why_none_is_shared(int tiles, int clusters, int k_steps);
 
 /// A plan, and how many of its clusters the GPU holds at one time.
@@ -72,7 +98,7 @@ struct Estimate {
   int clusters = 0;  ///< of work: tiles of C, cluster_m times cluster_n of them at a time
   double waves = 0;  ///< rounds in which the GPU computes them; a fraction with stream-K
   int k_steps = 0;   ///< of 64, of one block for one tile
-  int partials = 1;  ///< partial sums of a tile in global memory, at most; 1 without stream-K
+  int partials = 1;  ///< sums of a tile by different clusters; 1 where none is shared
   double us = 0;     ///< of one launch, on an H200
 };
 

@@ -109,9 +109,10 @@ typename Shape::Walk step_walk(void (*kernel)(Params...), const Gemm& p, const O
   const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM),
                           tiles_over(p.n, Shape::kTile.n * Shape::kClusterN), order.group};
   const int k_steps = tiles_over(p.k, Shape::kTile.k);
-  const int split = Shape::kStreamK && workspace.sums ? tiles_to_split(tiles.tiles(), resident, k_steps) : 0;
-  const int most_clusters = split > 0 ? split * k_steps / kMinSteps : tiles.tiles();
-  return {tiles, p.m, p.n, rows_at_end<Shape>(p.m), k_steps, split, std::min(resident, most_clusters)};
+  const Sharing shared =
+      Shape::kStreamK && workspace.sums ? share_last_wave(tiles.tiles(), resident, k_steps) : Sharing();
+  const int at_work = tiles.tiles() > resident ? resident : std::max(tiles.tiles(), shared.clusters());
+  return {tiles, p.m, p.n, rows_at_end<Shape>(p.m), k_steps, shared, at_work};
 }
 
 /// Synchronizes the cluster; of one block only its threads, which is faster.

@@ -1,7 +1,6 @@
 /// @file
-/// Stream-K (Osama et al., 2023): tiles that would not fill a wave of their own are split along K, so that
-/// all clusters have the same number of K steps. Where a cluster's range of steps ends within a tile, the
-/// next cluster goes on. Their partial sums are added up in global memory: the fix-up.
+/// Stream-K (after Osama et al., 2023): tiles that would not fill a wave of their own are split along K, so
+/// that all clusters have work. Their partial sums are added up in global memory: the fix-up.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -13,6 +12,7 @@
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
 #include "common/device/wgmma_core.cuh"
+#include "common/ptx/cluster.cuh"
 #include "common/ptx/named_barrier.cuh"
 #include "common/ptx/thread_ids.cuh"
 
@@ -27,6 +27,7 @@ namespace lesson06::any_shape {
 struct TileSteps : ladder::TileIndex {
   int first_step, after_step;  ///< those of this block
   int index;                   ///< of the tile in the walk
+  int part;                    ///< of a shared tile, which of its contributors this cluster is
   bool a_is_whole;             ///< all rows of A that this block loads exist; else it loads A's last box
   int b_columns;               ///< columns of the tile of B that are loaded, a multiple of 64
   uint32_t bytes;              ///< that arrive in a slot
@@ -37,15 +38,8 @@ struct Place {
   int m, n, k;  ///< which of the kClusterM, kClusterN and kClusterK blocks it is
 };
 
-/// The clusters that compute steps of one tile.
-struct Contributors {
-  int count, me;  ///< how many, and which of them this is
-  int place;      ///< of the first cluster's partial sums in the workspace; the others' follow
-};
-
-/// What the clusters of a Shape walk over. With stream-K the K steps of the first `split_tiles` tiles form
-/// one row, of which each cluster has a range of equal length. All other tiles are walked over as a TileWalk
-/// does. A tile of the walk is that of a whole cluster.
+/// What the clusters of a Shape walk over: first the shared tiles, each cluster an equal part of one tile or
+/// the rests of several, then whole tiles, as a TileWalk does. A tile of the walk is that of a whole cluster.
 ///
 /// The extents of tile and cluster are constants of the kernel, so that divisions by them are shifts and
 /// multiplications, which do not delay the first load.
@@ -54,56 +48,63 @@ struct StepWalk : ladder::TileWalk {
   int rows, columns;  ///< of C
   int rows_at_end;    ///< of A's last box
   int k_steps;        ///< of a tile
-  int split_tiles;    ///< 0 without stream-K
+  Sharing shared;     ///< of no tiles without stream-K
   int clusters;       ///< of the grid
 
   struct Iterator {
     const StepWalk& walk;
-    int index, begin, end;  ///< the tile, and the cluster's range of steps, counted over all split tiles
-    TileSteps tile = walk.steps(index, begin, end);  ///< computed ahead, while products run
+    int index, part;                           ///< the tile, and which part of it, if it is shared
+    TileSteps tile = walk.steps(index, part);  ///< computed ahead, while products run
 
     __device__ __forceinline__ const TileSteps& operator*() const { return tile; }
     __device__ __forceinline__ void operator++() {
-      if (!Shape::kStreamK || index >= walk.split_tiles)
+      if (!Shape::kStreamK || index >= walk.shared.tiles)
         index += walk.clusters;
-      else if ((index + 1) * walk.k_steps < end)
+      else if (part == walk.shared.parts && index + 1 < walk.after_rests())
         ++index;
       else
-        index = walk.split_tiles + walk.cluster();
-      tile = walk.steps(index, begin, end);
+        index = walk.shared.tiles + cluster(), part = 0;
+      tile = walk.steps(index, part);
     }
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
 
-  /// The first tile of which this cluster has steps.
   __device__ __forceinline__ Iterator begin() const {
-    if (!Shape::kStreamK || split_tiles == 0) return {*this, cluster(), 0, 0};
-    const int first = range_begin(cluster()), after = range_begin(cluster() + 1);
-    return {*this, first < after ? first / k_steps : split_tiles + cluster(), first, after};
+    if (!Shape::kStreamK || shared.tiles == 0) return {*this, cluster(), 0};
+    const int part = cluster() / shared.tiles;
+    if (part < shared.parts) return {*this, cluster() % shared.tiles, part};
+    if (first_rest() < after_rests()) return {*this, first_rest(), shared.parts};
+    return {*this, shared.tiles + cluster(), 0};
   }
   /// The clusters that compute steps of a tile.
-  __device__ __forceinline__ Contributors contributors(const TileSteps& tile) const {
-    if (tile.index >= split_tiles) return {1, 0, 0};
-    const int first = cluster_at(tile.index * k_steps + kMinSteps - 1);
-    const int last = cluster_at((tile.index + 1) * k_steps - kMinSteps);
-    // No two partial sums have the same place: from one to the next either the tile or the cluster changes.
-    return {last - first + 1, cluster() - first, tile.index + first};
+  __device__ __forceinline__ int contributors(const TileSteps& tile) const {
+    return tile.index < shared.tiles ? shared.contributors() : 1;
   }
 
  private:
   __device__ __forceinline__ static int cluster() { return static_cast<int>(blockIdx.x) / Shape::kBlocks; }
 
-  /// What this block computes of a tile, of which its cluster has the steps between `begin` and `end`.
-  __device__ __forceinline__ TileSteps steps(int index, int begin, int end) const {
+  /// The tiles whose rests this cluster computes: which one is the first, and the one after the last. None of
+  /// a cluster that is left over.
+  __device__ __forceinline__ int first_rest() const {
+    return (cluster() - shared.tiles * shared.parts) * shared.rests;
+  }
+  __device__ __forceinline__ int after_rests() const {
+    return min(first_rest() + shared.rests, shared.tiles);
+  }
+
+  /// What this block computes of a tile or, if it is shared, of a part.
+  __device__ __forceinline__ TileSteps steps(int index, int part) const {
     if (index >= tiles()) return {};
-    const Place place = Shape::place(static_cast<int>(blockIdx.x) % Shape::kBlocks);
+    const Place place = Shape::place(static_cast<int>(ptx::cluster_block_rank()));
     ladder::TileIndex tile = ladder::grouped_tile(index, tile_rows, tile_columns, group);
     tile.row = tile.row * Shape::kClusterM + place.m;
     tile.column = tile.column * Shape::kClusterN + place.n;
     int first = 0, after = k_steps;
-    if (Shape::kStreamK && index < split_tiles) {
-      first = max(first, begin - index * k_steps);
-      after = min(after, end - index * k_steps);
+    if (Shape::kStreamK && index < shared.tiles) {
+      const int in_parts = k_steps - shared.rest;
+      first = part < shared.parts ? in_parts * part / shared.parts : in_parts;
+      if (part < shared.parts) after = in_parts * (part + 1) / shared.parts;
     }
     const int count = after - first;
 
@@ -116,35 +117,24 @@ struct StepWalk : ladder::TileWalk {
             first + count * place.k / Shape::kClusterK,
             first + count * (place.k + 1) / Shape::kClusterK,
             index,
+            part,
             place.n < whole,
             b_columns,
             static_cast<uint32_t>((a_rows + b_columns) * Shape::kTile.k * sizeof(__nv_bfloat16))};
   }
-
-  /// The first step of a cluster's range. Fewer than kMinSteps steps at an end of a tile go to the neighbour:
-  /// their sums would not be worth sending.
-  __device__ __forceinline__ int range_begin(int cluster) const {
-    const int begin = split_tiles * k_steps * cluster / clusters, step = begin % k_steps;
-    if (step < kMinSteps) return begin - step;
-    return k_steps - step < kMinSteps ? begin - step + k_steps : begin;
-  }
-  /// The last cluster whose range begins at or before `step`, if no ends went to neighbours.
-  __device__ __forceinline__ int cluster_at(int step) const {
-    return ((step + 1) * clusters - 1) / (split_tiles * k_steps);
-  }
 };
 
-/// In global memory: all partial sums, and for each block's tile how many of them have arrived, which is 0
-/// between two launches.
+/// In global memory: the partial sums of all contributors, and for each meeting of two whether one has
+/// arrived, which is 0 between two launches.
 struct Workspace {
   float4* sums = nullptr;
   unsigned* arrived = nullptr;
 };
 
-/// The fix-up: adds up the partial sums of a block's tile. A block stores its partial sums and counts itself;
-/// where two blocks contribute, the second need not store. The last to arrive adds up all, always in the same
-/// order, so that the result does not depend on which block was last. No block waits for another. All compute
-/// threads call it.
+/// The fix-up: adds up the partial sums of a block's tile. Neighbours meet in pairs, then pairs, then pairs
+/// of pairs, until one has all. Of two that meet the one that comes first stores its sums and is done; the
+/// other one reads them and goes on. No block waits for another. The order of the sum is the same whoever
+/// comes first, since a + b = b + a. All compute threads call it.
 /// @param block which block of its cluster this is
 /// @param d the partial sums of this block; if the tile is complete, its sums
 /// @param is_last a place in shared memory
@@ -152,53 +142,55 @@ struct Workspace {
 template <class Block, int kCount>
 __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], const auto& walk,
                                        const TileSteps& tile, const Workspace& workspace, bool& is_last) {
-  const Contributors contributors = walk.contributors(tile);
-  if (contributors.count == 1) return true;
   constexpr int kFloats = Block::kOwnN / 2, kThreads = Block::kComputeThreads,
                 kPieces = kFloats / 4 * kThreads;
-  static_assert(Block::kClusterK <= kMinSteps, "each block that splits K needs a step of each split tile");
-  const int rank = block.rank(block.m, block.n, block.k);
-  float4* const partials =
-      workspace.sums + (contributors.place * Block::kBlocks + rank) * kPieces + static_cast<int>(threadIdx.x);
-  const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(
-      workspace.arrived[tile.index * Block::kBlocks + rank]);
-
+  static_assert(Block::kClusterK <= kMinSteps, "each block that splits K needs a step of each shared tile");
+  const int contributors = walk.contributors(tile), rank = block.rank(block.m, block.n, block.k);
   // Each warp has 16 rows. Rows that C does not have need no sums.
   const bool has_rows = tile.row * Block::kTile.m + int(threadIdx.x) / ladder::kWarp * 16 < walk.rows;
 
-  // A range begins within a tile and ends within another. So of two contributors the first mostly comes last,
-  // and then need not store its sums.
-  bool all_there = false;
-  if (contributors.count == 2 && contributors.me == 0) {
-    ptx::named_barrier_sync(1, kThreads);  // all threads have read is_last of the tile before
-    if (threadIdx.x == 0) is_last = arrived.load(cuda::memory_order_acquire) == 1;
-    ptx::named_barrier_sync(1, kThreads);
-    all_there = is_last;
-  }
-  if (!all_there) {
-    if (has_rows) {
-#pragma unroll
-      for (int i = 0; i < kFloats; i += 4)
-        partials[contributors.me * Block::kBlocks * kPieces + i / 4 * kThreads] =
-            make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
-    }
-    ptx::named_barrier_sync(1, kThreads);  // all threads have stored, so one thread can release all stores
-    if (threadIdx.x == 0)
-      is_last = arrived.fetch_add(1, cuda::memory_order_acq_rel) + 1 == unsigned(contributors.count);
-    ptx::named_barrier_sync(1, kThreads);
-    if (!is_last) return false;
-  }
-  if (threadIdx.x == 0) arrived.store(0, cuda::memory_order_relaxed);  // for the next launch
-
-  // Two partial sums give the same result in either order.
-  if (contributors.count > 2) ladder::clear(d);
 #pragma unroll 1
-  for (int of = 0; of < contributors.count && has_rows; ++of) {
-    if (contributors.count == 2 && of == contributors.me) continue;
+  for (int distance = 1; distance < contributors; distance *= 2) {
+    const int first = tile.part / (2 * distance) * (2 * distance), second = first + distance;
+    if (second >= contributors) continue;  // nobody is there to meet
+    const bool am_first = tile.part < second;
+    const auto place_of = [&](int contributor) {
+      return (tile.index * contributors + contributor) * Block::kBlocks + rank;
+    };
+    const auto sums_of = [&](int contributor) {
+      return workspace.sums + place_of(contributor) * kPieces + static_cast<int>(threadIdx.x);
+    };
+    const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(workspace.arrived[place_of(second)]);
+
+    // The last part is a rest, or began no later than the others. So the other one is mostly there already,
+    // and then these sums need not be stored.
+    bool other_is_there = false;
+    if (am_first) {
+      ptx::named_barrier_sync(1, kThreads);  // all threads have read is_last of the meeting before
+      if (threadIdx.x == 0) is_last = arrived.load(cuda::memory_order_acquire) == 1;
+      ptx::named_barrier_sync(1, kThreads);
+      other_is_there = is_last;
+    }
+    if (!other_is_there) {
+      if (has_rows) {
+        float4* const mine = sums_of(am_first ? first : second);
 #pragma unroll
-    for (int i = 0; i < kFloats; i += 4) {
-      const float4 sum = partials[of * Block::kBlocks * kPieces + i / 4 * kThreads];
-      d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
+        for (int i = 0; i < kFloats; i += 4)
+          mine[i / 4 * kThreads] = make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
+      }
+      ptx::named_barrier_sync(1, kThreads);  // all threads have stored, so one thread can release all stores
+      if (threadIdx.x == 0) is_last = arrived.fetch_add(1, cuda::memory_order_acq_rel) == 1;
+      ptx::named_barrier_sync(1, kThreads);
+      if (!is_last) return false;
+    }
+    if (threadIdx.x == 0) arrived.store(0, cuda::memory_order_relaxed);  // for the next launch
+    if (has_rows) {
+      const float4* const other = sums_of(am_first ? second : first);
+#pragma unroll
+      for (int i = 0; i < kFloats; i += 4) {
+        const float4 sum = other[i / 4 * kThreads];
+        d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
+      }
     }
   }
   return true;

@@ -2,6 +2,7 @@
 /// Lesson 06's kernel: every tile and cluster at the trip counts where parities go wrong, and at edges where
 /// a block of a cluster has nothing to do.
 #include <fmt/core.h>
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -51,12 +52,13 @@ Choice choice_of(S) {
   return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK, S::kSlots};
 }
 
-/// Counts the tiles that several clusters compute: the first of them counts.
+/// Counts the K steps that blocks compute of each tile, and who computes steps of it.
 template <class Walk>
-__global__ void count_shared(const Walk walk, int* count) {
-  for (const auto& tile : walk)
-    if (const auto [clusters, me, place] = walk.contributors(tile); clusters > 1 && me == 0)
-      atomicAdd(count, 1);
+__global__ void count_steps(const Walk walk, int* steps, int* contributors) {
+  for (const auto& tile : walk) {
+    atomicAdd(&steps[tile.index], tile.after_step - tile.first_step);
+    atomicAdd(&contributors[tile.index], 1 << tile.part);
+  }
 }
 
 Choice any_choice() {
@@ -139,9 +141,9 @@ TEST_CASE("06: clusters split the tiles that do not fill a wave, and complete ea
       ladder::device_info().multiprocessors / (choice.cluster_m * choice.cluster_n * choice.cluster_k) + 1;
   const auto [tile_rows, tile_columns, steps] = GENERATE_COPY(
       std::tuple(1, 1, 2 * lesson06::any_shape::kMinSteps),  // two partial sums, none longer than it must be
-      std::tuple(1, 1, 21),                                  // many partial sums
-      std::tuple(3, 1, 13),                                  // ends of fewer steps than are worth a part
-      std::tuple(1, many, 9));                               // the last wave and the one before
+      std::tuple(1, 1, 21),                                  // meetings of meetings
+      std::tuple(3, 1, 24),     // a rest of each for one cluster, where there is room for four
+      std::tuple(1, many, 9));  // one tile is left after a full wave
   const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
   if (tile_rows == 3)
     check_gemm_on_all_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 0);
@@ -186,7 +188,7 @@ TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") 
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto spare = GENERATE("4", "32");
   check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"spare_sms", spare}});
-  check_gemm(lesson06::any_shape::lesson(), {192, 128, 1024}, {{"spare_sms", spare}, {"stream_k", "on"}});
+  check_gemm(lesson06::any_shape::lesson(), {192, 128, 1536}, {{"spare_sms", spare}, {"stream_k", "on"}});
 }
 
 TEST_CASE("06: every order of tiles covers C") {
@@ -195,24 +197,28 @@ TEST_CASE("06: every order of tiles covers C") {
   check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"group", group}});
 }
 
-TEST_CASE("06: as many tiles are shared as the plan says") {
+TEST_CASE("06: all steps of a tile are computed once, by as many clusters as the plan says") {
   namespace any_shape = lesson06::any_shape;
   skip_unless_runnable(any_shape::lesson(), "wgmma");
   using S = any_shape::Shape<64, 128, 1, 1, 1, true>;
-  auto* const kernel = count_shared<S::Walk>;
+  auto* const kernel = count_steps<S::Walk>;
+  const int resident = ladder::resident_clusters(kernel, S::kThreads, sizeof(any_shape::SharedStorage<S>), 1);
   float4 sums;  // only that there is a workspace counts
-  for (const Shape& shape :
-       {Shape{192, 256, 640}, Shape{67, 520, 520}, Shape{64, 128, 1152}, Shape{256, 256, 640}}) {
-    const auto walk = any_shape::step_walk<S>(kernel, {nullptr, nullptr, nullptr, shape.m, shape.n, shape.k},
-                                              {.group = 1, .pdl = false, .spare_sms = 0}, {&sums, nullptr});
-    const int resident =
-        ladder::resident_clusters(kernel, S::kThreads, sizeof(any_shape::SharedStorage<S>), 1);
-    ladder::DeviceBuffer count(std::vector<int>{0});
-    ladder::launch(kernel, {.name = "count_shared", .grid = dim3(walk.clusters), .block = dim3(1)}, walk,
-                   count.data());
-    CUDA_CHECK(cudaDeviceSynchronize());
-    INFO(shape.name());
-    CHECK(ladder::download(count.data(), 1).front() ==
-          any_shape::shared_tiles(walk.tiles(), resident, walk.k_steps));
-  }
+  for (int tiles = 1; tiles <= 3 * resident; tiles += ladder::on_cpu_device() ? 1 : 7)
+    for (const int k_steps : {7, 8, 9, 37, 300}) {
+      const auto walk = any_shape::step_walk<S>(
+          kernel, {nullptr, nullptr, nullptr, S::kTile.m * tiles, S::kTile.n, S::kTile.k * k_steps},
+          {.group = 1, .pdl = false, .spare_sms = 0}, {&sums, nullptr});
+      const std::vector<int> zeros(tiles);
+      ladder::DeviceBuffer steps(zeros), contributors(zeros);
+      ladder::launch(kernel, {.name = "count_steps", .grid = dim3(walk.clusters), .block = dim3(1)}, walk,
+                     steps.data(), contributors.data());
+      CUDA_CHECK(cudaDeviceSynchronize());
+      INFO(tiles << " tiles of " << k_steps << " steps");
+      const any_shape::Sharing shared = any_shape::share_last_wave(tiles, resident, k_steps);
+      std::vector<int> expected(tiles, 1);  // the first contributor alone
+      std::fill_n(expected.begin(), shared.tiles, (1 << shared.contributors()) - 1);
+      CHECK(ladder::download(steps.data(), tiles) == std::vector<int>(tiles, k_steps));
+      CHECK(ladder::download(contributors.data(), tiles) == expected);
+    }
 }
