@@ -143,11 +143,21 @@ std::string Plan::name() const {
 }
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
+  const auto has = [&](Plan plan) {
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [&](const Candidate& candidate) { return candidate.plan == plan; });
+  };
   std::vector<Estimate> result;
   result.reserve(candidates.size());
-  for (const Candidate& candidate : candidates)
-    if (ladder::tiles_over(shape.k, kStepK) >= candidate.plan.cluster_k)
-      result.push_back(estimate_of(shape, candidate));
+  for (const Candidate& candidate : candidates) {
+    if (ladder::tiles_over(shape.k, kStepK) < candidate.plan.cluster_k) continue;
+    const Estimate estimate = estimate_of(shape, candidate);
+    // A kernel that could share tiles, but shares none, is the one for whole tiles with more instructions.
+    Plan whole = candidate.plan;
+    whole.stream_k = false;
+    if (candidate.plan.stream_k && estimate.partials == 1 && has(whole)) continue;
+    result.push_back(estimate);
+  }
   std::stable_sort(result.begin(), result.end(),
                    [](const Estimate& a, const Estimate& b) { return a.us < b.us; });
   return result;

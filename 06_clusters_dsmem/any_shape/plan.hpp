@@ -103,7 +103,8 @@ struct Estimate {
 };
 
 /// An estimate for each candidate that can run the shape, the cheapest first; equally cheap ones in the order
-/// of the list. There is always one if a candidate has cluster_k = 1.
+/// of the list. A kernel with stream-K that shares no tile is left out beside its twin without. There is
+/// always an estimate if a candidate has cluster_k = 1.
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates);
 
 /// The estimates as a table, under a line that says why the first plan is chosen.
