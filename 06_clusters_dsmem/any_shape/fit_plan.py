@@ -24,7 +24,9 @@ NARROW = 64
 LINE = 64  # elements of a cache line
 WIDEST = 128 * 256  # the tile that constants are for
 FEWEST_STEPS = 4
-MOST_WAVES = 8
+MOST_PARTS = 16
+PART_STEPS = 12
+STORE_STEPS = 8
 FAR_FROM_BEST = 2.0
 DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
@@ -52,29 +54,39 @@ class Plan:
         at_once = resident[cluster_m * cluster_n * self.cluster_k]
         high, wide = over(m, tile_m * cluster_m), over(n, tile_n * cluster_n)
         clusters = high * wide
+        # Warpgroups without rows of A compute nothing.
+        self.used = 64 * over(m, 64) / (high * cluster_m * tile_m)
         # Of the rows of A and the columns of B that a block needs, those that there are.
         self.rows = m / (high * cluster_m) / cluster_n / (128 + 256)
         self.columns = n / (wide * cluster_n) / cluster_m / (128 + 256)
         self.full_waves = clusters / at_once
         steps = over(k, STEP_K)
-        shared = self.tiles_to_split(clusters, at_once, steps) if stream_k else 0
-        self.shares = shared > 0
+        contributors, part = self.share_last_wave(clusters, at_once, steps) if stream_k else (1, 0)
+        self.shares = contributors > 1
         self.same_as_whole_tiles = bool(stream_k) and not self.shares
-        self.waves = self.full_waves if self.shares else over(clusters, at_once)
+        self.waves = clusters // at_once + part / steps if self.shares else over(clusters, at_once)
         self.k_steps = over(steps, self.cluster_k)
-        if self.shares:
-            parts = at_once // shared + (2 if at_once % shared else 0)
-            self.moves = 2 if parts == 2 else parts + 1
+        self.moves = 2 * (contributors - 1).bit_length()
         self.together, self.narrow = cluster_m * cluster_n * self.cluster_k > 1, tile_n == NARROW
         self.area = tile_m * tile_n
         self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
 
     @staticmethod
-    def tiles_to_split(tiles, clusters, steps):
-        rest = tiles % clusters
-        if rest == 0 or tiles > MOST_WAVES * clusters or steps < 2 * FEWEST_STEPS:
-            return 0
-        return tiles if tiles < clusters else clusters + rest
+    def share_last_wave(tiles, clusters, steps):
+        """How many clusters compute steps of a shared tile, and the steps of the longest part; 1 if none is shared."""
+        shared = tiles % clusters
+        if shared == 0 or steps < 2 * FEWEST_STEPS:
+            return 1, steps
+        parts = min(clusters // shared, max(2, steps // PART_STEPS), MOST_PARTS)
+        part = over(steps, parts)
+        free = clusters - shared * parts
+        if 0 < free < shared:
+            pieces = over(shared, free) * parts
+            rest = int((steps - pieces * STORE_STEPS) / (pieces + 1))
+            with_rests = over(steps - rest, parts)
+            if rest >= FEWEST_STEPS and with_rests + FEWEST_STEPS <= part:
+                return parts + 1, with_rests
+        return parts, part
 
     def us(self, c):
         """What the plan is expected to cost but for its kernel's factor, with constants in the order of START."""
@@ -86,7 +98,7 @@ class Plan:
         step_load = load * (self.rows * straddle_k + self.columns * straddle_n)
         tensor *= (together if self.together else 1) * (narrow if self.narrow else 1)
         us = launch + fill * step_load + math.hypot(
-            (steps * tensor + tiles * epilogue / self.cluster_k) * self.tile,
+            (steps * tensor * self.used + tiles * epilogue / self.cluster_k) * self.tile,
             steps * step_load,
             megabyte * (inputs + output * straddle_n))
         if self.cluster_k > 1:

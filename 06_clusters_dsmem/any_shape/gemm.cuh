@@ -16,6 +16,7 @@
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
 #include "common/ptx/grid_dependency.cuh"
+#include "common/ptx/named_barrier.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
 
@@ -59,8 +60,12 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
   for (const TileSteps tile : walk) {
     WgmmaCore<Shape::kTile.n> core;
     const int k_steps = tile.after_step - tile.first_step;
+    // A warpgroup below the last row of C leaves the tensor cores to the others after one step, which defines
+    // its sums.
+    const bool has_rows = tile.row * Shape::kTile.m + my_rows < walk.rows;
+    const int products = has_rows ? k_steps : 1;
     // [k_loop]
-    for (int step = 0; step < k_steps; ++step) {
+    for (int step = 0; step < products; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
       core.finish_all_but_last();  // the step before this one is finished: its slot may be filled again
@@ -69,6 +74,12 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
     core.finish();
     release(pipe_lc, block);
     // [k_loop]
+    for (int step = products; step < k_steps; ++step) {
+      pipe_lc.consumer_wait();
+      // All four warps have looked at the slot's barrier.
+      ptx::named_barrier_sync(kFirstWarpgroupBarrier + warpgroup_index(), kWarpgroup);
+      release(pipe_lc, block);
+    }
 
     const bool complete = add_up(sums, block, core.d, walk, tile, ending, smem);
 #pragma unroll  // registers have no addresses

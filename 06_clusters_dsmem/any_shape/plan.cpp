@@ -84,8 +84,10 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
   const double load_us = kLoadUs * rows / (128 + 256);
 
-  const double step_us =
-      kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) * (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
+  // Warpgroups without rows of A compute nothing.
+  const double used = 64.0 * ladder::tiles_over(shape.m, 64) / (high * plan.tile_m);
+  const double step_us = used * kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) *
+                         (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
   const double tensor_us =
       (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
   const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);

@@ -38,10 +38,14 @@ constexpr int kStepK = 64;  ///< columns of A in a K step
 /// With stream-K no cluster computes fewer K steps of a tile than this.
 constexpr int kMinSteps = 4;
 
-constexpr int kMaxParts = 16;  ///< of a tile, that clusters compute at the same time
+/// A tile is cut into more than two parts only if they are at least this long: for every two parts, pairs of
+/// parts and so on sums are stored and read, which takes about as long as so many steps.
+constexpr int kPartSteps = 12;
+constexpr int kMaxParts = 16;
 
-/// How many K steps it takes to store the partial sums of a tile and to begin the next, roughly.
-constexpr int kStoreSteps = 2;
+/// What a cluster does between two rests, in steps: it stores sums, publishes and counts them. At 128x256 it
+/// was 4 us, 6.5 steps; smaller tiles have shorter steps.
+constexpr int kStoreSteps = 8;
 
 /// How clusters share the tiles that do not fill a wave. Of each tile `parts` clusters compute equal parts.
 /// What they leave of `rests` tiles is computed by one cluster more, a tile after the other, in the time of a
@@ -68,7 +72,7 @@ struct Sharing {
 constexpr Sharing share_last_wave(int tiles, int clusters, int k_steps) {
   Sharing equal{tiles % clusters};
   if (equal.tiles == 0 || k_steps < 2 * kMinSteps) return {};
-  equal.parts = std::min({clusters / equal.tiles, k_steps / kMinSteps, kMaxParts});
+  equal.parts = std::min({clusters / equal.tiles, std::max(2, k_steps / kPartSteps), kMaxParts});
   // A rest takes one cluster, with what it does in between, as long as a part takes another:
   //   rests * (rest + kStoreSteps) = (k_steps - rest) / parts
   if (const int free = clusters - equal.tiles * equal.parts; free > 0 && free < equal.tiles) {

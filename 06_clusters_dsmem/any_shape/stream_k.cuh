@@ -18,6 +18,9 @@
 
 namespace lesson06::any_shape {
 
+/// Named barriers: of all compute threads, and one for each warpgroup.
+constexpr int kFixUpBarrier = 1, kFirstWarpgroupBarrier = 2;
+
 /// Some K steps of a tile of C, and what a block's loads bring for each.
 ///
 /// TMA would fill with zeros what lies outside A and B, but takes longer for a row of zeros than for a row of
@@ -166,9 +169,10 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
     // and then these sums need not be stored.
     bool other_is_there = false;
     if (am_first) {
-      ptx::named_barrier_sync(1, kThreads);  // all threads have read is_last of the meeting before
+      // All threads have read is_last of the meeting before.
+      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
       if (threadIdx.x == 0) is_last = arrived.load(cuda::memory_order_acquire) == 1;
-      ptx::named_barrier_sync(1, kThreads);
+      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
       other_is_there = is_last;
     }
     if (!other_is_there) {
@@ -178,9 +182,10 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
         for (int i = 0; i < kFloats; i += 4)
           mine[i / 4 * kThreads] = make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]);
       }
-      ptx::named_barrier_sync(1, kThreads);  // all threads have stored, so one thread can release all stores
+      // All threads have stored, so one thread can release all stores.
+      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
       if (threadIdx.x == 0) is_last = arrived.fetch_add(1, cuda::memory_order_acq_rel) == 1;
-      ptx::named_barrier_sync(1, kThreads);
+      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
       if (!is_last) return false;
     }
     if (threadIdx.x == 0) arrived.store(0, cuda::memory_order_relaxed);  // for the next launch
