@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SHAPE, OTHER = "8x64x64", "8x128x64"
@@ -116,6 +118,24 @@ class Remembers(Programs):
         self.tune("--shape", SHAPE)
         self.assertEqual(self.plans(), others + [mine])
         self.assertIn("remembered", self.explained())
+
+    def test_ctrl_c_keeps_what_was_remembered_before(self):
+        results = self.cache / "results.json"
+        self.plans_file.unlink()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and so would its children
+        with subprocess.Popen([FOLDER / "ladder", "tune", "--no-verify", "--shape", f"{SHAPE},2048x2048x2048", "--json", results],
+                              env=self.environment, stdout=subprocess.DEVNULL) as tuning:
+            try:
+                end = time.monotonic() + 60
+                while not results.exists() and tuning.poll() is None and time.monotonic() < end:
+                    time.sleep(0.05)
+                tuning.send_signal(signal.SIGINT)
+                self.assertEqual(tuning.wait(10), -signal.SIGINT)
+            finally:
+                tuning.kill()
+        self.assertEqual(self.plans(), self.tuned[1])
+        self.assertEqual(os.listdir(self.plans_file.parent), [self.plans_file.name])
+        self.assertEqual({run["m"] for run in json.loads(results.read_text(encoding="utf-8"))["runs"]}, {8})
 
     def test_a_plan_that_cannot_run_is_not_used(self):
         for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_n": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"}):

@@ -24,6 +24,12 @@ namespace {
 
 constexpr int kTunedGpuSize = 4096, kTunedCpuSize = 256;
 
+constexpr int kQualifyingRounds = 3;
+constexpr size_t kFewestFinalists = 5;
+// Short samples end before the power limit slows the GPU, so they flatter the plans that take the most power.
+constexpr double kFinalistsMargin = 1.12;
+constexpr int kFinalRounds = 5, kFinalSampleMs = 100;  // by then the clock has settled
+
 const Lesson& lesson_with_plans(const std::vector<const Lesson*>& lessons) {
   const auto found = std::find_if(lessons.begin(), lessons.end(),
                                   [](const Lesson* lesson) { return lesson->candidates != nullptr; });
@@ -38,6 +44,21 @@ std::vector<Contender> plans_of(const Lesson& lesson, const Shape& shape) {
     contenders.push_back(contender_of(
         lesson, lesson.choice(shape, settings) + (contenders.empty() ? " (model)" : ""), settings));
   return contenders;
+}
+
+/// Those of the plans that go on from a run of short samples; the model's choice stays the first.
+std::vector<Contender> qualified(const std::vector<Contender>& plans, const Shape& shape,
+                                 ComparisonOptions options) {
+  options.verify = false;  // the final verifies
+  options.rounds = kQualifyingRounds;
+  options.sample_ms = 0;
+  std::vector<double> times_us;
+  Progress progress;
+  compare(plans, shape, options, progress,
+          [&](const Outcome& outcome) { times_us.push_back(outcome.run.time_us_median.value()); });
+  std::vector<Contender> result;
+  for (const size_t plan : finalists(times_us)) result.push_back(plans[plan]);
+  return result;
 }
 
 /// What a plan is judged by: microseconds; on the CPU device, where times mean nothing, cycles.
@@ -96,7 +117,7 @@ std::optional<TunedPlan> fastest(const Lesson& lesson, const Shape& shape, const
   const Run model = plans.front();
   std::erase_if(plans, [](const Run& run) { return run.verified == false; });
   if (plans.empty()) {
-    std::cout << shape.name() << ": no plan gave a right result.\n";
+    std::cout << shape.name() << ": none of these plans gave a right result.\n";
     return std::nullopt;
   }
   const Run& best = *std::min_element(plans.begin(), plans.end(),
@@ -147,8 +168,14 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
       "Not to use them: --no-tuned of ladder and " +
       lesson.program_name() + ", or LADDER_TUNED=no in the environment.");
   CommonOptions options;
-  bool forget_them = false;
+  options.comparison.rounds = kFinalRounds;
+  options.comparison.sample_ms = kFinalSampleMs;
+  bool forget_them = false, all = on_cpu_device();  // cycles are the same in every run: one is enough
   options.add_to(arguments);
+  if (!on_cpu_device())
+    arguments.add_flag(
+        "--all", all,
+        "Time all plans as --rounds (5) and --sample-ms (100) say, not only the best of short samples");
   arguments.add_flag("--forget", forget_them,
                      "Measure nothing; forget what is remembered, of the shapes given or all");
   if (!arguments.parse(argc, argv)) return kExitOk;
@@ -170,10 +197,21 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   warn_of_trouble();
 
   PlanRows rows;
+  std::string who_went_on;
+  const auto contenders = [&](const Shape& shape) {
+    std::vector<Contender> plans = plans_of(lesson, shape);
+    if (all) return plans;
+    const size_t count = plans.size();
+    plans = qualified(plans, shape, options.comparison);
+    who_went_on = fmt::format("{}: {} plans were timed in short samples, {} of them went on.\n", shape.name(),
+                              count, plans.size());
+    return plans;
+  };
   bool remembered = false;
   std::string failure;  // the tables come first
   Report report{"ladder tune", "Plans of " + lesson.name, columns(), std::ref(rows), true};
   report.after_shape = [&](const Shape& shape, const std::vector<Run>& runs) {
+    std::cout << who_went_on;
     const std::optional<TunedPlan> plan = fastest(lesson, shape, runs);
     if (!plan || !failure.empty()) return;
     try {
@@ -183,8 +221,7 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
       failure = error.what();
     }
   };
-  const int exit_code = report_comparisons(
-      report, [&](const Shape& shape) { return plans_of(lesson, shape); }, options);
+  const int exit_code = report_comparisons(report, contenders, options);
   std::cout << "\n";
   if (on_cpu_device())
     std::cout << "Cycles are those of the virtual clock, for one block: they say nothing about a GPU.\n";
@@ -195,6 +232,17 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
 }
 
 }  // namespace
+
+std::vector<size_t> finalists(const std::vector<double>& times_us) {
+  std::vector<double> sorted = times_us;
+  std::sort(sorted.begin(), sorted.end());
+  const double limit =
+      std::max(sorted[std::min(kFewestFinalists, sorted.size()) - 1], kFinalistsMargin * sorted.front());
+  std::vector<size_t> result;
+  for (size_t i = 0; i < times_us.size(); ++i)
+    if (i == 0 || times_us[i] <= limit) result.push_back(i);
+  return result;
+}
 
 int run_tune(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   return run_program("ladder tune", [&] { return run(lessons, argc, argv); });

@@ -135,9 +135,9 @@ def plans(name, seconds, shapes):
     """All kernels that lesson 06's plan chooses from. The constants of plan.cpp are a fit to these records, so that recording
     them makes those of the lesson stale. `ladder tune` also remembers the fastest: not where it would count."""
     return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
-                  (("env", "XDG_CACHE_HOME={raw}", "{programs}/ladder", "tune", "--no-verify", "--no-library", "--sample-ms", "6",
-                    "--rounds", "3", "--shape", shapes, "--json", "{out}"),), ("06_clusters_dsmem/any_shape/*.cuh",) + TIMING, seconds,
-                  only_by_name=True)
+                  (("env", "XDG_CACHE_HOME={raw}", "{programs}/ladder", "tune", "--all", "--no-verify", "--no-library",
+                    "--sample-ms", "6", "--rounds", "3", "--shape", shapes, "--json", "{out}"),),
+                  ("06_clusters_dsmem/any_shape/*.cuh",) + TIMING, seconds, only_by_name=True)
 
 
 def ablation(number, seconds):

@@ -636,6 +636,13 @@ TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is give
   CHECK(rows_with({"--size", "8", "--core", "fma"}) == 1);
 }
 
+TEST_CASE("Of many plans the model's choice, the five fastest and all near the fastest get long samples") {
+  using Plans = std::vector<size_t>;
+  CHECK(ladder::finalists({300, 210, 100, 220, 113, 400, 230, 240}) == Plans{0, 1, 2, 3, 4, 6});
+  CHECK(ladder::finalists({100, 110, 111, 113, 105, 101, 104, 112}) == Plans{0, 1, 2, 4, 5, 6, 7});
+  CHECK(ladder::finalists({3, 1, 2}) == Plans{0, 1, 2});
+}
+
 TEST_CASE("A plan whose result is wrong is shown, and what is remembered is the fastest of the others") {
   skip_unless_cpu_device();
   const TemporaryDirectory directory;
@@ -656,7 +663,7 @@ TEST_CASE("A plan whose result is wrong is shown, and what is remembered is the 
   CHECK(result.exit_code == ladder::kExitFailure);
   CHECK(lines_with(result.out, " NO") == 3);
   CHECK(lines_with(result.err, "wrong result of 99_fake") == 3);
-  CHECK_THAT(result.out, ContainsSubstring("8x8x8: no plan gave a right result."));
+  CHECK_THAT(result.out, ContainsSubstring("8x8x8: none of these plans gave a right result."));
   CHECK_THAT(result.out, ContainsSubstring("16x16x16: 3 slots is "));
   const auto plans = ladder::read_tuned_plans(ladder::tuned_plans_path());
   REQUIRE(plans.size() == 1);

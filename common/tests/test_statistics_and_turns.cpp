@@ -2,8 +2,10 @@
 /// Tests of the part of timing that needs no device: statistics, and whose turn it is.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -87,6 +89,26 @@ TEST_CASE("A contender with candidates launches the one that is fastest in a run
   CHECK(launched == 9);
   chosen[1].launch({}, nullptr);
   CHECK(launched == 1);
+}
+
+TEST_CASE("A library without a candidate for a problem is left out, which one line says") {
+  ladder::Contender able, unable;
+  able.label = "able";
+  int launched = -1;
+  able.candidates = {[&](const ladder::Gemm&, cudaStream_t) { launched = 0; },
+                     [&](const ladder::Gemm&, cudaStream_t) { launched = 1; }};
+  unable.label = "cublasLt, B transposed";
+  std::vector<ladder::Contender> contenders;
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  ladder::add_library(contenders, unable, {8, 16, 24});
+  ladder::add_library(contenders, able, {8, 16, 24});
+  std::cerr.rdbuf(before);
+  CHECK(said.str() == "warning: cublasLt, B transposed: no algorithm for 8x16x24; left out\n");
+  REQUIRE(contenders.size() == 1);
+  CHECK(contenders[0].label == "able");
+  contenders[0].launch({}, nullptr);
+  CHECK(launched == 0);
 }
 
 TEST_CASE("The library to compare with is its fastest variant at that shape") {

@@ -140,11 +140,12 @@ class CublasLt {
                                                       &kWorkspaceBytes, sizeof kWorkspaceBytes));
     candidates_.resize(kCandidates);
     int found = 0;
-    CUBLAS_CHECK(cublasLtMatmulAlgoGetHeuristic(handle_.get(), multiplication_.get(), first_.get(),
-                                                second_.get(), result_.get(), result_.get(), preference,
-                                                kCandidates, candidates_.data(), &found));
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle_.get(), multiplication_.get(), first_.get(), second_.get(), result_.get(), result_.get(),
+        preference, kCandidates, candidates_.data(), &found);
+    // Without an algorithm for this problem, cublasLt finds none or says so.
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
     candidates_.resize(found);
-    if (found == 0) throw std::runtime_error("cublasLt proposes no algorithm for this shape");
   }
 
   DeviceBuffer<char> workspace_;
@@ -179,7 +180,6 @@ Contender lt(const Shape& shape, bool transposed) {
   for (size_t i = 0; i < library->candidates(); ++i)
     contender.candidates.push_back(
         [library, i](const Gemm& gemm, cudaStream_t stream) { library->launch(i, gemm, stream); });
-  contender.launch = contender.candidates.front();
   return contender;
 }
 
@@ -189,7 +189,7 @@ std::vector<Contender> baselines(const Shape& shape) {
   std::vector<Contender> result;
   if (shape.b_matrices > 1) return result;
   for (const bool transposed : {false, true}) result.push_back(gemm_ex(shape, transposed));
-  for (const bool transposed : {false, true}) result.push_back(lt(shape, transposed));
+  for (const bool transposed : {false, true}) add_library(result, lt(shape, transposed), shape);
   return result;
 }
 

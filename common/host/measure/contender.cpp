@@ -2,6 +2,9 @@
 /// Whatever multiplies matrices and is compared with others.
 #include "common/host/measure/contender.hpp"
 
+#include <iostream>
+#include <utility>
+
 #include "common/cuda/error.hpp"
 #include "common/host/device/device.hpp"
 
@@ -56,6 +59,16 @@ std::vector<Contender> alternatives_to(const Lesson& lesson, const std::string& 
     contenders.push_back(contender);
   }
   return contenders;
+}
+
+void add_library(std::vector<Contender>& contenders, Contender library, const Shape& shape) {
+  if (library.candidates.empty()) {
+    std::cerr << "warning: " << library.label << ": no algorithm for " << shape.name() << "; left out"
+              << std::endl;
+    return;
+  }
+  library.launch = library.candidates.front();
+  contenders.push_back(std::move(library));
 }
 
 void multiply_and_wait(const Contender& contender, const Gemm& gemm) {

@@ -44,4 +44,8 @@ void multiply_and_wait(const Contender& contender, const Gemm& gemm);
 /// for several B, which are more than one call.
 std::vector<Contender> baselines(const Shape& shape);
 
+/// Adds a library that launches the first of its candidates. Without a candidate it is left out, which a line
+/// on stderr says.
+void add_library(std::vector<Contender>& contenders, Contender library, const Shape& shape);
+
 }  // namespace ladder
