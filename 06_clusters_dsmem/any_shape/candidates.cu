@@ -2,6 +2,8 @@
 /// How many clusters of each kernel the GPU holds, without a look at the kernels.
 #include "06_clusters_dsmem/any_shape/candidates.hpp"
 
+#include <cuda_runtime.h>
+
 #include "06_clusters_dsmem/any_shape/kernels.hpp"
 #include "common/cuda/residency.hpp"
 #include "common/cuda/warps.hpp"
