@@ -3,21 +3,20 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "06_clusters_dsmem/any_shape/candidates.hpp"
 #include "06_clusters_dsmem/any_shape/gemm.cuh"
 #include "06_clusters_dsmem/any_shape/kernels.cuh"
 #include "06_clusters_dsmem/any_shape/plan.hpp"
-#include "common/cuda/device_buffer.hpp"
+#include "06_clusters_dsmem/any_shape/workspace.hpp"
 #include "common/cuda/error.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/device/epilogue_functors.cuh"
 #include "common/host/problem/epilogues.hpp"
 #include "common/host/problem/lessons.hpp"
@@ -48,22 +47,6 @@ int current_device() {
   int device = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   return device;
-}
-
-/// All kernels, and how many of their clusters the current GPU holds. Asked once for each GPU.
-const std::vector<Candidate>& all_candidates() {
-  static std::mutex mutex;
-  static std::map<int, std::vector<Candidate>> of_devices;
-  const int device = current_device();
-  const std::lock_guard lock(mutex);
-  if (const auto found = of_devices.find(device); found != of_devices.end()) return found->second;
-  std::vector<Candidate> all;
-  visit_shapes([&]<class S>(S shape) {
-    const int resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads,
-                                                   sizeof(SharedStorage<S>), S::kBlocks);
-    all.push_back({plan_of(shape), resident});
-  });
-  return of_devices.emplace(device, std::move(all)).first->second;
 }
 
 int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
@@ -211,49 +194,6 @@ bool uses_pdl(const Estimate& estimate, const Settings& settings) {
   return estimate.us < kShortUs;
 }
 
-/// Global memory for stream-K, enough for every kernel. Each stream has its own, since products of one stream
-/// do not use it at the same time: even with programmatic dependent launch a kernel computes nothing before
-/// the kernel before it has ended. It is kept until the process ends, as libraries keep theirs. As with
-/// theirs, a graph that was recorded in one stream must not run beside another product of that stream, and a
-/// stream must not be destroyed before its products have ended: another one may get its handle.
-Workspace workspace_of(cudaStream_t stream) {
-  struct Memory {
-    ladder::DeviceBuffer<float4> sums;
-    ladder::DeviceBuffer<unsigned> arrived;
-  };
-  // The GPU, the stream and, where one handle stands for a stream of each host thread, the thread.
-  using Key = std::tuple<int, cudaStream_t, std::thread::id>;
-  static std::mutex mutex;
-  // Never destroyed: the driver may have shut down by then.
-  static auto& all = *new std::map<Key, Memory>;
-  const Key key(current_device(), stream,
-                stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id());
-  const std::lock_guard lock(mutex);
-  auto found = all.find(key);
-  if (found == all.end()) {
-    // Where nothing can be allocated, as while launches are recorded, tiles stay whole.
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
-    if (capture != cudaStreamCaptureStatusNone) return {};
-    size_t floats = 0, tiles = 0;
-    for (const auto& [plan, resident] : all_candidates()) {
-      // Fewer than 2 tiles for each cluster are split, into fewer partial sums than tiles and clusters
-      // together.
-      floats = std::max(floats,
-                        size_t(3) * resident * plan.cluster_m * plan.cluster_n * plan.tile_m * plan.tile_n);
-      tiles = std::max(tiles, size_t(2) * resident * plan.blocks());
-    }
-    try {
-      const std::vector<unsigned> nobody(tiles);
-      Memory memory{ladder::DeviceBuffer<float4>(floats / 4), ladder::DeviceBuffer(nobody)};
-      found = all.try_emplace(key, std::move(memory)).first;
-    } catch (const ladder::OutOfDeviceMemory&) {
-      return {};
-    }
-  }
-  return {found->second.sums.data(), found->second.arrived.data()};
-}
-
 using Launcher = void (*)(const Gemm&, const Settings&, const Order&, const Workspace&, cudaStream_t);
 
 template <class S>
@@ -280,12 +220,25 @@ struct PreparedLaunch {
   bool needs_workspace;
 };
 
-PreparedLaunch prepare_launch(const ladder::Shape& shape, const Settings& settings) {
-  const Estimate estimate = choose(shape, settings).estimate();
+PreparedLaunch prepare_launch(const Estimate& estimate, const Settings& settings) {
   const int group = std::max(1, std::stoi(settings.at("group")) / estimate.plan.cluster_m);
   return {launcher_of(estimate.plan),
           {group, uses_pdl(estimate, settings), spare_sms(settings)},
           estimate.partials > 1};
+}
+
+/// The launches of a shape: the one that is chosen, and the one where there is no memory for its workspace.
+/// Where the settings allow no other kernel, these are the same: without a workspace its tiles stay whole.
+struct PreparedLaunches {
+  PreparedLaunch chosen, without_workspace;
+};
+
+PreparedLaunches prepare_launches(const ladder::Shape& shape, const Settings& settings) {
+  const Choice choice = choose(shape, settings);
+  const auto whole = std::find_if(choice.open.begin(), choice.open.end(),
+                                  [](const Estimate& estimate) { return estimate.partials == 1; });
+  return {prepare_launch(choice.estimate(), settings),
+          prepare_launch(whole == choice.open.end() ? choice.estimate() : *whole, settings)};
 }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
@@ -293,15 +246,18 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_bias(p, settings);
   // Most launches repeat the one before, and the choice takes longer than they do.
   static thread_local std::tuple<int, ladder::Shape, Settings> prepared_for;
-  static thread_local PreparedLaunch prepared;
+  static thread_local PreparedLaunches prepared;
   const int device = current_device();
   const ladder::Shape shape = shape_of(p);
   if (const auto now = std::tie(device, shape, settings); prepared_for != now) {
-    prepared = prepare_launch(shape, settings);
+    prepared = prepare_launches(shape, settings);
     prepared_for = now;
   }
-  const Workspace workspace = prepared.needs_workspace ? workspace_of(stream) : Workspace();
-  prepared.launcher(p, settings, prepared.order, workspace, stream);
+  const bool wants_workspace = prepared.chosen.needs_workspace;
+  const Workspace workspace = wants_workspace ? workspace_of(stream) : Workspace();
+  const PreparedLaunch& chosen =
+      wants_workspace && !workspace.sums ? prepared.without_workspace : prepared.chosen;
+  chosen.launcher(p, settings, chosen.order, workspace, stream);
 }
 
 /// A, B and the bias are read, C is written.
@@ -310,6 +266,16 @@ double global_bytes(const Gemm& p, const Settings& settings) {
 }
 
 }  // namespace
+
+int resident_clusters_of(const Plan& plan) {
+  int resident = 0;
+  visit_shapes([&]<class S>(S shape) {
+    if (plan_of(shape) == plan)
+      resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads, sizeof(SharedStorage<S>),
+                                           S::kBlocks);
+  });
+  return resident;
+}
 
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {

@@ -12,16 +12,22 @@ namespace {
 
 /// Does everything that was captured come before the end of the stream?
 bool all_joined(const Capture& capture, const CUstream_st& stream) {
-  std::vector<bool> reached(capture.nodes.size());
+  const std::vector<GraphNode>& nodes = capture.graph->nodes;
+  std::vector<bool> reached(nodes.size());
   std::vector<size_t> open = stream.capture_front;
   while (!open.empty()) {
     const size_t node = open.back();
     open.pop_back();
     if (reached[node]) continue;
     reached[node] = true;
-    open.insert(open.end(), capture.nodes[node].after.begin(), capture.nodes[node].after.end());
+    open.insert(open.end(), nodes[node].after.begin(), nodes[node].after.end());
   }
   return std::find(reached.begin(), reached.end(), false) == reached.end();
+}
+
+cudaStreamCaptureStatus status_of(const Capture* capture) {
+  if (!capture) return cudaStreamCaptureStatusNone;
+  return capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
@@ -46,6 +52,10 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
   }
   Work end{"graph"};
   end.is_on_timeline = false;
+  if (!exec.graph.user_objects.empty())
+    end.run = [objects = exec.graph.user_objects](Operation& launch) {
+      for (const auto& object : objects) object->launches.join(launch.clock);
+    };
   exec.last = engine.enqueue(stream, std::move(end), launched);
 }
 
@@ -67,7 +77,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
       return cudaErrorInvalidValue;
     if (found->is_legacy) return cudaErrorStreamCaptureUnsupported;
     if (found->capture) return cudaErrorIllegalState;
+    static unsigned long long ids = 0;
     auto capture = std::make_shared<Capture>();
+    capture->graph = std::make_unique<CUgraph_st>();
+    capture->id = ++ids;
     capture->origin = found;
     capture->mode = mode;
     join_capture(*found, capture);
@@ -88,7 +101,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     end_capture(*capture);
     if (capture->is_invalid) return cudaErrorStreamCaptureInvalidated;
     if (!is_whole) return cudaErrorStreamCaptureUnjoined;
-    *graph = new CUgraph_st{std::move(capture->nodes), capture->lanes};
+    *graph = capture->graph.release();
     ++streams().graphs;
     return cudaSuccess;
   });
@@ -98,12 +111,50 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   return host_call("cudaStreamIsCapturing", [&] {
     const CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
     if (!found || !status) return cudaErrorInvalidValue;
-    if (!found->capture) {
-      *status = cudaStreamCaptureStatusNone;
-    } else {
-      *status =
-          found->capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
-    }
+    *status = status_of(found->capture.get());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph, DefaultStream meaning) {
+  return host_call("cudaStreamGetCaptureInfo", [&] {
+    const CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found || !status) return cudaErrorInvalidValue;
+    const Capture* const capture = found->capture.get();
+    *status = status_of(capture);
+    if (*status != cudaStreamCaptureStatusActive) return cudaSuccess;
+    if (id) *id = capture->id;
+    if (graph) *graph = capture->graph.get();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return host_call("cudaThreadExchangeStreamCaptureMode", [&] {
+    if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
+      return cudaErrorInvalidValue;
+    std::swap(*mode, mode_of_thread);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* data, cudaHostFn_t destroy,
+                                 unsigned references, unsigned flags) {
+  return host_call("cudaUserObjectCreate", [&] {
+    if (!object || !destroy || references != 1 || flags != cudaUserObjectNoDestructorSync)
+      return cudaErrorInvalidValue;
+    *object = new CUuserObject_st{std::make_shared<UserObject>(data, destroy)};
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+  return host_call("cudaGraphRetainUserObject", [&] {
+    if (!graph || !object || count != 1 || flags != cudaGraphUserObjectMove) return cudaErrorInvalidValue;
+    graph->user_objects.push_back(std::move(object->object));
+    delete object;
     return cudaSuccess;
   });
 }

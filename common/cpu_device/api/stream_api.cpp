@@ -126,6 +126,16 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream, DefaultStream meaning) {
   });
 }
 
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id, DefaultStream meaning) {
+  return host_call("cudaStreamGetId", [&] {
+    const CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (!id) return cudaErrorInvalidValue;
+    *id = found->id;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaStreamQuery(cudaStream_t stream, DefaultStream meaning) {
   return host_call("cudaStreamQuery", [&] {
     const CUstream_st* found = streams().find(stream, meaning, current_device());

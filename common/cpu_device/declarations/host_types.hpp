@@ -72,11 +72,13 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUuserObject_st;
 struct CUmemPoolHandle_st;
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = CUevent_st*;
 using cudaGraph_t = CUgraph_st*;
 using cudaGraphExec_t = CUgraphExec_st*;
+using cudaUserObject_t = CUuserObject_st*;
 using cudaMemPool_t = CUmemPoolHandle_st*;
 using cudaHostFn_t = void (*)(void* user_data);
 
@@ -146,3 +148,4 @@ enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusActive,
   cudaStreamCaptureStatusInvalidated
 };
+enum : unsigned { cudaUserObjectNoDestructorSync = 1, cudaGraphUserObjectMove = 1 };

@@ -6,26 +6,32 @@
 
 namespace cpu_device {
 
+UserObject::~UserObject() {
+  streams().host_learns(launches, {});
+  destroy(data);
+}
+
 void capture_work(CUstream_st& stream, Work work) {
-  Capture& capture = *stream.capture;
-  capture.nodes.push_back({std::move(work), stream.capture_front, stream.capture_lane});
-  stream.capture_front = {capture.nodes.size() - 1};
+  std::vector<GraphNode>& nodes = stream.capture->graph->nodes;
+  nodes.push_back({std::move(work), stream.capture_front, stream.capture_lane});
+  stream.capture_front = {nodes.size() - 1};
 }
 
 void join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture) {
   stream.capture = capture;
   stream.capture_front.clear();
-  stream.capture_lane = capture->lanes++;
+  stream.capture_lane = capture->graph->lanes++;
   capture->streams.insert(&stream);
 }
 
 bool refused_while_capturing() {
+  if (mode_of_thread == cudaStreamCaptureModeRelaxed) return false;
   bool refused = false;
   for (Capture* capture : streams().captures) {
-    const bool is_own = capture->thread == std::this_thread::get_id();
-    if (capture->mode != cudaStreamCaptureModeGlobal &&
-        !(is_own && capture->mode == cudaStreamCaptureModeThreadLocal))
-      continue;
+    const bool reaches_thread =
+        capture->thread == std::this_thread::get_id() ||
+        (capture->mode == cudaStreamCaptureModeGlobal && mode_of_thread == cudaStreamCaptureModeGlobal);
+    if (capture->mode == cudaStreamCaptureModeRelaxed || !reaches_thread) continue;
     capture->is_invalid = refused = true;
   }
   return refused;

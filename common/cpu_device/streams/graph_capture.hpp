@@ -11,22 +11,51 @@
 
 namespace cpu_device {
 
+/// What graphs keep: the last that has it calls `destroy`. Whoever is told by that knows that no launch is
+/// under way.
+struct UserObject {
+  UserObject(void* data, cudaHostFn_t destroy) : data(data), destroy(destroy) {}
+  ~UserObject();
+  UserObject(const UserObject&) = delete;
+
+  void* data;
+  cudaHostFn_t destroy;
+  OrderClock launches;  ///< that have ended
+};
+using UserObjects = std::vector<std::shared_ptr<UserObject>>;
+
 struct GraphNode {
   Work work;
   std::vector<size_t> after;  ///< earlier nodes
   unsigned lane = 0;          ///< nodes that one stream captured, in their order
 };
 
+}  // namespace cpu_device
+
+struct CUgraph_st {
+  std::vector<cpu_device::GraphNode> nodes;
+  unsigned lanes = 0;
+  cpu_device::UserObjects user_objects = {};
+};
+struct CUuserObject_st {
+  std::shared_ptr<cpu_device::UserObject> object;
+};
+
+namespace cpu_device {
+
 /// Streams that capture together: the one that began, and those that joined it by waiting for its events.
 struct Capture {
-  std::vector<GraphNode> nodes;
+  std::unique_ptr<CUgraph_st> graph;
+  unsigned long long id = 0;  ///< never that of another capture
   CUstream_st* origin = nullptr;
   std::set<CUstream_st*> streams;
-  unsigned lanes = 0;
   bool is_invalid = false;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id thread = std::this_thread::get_id();  ///< that began it
 };
+
+/// What this host thread's calls are checked for, see cudaThreadExchangeStreamCaptureMode.
+inline thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 
 void join_capture(CUstream_st&, const std::shared_ptr<Capture>&);
 /// Calls that CUDA holds for unsafe while a stream captures (allocations that are not those of a stream) are
@@ -37,11 +66,6 @@ bool refused_while_capturing();
 void end_capture(Capture&);
 
 }  // namespace cpu_device
-
-struct CUgraph_st {
-  std::vector<cpu_device::GraphNode> nodes;
-  unsigned lanes = 0;
-};
 
 /// A graph that can be launched. One launch comes after the one before.
 struct CUgraphExec_st {

@@ -24,12 +24,16 @@ struct Capture;
 }
 
 struct CUstream_st : cpu_device::Lane {
-  bool is_blocking = true;  ///< ordered with the legacy stream of its device
+  unsigned long long id = ++ids;  ///< never that of another stream
+  bool is_blocking = true;        ///< ordered with the legacy stream of its device
   int priority = 0;
   // While it captures:
   std::shared_ptr<cpu_device::Capture> capture;
   std::vector<size_t> capture_front;  ///< nodes that the next one comes after
   unsigned capture_lane = 0;
+
+ private:
+  static inline unsigned long long ids = 0;
 };
 
 struct CUevent_st {

@@ -1,5 +1,6 @@
 /// @file
 /// Graphs: what streams capture runs as often as it is launched, in the order that was captured.
+#include <set>
 #include <thread>
 
 #include "common/cpu_device/tests/stream_test.hpp"
@@ -207,4 +208,77 @@ TEST_CASE("a capture that is left open is reported") {
   cudaStreamDestroy(stream);
   CHECK_THAT(blame([] {}),
              ContainsSubstring("cudaStreamDestroy of stream 1, whose capture of a graph was left open"));
+}
+
+TEST_CASE("a thread that says so allocates beside a capture, which goes on") {
+  for (const auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal}) {
+    use({});
+    Stream stream;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, mode));
+    cudaStreamCaptureMode of_thread = cudaStreamCaptureModeRelaxed;
+    CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&of_thread));
+    CHECK(of_thread == cudaStreamCaptureModeGlobal);
+    { const DeviceInts memory; }
+    CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&of_thread));
+    CHECK(of_thread == cudaStreamCaptureModeRelaxed);
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+  }
+}
+
+TEST_CASE("streams and captures have numbers that do not return") {
+  use({});
+  std::set<unsigned long long> streams, captures;
+  for (int i = 0; i < 10; ++i) {
+    Stream stream;
+    unsigned long long number = 0;
+    CUDA_CHECK(cudaStreamGetId(stream, &number));
+    streams.insert(number);
+    cudaStreamCaptureStatus status{};
+    CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status));
+    CHECK(status == cudaStreamCaptureStatusNone);
+    cudaGraph_t graph = nullptr, captured = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, &number, &graph));
+    CHECK(status == cudaStreamCaptureStatusActive);
+    captures.insert(number);
+    CUDA_CHECK(cudaStreamEndCapture(stream, &captured));
+    CHECK(captured == graph);
+    CUDA_CHECK(cudaGraphDestroy(captured));
+  }
+  CHECK(streams.size() == 10);
+  CHECK(captures.size() == 10);
+}
+
+TEST_CASE("what a graph keeps is destroyed when the graph, its executables and their launches are gone") {
+  check_never_blamed([] {
+    static bool destroyed;
+    destroyed = false;
+    PinnedInts input(1), output;
+    DeviceInts memory;
+    Stream stream, other;
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    cudaStreamCaptureStatus status{};
+    CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph));
+    cudaUserObject_t object = nullptr;
+    CUDA_CHECK(cudaUserObjectCreate(
+        &object, &destroyed, [](void* flag) { *static_cast<bool*>(flag) = true; }, 1,
+        cudaUserObjectNoDestructorSync));
+    CUDA_CHECK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    {
+      const Executable exec(graph);
+      CHECK(!destroyed);
+      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    }
+    { const DeviceInts freed; }  // CUDA runs everything then, and tells the host nothing
+    CHECK(destroyed);
+    // Who sees that knows that the launch has ended.
+    CUDA_CHECK(cudaMemcpyAsync(output.data, memory.data, kBytes, cudaMemcpyDeviceToHost, other));
+    CUDA_CHECK(cudaStreamSynchronize(other));
+    CHECK(output.all(1));
+  });
 }

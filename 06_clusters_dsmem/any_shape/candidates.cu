@@ -1,0 +1,33 @@
+/// @file
+/// How many clusters of each kernel the GPU holds, without a look at the kernels.
+#include "06_clusters_dsmem/any_shape/candidates.hpp"
+
+#include <cuda_runtime.h>
+
+#include "06_clusters_dsmem/any_shape/kernels.hpp"
+#include "common/cuda/residency.hpp"
+#include "common/cuda/warps.hpp"
+
+namespace lesson06::any_shape {
+namespace {
+
+/// Stands for all kernels when the driver is asked how many clusters find room. The driver loads what it is
+/// asked about, and to load all kernels takes long. A block of any of them fills a multiprocessor, so that
+/// the size of the cluster alone decides.
+__global__ void fill_multiprocessor() {}
+
+int resident_clusters(int blocks) {
+  constexpr int kThreads = 3 * ladder::kWarpgroup;
+  constexpr size_t kMostSharedBytes = 227 << 10;
+  return ladder::resident_clusters(fill_multiprocessor, kThreads, kMostSharedBytes, blocks);
+}
+
+}  // namespace
+
+std::vector<Candidate> all_candidates() {
+  std::vector<Candidate> all;
+  for (const Plan& plan : kKernels) all.push_back({plan, resident_clusters(plan.blocks())});
+  return all;
+}
+
+}  // namespace lesson06::any_shape
