@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "06_clusters_dsmem/any_shape/kernels.hpp"
+#include "common/cuda/error.hpp"
 #include "common/cuda/residency.hpp"
 #include "common/cuda/warps.hpp"
 
@@ -28,6 +29,14 @@ std::vector<Candidate> all_candidates() {
   std::vector<Candidate> all;
   for (const Plan& plan : kKernels) all.push_back({plan, resident_clusters(plan.blocks())});
   return all;
+}
+
+double memory_bytes_per_us() {
+  int device = 0, clock_khz = 0, bus_bits = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrMemoryClockRate, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device));
+  return 2e-3 * clock_khz * (bus_bits / 8);  // two transfers a cycle
 }
 
 }  // namespace lesson06::any_shape

@@ -4,7 +4,8 @@
     06_clusters_dsmem/any_shape/fit_plan.py docs/results/experiments/*-plans*.json
     06_clusters_dsmem/any_shape/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
 
-The files are the records plans and plans_random of common/results/records.py: all plans on many shapes, on one GPU. The model
+The files are the records plans and plans_random of common/results/records.py: all plans on many shapes, of an H100 and of an
+H200. Those of the H200 are of earlier kernels; only what has not changed since counts: whole tiles, where M is not low. The model
 is plan.cpp's, and explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
 one that takes more than twice the time not at all: nobody will choose it.
 
@@ -27,12 +28,15 @@ FEWEST_STEPS = 4
 MOST_PARTS = 16
 PART_STEPS = 12
 STORE_STEPS = 8
+# What the memory moves at most: the clock that the driver says, both edges, the width of the bus.
+BYTES_PER_US = {"NVIDIA H100 80GB HBM3": 3.352e6, "NVIDIA H200": 4.917e6}
+EARLIER, LOW = "d2312a0fe7e9", 192  # shared tiles, and warpgroups without rows of A, have changed since this commit
 FAR_FROM_BEST = 2.0
 DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
 # Where the search begins. Only the order of magnitude matters.
 START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kClusterFactor": 1.1, "kNarrowFactor": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddleFactor": 1.5,
-         "kIdleFactor": 0.5, "kMegabyteUs": 0.3, "kStreamKUs": 3, "kFixUpUs": 1}
+         "kIdleFactor": 0.5, "kMemoryFactor": 1, "kStreamKUs": 3, "kFixUpUs": 1}
 
 
 def over(extent, tile):
@@ -42,7 +46,7 @@ def over(extent, tile):
 class Plan:
     """What a plan does for a shape: the part of the model that has no constants. Names are those of plan.cpp."""
 
-    def __init__(self, shape, choice, resident):
+    def __init__(self, shape, choice, resident, bytes_per_us):
         m, n, k = shape
         named = re.fullmatch(r"(\d+x\d+)(?:, cluster (\d)x(\d)x(\d))?(, stream-K)?", choice)
         tile, *cluster, stream_k = named.groups()
@@ -55,9 +59,11 @@ class Plan:
         high, wide = over(m, tile_m * cluster_m), over(n, tile_n * cluster_n)
         clusters = high * wide
         # Warpgroups without rows of A compute nothing.
-        self.used = 64 * over(m, 64) / (high * cluster_m * tile_m)
+        self.used = min(64 * over(m, 64) / tile_m, 1)
         # Of the rows of A and the columns of B that a block needs, those that there are.
-        self.rows = m / (high * cluster_m) / cluster_n / (128 + 256)
+        loaded = tile_m // cluster_n
+        rows = min(loaded, 8 * over(m, 8)) if high == 1 else m / (high * cluster_m) / cluster_n
+        self.rows = rows / (128 + 256)
         self.columns = n / (wide * cluster_n) / cluster_m / (128 + 256)
         self.full_waves = clusters / at_once
         steps = over(k, STEP_K)
@@ -69,7 +75,7 @@ class Plan:
         self.moves = 2 * (contributors - 1).bit_length()
         self.together, self.narrow = cluster_m * cluster_n * self.cluster_k > 1, tile_n == NARROW
         self.area = tile_m * tile_n
-        self.megabytes = 2e-6 * (m * k + k * n), 2e-6 * m * n
+        self.memory_us = 2 * (m * k + k * n) / bytes_per_us, 2 * m * n / bytes_per_us
 
     @staticmethod
     def share_last_wave(tiles, clusters, steps):
@@ -78,29 +84,25 @@ class Plan:
         if shared == 0 or steps < 2 * FEWEST_STEPS:
             return 1, steps
         parts = min(clusters // shared, max(2, steps // PART_STEPS), MOST_PARTS)
-        part = over(steps, parts)
-        free = clusters - shared * parts
-        if 0 < free < shared:
-            pieces = over(shared, free) * parts
-            rest = int((steps - pieces * STORE_STEPS) / (pieces + 1))
-            with_rests = over(steps - rest, parts)
-            if rest >= FEWEST_STEPS and with_rests + FEWEST_STEPS <= part:
-                return parts + 1, with_rests
-        return parts, part
+        if parts > 1:
+            return parts, over(steps, parts)
+        rests = over(shared, clusters - shared)
+        rest = int((steps - rests * STORE_STEPS) / (rests + 1))
+        return (2, steps - rest) if rest >= FEWEST_STEPS and 5 * rest >= steps else (1, steps)
 
     def us(self, c):
         """What the plan is expected to cost but for its kernel's factor, with constants in the order of START."""
-        launch, fill, sums, tensor, together, narrow, epilogue, load, straddle, idle, megabyte, share, part = c
+        launch, fill, sums, tensor, together, narrow, epilogue, load, straddle, idle, memory, share, part = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
         tiles = self.full_waves + idle * (self.waves - self.full_waves)
         steps = tiles * self.k_steps
-        inputs, output = self.megabytes
+        inputs, output = self.memory_us
         step_load = load * (self.rows * straddle_k + self.columns * straddle_n)
         tensor *= (together if self.together else 1) * (narrow if self.narrow else 1)
         us = launch + fill * step_load + math.hypot(
             (steps * tensor * self.used + tiles * epilogue / self.cluster_k) * self.tile,
             steps * step_load,
-            megabyte * (inputs + output * straddle_n))
+            memory * (inputs + output * straddle_n))
         if self.cluster_k > 1:
             us += sums * max(self.waves, 1)
         if self.shares:
@@ -108,18 +110,31 @@ class Plan:
         return us
 
 
+def compiled_kernels():
+    """Those of kernels.hpp: others may have been recorded, and left out."""
+    text = (Path(__file__).parent / "kernels.hpp").read_text(encoding="utf-8")
+    of_gpu = text[text.index("kGpuKernels"):text.index("kCpuKernels")]
+    return {(*map(int, numbers.split(",")), bool(stream_k))
+            for numbers, stream_k in re.findall(r"{(\d+(?:, \d+){4})(, true)?}", of_gpu)}
+
+
 def read(paths, resident):
-    """{shape: {choice: (plan, microseconds)}}, and {shape: microseconds of the fastest library}"""
+    """{(m, n, k, gpu): {choice: (plan, microseconds)}}, and with the same keys the microseconds of the fastest library"""
     times, libraries = {}, {}
+    kernels = compiled_kernels()
     for path in paths:
-        for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        bytes_per_us = BYTES_PER_US[record["gpu"]]
+        for run in record["runs"]:
             shape, us = (run["m"], run["n"], run["k"]), run["time_us_median"]
             if "choice" in run:
-                plan = Plan(shape, run["choice"], resident)
-                if not plan.same_as_whole_tiles:
-                    times.setdefault(shape, {})[run["choice"]] = plan, us
+                plan = Plan(shape, run["choice"], resident, bytes_per_us)
+                changed = record["commit"] == EARLIER and ("stream-K" in run["choice"] or run["m"] < LOW)
+                if plan.kernel in kernels and not plan.same_as_whole_tiles and not changed:
+                    times.setdefault((*shape, record["gpu"]), {})[run["choice"]] = plan, us
             else:
-                libraries[shape] = min(us, libraries.get(shape, us))
+                key = (*shape, record["gpu"])
+                libraries[key] = min(us, libraries.get(key, us))
     return times, libraries
 
 
@@ -233,7 +248,7 @@ def print_choices(times, libraries, model):
         us, best_us = plans[choice][1], plans[best][1]
         expected = model.us(plans[choice][0])
         library = libraries.get(shape, math.nan)
-        print(f"{'x'.join(map(str, shape)):18} {choice:30} {expected:8.1f} {us:8.1f}  {best:30} {best_us:8.1f} "
+        print(f"{'x'.join(map(str, shape[:3])):18} {choice:30} {expected:8.1f} {us:8.1f}  {best:30} {best_us:8.1f} "
               f"{100 * us / best_us - 100:6.1f} {100 * library / us:6.1f}")
 
 

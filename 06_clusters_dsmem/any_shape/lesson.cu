@@ -96,7 +96,7 @@ std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& set
   if (open.empty())
     throw std::invalid_argument(
         fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), kernels(settings)));
-  std::vector<Estimate> result = estimates(shape, open);
+  std::vector<Estimate> result = estimates(shape, open, memory_bytes_per_us());
   if (result.empty())
     throw std::invalid_argument(
         fmt::format("--cluster_k {}: k = {} has fewer steps of 64 than blocks to split it",

@@ -18,23 +18,23 @@ namespace {
 constexpr int kNarrowTile = 64;
 constexpr int kLine = 64;  ///< elements of a cache line
 
-// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H200. Costs that depend on
-// the tile are given for 128x256.
+// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H100 and an H200. Costs that
+// depend on the tile are given for 128x256.
 
 // clang-format off
-constexpr double kLaunchUs = 1.855;
-constexpr double kFillSteps = 2.044;      ///< the K steps whose loads nothing hides, before the first products
-constexpr double kSumUs = 1.137;          ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.606;       ///< the products of a K step
-constexpr double kClusterFactor = 1.199;  ///< times as much in a cluster, whose blocks wait for each other
-constexpr double kNarrowFactor = 1.194;   ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kEpilogueUs = 0.980;     ///< what is done with a tile's sums, while tensor cores wait
-constexpr double kLoadUs = 0.447;         ///< the tiles of A and B of a K step, from L2
-constexpr double kStraddleFactor = 1.401; ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdleFactor = 0.594;     ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMegabyteUs = 0.179;     ///< A and B from memory, and C to it; a weight in a root of squares
-constexpr double kStreamKUs = 2.551;      ///< more for a launch that splits tiles
-constexpr double kFixUpUs = 0.911;        ///< a tile's partial sums, stored or read once
+constexpr double kLaunchUs = 1.834;
+constexpr double kFillSteps = 2.300;      ///< the K steps whose loads nothing hides, before the first products
+constexpr double kSumUs = 1.122;          ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.595;       ///< the products of a K step
+constexpr double kClusterFactor = 1.195;  ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kNarrowFactor = 1.077;   ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kEpilogueUs = 0.794;     ///< what is done with a tile's sums, while tensor cores wait
+constexpr double kLoadUs = 0.463;         ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddleFactor = 1.413; ///< times as much for rows that do not begin where a cache line does
+constexpr double kIdleFactor = 0.567;     ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMemoryFactor = 0.926;   ///< A and B from memory, and C to it, over what its bandwidth says
+constexpr double kStreamKUs = 1.524;      ///< more for a launch that splits tiles
+constexpr double kFixUpUs = 1.548;        ///< a tile's partial sums, stored or read once
 
 /// A kernel's measured time over the time that the terms above predict, on average over many shapes: how well its
 /// warpgroups take turns, how many slots its tiles leave room for, and so on.
@@ -43,17 +43,19 @@ struct KernelFactor {
   double times;
 };
 constexpr KernelFactor kKernelFactors[] = {
-  {{64, 64, 1, 1, 1}, 1.022}, {{64, 128, 1, 1, 1}, 0.926}, {{64, 128, 1, 1, 1, true}, 1.136},
-  {{64, 128, 1, 1, 2}, 1.008}, {{64, 128, 1, 1, 2, true}, 1.103}, {{64, 128, 2, 1, 2}, 0.971},
-  {{64, 128, 2, 2, 2, true}, 1.083}, {{64, 128, 4, 1, 1}, 1.002}, {{64, 128, 4, 1, 1, true}, 1.050},
-  {{64, 192, 2, 1, 1}, 1.011}, {{64, 192, 4, 1, 1}, 1.038}, {{64, 256, 1, 1, 4}, 1.042},
-  {{128, 64, 1, 4, 1}, 0.958}, {{128, 128, 1, 1, 1}, 0.967}, {{128, 128, 1, 2, 1}, 0.933},
-  {{128, 128, 2, 1, 1}, 0.926}, {{128, 128, 2, 1, 1, true}, 0.992}, {{128, 128, 2, 2, 1}, 0.966},
-  {{128, 128, 2, 2, 2, true}, 1.026}, {{128, 128, 4, 1, 1}, 0.928}, {{128, 192, 1, 1, 1}, 1.045},
-  {{128, 192, 2, 1, 1}, 0.995}, {{128, 192, 2, 1, 1, true}, 1.026}, {{128, 256, 1, 1, 1}, 1.018},
-  {{128, 256, 1, 2, 1}, 0.957}, {{128, 256, 2, 1, 1}, 0.988}, {{128, 256, 2, 1, 1, true}, 1.031},
-  {{192, 64, 1, 4, 1}, 0.912}, {{192, 128, 1, 2, 1}, 0.964}, {{192, 128, 1, 2, 1, true}, 0.997},
-  {{192, 128, 2, 1, 1}, 0.950}, {{192, 192, 1, 2, 1}, 1.009}, {{192, 192, 2, 1, 1, true}, 1.066},
+  {{64, 64, 1, 1, 1}, 1.036}, {{64, 64, 1, 1, 1, true}, 1.098}, {{64, 128, 1, 1, 1}, 0.937},
+  {{64, 128, 1, 1, 1, true}, 1.077}, {{64, 128, 1, 1, 2}, 1.006}, {{64, 128, 2, 1, 2}, 0.997},
+  {{64, 128, 2, 2, 2, true}, 1.093}, {{64, 128, 4, 1, 1}, 0.993}, {{64, 128, 4, 1, 1, true}, 1.034},
+  {{64, 192, 2, 1, 1}, 1.033}, {{64, 192, 4, 1, 1}, 1.027}, {{64, 256, 1, 1, 4}, 1.031},
+  {{128, 64, 1, 1, 1}, 1.013}, {{128, 64, 1, 4, 1}, 1.034}, {{128, 128, 1, 1, 1}, 0.971},
+  {{128, 128, 1, 1, 1, true}, 1.070}, {{128, 128, 1, 2, 1}, 0.956}, {{128, 128, 2, 1, 1}, 0.939},
+  {{128, 128, 2, 2, 1}, 0.959}, {{128, 128, 2, 2, 2, true}, 1.041}, {{128, 128, 4, 1, 1}, 0.923},
+  {{128, 128, 4, 1, 1, true}, 0.942}, {{128, 192, 2, 1, 1}, 0.991}, {{128, 192, 2, 1, 1, true}, 0.967},
+  {{128, 256, 1, 1, 1}, 1.017}, {{128, 256, 1, 1, 1, true}, 1.059}, {{128, 256, 1, 2, 1}, 0.963},
+  {{128, 256, 2, 1, 1}, 0.978}, {{128, 256, 2, 1, 1, true}, 0.958}, {{192, 64, 1, 4, 1}, 0.991},
+  {{192, 128, 1, 2, 1}, 0.971}, {{192, 128, 1, 2, 1, true}, 0.983}, {{192, 128, 2, 1, 1}, 0.968},
+  {{192, 128, 2, 1, 1, true}, 0.987}, {{192, 192, 1, 2, 1}, 1.007}, {{192, 192, 1, 2, 1, true}, 1.001},
+  {{192, 192, 2, 1, 1, true}, 0.981},
 };
 // clang-format on
 
@@ -68,7 +70,7 @@ double straddle(int row_length) { return row_length % kLine > 0 ? kStraddleFacto
 /// The K steps of a plan. Tensor cores, L2 and memory work at the same time, and each waits for the others
 /// now and then: together they take longer than the slowest and less than the sum. The root of the sum of
 /// squares is that, and fits better than either.
-double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
+double steps_us(const ladder::Shape& shape, const Estimate& estimate, double memory_bytes_per_us) {
   const Plan& plan = estimate.plan;
   // SMs that have no tile in the last wave leave the others more of what all SMs share: bandwidth and, at
   // the power limit, the clock.
@@ -81,16 +83,20 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate) {
   const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
   const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
             wide = ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
-  const double rows = m / high / plan.cluster_n * straddle_k + n / wide / plan.cluster_m * straddle_n;
+  // Where one row of clusters does, the blocks with rows of A load whole chunks of 8.
+  const double a_rows = high == plan.cluster_m
+                            ? std::min(plan.tile_m / plan.cluster_n, 8 * ladder::tiles_over(shape.m, 8))
+                            : m / high / plan.cluster_n;
+  const double rows = a_rows * straddle_k + n / wide / plan.cluster_m * straddle_n;
   const double load_us = kLoadUs * rows / (128 + 256);
 
   // Warpgroups without rows of A compute nothing.
-  const double used = 64.0 * ladder::tiles_over(shape.m, 64) / (high * plan.tile_m);
+  const double used = std::min(64.0 * ladder::tiles_over(shape.m, 64) / plan.tile_m, 1.0);
   const double step_us = used * kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) *
                          (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
   const double tensor_us =
       (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
-  const double memory_us = kMegabyteUs * 2e-6 * (m * k + k * n + m * n * straddle_n);
+  const double memory_us = kMemoryFactor * 2 * (m * k + k * n + m * n * straddle_n) / memory_bytes_per_us;
   return kFillSteps * load_us + std::hypot(tensor_us, steps * load_us, memory_us);
 }
 
@@ -107,7 +113,7 @@ double together_us(const Estimate& estimate) {
   return us;
 }
 
-Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
+Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate, double memory_bytes_per_us) {
   const auto& [plan, resident] = candidate;
   const int k_steps = ladder::tiles_over(shape.k, kStepK);
   Estimate estimate;
@@ -123,7 +129,8 @@ Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate) {
     estimate.waves = estimate.clusters / resident + double(sharing.part(k_steps)) / k_steps;
     estimate.partials = sharing.contributors();
   }
-  estimate.us = kernel_factor(plan) * (kLaunchUs + steps_us(shape, estimate) + together_us(estimate));
+  estimate.us = kernel_factor(plan) *
+                (kLaunchUs + steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate));
   return estimate;
 }
 
@@ -144,7 +151,8 @@ std::string Plan::name() const {
   return stream_k ? name + ", stream-K" : name;
 }
 
-std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates) {
+std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates,
+                                double memory_bytes_per_us) {
   const auto has = [&](Plan plan) {
     return std::any_of(candidates.begin(), candidates.end(),
                        [&](const Candidate& candidate) { return candidate.plan == plan; });
@@ -153,7 +161,7 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
   result.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
     if (ladder::tiles_over(shape.k, kStepK) < candidate.plan.cluster_k) continue;
-    const Estimate estimate = estimate_of(shape, candidate);
+    const Estimate estimate = estimate_of(shape, candidate, memory_bytes_per_us);
     // A kernel that could share tiles, but shares none, is the one for whole tiles with more instructions.
     Plan whole = candidate.plan;
     whole.stream_k = false;
@@ -168,7 +176,7 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
   std::ostringstream text;
   text << shape.name() << ": " << estimates.front().plan.name()
-       << ", predicted fastest by the model of an H200.\n";
+       << ", predicted fastest by a model of H100 and H200.\n";
   ladder::Table table(text, {{"tile, and cluster (M x N x K)", 33, false},
                              {"clusters", 8},
                              {"resident", 8},

@@ -1,5 +1,6 @@
 /// @file
-/// Which tile and which cluster a problem gets: a small model of what a kernel costs, measured on an H200.
+/// Which tile and which cluster a problem gets: a small model of what a kernel costs, fitted to times
+/// measured on an H100 and an H200.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -48,14 +49,14 @@ constexpr int kMaxParts = 16;
 constexpr int kStoreSteps = 8;
 
 /// How clusters share the tiles that do not fill a wave. Of each tile `parts` clusters compute equal parts.
-/// What they leave of `rests` tiles is computed by one cluster more, a tile after the other, in the time of a
-/// part. So clusters are at few places of K at one time, and those at the same place use the same parts of A
-/// and B.
+/// Where there is one cluster for each tile and some are left over, it leaves a rest; each cluster that is
+/// left over computes the rests of `rests` tiles, one after the other, in about the same time. So clusters
+/// are at few places of K at one time, and those at the same place use the same parts of A and B.
 struct Sharing {
   int tiles = 0;  ///< that are shared, the first ones
   int parts = 1;  ///< clusters that compute an equal part of each
   int rest = 0;   ///< K steps of each tile that are left then
-  int rests = 0;  ///< tiles whose rest one cluster computes; 0 if there are none
+  int rests = 0;  ///< tiles whose rest one cluster computes; 0 if none is left
 
   /// Clusters that compute steps of a shared tile.
   __host__ __device__ constexpr int contributors() const { return parts + (rests > 0); }
@@ -67,23 +68,20 @@ struct Sharing {
   constexpr int part(int k_steps) const { return ladder::tiles_over(k_steps - rest, parts); }
 };
 
-/// The fastest way to share the tiles that are left after the full waves, or all if there are fewer than
-/// clusters. None is shared where all waves are full, and where tiles have too few K steps.
+/// How to share the tiles that are left after the full waves, or all if there are fewer than clusters. None
+/// is shared where all waves are full or nearly so, and where tiles have too few K steps.
 constexpr Sharing share_last_wave(int tiles, int clusters, int k_steps) {
-  Sharing equal{tiles % clusters};
-  if (equal.tiles == 0 || k_steps < 2 * kMinSteps) return {};
-  equal.parts = std::min({clusters / equal.tiles, std::max(2, k_steps / kPartSteps), kMaxParts});
-  // A rest takes one cluster, with what it does in between, as long as a part takes another:
-  //   rests * (rest + kStoreSteps) = (k_steps - rest) / parts
-  if (const int free = clusters - equal.tiles * equal.parts; free > 0 && free < equal.tiles) {
-    Sharing with_rests = equal;
-    with_rests.rests = ladder::tiles_over(equal.tiles, free);
-    const int64_t pieces = int64_t{with_rests.rests} * equal.parts;
-    with_rests.rest = int((k_steps - pieces * kStoreSteps) / (pieces + 1));
-    if (with_rests.rest >= kMinSteps && with_rests.part(k_steps) + kMinSteps <= equal.part(k_steps))
-      return with_rests;
-  }
-  return equal.parts > 1 ? equal : Sharing();
+  Sharing shared{tiles % clusters};
+  if (shared.tiles == 0 || k_steps < 2 * kMinSteps) return {};
+  shared.parts = std::min({clusters / shared.tiles, std::max(2, k_steps / kPartSteps), kMaxParts});
+  if (shared.parts > 1) return shared;
+  const int left_over = clusters - shared.tiles;
+  if (left_over == 0) return {};
+  // rests * (rest + kStoreSteps) = k_steps - rest
+  shared.rests = ladder::tiles_over(shared.tiles, left_over);
+  shared.rest = (k_steps - shared.rests * kStoreSteps) / (shared.rests + 1);
+  // Where less than a fifth of a tile was saved, the launch took longer, on average over the recorded shapes.
+  return shared.rest >= kMinSteps && 5 * shared.rest >= k_steps ? shared : Sharing();
 }
 
 /// Why no tile is shared, as the end of a sentence.
@@ -103,13 +101,17 @@ struct Estimate {
   double waves = 0;  ///< rounds in which the GPU computes them; a fraction with stream-K
   int k_steps = 0;   ///< of 64, of one block for one tile
   int partials = 1;  ///< sums of a tile by different clusters; 1 where none is shared
-  double us = 0;     ///< of one launch, on an H200
+  double us = 0;     ///< of one launch
 };
+
+constexpr double kH200BytesPerUs = 4.917e6;  ///< of its memory
 
 /// An estimate for each candidate that can run the shape, the cheapest first; equally cheap ones in the order
 /// of the list. A kernel with stream-K that shares no tile is left out beside its twin without. There is
 /// always an estimate if a candidate has cluster_k = 1.
-std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates);
+/// @param memory_bytes_per_us what the GPU's memory moves at most
+std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates,
+                                double memory_bytes_per_us = kH200BytesPerUs);
 
 /// The estimates as a table, under a line that says why the first plan is chosen.
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates);

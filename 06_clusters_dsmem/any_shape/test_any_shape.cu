@@ -277,7 +277,7 @@ TEST_CASE("06: a programmatic dependent launch reads what the launch before it w
 TEST_CASE("06: streams split tiles at the same time, the default streams of two threads among them") {
   skip_unless_runnable(lesson, "wgmma");
   constexpr int kThreads = 2;
-  const Shape shape{192, 128, 2560};
+  const Shape shape{128, 128, 1024};
   const Settings kernel{
       {"tile", "64x128"}, {"cluster_m", "1"}, {"cluster_n", "1"}, {"cluster_k", "1"}, {"stream_k", "on"}};
   REQUIRE(splits_tiles(shape, kernel));

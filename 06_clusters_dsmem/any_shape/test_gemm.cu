@@ -136,16 +136,18 @@ TEST_CASE("06: clusters split the tiles that do not fill a wave, and complete ea
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const Choice choice = stream_k_choice();
   const int rows = choice.rows * choice.cluster_m, columns = choice.columns * choice.cluster_n;
+  const int blocks = choice.cluster_m * choice.cluster_n * choice.cluster_k;
   // One tile more than the clusters that find room.
-  const int many =
-      ladder::device_info().multiprocessors / (choice.cluster_m * choice.cluster_n * choice.cluster_k) + 1;
+  const int many = ladder::device_info().multiprocessors / blocks + 1;
+  // Where there is room for four clusters, one computes the rests of three tiles, if these are long.
+  const int steps_with_rests = blocks == 1 ? 120 : 9;
   const auto [tile_rows, tile_columns, steps] = GENERATE_COPY(
-      std::tuple(1, 1, 2 * lesson06::any_shape::kMinSteps),  // two partial sums, none longer than it must be
-      std::tuple(1, 1, 21),                                  // meetings of meetings
-      std::tuple(3, 1, 40),     // a rest of each for one cluster, where there is room for four
-      std::tuple(1, many, 9));  // one tile is left after a full wave
+      std::tuple(1, 1, 2 * lesson06::any_shape::kMinSteps),  // two parts, none longer than it must be
+      std::tuple(1, 1,
+                 4 * lesson06::any_shape::kPartSteps),  // several parts meet in pairs, and pairs of pairs
+      std::tuple(3, 1, steps_with_rests), std::tuple(1, many, 9));  // one tile is left after a full wave
   const Shape shape{rows * tile_rows, columns * tile_columns, 64 * steps};
-  if (tile_rows == 3)
+  if (steps == 4 * lesson06::any_shape::kPartSteps && blocks == 1)
     check_gemm_on_all_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 0);
   else
     check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
@@ -188,7 +190,7 @@ TEST_CASE("06: the clusters that remain beside spared multiprocessors cover C") 
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto spare = GENERATE("4", "32");
   check_gemm(lesson06::any_shape::lesson(), {128 * 9 + 8, 256 * 3, 64}, {{"spare_sms", spare}});
-  check_gemm(lesson06::any_shape::lesson(), {192, 128, 2560}, {{"spare_sms", spare}, {"stream_k", "on"}});
+  check_gemm(lesson06::any_shape::lesson(), {128, 128, 1024}, {{"spare_sms", spare}, {"stream_k", "on"}});
 }
 
 TEST_CASE("06: every order of tiles covers C") {

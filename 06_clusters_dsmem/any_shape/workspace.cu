@@ -42,7 +42,7 @@ struct Memory {
 /// On the current GPU. The counters are set to 0 in the order of the stream; every launch leaves them so.
 /// @throws ladder::OutOfDeviceMemory
 Memory allocate(cudaStream_t stream) {
-  constexpr size_t kTiles = 3;  // of a cluster: partial sums lie at the places of so many, or fewer
+  constexpr size_t kTiles = 2;  // of a cluster, at most: Sharing::contributors() of each shared tile
   size_t floats = 0, tiles = 0;
   for (const auto& [plan, resident] : all_candidates()) {
     if (!plan.stream_k) continue;

@@ -257,6 +257,12 @@ def parse_arguments():
     return arguments
 
 
+def short_name(gpu):
+    """Of "NVIDIA H100 80GB HBM3" h100, of "NVIDIA GeForce RTX 4090" 4090: the first word with a digit."""
+    words = gpu.replace("-", " ").lower().split()
+    return next((word for word in words if any(map(str.isdigit, word))), words[-1])
+
+
 def in_minutes(seconds):
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
@@ -287,7 +293,7 @@ def main():
         return 0
     if not arguments.cpu and not gpus and not all(record.inputs for record in todo):
         raise BadInput("there is no GPU: nvidia-smi names none")
-    gpu = gpus[0].split()[-1].lower() if gpus else ""  # "NVIDIA H200" becomes h200
+    gpu = short_name(gpus[0]) if gpus else ""
     commit = commit_of(todo)
     end = time.monotonic() + (60 * arguments.minutes if arguments.minutes is not None else NO_LIMIT_S)
     if (arguments.build / "CMakeCache.txt").exists():

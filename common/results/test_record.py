@@ -143,6 +143,11 @@ class Recording(unittest.TestCase):
         self.assertIn("left out: peers needs 2 GPUs", said)
         self.assertEqual([name[10:] for name in self.files()], ["-h200-good.json"])
 
+    def test_files_are_named_after_the_gpu(self):
+        for gpu, name in (("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("NVIDIA A100-SXM4-40GB", "a100"),
+                          ("NVIDIA GeForce RTX 4090", "4090"), ("Tesla T4", "t4")):
+            self.assertEqual(record.short_name(gpu), name)
+
     def test_without_a_gpu_nothing_is_recorded(self):
         with self.assertRaisesRegex(BadInput, "there is no GPU"):
             self.record((self.one("good"),), gpus=())

@@ -78,6 +78,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       case cudaDevAttrMemoryPoolsSupported:
         *value = 1;
         return cudaSuccess;
+      case cudaDevAttrMemoryClockRate:  // kHz
+        *value = 3'201'000;
+        return cudaSuccess;
+      case cudaDevAttrGlobalMemoryBusWidth:  // bits
+        *value = 6144;
+        return cudaSuccess;
       case cudaDevAttrAsyncEngineCount:
         *value = 3;
         return cudaSuccess;
