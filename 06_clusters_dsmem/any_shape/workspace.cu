@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,7 +60,7 @@ Memory allocate(cudaStream_t stream) {
 /// destroyed, and one handle stands for the default streams of all threads.
 struct Owner {
   int device = 0;
-  unsigned long long stream = 0;
+  unsigned long long stream = 0;  ///< its number; of one that captures its handle, which then is unique
   std::optional<unsigned long long> capture;  ///< of the stream; the workspace is the graph's then
 
   auto operator<=>(const Owner&) const = default;
@@ -75,11 +76,16 @@ struct Request {
 Request request_of(cudaStream_t stream) {
   Request request{stream, {}};
   CUDA_CHECK(cudaGetDevice(&request.owner.device));
-  CUDA_CHECK(cudaStreamGetId(stream, &request.owner.stream));
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long capture = 0;
   CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, &capture, &request.graph));
-  if (status == cudaStreamCaptureStatusActive) request.owner.capture = capture;
+  if (status == cudaStreamCaptureStatusActive) {  // then CUDA refuses to tell the stream's number
+    request.owner.capture = capture;
+    request.owner.stream = reinterpret_cast<uintptr_t>(stream);
+  } else {
+    const BesideCaptures guard;
+    CUDA_CHECK(cudaStreamGetId(stream, &request.owner.stream));
+  }
   return request;
 }
 

@@ -131,6 +131,10 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id, Default
     const CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found) return cudaErrorInvalidResourceHandle;
     if (!id) return cudaErrorInvalidValue;
+    if (found->capture) {
+      found->capture->is_invalid = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
     *id = found->id;
     return cudaSuccess;
   });
