@@ -4,6 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+
 #include "06_clusters_dsmem/any_shape/kernels.hpp"
 #include "common/cuda/error.hpp"
 #include "common/cuda/residency.hpp"
@@ -32,11 +35,18 @@ std::vector<Candidate> all_candidates() {
 }
 
 double memory_bytes_per_us() {
-  int device = 0, clock_khz = 0, bus_bits = 0;
+  // Remembered for each GPU: the driver takes a third of a millisecond to read the clock, which every launch
+  // of another shape than the one before would wait for.
+  static std::mutex mutex;
+  static std::map<int, double> of_devices;
+  int device = 0;
   CUDA_CHECK(cudaGetDevice(&device));
+  const std::lock_guard lock(mutex);
+  if (const auto found = of_devices.find(device); found != of_devices.end()) return found->second;
+  int clock_khz = 0, bus_bits = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrMemoryClockRate, device));
   CUDA_CHECK(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device));
-  return 2e-3 * clock_khz * (bus_bits / 8);  // two transfers a cycle
+  return of_devices[device] = 2e-3 * clock_khz * (bus_bits / 8);  // two transfers a cycle
 }
 
 }  // namespace lesson06::any_shape

@@ -66,10 +66,11 @@ def climb_text(line, words, results_folder, known=None):
     if request.path is None:
         return ["Not recorded yet."]
     results, climb = request.results, request.climb
-    last = climb.rungs[-1]
-    reached = " and ".join(f"{climb.by_place[last, cube]['tflops']:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at "
-                           f"{shape_title(cube)}" for cube in request.shapes)
-    return [f"![The climb: TFLOP/s of each step beside the fastest library; the last reaches {reached}]"
+    fastest = {cube: max(run["tflops"] for rung in climb.rungs if (run := climb.by_place.get((rung, cube))))
+               for cube in request.shapes}
+    reached = " and ".join(f"{fastest[cube]:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at {shape_title(cube)}"
+                           for cube in request.shapes)
+    return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
             f"TFLOP/s of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {dated(results)}."]
 

@@ -664,7 +664,7 @@ class PageTables(WithResults):
         self.record("s.json", step("02", 100), step("03", 150), step("04.1", 170), run("cublaslt", 200, b="transposed"))
         words = ["picture=c.svg", "sizes=64"]
         text = climb_picture.climb_text("line", words, self.folder)
-        self.assertIn("the last reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
+        self.assertIn("the fastest step reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
         (path, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
         self.assertEqual(path.name, "c.svg")
         self.assertEqual(len(re.findall('class="(bar|best)" x=', picture)), 3)
