@@ -21,7 +21,7 @@ using namespace ladder;
 constexpr TileShape kTile{128, 128, 64};
 template <class Core>
 constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
-/// Two blocks share a multiprocessor while their rings fit into its 227 KB and their registers into its 64 K.
+/// Two blocks share a multiprocessor while their rings fit into its 228 KB and their registers into its 64 K.
 template <int kSlots, class Core>
 constexpr int kBlocksPerSm = kSlots <= 3 ? Core::kBlocksPerSm : 1;
 

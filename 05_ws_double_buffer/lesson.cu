@@ -281,7 +281,7 @@ const ladder::Lesson& lesson() {
                 {.label = "a tile twice as wide",
                  .settings = {},
                  .id = "05",
-                 .cause = "128 x 256 sums, which fit because registers are moved (setmaxnreg)",
+                 .cause = "128 x 256 sums: each byte in shared memory is used more often",
                  .core = "wgmma"},
                 {.label = "roles and a ring",
                  .settings = {},

@@ -220,7 +220,7 @@ def host_half(results):
     runs = results["runs"]
     shapes, levels = (list(dict.fromkeys(map(key, runs))) for key in (shape, lambda run: run["settings"]["level"]))
     by_place = {(run["settings"]["level"], shape(run)): run for run in runs}
-    batches = ", ".join(sorted({f"{run['settings']['batches']} batches of {run['m']} rows" for run in runs}))
+    batches = ", ".join(sorted({f"{run['settings']['batches']} batches of some {run['m']} rows" for run in runs}))
     header = ["from host memory to host memory", "kernel"] + [f"weights {sizes[2]}×{sizes[1]}" for sizes in shapes]
     lines = ["", "| " + " | ".join(header) + " |", "|---|---" + "|--:" * len(shapes) + "|"]
     for i, level in enumerate(levels):

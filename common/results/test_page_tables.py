@@ -658,7 +658,7 @@ class PageTables(WithResults):
         self.assertIn("| step | over | its one cause | 64³ |\n", text)
         self.assertIn("| [07](../07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
         self.assertIn("| [07](../07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
-        self.assertIn("7 batches of 64 rows; G, today", text)
+        self.assertIn("7 batches of some 64 rows; G, today", text)
 
     def test_the_picture_of_the_climb_has_a_bar_for_each_rung_and_a_line_for_the_library(self):
         self.record("s.json", step("02", 100), step("03", 150), step("04.1", 170), run("cublaslt", 200, b="transposed"))
