@@ -5,6 +5,7 @@
 #include <array>
 #include <barrier>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <iterator>
@@ -318,4 +319,16 @@ TEST_CASE("06: streams split tiles at the same time, the default streams of two 
   for (const std::exception_ptr& error : errors)
     if (error) CHECK_NOTHROW(std::rethrow_exception(error));
   for (const auto& one : c) CHECK((bits(one) == bits(alone)));
+}
+
+TEST_CASE("06: a plan for another shape than before is chosen quickly") {
+  if (ladder::on_cpu_device()) SKIP("times of the CPU device mean nothing");
+  skip_unless_runnable(lesson, "wgmma");
+  constexpr int kShapes = 200;
+  const Settings settings = lesson.settings();
+  lesson.choice({64, 64, 64}, settings);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < kShapes; ++i) lesson.choice({2048 + i, 4096, 4096}, settings);
+  const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - begin;
+  CHECK(all.count() / kShapes < 150);  // to ask the driver for the memory's clock takes 300
 }
