@@ -281,7 +281,7 @@ const ladder::Lesson& lesson() {
                 {.label = "a tile twice as wide",
                  .settings = {},
                  .id = "05",
-                 .cause = "128 x 256 sums: each byte in shared memory is used more often",
+                 .cause = "128 x 256 sums: each element of A is used twice as often",
                  .core = "wgmma"},
                 {.label = "roles and a ring",
                  .settings = {},

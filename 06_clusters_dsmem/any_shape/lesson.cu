@@ -314,7 +314,7 @@ const ladder::Lesson& lesson() {
       .explain = explain,
       .candidates = candidates,
       .remark = remark,
-      // For small problems the plan, which is an H200's, has no clusters and splits no tiles.
+      // For small problems the plan, which is a large GPU's, has no clusters and splits no tiles.
       .cpu_rows = {{{"cluster_m", "2"}, {"cluster_n", "1"}},
                    {{"cluster_n", "4"}},
                    {{"cluster_k", "4"}, {"cluster_m", "1"}},

@@ -1,19 +1,22 @@
 """Pictures of an idea, drawn from numbers that a page names.
 
     <!-- picture: straddling_rows aligned=4096 columns=5000 -->
-    <!-- picture: stream_k tiles=8 clusters=5 -->
+    <!-- picture: stream_k few=7 many=8 clusters=5 steps=80 -->
     <!-- end -->
 
 straddling_rows shows rows of a TMA box, 64 columns of bf16, over the lines of 128 bytes that L2 is asked for: of a matrix whose
-rows begin where lines do, of one whose rows do not, and of the latter in a cluster of two blocks. stream_k shows how many clusters
-work off some tiles: whole, and cut along K. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light
-or dark theme. Pages that ask for them lie one folder below the root.
+rows begin where lines do, of one whose rows do not, and of the latter in a cluster of two blocks. stream_k shows how clusters work
+off some tiles of so many K steps: few tiles whole and shared along K, and more tiles shared. They are written to
+docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme. Pages that ask for them lie one folder below the root.
 """
+from dataclasses import dataclass
+
 from climb_table import BadInput
 from page_requests import parse_words
 
 LINE, ROW = 128, 64 * 2  # bytes
 ROWS = 8  # that are shown; rows begin at multiples of 16 bytes, so the ninth begins where the first does
+FEWEST_STEPS, PART_STEPS, MOST_PARTS, STORE_STEPS = 4, 12, 16, 8  # kMinSteps and so on of plan.hpp
 
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
@@ -87,50 +90,92 @@ def straddling_rows(aligned, columns):
     return alt, svg(314, "Rows that straddle cache lines", shapes)
 
 
-def cluster_shares(tiles, clusters):
-    """For each cluster the parts (tile, begin, end) of an equal share of the tiles, in tiles' times."""
-    shares = []
-    for cluster in range(clusters):
-        begin, end, parts = cluster * tiles / clusters, (cluster + 1) * tiles / clusters, []
-        for tile in range(int(begin), tiles):
-            if tile < end - 1e-9:
-                parts.append((tile, max(begin, tile), min(end, tile + 1)))
-        shares.append(parts)
-    return shares
+@dataclass(frozen=True)
+class Sharing:
+    """As in plan.hpp of the kernels for any shape."""
+    tiles: int = 0
+    parts: int = 1
+    rest: int = 0
+    rests: int = 0
 
 
-def stream_k(tiles, clusters):
-    """Two panels of as many rows as clusters, side by side."""
-    waves = -(-tiles // clusters)
-    pixels = 250 / waves  # of a tile
+def share_last_wave(tiles, clusters, steps):
+    """As in plan.hpp: a test compares them."""
+    left, left_over = tiles % clusters, clusters - tiles % clusters
+    if left == 0 or steps < 2 * FEWEST_STEPS:
+        return Sharing()
+    parts = min(clusters // left, max(2, steps // PART_STEPS), MOST_PARTS)
+    if parts > 1:
+        return Sharing(left, parts)
+    rests = -(-left // left_over)
+    rest = int((steps - rests * STORE_STEPS) / (rests + 1))
+    return Sharing(left, 1, rest, rests) if rest >= FEWEST_STEPS and 5 * rest >= steps else Sharing()
+
+
+def work_of(cluster, tiles, clusters, steps, shared):
+    """What a cluster computes: (tile, when it begins, when it ends), in tiles' times."""
+    pieces, now = [], 0
+
+    def compute(tile, count):
+        nonlocal now
+        pieces.append((tile, now / steps, (now + count) / steps))
+        now += count
+
+    in_parts = steps - shared.rest
+    part, tile = divmod(cluster, shared.tiles) if shared.tiles else (0, 0)
+    if shared.tiles and part < shared.parts:
+        compute(tile, in_parts * (part + 1) // shared.parts - in_parts * part // shared.parts)
+    elif shared.rests:
+        first = (cluster - shared.tiles * shared.parts) * shared.rests
+        for rest, tile in enumerate(range(first, min(first + shared.rests, shared.tiles))):
+            now += STORE_STEPS * (rest > 0)
+            compute(tile, shared.rest)
+    for tile in range(shared.tiles + cluster, tiles, clusters):
+        compute(tile, steps)
+    return pieces
+
+
+def time_of(work):
+    """Until all clusters are done, in tiles' times."""
+    return max(pieces[-1][2] for pieces in work if pieces)
+
+
+def how_shared(shared):
+    if shared.tiles == 0:
+        return "whole"
+    return f"{shared.tiles} of them {'with rests' if shared.rests else 'in equal parts'}"
+
+
+def stream_k(few, many, clusters, steps):
+    """Three panels of as many rows as clusters, side by side."""
+    panels = [(few, Sharing()), (few, share_last_wave(few, clusters, steps)), (many, share_last_wave(many, clusters, steps))]
+    pixels = 200 / max(-(-few // clusters), -(-many // clusters))  # of a tile
     bottom = 40 + 30 * clusters
-    shapes = [text(235, 20, "whole tiles"), text(585, 20, "the same tiles, cut along K")]
-
-    def part(left, row, tile, begin, end):
-        style = "other" if tile % 2 else "one"
-        shapes.extend([rectangle(style, left + pixels * begin, 32 + 30 * row, pixels * (end - begin), 24),
-                       text(left + pixels * (begin + end) / 2, 48 + 30 * row, tile, style="small")])
-
-    for cluster, parts in enumerate(cluster_shares(tiles, clusters)):
-        shapes.append(text(98, 48 + 30 * cluster, f"cluster {cluster}", "end", "small"))
-        for wave in range(waves):
-            tile = wave * clusters + cluster
-            if tile < tiles:
-                part(110, cluster, tile, wave, wave + 1)
-            else:
-                shapes.append(rectangle("idle", 110 + pixels * wave, 32 + 30 * cluster, pixels, 24))
-        for tile, begin, end in parts:
-            part(460, cluster, tile, begin - parts[0][1], end - parts[0][1])
-    for left in (110, 460):
-        shapes.append(f'<line class="line" x1="{left + 250}" y1="26" x2="{left + 250}" y2="{bottom}"/>')
-    shapes.append(text(110, bottom + 18, f"{waves} tiles' time", "start", "small"))
-    shapes.append(text(460, bottom + 18, f"{tiles / clusters:g} tiles' time; parts are added up", "start", "small"))
-    alt = (f"{clusters} clusters and {tiles} tiles: whole tiles take {waves} tiles' time, cut along K they take "
-           f"{tiles / clusters:g}")
-    return alt, svg(bottom + 30, "Tiles cut along K, so that all clusters have the same work", shapes)
+    shapes = [text(70, 48 + 30 * cluster, f"cluster {cluster}", "end", "small") for cluster in range(clusters)]
+    times = []
+    for panel, (tiles, shared) in enumerate(panels):
+        left = 80 + 230 * panel
+        work = [work_of(cluster, tiles, clusters, steps, shared) for cluster in range(clusters)]
+        end = time_of(work)
+        times.append(f"{end:.3g}")
+        shapes.append(text(left + 100, 20, f"{tiles} tiles, {how_shared(shared)}"))
+        for cluster, pieces in enumerate(work):
+            done = pieces[-1][2] if pieces else 0
+            if done < end:
+                shapes.append(rectangle("idle", left + pixels * done, 32 + 30 * cluster, pixels * (end - done), 24))
+            for tile, begin, after in pieces:
+                shapes += [rectangle("other" if tile % 2 else "one", left + pixels * begin, 32 + 30 * cluster,
+                                     pixels * (after - begin), 24),
+                           text(left + pixels * (begin + after) / 2, 48 + 30 * cluster, tile, style="small")]
+        shapes += [f'<line class="line" x1="{left + pixels * end:g}" y1="26" x2="{left + pixels * end:g}" y2="{bottom}"/>',
+                   text(left, bottom + 18, f"{times[-1]} tiles' time", "start", "small")]
+    alt = f"{clusters} clusters: " + "; ".join(f"{tiles} tiles, {how_shared(shared)}, take {time} tiles' time"
+                                             for (tiles, shared), time in zip(panels, times))
+    return alt, svg(bottom + 30, "Tiles that do not fill a wave, shared along K", shapes)
 
 
-DRAWN = {"straddling_rows": (straddling_rows, ("aligned", "columns")), "stream_k": (stream_k, ("tiles", "clusters"))}
+DRAWN = {"straddling_rows": (straddling_rows, ("aligned", "columns")),
+         "stream_k": (stream_k, ("few", "many", "clusters", "steps"))}
 
 
 def drawn(line, words):

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NONE_YET = "Nothing has been recorded yet: `common/lab/matrix.py --json` does it."
 # What a detector says of the right kernel, run with the same arguments, too, is worth nothing: `alarm`.
 SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool failed", "alarm": "always"}
-IN_WORDS = {"compiler": "the compiler", "bounded": "the bounded wait"}
+IN_WORDS = {"compiler": "the compiler", "bounded": "a Debug build, which is slower, with time limits for waits,"}
 SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "h200")
