@@ -322,7 +322,7 @@ const ladder::Lesson& lesson() {
                    {{"tile", "64x128"}, {"stream_k", "on"}}},
       // 6 tiles of 64x128 for 4 blocks, and enough K steps to split them; and 3, so that a block shares two.
       .cpu_shape = {192, 256, 512},
-      .cpu_check = {131, 72, 776},
+      .cpu_check = {323, 72, 776},
       .cpu_check_few = {40, 456, 40}};
   return lesson;
 }

@@ -39,8 +39,8 @@ constexpr int kStepK = 64;  ///< columns of A in a K step
 /// With stream-K no cluster computes fewer K steps of a tile than this.
 constexpr int kMinSteps = 4;
 
-/// A tile is cut into more than two parts only if they are at least this long: for every two parts, pairs of
-/// parts and so on sums are stored and read, which takes about as long as so many steps.
+/// A tile is cut into more than two parts only if they are at least this long. Each doubling of the parts
+/// costs one more meeting in fix_up(), which takes about as long as so many steps.
 constexpr int kPartSteps = 12;
 constexpr int kMaxParts = 16;
 

@@ -87,8 +87,8 @@ struct StepWalk : ladder::TileWalk {
  private:
   __device__ __forceinline__ static int cluster() { return static_cast<int>(blockIdx.x) / Shape::kBlocks; }
 
-  /// The tiles whose rests this cluster computes: which one is the first, and the one after the last. None of
-  /// a cluster that is left over.
+  /// The rests that this cluster computes are those of the tiles from first_rest() on, up to but without
+  /// after_rests().
   __device__ __forceinline__ int first_rest() const {
     return (cluster() - shared.tiles * shared.parts) * shared.rests;
   }
@@ -134,10 +134,10 @@ struct Workspace {
   unsigned* arrived = nullptr;
 };
 
-/// The fix-up: adds up the partial sums of a block's tile. Neighbours meet in pairs, then pairs, then pairs
-/// of pairs, until one has all. Of two that meet the one that comes first stores its sums and is done; the
-/// other one reads them and goes on. No block waits for another. The order of the sum is the same whoever
-/// comes first, since a + b = b + a. All compute threads call it.
+/// The fix-up: adds up the partial sums of a block's tile, by a tree: two neighbours meet, then two pairs,
+/// then two pairs of pairs, until one block has all. Of two that meet, the block that comes first stores its
+/// sums and is done; the other block reads them and goes on. No block waits for another. The bits of the sum
+/// are the same whichever comes first, since a + b = b + a. All compute threads call it.
 /// @param block which block of its cluster this is
 /// @param d the partial sums of this block; if the tile is complete, its sums
 /// @param is_last a place in shared memory
@@ -155,7 +155,7 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
 #pragma unroll 1
   for (int distance = 1; distance < contributors; distance *= 2) {
     const int first = tile.part / (2 * distance) * (2 * distance), second = first + distance;
-    if (second >= contributors) continue;  // nobody is there to meet
+    if (second >= contributors) continue;  // there is no neighbour
     const bool am_first = tile.part < second;
     const auto place_of = [&](int contributor) {
       return (tile.index * contributors + contributor) * Block::kBlocks + rank;
@@ -165,8 +165,7 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
     };
     const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(workspace.arrived[place_of(second)]);
 
-    // The last part is a rest, or began no later than the others. So the other one is mostly there already,
-    // and then these sums need not be stored.
+    // If the second is there already, these sums need not be stored.
     bool other_is_there = false;
     if (am_first) {
       // All threads have read is_last of the meeting before.

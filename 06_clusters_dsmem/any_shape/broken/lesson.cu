@@ -101,7 +101,7 @@ const ladder::Lesson& lesson() {
       .minimum_architecture = ladder::kHopper,
       .check = check,
       .launch = launch,
-      .cpu_check = {131, 72, 1000}};
+      .cpu_check = {323, 72, 1000}};
   return lesson;
 }
 
