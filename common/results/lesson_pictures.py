@@ -281,7 +281,7 @@ def swizzled_tile(sources):
         shapes.append(text(left + 144, 280, f"{len(set(read))} group{'s' if len(set(read)) > 1 else ''} of banks: "
                                             f"{turns[-1]} turn{'s' if turns[-1] > 1 else ''}"))
     shapes.append(text(380, 304, "Above: the first of four banks. In a box: which chunk of its row it is. "
-                                 f"One ldmatrix reads chunk {CHUNK_READ} of eight rows.", style="small"))
+                                 f"One read takes chunk {CHUNK_READ} of eight rows.", style="small"))
     alt = (f"Chunk {CHUNK_READ} of eight rows: plainly all in the same four banks, {turns[0]} turns; with the swizzle in eight groups of "
            f"banks, {turns[1]} turn")
     return alt, picture(316, "A tile before and after the swizzle", shapes)
