@@ -72,6 +72,7 @@ struct StepWalk : ladder::TileWalk {
     __device__ __forceinline__ bool operator!=(End) const { return index < walk.tiles(); }
   };
 
+  /// At the cluster's part of a shared tile, its first rest, or its first whole tile.
   __device__ __forceinline__ Iterator begin() const {
     if (!Shape::kStreamK || shared.tiles == 0) return {*this, cluster(), 0};
     const int part = cluster() / shared.tiles;
