@@ -4,7 +4,8 @@ The sources are the roots and, transitively, what they include from the reposito
 X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
 decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
 they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Of a patch the lines count
-that it adds or removes; any other file counts as it is.
+that it adds or removes; any other file counts as it is. A record may name sources that it does not run (records.py): they
+are left out, and with them what they alone include.
 """
 import fnmatch
 import functools
@@ -96,8 +97,8 @@ def beside(path):
     return [f"{stem}{more}" for more in (".cpp", ".cu", "_gpu.cpp", "_gpu.cu")] if dot and ending == "hpp" else []
 
 
-def sources(tree, roots):
-    """{path: what of it counts} of the roots and what they include. @throws Missing"""
+def sources(tree, roots, left_out=()):
+    """{path: what of it counts} of the roots and what they include, but for the paths left out. @throws Missing"""
     found, waiting = {}, []
     for root in roots:
         paths = [path for path in tree.matching(root) if "/test_" not in path] if "*" in root else \
@@ -107,7 +108,7 @@ def sources(tree, roots):
         waiting += paths
     while waiting:
         path = waiting.pop()
-        text = None if path in found else tree.read(path)
+        text = None if path in found or path in left_out else tree.read(path)
         if text is None:
             continue
         found[path] = counted(path, text)
@@ -127,15 +128,15 @@ def counted(path, text):
     return hashlib.sha256(tokens(path, text).encode()).hexdigest()
 
 
-def fingerprint(tree, roots, texts=()):
+def fingerprint(tree, roots, texts=(), left_out=()):
     """Of the sources, and of texts that count as they are. @throws Missing"""
     whole = hashlib.sha256("\n".join(texts).encode())
-    for path, tokens_hash in sorted(sources(tree, roots).items()):
+    for path, tokens_hash in sorted(sources(tree, roots, left_out).items()):
         whole.update(f"{path} {tokens_hash}\n".encode())
     return whole.hexdigest()[:12]
 
 
-def changed(before, now, roots):
+def changed(before, now, roots, left_out=()):
     """The files that count in one of two trees and are not the same in the other. @throws Missing"""
-    old, new = sources(before, roots), sources(now, roots)
+    old, new = sources(before, roots, left_out), sources(now, roots, left_out)
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))

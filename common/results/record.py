@@ -91,7 +91,7 @@ def commit_of(todo):
     status = git(ROOT, "status", "--porcelain", "-uall") or ""
     changed = {line[3:].rpartition(" -> ")[2] for line in status.splitlines()}
     for record in todo:
-        if uncommitted := sorted(changed & sources(HERE, record.roots).keys()):
+        if uncommitted := sorted(changed & sources(HERE, record.roots, record.not_run).keys()):
             raise BadInput(f"{uncommitted[0]}: has changes that are not committed, and decides the record {record.name}")
     return commit.strip()
 

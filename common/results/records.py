@@ -6,6 +6,9 @@ are what one H200 takes: measured where a record says so, else estimated. A comp
     contenders x rounds x (sample + warm-up) + 16 x min(rounds, 5) x 4/3 x sample + about 2 s,
 the second summand for the choice among the algorithms of cublasLt, where libraries take part; it is 12 ms a sample and 40 ms
 a warm-up, and with --sample-ms both are that.
+
+A core that a record does not run does not decide it: `not_run` names its sources. On a GPU that has wgmma a program runs that
+alone, unless its options name another core. Of a GPU without it the list is not true: there a record runs mma_sync.
 """
 import dataclasses
 import datetime
@@ -35,6 +38,10 @@ TIMING = ("common/host/measure/timing.cpp", "common/host/measure/timing_gpu.cpp"
 STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["any"])
 TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/device/*.cuh",
            "common/instrumented/shadow/common/ptx/*.cuh")
+# The cores beside wgmma, what they alone include, and the kernel of lessons 04 and 05 for GPUs without wgmma: a lesson includes
+# all of them.
+OTHER_CORES = ("common/device/mma_sync_core.cuh", "common/device/fma_core.cuh", "common/ptx/mma_sync.cuh",
+               "common/ptx/cp_async.cuh", "04_warp_specialized/variants/roles_without_wgmma.cuh")
 PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patch")
 
 
@@ -49,6 +56,7 @@ class Record:
     gpus: int = 1         # that it needs
     inputs: tuple = ()    # other records that it is made from
     only_by_name: bool = False  # too long for a round, or decides sources itself
+    not_run: tuple = ()   # sources that the roots include, and that do not decide it
 
     def pattern(self):
         """Of the names of its files, with any date and GPU."""
@@ -66,7 +74,7 @@ class Record:
     def fingerprint(self, tree, results):
         """What decides it, in today's sources and, of a record that is made from others, in these."""
         texts = [path.read_text(encoding="utf-8") if (path := BY_NAME[name].newest(results)) else "" for name in self.inputs]
-        return fingerprint(tree, self.roots, texts)
+        return fingerprint(tree, self.roots, texts, self.not_run)
 
 
 def words(text):
@@ -84,10 +92,15 @@ def program_roots(name, options):
     return LESSON["any"] if name == "06_any_shape" else LESSON[name[:2]]
 
 
+def cores_not_run(options):
+    """The sources that a program leaves aside with these options: unless they name another core, it runs wgmma alone."""
+    return () if re.search(r"\b(mma_sync|fma)\b", options) else OTHER_CORES
+
+
 def timed(name, file, seconds, program, options):
     options = words(options) if isinstance(options, str) else options
     return Record(name, file, ((f"{{programs}}/{program}", *options, "--json", "{out}"),),
-                  program_roots(program, options) + TIMING, seconds)
+                  program_roots(program, options) + TIMING, seconds, not_run=cores_not_run(" ".join(options)))
 
 
 def experiment(name, seconds, program, options):
@@ -99,12 +112,13 @@ def of_streams(name, seconds, options="", sources=(), gpus=1):
     places = sources or (f"07_streams/experiments/**/{name}.c*",)
     return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
                   (("{programs}/07_streams", "--experiment", name, *words(options), "--json", "{out}"),),
-                  STREAMS + places, seconds, gpus=gpus)
+                  STREAMS + places, seconds, gpus=gpus, not_run=cores_not_run(options))
 
 
 def timeline(name, program, options, roots, device="gpu", seconds=4):
     return Record(f"timeline_{name}", f"traces/{name}.json",
-                  ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device)
+                  ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device,
+                  not_run=cores_not_run(options) if device == "gpu" else ())
 
 
 def by_comma(shapes):
@@ -143,14 +157,16 @@ def plans(name, seconds, shapes):
 
 
 def ablation(number, seconds):
-    """Its programs are the lesson's, and those of the lab that ablate.cpp names."""
+    """Its programs are the lesson's, and those of the lab that ablate.cpp names, with the options there."""
     text = (ROOT / "common/ladder/ablate.cpp").read_text(encoding="utf-8")
     programs = re.findall(rf'"((?:right|broken)_{number}\w*)"', text)
     folder = LESSON[number][0].rpartition("/")[0]
     patches = tuple(f"{folder}/broken/{name}.patch" for name in re.findall(rf'"broken_{number}_(\w+)"', text))
+    entry = re.search(rf'{{"{number}",.*?}}}}}}', text, re.DOTALL)[0]
     build = (("cmake", "--build", "{build}", "--target", *programs),)
     return Record(f"ablate_{number}", f"experiments/{{date}}-{{gpu}}-ablate_{number}.json",
-                  (*build, ("{programs}/ladder", "ablate", number, "--json", "{out}")), LESSON[number] + patches + TIMING, seconds)
+                  (*build, ("{programs}/ladder", "ablate", number, "--json", "{out}")),
+                  LESSON[number] + patches + TIMING, seconds, not_run=cores_not_run(entry))
 
 
 def lab():
@@ -207,7 +223,7 @@ def in_order_of_worth():
         experiment("any_climb", 60, "ladder", "--lessons 06 --size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold "
                    "--sample-ms 50"),
         Record("levels", "experiments/{date}-{gpu}-levels.json",
-               (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS, 20),
+               (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS, 20, not_run=OTHER_CORES),
         any_shapes("any_matrix", 90, UNKNOWN),
         # The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
         experiment("cube", 35, "05_cube", f"{threefold} --roles off,on --slots 1,2,3,4 --blocks 1,2 --rounds 7"),
@@ -280,7 +296,7 @@ def in_order_of_worth():
         of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",)),
         Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
                (("{programs}/07_default_streams", "--json", "{out}"),),
-               STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6),
+               STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6, not_run=OTHER_CORES),
         of_streams("engines", 10, gpus=2),
         of_streams("peers", 20, "--shape 4096x8192x8192 --batches 100 --rounds 7", gpus=2),
         # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.

@@ -91,7 +91,7 @@ def what_changed(state):
     if state.head is None:
         return "never recorded"
     try:
-        names = changed(tree_of(state.head["commit"]), HERE, state.record.roots)
+        names = changed(tree_of(state.head["commit"]), HERE, state.record.roots, state.record.not_run)
     except Missing as missing:
         return f"{missing} is not in the history" if str(missing).startswith("commit") else f"{missing} was elsewhere"
     if not names:

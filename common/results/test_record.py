@@ -168,6 +168,14 @@ class Recording(unittest.TestCase):
         answers["status"] = " M docs/lab.md\n"
         self.assertEqual(self.record((self.one("good"),), commit="", git=lambda _, command, *words: answers[command])[0], 0)
 
+    def test_sources_that_a_record_does_not_run_need_not_be_committed(self):
+        answers = {"rev-parse": "0123456789ab\n", "status": " M common/device/fma_core.cuh\n"}
+        one = dataclasses.replace(self.one("good"), roots=("03_double_buffer/lesson.cu",))
+        with self.assertRaisesRegex(BadInput, "^common/device/fma_core.cuh: "):
+            self.record((one,), git=lambda _, command, *words: answers[command])
+        one = dataclasses.replace(one, not_run=("common/device/fma_core.cuh",))
+        self.assertEqual(self.record((one,), git=lambda _, command, *words: answers[command])[0], 0)
+
     def test_without_git_the_commit_must_be_named(self):
         with self.assertRaisesRegex(BadInput, "LADDER_COMMIT"):
             self.record((self.one("good"),), commit="")

@@ -9,7 +9,7 @@ from unittest import mock
 
 import stale
 from fingerprint import Commit, Missing, WorkingTree, changed, fingerprint, git, sources
-from records import RECORDS, program_roots
+from records import BY_NAME, RECORDS, program_roots
 
 
 def written(folder, **files):
@@ -81,6 +81,18 @@ class Fingerprints(unittest.TestCase):
         written(self.folder, a__more_cuh="int more;\n")
         self.assertNotEqual(self.now("a/*.cuh"), before)
 
+    def test_what_is_left_out_goes_with_what_only_it_includes(self):
+        written(self.folder, a__gemm_cuh='#include "a/one.cuh"\n#include "a/other.cuh"\n', a__one_cuh='#include "a/both.cuh"\n',
+                a__other_cuh='#include "a/both.cuh"\n#include "a/alone.cuh"\n', a__both_cuh="int b;\n", a__alone_cuh="int c;\n")
+        tree, roots, left_out = WorkingTree(self.folder), ("a/gemm.cuh",), ("a/other.cuh",)
+        self.assertEqual(sorted(sources(tree, roots, left_out)), ["a/both.cuh", "a/gemm.cuh", "a/one.cuh"])
+        before = fingerprint(tree, roots, left_out=left_out)
+        written(self.folder, a__other_cuh="int d;\n", a__alone_cuh="int e;\n")
+        now = WorkingTree(self.folder)
+        self.assertEqual(fingerprint(now, roots, left_out=left_out), before)
+        self.assertEqual(changed(tree, now, roots), ["a/alone.cuh", "a/other.cuh"])
+        self.assertEqual(changed(tree, now, roots, left_out), [])
+
     def test_a_root_that_is_missing_is_named(self):
         with self.assertRaisesRegex(Missing, "b/gemm.cuh"):
             self.now("b/gemm.cuh")
@@ -99,6 +111,13 @@ class Fingerprints(unittest.TestCase):
         self.assertEqual(changed(then, now, ("a/gemm.cuh",)), ["a/gemm.cuh", "common/ptx/tma.cuh"])
         with self.assertRaisesRegex(Missing, "72c4b82b"):
             Commit("72c4b82b", self.folder)
+
+
+def edited(path):
+    """The sources as they lie here, but for one that says more."""
+    tree, here = mock.Mock(wraps=WorkingTree()), WorkingTree()
+    tree.read.side_effect = lambda asked: f"{here.read(asked)}int x;" if asked == path else here.read(asked)
+    return tree
 
 
 class RealRecords(unittest.TestCase):
@@ -143,15 +162,45 @@ class RealRecords(unittest.TestCase):
         self.assertEqual(program_roots("05_cube", ()), ("05_ws_double_buffer/variants/cube.cu",))
 
     def test_a_change_of_a_kernel_makes_its_records_stale(self):
-        one = next(one for one in RECORDS if one.name == "slots")
-        tree = mock.Mock(wraps=WorkingTree())
-        tree.read.side_effect = lambda path: (WorkingTree().read(path) or None) and \
-            WorkingTree().read(path) + ("int x;" if path == "03_double_buffer/gemm.cuh" else "")
-        head = {"record": "slots", "date": "2026-11-25", "fingerprint": one.fingerprint(tree, stale.RESULTS)}
+        then = BY_NAME["slots"].fingerprint(edited("03_double_buffer/gemm.cuh"), stale.RESULTS)
+        head = {"record": "slots", "date": "2026-11-25", "fingerprint": then}
         self.assertTrue(stale.is_stale(head))
         self.assertEqual(stale.dated(head), "2026-11-25, of an earlier kernel")
         self.assertEqual(stale.dated({**head, "fingerprint": stale.todays_fingerprint("slots")}), "2026-11-25")
         self.assertEqual(stale.dated({"date": "2026-11-25"}), "2026-11-25")  # none of the records
+
+    def test_a_change_of_a_core_makes_stale_what_runs_it_and_nothing_else(self):
+        for path, counts, does_not in (
+                ("common/device/mma_sync_core.cuh", ("cores", "tests", "sanitizers", "lab", "profiles", "ablate_02"),
+                 ("ring", "ablate_05", "slots", "levels", "chunk", "default_streams", "timeline_03_double_buffer-slots_3")),
+                ("04_warp_specialized/variants/roles_without_wgmma.cuh", ("roles_without_wgmma", "tests"), ("ring", "levels")),
+                ("common/device/wgmma_core.cuh", ("cores", "ring", "ablate_05", "slots", "levels", "climb"), ("coalescing",))):
+            tree = edited(path)
+            for name in counts + does_not:
+                with self.subTest(path, record=name):
+                    stayed = BY_NAME[name].fingerprint(tree, stale.RESULTS) == stale.todays_fingerprint(name)
+                    self.assertEqual(stayed, name in does_not)
+
+    def test_what_has_changed_names_no_core_that_was_not_run(self):
+        path = "common/device/fma_core.cuh"
+        with mock.patch.object(stale, "tree_of", lambda commit: edited(path)):
+            said = {name: stale.what_changed(stale.State(BY_NAME[name], head={"commit": "0123456789ab"}))
+                    for name in ("cores", "slots")}
+        self.assertEqual(said, {"cores": path, "slots": "no source; the record has no fingerprint"})
+
+    def test_every_core_that_is_left_out_is_there(self):
+        for path in {path for one in RECORDS for path in one.not_run}:  # one that was renamed would count again
+            with self.subTest(path):
+                self.assertIsNotNone(stale.HERE.read(path))
+
+    def test_a_record_ran_no_core_that_it_leaves_out(self):
+        for one in RECORDS:
+            path = one.newest(stale.RESULTS)
+            if path is None or not sources(stale.HERE, one.roots).keys() & set(one.not_run):
+                continue
+            runs = json.loads(path.read_text(encoding="utf-8")).get("runs", ())  # a timeline has none
+            with self.subTest(one.name):
+                self.assertLessEqual({run["core"] for run in runs if "core" in run}, {"wgmma", "cublas"})
 
 
 if __name__ == "__main__":
