@@ -14,9 +14,6 @@
 namespace lesson04 {
 namespace {
 
-/// Columns of A in the slot of the variant without wgmma.
-constexpr int kSlotKWithoutWgmma = 128;
-
 bool has_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
@@ -26,7 +23,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
   if (const std::string& step = settings.at("step"); step != lesson().default_of("step"))
     throw std::invalid_argument(fmt::format("--step {}: only with --core wgmma", step));
   ladder::require_shared_memory("--loader " + loader,
-                                sizeof(without_wgmma::SharedStorage<1, kSlotKWithoutWgmma>));
+                                sizeof(without_wgmma::SharedStorage<without_wgmma::OneSlot>));
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
@@ -34,7 +31,7 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
   const std::string& step = settings.at("step");
   if (!has_wgmma(settings))
     return without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-      without_wgmma::launch_gemm<Loader, 1, kSlotKWithoutWgmma>(p, ladder::kTileGroup, stream);
+      without_wgmma::launch_gemm<Loader, without_wgmma::OneSlot>(p, ladder::kTileGroup, stream);
     });
   if (step == "tma") tma::launch_gemm(p, stream);
   if (step == "roles") roles::launch_gemm(p, stream);

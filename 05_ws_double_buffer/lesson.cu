@@ -53,13 +53,16 @@ void visit_slots(const Settings& settings, const Visit& visit) {
   visit_slots(settings.at("slots"), visit);
 }
 
-/// The same without wgmma. The default is then as many slots as the GPU has room for, up to its number.
+/// The same without wgmma, for two slots and more. The default is then as many as the GPU has room for, up to
+/// its number.
 template <class Visit>
 void visit_slots_without_wgmma(const Settings& settings, const Visit& visit) {
   const std::string& chosen = settings.at("slots");
   const int fitting =
-      without_wgmma::slots_that_fit<kTile.k>(std::stoi(chosen), ladder::device_info().block_shared_bytes);
-  visit_slots(chosen == lesson().default_of("slots") ? std::to_string(fitting) : chosen, visit);
+      without_wgmma::slots_that_fit(std::stoi(chosen), ladder::device_info().block_shared_bytes);
+  visit_slots(chosen == lesson().default_of("slots") ? std::to_string(fitting) : chosen, [&](auto slots) {
+    if constexpr (slots() > 1) visit(slots);
+  });
 }
 
 /// Calls visit(ratios::Shape<...>()) for the shape that `ratio` and `slots` choose. Its kernels need two
@@ -148,9 +151,11 @@ void check_without_wgmma(const Gemm& p, const Settings& settings) {
   for (const char* const knob : {"step", "consumers", "ratio", "epilogue"})
     if (settings.at(knob) != lesson().default_of(knob))
       throw std::invalid_argument(fmt::format("--{} {}: only with --core wgmma", knob, settings.at(knob)));
+  if (settings.at("slots") == "1")
+    throw std::invalid_argument("--slots 1: only with --core wgmma; without it, lesson 04 has one slot");
   visit_slots_without_wgmma(settings, [&](auto slots) {
     ladder::require_shared_memory("--slots " + settings.at("slots"),
-                                  sizeof(without_wgmma::SharedStorage<slots(), kTile.k>));
+                                  sizeof(without_wgmma::SharedStorage<without_wgmma::Ring<slots()>>));
   });
 }
 
@@ -186,7 +191,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (!has_wgmma(settings))
     return visit_slots_without_wgmma(settings, [&](auto slots) {
       without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-        without_wgmma::launch_gemm<Loader, slots(), kTile.k>(p, group, stream);
+        without_wgmma::launch_gemm<Loader, without_wgmma::Ring<slots()>>(p, group, stream);
       });
     });
   if (takes_turns(settings))
@@ -207,8 +212,9 @@ ladder::Resources resources(const Settings& settings) {
   if (!has_wgmma(settings)) {
     visit_slots_without_wgmma(settings, [&](auto slots) {
       without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-        ask(without_wgmma::gemm<Loader, slots(), kTile.k>, without_wgmma::kThreads<Loader>,
-            sizeof(without_wgmma::SharedStorage<slots(), kTile.k>), without_wgmma::kTile);
+        using Ring = without_wgmma::Ring<slots()>;
+        ask(without_wgmma::gemm<Loader, Ring>, without_wgmma::kThreads<Loader>,
+            sizeof(without_wgmma::SharedStorage<Ring>), Ring::kTile);
       });
     });
   } else if (takes_turns(settings)) {
@@ -287,7 +293,7 @@ const ladder::Lesson& lesson() {
                  .settings = {},
                  .id = "05",
                  .source = "../04_warp_specialized/variants/roles_without_wgmma.cuh",
-                 .cause = "a ring of slots between the roles: the loader runs ahead",
+                 .cause = "a ring of slots between the roles, and a tile half as wide again",
                  .core = "mma_sync"}},
       .builds_on = {"04_warp_specialized"},
       .minimum_architecture = ladder::kAmpere,

@@ -35,7 +35,7 @@ struct Choice {
 };
 
 /// The most that `--slots` may ask for on this device.
-int slots_without_wgmma() { return slots_that_fit<64>(5, ladder::device_info().block_shared_bytes); }
+int slots_without_wgmma() { return slots_that_fit(5, ladder::device_info().block_shared_bytes); }
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
@@ -181,8 +181,8 @@ TEST_CASE("05: without wgmma a ring of any depth survives any number of steps", 
 TEST_CASE("05: without wgmma the ring turns on from tile to tile, and edges are cut", "[one_lane_arrives]") {
   skip_unless_runnable(lesson05::lesson());
   const std::string slots = "2";  // as many as every GPU has room for
-  const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{1, 8, 8},
-                              Shape{1, 136, 328}, Shape{257, 264, 136});
+  const auto shape = GENERATE(Shape{128, 192 * 9, 64}, Shape{128 * 5, 192 * 2, 192}, Shape{1, 8, 8},
+                              Shape{1, 136, 328}, Shape{257, 264, 136}, Shape{129, 192 + 8, 72});
   for (const std::string& loader : loaders_without_wgmma())
     check_gemm_on_all_schedules(lesson05::lesson(), shape,
                                 {{"core", "mma_sync"}, {"loader", loader}, {"slots", slots}}, 1);
@@ -191,24 +191,23 @@ TEST_CASE("05: without wgmma the ring turns on from tile to tile, and edges are 
 TEST_CASE("05: without wgmma there are as many slots as a block has room for") {
   constexpr size_t kKilobyte = 1024, kRtxBytes = 99 * kKilobyte, kA100Bytes = 163 * kKilobyte,
                    kHopperBytes = 227 * kKilobyte;
-  CHECK(slots_that_fit<64>(4, kRtxBytes) == 3);
-  CHECK(slots_that_fit<64>(4, kA100Bytes) == 4);
-  CHECK(slots_that_fit<64>(5, kA100Bytes) == 5);
-  CHECK(slots_that_fit<64>(5, kHopperBytes) == 5);
-  CHECK(slots_that_fit<128>(2, kRtxBytes) == 1);
-  CHECK(slots_that_fit<64>(4, 0) == 1);
+  CHECK(slots_that_fit(4, kRtxBytes) == 2);
+  CHECK(slots_that_fit(4, kA100Bytes) == 4);
+  CHECK(slots_that_fit(5, kA100Bytes) == 4);
+  CHECK(slots_that_fit(5, kHopperBytes) == 5);
+  CHECK(slots_that_fit(4, 0) == 2);
 
-  const auto bytes = sizeof(lesson04::without_wgmma::SharedStorage<3, 64>);
+  const auto bytes = sizeof(lesson04::without_wgmma::SharedStorage<lesson04::without_wgmma::Ring<3>>);
   ladder::require_shared_memory("--slots 3", bytes, bytes);
   skip_unless_runnable(lesson05::lesson());  // the message names the device
-  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, 90 * kKilobyte),
-                    ContainsSubstring("--slots 3: a block needs 97 KB") && ContainsSubstring("90 KB"));
+  CHECK_THROWS_WITH(ladder::require_shared_memory("--slots 3", bytes, 99 * kKilobyte),
+                    ContainsSubstring("--slots 3: a block needs 121 KB") && ContainsSubstring("99 KB"));
 }
 
 TEST_CASE("05: variants of the kernel need wgmma") {
   skip_unless_runnable(lesson05::lesson());
   for (const auto& [knob, value] :
-       {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}})
+       {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}, {"slots", "1"}})
     expect_refused(lesson05::lesson(), {128, 128, 64},
                    {{"core", "mma_sync"}, {"loader", "cp_async"}, {knob, value}},
                    {std::string("--") + knob, "only with --core wgmma"});

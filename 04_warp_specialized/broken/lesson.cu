@@ -19,7 +19,7 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
   check(p, settings);
   if (has_wgmma(settings)) return launch_gemm(p, stream);
   without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-    without_wgmma::launch_gemm<Loader, 2, 64>(p, ladder::kTileGroup, stream);
+    without_wgmma::launch_gemm<Loader, without_wgmma::Shape<128, 64, 2>>(p, ladder::kTileGroup, stream);
   });
 }
 

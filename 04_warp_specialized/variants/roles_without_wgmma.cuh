@@ -8,8 +8,8 @@
 ///
 /// Registers decide the rest. Each of an SM's four schedulers has 512 for a lane of all its warps, and
 /// without setmaxnreg all warps get equally many: 255 where a scheduler has two warps, 168 where it has
-/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 32 sums and
-/// not 64 x 64, no second block fits, and compute stores its sums itself.
+/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 48 sums at
+/// most and not 64 x 64, no second block fits, and compute stores its sums itself.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -32,17 +32,28 @@
 namespace lesson04::without_wgmma {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 128, 64};  ///< k is a choice of lesson 04: see kSlotK
-using Core = MmaSyncCore<kTile.n, 64, 32>;
-constexpr int kComputeWarps = kTile.m / Core::kRows * kWarpsPerWarpgroup;
-constexpr int kComputeThreads = kComputeWarps * kWarp;
+constexpr int kComputeWarps = 8, kComputeThreads = kComputeWarps * kWarp;
+
+/// The tile of C is 128 x kTileN, and a slot holds kTileK columns of A and rows of B.
+template <int kTileN, int kTileK, int kSlotCount>
+struct Shape {
+  static constexpr TileShape kTile{128, kTileN, kTileK};
+  static constexpr int kSlots = kSlotCount;
+  using Core = MmaSyncCore<kTileN, 64, kTileN / 4>;  ///< four warps beside each other
+  static_assert(kTile.m / Core::kRows * kWarpsPerWarpgroup == kComputeWarps);
+};
+/// Lesson 04: one slot, twice as deep as those of the ring.
+using OneSlot = Shape<128, 128, 1>;
+/// Lesson 05: each fragment of A is used half as often again as in lesson 04.
+template <int kSlots>
+using Ring = Shape<192, 64, kSlots>;
 
 /// The ring.
-template <int kSlots, int kSlotK>
+template <class Shape>
 struct SharedStorage {
-  SwizzledTile<kTile.m, kSlotK> a[kSlots];
-  SwizzledTile<kSlotK, kTile.n> b[kSlots];
-  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
+  SwizzledTile<Shape::kTile.m, Shape::kTile.k> a[Shape::kSlots];
+  SwizzledTile<Shape::kTile.k, Shape::kTile.n> b[Shape::kSlots];
+  Pipeline<Shape::kSlots> pipe_lc;  ///< from the loader to compute
 };
 
 /// One thread asks TMA, as in the lessons.
@@ -50,20 +61,21 @@ struct TmaLoader {
   static constexpr int kWarps = 1, kArrivals = 1;  ///< arrivals that fill a slot
 
   /// Fills slot after slot with the steps of every tile.
-  template <int kSlotK>
-  __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps& maps, const Gemm&,
-                                                    const TileWalk& walk, int k_steps) {
+  template <class Shape>
+  __device__ __forceinline__ static void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
+                                                    const Gemm&, const TileWalk& walk, int k_steps) {
     if (lane_index() != 0) return;
+    constexpr TileShape kTile = Shape::kTile;
     Producer pipe_lc(smem.pipe_lc);
     for (const auto tile : walk) {
       const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
       for (int step = 0; step < k_steps; ++step) {
         const int slot = pipe_lc.producer_acquire();  // waits until all compute warps have released it
         ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(smem.a[0]) + sizeof(smem.b[0]));
-        for (int k = 0; k < kSlotK; k += 64)  // TMA moves panels of 64 columns
-          ptx::tma_load(&smem.a[slot].panels[k / 64], &maps.a, step * kSlotK + k, first_row, full);
+        for (int k = 0; k < kTile.k; k += 64)  // TMA moves panels of 64 columns
+          ptx::tma_load(&smem.a[slot].panels[k / 64], &maps.a, step * kTile.k + k, first_row, full);
         for (int column = 0; column < kTile.n; column += 64)
-          ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kSlotK,
+          ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kTile.k,
                         full);
         pipe_lc.producer_commit_bytes();
       }
@@ -71,51 +83,79 @@ struct TmaLoader {
   }
 };
 
-/// Four warps copy. Every thread copies, waits and arrives for itself. Two warps did not keep up: 344 instead
-/// of 385 TFLOP/s at 4096 cubed on an H200.
+/// Four warps copy. Every thread copies, waits and arrives for itself.
 struct CopyLoader {
   static constexpr int kWarps = 4, kArrivals = kWarps * kWarp;
+  static constexpr int kChunk = 8, kPanel = 64;  ///< elements in 16 bytes, and in a row of a panel
+  static constexpr int kThreadsPerRow = kPanel / kChunk, kRowStep = kArrivals / kThreadsPerRow;
+  static_assert(kRowStep % 8 == 0, "all rows of a thread are swizzled alike");
 
-  /// Starts to copy this thread's chunks of the tile at (first_row, first_column) of a matrix. Eight
-  /// neighbours copy a row of a panel, a whole line of 128 bytes. Zeros outside the matrix are part of the
-  /// copies, too: the thread's arrival speaks for its copies and not for ordinary stores.
+  /// This thread's chunks of a tile. Eight neighbours copy a row of a panel, a whole line of 128 bytes.
   template <int kRows, int kColumns>
-  __device__ __forceinline__ static void copy_tile(SwizzledTile<kRows, kColumns>& tile,
-                                                   const __nv_bfloat16* matrix, int rows, int columns,
-                                                   int first_row, int first_column) {
-    constexpr int kChunk = 8, kPanel = 64;  // elements in 16 bytes, and in a row of a panel
-    constexpr int kThreadsPerRow = kPanel / kChunk, kRowStep = kArrivals / kThreadsPerRow;
-    static_assert(kRowStep % 8 == 0, "all rows of a thread are swizzled alike");
-    const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
-    const int my_row = thread / kThreadsPerRow, my_column = thread % kThreadsPerRow * kChunk;
+  class Share {
+   public:
+    /// The first tile starts at (first_row, first_column) of the matrix [rows, columns].
+    __device__ __forceinline__ Share(const __nv_bfloat16* matrix, int rows, int columns, int first_row,
+                                     int first_column)
+        : rows_left_(rows - first_row - my_row()),
+          columns_left_(columns - first_column - my_column()),
+          pitch_(columns),
+          first_(matrix + static_cast<size_t>(first_row + my_row()) * columns + first_column + my_column()) {}
+
+    /// Starts to copy them. Zeros outside the matrix are part of the copies, too: the thread's arrival speaks
+    /// for its copies and not for ordinary stores.
+    __device__ __forceinline__ void copy(SwizzledTile<kRows, kColumns>& tile) const {
 #pragma unroll
-    for (int panel = 0; panel < kColumns; panel += kPanel) {
-      const int column = first_column + panel + my_column;
-      const int rows_left = column < columns ? rows - first_row : 0;
-      const __nv_bfloat16* source = matrix + static_cast<size_t>(first_row + my_row) * columns + column;
-      __nv_bfloat16* const destination = tile.chunk(my_row, panel + my_column);
+      for (int panel = 0; panel < kColumns; panel += kPanel) {
+        const int rows_left = panel < columns_left_ ? rows_left_ : 0;
+        const __nv_bfloat16* source = first_ + panel;
+        __nv_bfloat16* const destination = tile.chunk(my_row(), panel + my_column());
 #pragma unroll
-      for (int i = 0; i < kRows; i += kRowStep) {
-        ptx::cp_async_16(destination + i * kPanel, source, my_row + i < rows_left ? 16 : 0);
-        source += static_cast<size_t>(kRowStep) * columns;
+        for (int i = 0; i < kRows; i += kRowStep) {
+          ptx::cp_async_16(destination + i * kPanel, source, i < rows_left ? 16 : 0);
+          source += static_cast<size_t>(kRowStep) * pitch_;
+        }
       }
     }
-  }
+    /// Goes on to the tile to the right.
+    __device__ __forceinline__ void next_right() {
+      columns_left_ -= kColumns;
+      first_ += kColumns;
+    }
+    /// Goes on to the tile below.
+    __device__ __forceinline__ void next_down() {
+      rows_left_ -= kRows;
+      first_ += static_cast<size_t>(kRows) * pitch_;
+    }
+
+   private:
+    __device__ __forceinline__ static int my_row() { return threadIdx.x % kArrivals / kThreadsPerRow; }
+    __device__ __forceinline__ static int my_column() { return threadIdx.x % kThreadsPerRow * kChunk; }
+
+    int rows_left_, columns_left_;  // of the matrix, from the first chunk on
+    int pitch_;                     // elements from a row of the matrix to the next
+    const __nv_bfloat16* first_;    // the first chunk
+  };
 
   // [load_tiles]
   /// Each thread copies its chunks of slot after slot, for the steps of every tile.
-  template <int kSlotK>
-  __device__ __forceinline__ static void load_tiles(auto& smem, const TensorMaps&, const Gemm& p,
-                                                    const TileWalk& walk, int k_steps) {
+  template <class Shape>
+  __device__ __forceinline__ static void load_tiles(SharedStorage<Shape>& smem, const TensorMaps&,
+                                                    const Gemm& p, const TileWalk& walk, int k_steps) {
+    constexpr TileShape kTile = Shape::kTile;
     Producer pipe_lc(smem.pipe_lc);
     for (const auto tile : walk) {
+      Share<kTile.m, kTile.k> a_share(p.a, p.m, p.k, tile.row * kTile.m, 0);
+      Share<kTile.k, kTile.n> b_share(p.b, p.k, p.n, 0, tile.column * kTile.n);
       for (int step = 0; step < k_steps; ++step) {
         const int slot = pipe_lc.producer_acquire();  // waits until all compute warps have released it
-        copy_tile(smem.a[slot], p.a, p.m, p.k, tile.row * kTile.m, step * kSlotK);
-        copy_tile(smem.b[slot], p.b, p.k, p.n, step * kSlotK, tile.column * kTile.n);
+        a_share.copy(smem.a[slot]);
+        b_share.copy(smem.b[slot]);
         // Arrives at the slot's barrier when this thread's copies have landed.
         ptx::cp_async_mbarrier_arrive_noinc(pipe_lc.barrier());
         pipe_lc.producer_commit_bytes();
+        a_share.next_right();
+        b_share.next_down();
       }
     }
   }
@@ -123,7 +163,10 @@ struct CopyLoader {
 };
 
 /// Each warp multiplies its rows, and stores its sums from registers.
-__device__ __forceinline__ void compute_tiles(auto& smem, const Gemm& p, const TileWalk& walk, int k_steps) {
+template <class Shape>
+__device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const Gemm& p, const TileWalk& walk,
+                                              int k_steps) {
+  using Core = typename Shape::Core;
   const int my_rows = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   for (const auto tile : walk) {
@@ -141,7 +184,8 @@ __device__ __forceinline__ void compute_tiles(auto& smem, const Gemm& p, const T
       pipe_lc.consumer_release(lane_index() == 0);
     }
     // [k_loop]
-    store_sums<Core>(core.d, p.c, tile.row * kTile.m + my_rows, tile.column * kTile.n, p.m, p.n);
+    store_sums<Core>(core.d, p.c, tile.row * Shape::kTile.m + my_rows, tile.column * Shape::kTile.n, p.m,
+                     p.n);
   }
 }
 
@@ -149,10 +193,10 @@ template <class Loader>
 constexpr int kThreads = (kComputeWarps + Loader::kWarps) * kWarp;
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
-template <class Loader, int kSlots, int kSlotK>
+template <class Loader, class Shape>
 __global__ void __launch_bounds__(kThreads<Loader>, 1)
     gemm(const __grid_constant__ TensorMaps maps, const Gemm p, const TileWalk walk, const int k_steps) {
-  auto& smem = shared_storage<SharedStorage<kSlots, kSlotK>>();
+  auto& smem = shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(Loader::kArrivals, kComputeWarps);
     ptx::fence_mbarrier_init();
@@ -162,7 +206,7 @@ __global__ void __launch_bounds__(kThreads<Loader>, 1)
   if (threadIdx.x < kComputeThreads)
     compute_tiles(smem, p, walk, k_steps);
   else
-    Loader::template load_tiles<kSlotK>(smem, maps, p, walk, k_steps);
+    Loader::load_tiles(smem, maps, p, walk, k_steps);
 }
 
 /// Calls visit(loader) for the loader of that name, "tma" or "cp_async".
@@ -171,31 +215,30 @@ void visit_loader(const std::string& name, const Visit& visit) {
   name == "tma" ? visit(TmaLoader()) : visit(CopyLoader());
 }
 
-/// How many slots, up to `most`, a block has room for in so many bytes of shared memory; at least 1.
-template <int kSlotK>
+/// How many slots of lesson 05's ring, up to `most`, a block has room for in so many bytes of shared memory;
+/// at least 2.
 constexpr int slots_that_fit(int most, size_t bytes) {
-  constexpr size_t kOne = sizeof(SharedStorage<1, kSlotK>), kTwo = sizeof(SharedStorage<2, kSlotK>);
-  return bytes <= kOne ? 1 : std::min(most, 1 + static_cast<int>((bytes - kOne) / (kTwo - kOne)));
+  constexpr size_t kTwo = sizeof(SharedStorage<Ring<2>>), kSlot = sizeof(SharedStorage<Ring<3>>) - kTwo;
+  return bytes <= kTwo ? 2 : std::min(most, 2 + static_cast<int>((bytes - kTwo) / kSlot));
 }
 
 /// One block for each tile of C, but no more blocks than the GPU holds at one time.
-/// @tparam kSlots slots of the ring; 1 in lesson 04
-/// @tparam kSlotK columns of A, and rows of B, in a slot
-template <class Loader, int kSlots, int kSlotK>
+template <class Loader, class Shape>
 void launch_gemm(const Gemm& p, int group, cudaStream_t stream) {
-  using Smem = SharedStorage<kSlots, kSlotK>;
+  constexpr TileShape kTile = Shape::kTile;
+  using Smem = SharedStorage<Shape>;
   TensorMaps maps{};
   if constexpr (std::is_same_v<Loader, TmaLoader>)
-    maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64), make_tensor_map(p.b, p.k, p.n, kSlotK, 64)};
+    maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64), make_tensor_map(p.b, p.k, p.n, kTile.k, 64)};
   const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n), group};
-  const auto kernel = gemm<Loader, kSlots, kSlotK>;
+  const auto kernel = gemm<Loader, Shape>;
   ladder::launch(kernel,
                  {.name = "roles_without_wgmma",
                   .grid = persistent_grid<Smem>(kernel, kThreads<Loader>, walk.tiles()),
                   .block = dim3(kThreads<Loader>),
                   .shared_bytes = sizeof(Smem),
                   .stream = stream},
-                 maps, p, walk, tiles_over(p.k, kSlotK));
+                 maps, p, walk, tiles_over(p.k, kTile.k));
 }
 
 }  // namespace lesson04::without_wgmma

@@ -14,7 +14,8 @@ namespace ladder {
 /// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
 /// for 32 products of 16 x 8.
 ///
-/// While 16 of k are multiplied, the fragments of the next 16 are fetched.
+/// A fragment makes room for the next 16 of k as soon as its last product has begun, so that loads and
+/// products overlap and no fragment has registers for two.
 template <int kN, int kWarpRows = 64, int kWarpColumns = 64>
 struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
   using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
@@ -33,27 +34,28 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
     const StripOrigin origin = Fragment::origin(0);
     const int lane = lane_index();
     const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
-    const auto fetch_a = [&](int k, int group) {  // a share of the strips with each group
-#pragma unroll
-      for (int strip = group; strip < kStrips; strip += kGroups)
-        ptx::ldmatrix_x4(a_fragments[k / 16 % 2][strip], a.chunk(a_row + 16 * strip, k + lane / 16 * 8));
+    const auto fetch_a = [&](int k, int strip) {
+      ptx::ldmatrix_x4(a_fragments[strip], a.chunk(a_row + 16 * strip, k + lane / 16 * 8));
     };
     const auto fetch_b = [&](int k, int group) {  // .trans because mma wants k contiguous
       ptx::ldmatrix_x4_trans(b_fragments[group], b.chunk(k + lane % 16, b_column + 16 * group));
     };
-    if (first) clear(d);
 #pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      fetch_a(0, group);
-      fetch_b(0, group);
-    }
+    for (int strip = 0; strip < kStrips; ++strip) fetch_a(0, strip);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) fetch_b(0, group);
+    if (first) clear(d);  // while they are on their way
 #pragma unroll
     for (int k = 0; k < kK; k += 16) {
+      const bool more = k + 16 < kK;
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
-        if (k + 16 < kK) fetch_a(k + 16, group);
-        multiply(k / 16 % 2, group);
-        if (k + 16 < kK) fetch_b(k + 16, group);
+#pragma unroll
+        for (int strip = 0; strip < kStrips; ++strip) {
+          multiply(strip, group);
+          if (more && group == kGroups - 1) fetch_a(k + 16, strip);
+        }
+        if (more) fetch_b(k + 16, group);
       }
     }
   }
@@ -66,17 +68,14 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
 
  private:
   static constexpr int kGroups = kWarpColumns / 16;  ///< of 16 columns
-  uint32_t a_fragments[2][kStrips][4], b_fragments[kGroups][4];
+  uint32_t a_fragments[kStrips][4], b_fragments[kGroups][4];
 
-  /// All rows by a group of columns.
-  __device__ __forceinline__ void multiply(int half, int group) {
-    const uint32_t(&b)[4] = b_fragments[group];
-#pragma unroll
-    for (int strip = 0; strip < kStrips; ++strip) {
-      float* const sums = &d[(strip * kGroups + group) * 8];
-      ptx::mma_m16n8k16(sums, a_fragments[half][strip], b[0], b[1]);
-      ptx::mma_m16n8k16(sums + 4, a_fragments[half][strip], b[2], b[3]);
-    }
+  /// 16 rows by 16 columns.
+  __device__ __forceinline__ void multiply(int strip, int group) {
+    const uint32_t(&a)[4] = a_fragments[strip], (&b)[4] = b_fragments[group];
+    float* const sums = &d[(strip * kGroups + group) * 8];
+    ptx::mma_m16n8k16(sums, a, b[0], b[1]);
+    ptx::mma_m16n8k16(sums + 4, a, b[2], b[3]);
   }
 };
 

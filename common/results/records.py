@@ -262,7 +262,7 @@ def in_order_of_worth():
         experiment("ring_mma_sync", 8, "03_double_buffer", "--size 4096,8192 --core mma_sync --slots 2,3,4 --rounds 7 "
                    "--no-library"),
         experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
-                   "--slots 1,2,3,4 --rounds 7 --no-library"),
+                   "--slots 2,3,4 --rounds 7 --no-library"),
         experiment("dual_gemm", 16, "05_dual_gemm", "--size 2048,4096,8192 --shape 4096x14336x4096 --rounds 7"),
         experiment("group", 9, "05_ws_double_buffer", "--size 8192 --group 1,4,8,16 --rounds 7"),
         experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu --rounds 7 "
