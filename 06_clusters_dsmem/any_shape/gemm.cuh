@@ -81,7 +81,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
       release(pipe_lc, block);
     }
 
-    const bool complete = add_up(sums, block, core.d, walk, tile, ending, smem);
+    const bool complete = add_up(sums, block, core.d, walk, tile, ending);
 #pragma unroll  // registers have no addresses
     for (int column = 0; column < Shape::kOwnN; column += Shape::kStagedN) {
       pipe_cs.producer_acquire();  // waits until the storer has read the piece before

@@ -3,7 +3,6 @@
 /// measured on an H100 and an H200.
 #pragma once
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -75,7 +75,6 @@ struct SharedStorage {
   typename Shape::SumInbox inbox[Shape::kWarpgroups];
   Pipeline<Shape::kSlots> pipe_lc;
   Pipeline<1> pipe_cs;
-  bool is_last;   ///< used by fix_up()
   bool complete;  ///< whether c holds finished columns of C, which are to be stored
 };
 
@@ -223,11 +222,10 @@ __device__ __forceinline__ void release(Consumer<Shape::kSlots>& pipe_lc, const 
 /// @returns whether this block now has the whole sums of its columns
 template <class Shape, int kCount>
 __device__ __forceinline__ bool add_up(auto& sums, const Block<Shape>& block, float (&d)[kCount],
-                                       const auto& walk, const TileSteps& tile, const auto& ending,
-                                       auto& smem) {
+                                       const auto& walk, const TileSteps& tile, const auto& ending) {
   sums.add(d);
   if constexpr (!Shape::kStreamK) return true;
-  return fix_up(block, d, walk, tile, ending.workspace, smem.is_last);
+  return fix_up(block, d, walk, tile, ending.workspace);
 }
 
 /// Writes a piece of the columns that this block stores, from `first` on, to the warpgroup's rows of the

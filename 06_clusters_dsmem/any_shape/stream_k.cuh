@@ -2,6 +2,7 @@
 /// Stream-K (after Osama et al., 2023): tiles that would not fill a wave of their own are split along K, so
 /// that all clusters have work. Their partial sums are added up in global memory: the fix-up.
 #pragma once
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -11,7 +12,6 @@
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
-#include "common/device/wgmma_core.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/named_barrier.cuh"
 #include "common/ptx/thread_ids.cuh"
@@ -141,11 +141,10 @@ struct Workspace {
 /// are the same whichever comes first, since a + b = b + a. All compute threads call it.
 /// @param block which block of its cluster this is
 /// @param d the partial sums of this block; if the tile is complete, its sums
-/// @param is_last a place in shared memory
 /// @returns whether the tile is complete
 template <class Block, int kCount>
 __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], const auto& walk,
-                                       const TileSteps& tile, const Workspace& workspace, bool& is_last) {
+                                       const TileSteps& tile, const Workspace& workspace) {
   constexpr int kFloats = Block::kOwnN / 2, kThreads = Block::kComputeThreads,
                 kPieces = kFloats / 4 * kThreads;
   static_assert(Block::kClusterK <= kMinSteps, "each block that splits K needs a step of each shared tile");
@@ -166,15 +165,12 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
     };
     const cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(workspace.arrived[place_of(second)]);
 
+    // One thread asks the count; all learn the answer.
+    const bool asks = threadIdx.x == 0;
+    const auto all_learn = [](bool yes) { return ptx::named_barrier_or(kFixUpBarrier, kThreads, yes); };
+
     // If the second is there already, these sums need not be stored.
-    bool other_is_there = false;
-    if (am_first) {
-      // All threads have read is_last of the meeting before.
-      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
-      if (threadIdx.x == 0) is_last = arrived.load(cuda::memory_order_acquire) == 1;
-      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
-      other_is_there = is_last;
-    }
+    const bool other_is_there = am_first && all_learn(asks && arrived.load(cuda::memory_order_acquire) == 1);
     if (!other_is_there) {
       if (has_rows) {
         float4* const mine = sums_of(am_first ? first : second);
@@ -184,11 +180,10 @@ __device__ __forceinline__ bool fix_up(const Block& block, float (&d)[kCount], c
       }
       // All threads have stored, so one thread can release all stores.
       ptx::named_barrier_sync(kFixUpBarrier, kThreads);
-      if (threadIdx.x == 0) is_last = arrived.fetch_add(1, cuda::memory_order_acq_rel) == 1;
-      ptx::named_barrier_sync(kFixUpBarrier, kThreads);
-      if (!is_last) return false;
+      const bool am_last = all_learn(asks && arrived.fetch_add(1, cuda::memory_order_acq_rel) == 1);
+      if (!am_last) return false;
     }
-    if (threadIdx.x == 0) arrived.store(0, cuda::memory_order_relaxed);  // for the next launch
+    if (asks) arrived.store(0, cuda::memory_order_relaxed);  // for the next launch
     if (has_rows) {
       const float4* const other = sums_of(am_first ? second : first);
 #pragma unroll

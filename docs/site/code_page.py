@@ -29,7 +29,7 @@ EXPLAINED_ON = {
     "cluster_block_rank": CLUSTERS, "cluster_sync": CLUSTERS, "cluster_address": CLUSTERS, "map_shared": CLUSTERS,
     "mbarrier_arrive_remote": CLUSTERS, "mbarrier_arrive_remote_release": CLUSTERS, "mbarrier_try_wait_cluster": CLUSTERS,
     "mbarrier_wait_cluster": CLUSTERS, "store_async": CLUSTERS, "tma_load_multicast": CLUSTERS,
-    "named_barrier_sync": GLOSSARY, "named_barrier_arrive": GLOSSARY,
+    "named_barrier_sync": GLOSSARY, "named_barrier_or": GLOSSARY, "named_barrier_arrive": GLOSSARY,
     "setmaxnreg_inc": LESSON_05, "setmaxnreg_dec": LESSON_05,
     "griddepcontrol_wait": LESSON_06, "griddepcontrol_launch_dependents": LESSON_06,
     "shared_address": None, "tanh_approx": None, "multiprocessor": None, "grid_id": None, "lane_index": None,

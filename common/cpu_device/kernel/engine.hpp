@@ -98,6 +98,8 @@ unsigned block_vote(bool predicate, Location where);
 void cluster_barrier(Location where);
 /// `bar.sync id, threads` / `bar.arrive`: a named barrier of some warps of the block.
 void named_barrier_sync(unsigned id, unsigned threads, Location where);
+/// `bar.red.or.pred`: the same; whether one of the threads said yes.
+bool named_barrier_or(unsigned id, unsigned threads, bool yes, Location where);
 void named_barrier_arrive(unsigned id, unsigned threads, Location where);
 /// `__syncwarp`.
 void warp_barrier(uint32_t mask, Location where);

@@ -118,6 +118,14 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where) {
   }
 }
 
+bool named_barrier_or(unsigned id, unsigned threads, bool yes, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  auto& barriers = this_thread(where).block->barriers;
+  if (id < kNamedBarriers) barriers[id].votes += yes;
+  named_barrier_sync(id, threads, where);  // which refuses other numbers
+  return barriers[id].last_votes > 0;
+}
+
 void named_barrier_arrive(unsigned id, unsigned threads, Location where) {
   CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);

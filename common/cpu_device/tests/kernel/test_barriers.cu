@@ -127,6 +127,21 @@ TEST_CASE("warps meet in named barriers, and some only arrive") {
   }
 }
 
+TEST_CASE("all threads of a named barrier learn whether one said yes, each time anew") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    int wrong = 0;
+    run(kShape, schedule, [&] {
+      if (threadIdx.x >= 64) return;
+      for (unsigned round = 0; round < 6; ++round) {
+        const bool anyone = round % 3 > 0;
+        if (ptx::named_barrier_or(1, 64, anyone && threadIdx.x == 17 * round) != anyone) ++wrong;
+      }
+    });
+    REQUIRE(wrong == 0);
+  }
+}
+
 TEST_CASE("who only arrives at a named barrier makes known what came before, and learns nothing") {
   enum Access { before_arrival, after_arrival, overwritten_by_who_arrived };
   const auto kernel = [](Access access) {
