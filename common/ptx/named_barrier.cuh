@@ -10,7 +10,8 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// `barrier.red.or.pred`: as named_barrier_sync, and tells each thread whether one of them said yes.
+/// `setp.ne.u32`, `barrier.red.or.pred`: as named_barrier_sync, and tells each thread whether one of them
+/// said yes.
 __device__ __forceinline__ bool named_barrier_or(int id, int threads, bool yes) {
   uint32_t any;
   asm volatile(
