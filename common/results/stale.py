@@ -26,9 +26,9 @@ STRICT = {
     "levels": False,
     "any_matrix": True,
     "ablate_02": True,
-    "ablate_05": True,
+    "ablate_05": False,
     "ablate_06": True,
-    "sanitizers": False,
+    "sanitizers": True,
     "lab": False,
 }
 MOST_NAMED = 3  # files that a row of the table names
