@@ -293,7 +293,7 @@ const ladder::Lesson& lesson() {
                  .settings = {},
                  .id = "05",
                  .source = "../04_warp_specialized/variants/roles_without_wgmma.cuh",
-                 .cause = "a ring of slots between the roles, and a tile half as wide again",
+                 .cause = "a ring of slots between the roles, and a tile 1.5 times as wide",
                  .core = "mma_sync"}},
       .builds_on = {"04_warp_specialized"},
       .minimum_architecture = ladder::kAmpere,

@@ -6,10 +6,11 @@
 /// warps with cp.async, 16 bytes a lane: TMA counts bytes at the slot's barrier, cp.async counts threads,
 /// each of which arrives when its copies have landed.
 ///
-/// Registers decide the rest. Each of an SM's four schedulers has 512 for a lane of all its warps, and
+/// Registers decide the rest. Each of an SM's four schedulers has 512 per lane, which its warps share, and
 /// without setmaxnreg all warps get equally many: 255 where a scheduler has two warps, 168 where it has
-/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 48 sums at
-/// most and not 64 x 64, no second block fits, and compute stores its sums itself.
+/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 48 sums and
+/// not 64 x 64, and no second block fits. A storer beside the copying loader would be a warp too many, so
+/// compute stores its sums itself.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -44,7 +45,7 @@ struct Shape {
 };
 /// Lesson 04: one slot, twice as deep as those of the ring.
 using OneSlot = Shape<128, 128, 1>;
-/// Lesson 05: each fragment of A is used half as often again as in lesson 04.
+/// Lesson 05: each fragment of A is used 1.5 times as often as in lesson 04.
 template <int kSlots>
 using Ring = Shape<192, 64, kSlots>;
 
@@ -177,8 +178,8 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], false);
       core.finish();
-      // ldmatrix may still be on its way: the compiler moves the arrival before the last products, which wait
-      // for it. Without this fence TMA overwrote what ldmatrix had not read yet, in one of 10,000 elements.
+      // ldmatrix may still be on its way: ptxas moves the arrival before the last products, which wait for
+      // ldmatrix. Without this fence TMA overwrote what it had not read yet, in one of 10,000 elements.
       __threadfence_block();
       __syncwarp();  // all lanes have read: one may arrive for all
       pipe_lc.consumer_release(lane_index() == 0);

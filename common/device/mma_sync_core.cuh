@@ -14,8 +14,8 @@ namespace ladder {
 /// registers. The larger its piece of the tile, the more often each register is used: 64 x 64 takes 8 loads
 /// for 32 products of 16 x 8.
 ///
-/// A fragment makes room for the next 16 of k as soon as its last product has begun, so that loads and
-/// products overlap and no fragment has registers for two.
+/// Each fragment has one buffer. It is filled again, for the next 16 of k, as soon as the fragment's last
+/// product has begun, so that loads and products overlap.
 template <int kN, int kWarpRows = 64, int kWarpColumns = 64>
 struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
   using Fragment = WarpTileFragment<kN, kWarpRows, kWarpColumns>;
