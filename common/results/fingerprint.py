@@ -4,7 +4,8 @@ The sources are the roots and, transitively, what they include from the reposito
 X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
 decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
 they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Of a patch the lines count
-that it adds or removes; any other file counts as it is. A record may name sources that it does not run (records.py): they
+that it adds or removes; any other file counts as it is. Of a lesson's lesson.cu only what it includes counts: it maps knobs
+to kernels, and a record says its knobs. A record may name sources that it does not run (records.py): they
 are left out, and with them what they alone include.
 """
 import fnmatch
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HOST_ALONE = ("common/host/", "common/testing/", "common/cpu_device/", "common/instrumented/")
 CPP = (".cuh", ".cu", ".hpp", ".cpp", ".h")
+MAPS_KNOBS = re.compile(r"(?<!/broken)/lesson[.]cu$")
 SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 TOKEN = re.compile(rf"""(?P<skipped>{SKIPPED.pattern})|(?P<string>"(?:\\.|[^"\\\n])*")|'(?:\\.|[^'\\\n])+'|\d[\w.']*|\w+|.""",
                    re.DOTALL)
@@ -111,7 +113,7 @@ def sources(tree, roots, left_out=()):
         text = None if path in found or path in left_out else tree.read(path)
         if text is None:
             continue
-        found[path] = counted(path, text)
+        found[path] = "" if MAPS_KNOBS.search(path) else counted(path, text)
         if not path.endswith(CPP):
             continue
         folder = path.rpartition("/")[0]

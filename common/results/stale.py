@@ -26,7 +26,7 @@ STRICT = {
     "levels": False,
     "any_matrix": True,
     "ablate_02": True,
-    "ablate_05": False,
+    "ablate_05": True,
     "ablate_06": True,
     "sanitizers": True,
     "lab": False,
