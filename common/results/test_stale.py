@@ -113,10 +113,10 @@ class Fingerprints(unittest.TestCase):
             Commit("72c4b82b", self.folder)
 
 
-def edited(path):
+def edited(path, more="int x;"):
     """The sources as they lie here, but for one that says more."""
     tree, here = mock.Mock(wraps=WorkingTree()), WorkingTree()
-    tree.read.side_effect = lambda asked: f"{here.read(asked)}int x;" if asked == path else here.read(asked)
+    tree.read.side_effect = lambda asked: f"{here.read(asked)}{more}" if asked == path else here.read(asked)
     return tree
 
 
@@ -180,6 +180,12 @@ class RealRecords(unittest.TestCase):
                 with self.subTest(path, record=name):
                     stayed = BY_NAME[name].fingerprint(tree, stale.RESULTS) == stale.todays_fingerprint(name)
                     self.assertEqual(stayed, name in does_not)
+
+    def test_what_maps_knobs_to_kernels_counts_by_what_it_includes(self):
+        path = "05_ws_double_buffer/lesson.cu"
+        for more, stays in (("int x;", True), ('\n#include "05_ws_double_buffer/variants/in_flight.cuh"\n', False)):
+            then = BY_NAME["ring"].fingerprint(edited(path, more), stale.RESULTS)
+            self.assertEqual(then == stale.todays_fingerprint("ring"), stays, more)
 
     def test_what_has_changed_names_no_core_that_was_not_run(self):
         path = "common/device/fma_core.cuh"
