@@ -107,12 +107,12 @@ def experiment(name, seconds, program, options):
     return timed(name, f"experiments/{{date}}-{{gpu}}-{name}.json", seconds, program, options)
 
 
-def of_streams(name, seconds, options="", sources=(), gpus=1):
-    """An experiment of lesson 07: its source is of its name, unless it is given."""
+def of_streams(name, seconds, options="", sources=(), gpus=1, around=STREAMS):
+    """An experiment of lesson 07: its source is of its name, unless it is given. `around`: what its batches go through."""
     places = sources or (f"07_streams/experiments/**/{name}.c*",)
     return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
                   (("{programs}/07_streams", "--experiment", name, *words(options), "--json", "{out}"),),
-                  STREAMS + places, seconds, gpus=gpus, not_run=cores_not_run(options))
+                  around + places, seconds, gpus=gpus, not_run=cores_not_run(options))
 
 
 def timeline(name, program, options, roots, device="gpu", seconds=4):
@@ -292,8 +292,10 @@ def in_order_of_worth():
         *(of_streams(name, 7, "--rounds 5") for name in ("pinned", "streams", "alloc", "stalls", "scratch", "default_stream",
                                                           "waits", "events", "graph", "layers", "recycle")),
         # Of these the shape does not matter.
-        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7") for name in ("arrival", "sharing", "overhead", "fragments")),
-        of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",)),
+        of_streams("arrival", 6, "--shape 2048x4096x4096 --rounds 7"),
+        # These multiply no matrices, but run small kernels of their own, or none.
+        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=()) for name in ("sharing", "overhead", "fragments")),
+        of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",), around=()),
         Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
                (("{programs}/07_default_streams", "--json", "{out}"),),
                STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6, not_run=OTHER_CORES),
