@@ -74,7 +74,6 @@ class Plan:
         self.k_steps = over(steps, self.cluster_k)
         self.moves = 2 * (contributors - 1).bit_length()
         self.together, self.narrow = cluster_m * cluster_n * self.cluster_k > 1, tile_n == NARROW
-        self.area = tile_m * tile_n
         self.memory_us = 2 * (m * k + k * n) / bytes_per_us, 2 * m * n / bytes_per_us
 
     @staticmethod
