@@ -223,7 +223,7 @@ def in_order_of_worth():
         experiment("any_climb", 60, "ladder", "--lessons 06 --size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold "
                    "--sample-ms 50"),
         Record("levels", "experiments/{date}-{gpu}-levels.json",
-               (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS, 20, not_run=OTHER_CORES),
+               (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS + RUNGS["02"], 20, not_run=OTHER_CORES),
         any_shapes("any_matrix", 90, UNKNOWN),
         # The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
         experiment("cube", 35, "05_cube", f"{threefold} --roles off,on --slots 1,2,3,4 --blocks 1,2 --rounds 7"),
