@@ -135,7 +135,7 @@ TEST_CASE("all threads of a named barrier learn whether one said yes, each time 
       if (threadIdx.x >= 64) return;
       for (unsigned round = 0; round < 6; ++round) {
         const bool anyone = round % 3 > 0;
-        if (ptx::named_barrier_or(1, 64, anyone && threadIdx.x == 17 * round) != anyone) ++wrong;
+        if (ptx::named_barrier_or(1, 64, anyone && threadIdx.x == 12 * round) != anyone) ++wrong;
       }
     });
     REQUIRE(wrong == 0);
