@@ -262,6 +262,15 @@ def summary(times, libraries, model_for):
             + (f"; {100 * mean(speeds):.1f} % of the fastest library" if speeds else ""))
 
 
+def loss_of_first(times, model, count):
+    """In per cent: how much longer the fastest of the kernels that the model likes best takes than the fastest of all."""
+    losses = []
+    for plans in times.values():
+        first = sorted(plans, key=lambda choice: model.us(plans[choice][0]))[:count]
+        losses.append(min(plans[choice][1] for choice in first) / plans[fastest(plans)][1])
+    return 100 * mean(losses) - 100
+
+
 def lines_of(model):
     """What plan.cpp has of a Model."""
     constants = [f"constexpr double {name} = {constant:.3f};" for name, constant in zip(START, model.constants)]
@@ -299,6 +308,8 @@ def main():
     print(f"typical error: {100 * error:.1f} %")
     print_choices(times, libraries, model)
     print(f"\nfitted to all:   {summary(times, libraries, lambda shape: model)}")
+    print("the fastest of the model's first 1, 2, 3, 5 and 8 loses "
+          + ", ".join(f"{loss_of_first(times, model, count):.1f}" for count in (1, 2, 3, 5, 8)) + " %")
     without = fitted_without(times)
     print(f"fitted to others: {summary(times, libraries, without.get)}")
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -110,6 +111,14 @@ class Remembers(Programs):
         self.assertEqual(self.tune("--shape", SHAPE).stdout, self.said)
         self.assertEqual(self.plans(), [remembered])
 
+    def test_the_plans_that_the_model_likes_best_can_be_timed_alone(self):
+        lines = self.tune("--shape", SHAPE, "--no-verify", "--plans", "2").stdout.splitlines()
+        begin = next(i for i, line in enumerate(lines) if line.startswith("plan "))
+        rows = lines[begin + 2:next(i for i, line in enumerate(lines) if line.startswith(f"{SHAPE}: "))]
+        explained = self.ran(LESSON, "--explain", "--no-tuned", "--shape", SHAPE).stdout.splitlines()[3:5]
+        names = [re.split("  +", line)[0].removesuffix(" (model)") for line in rows]
+        self.assertEqual(names, [re.split("  +", line)[0] for line in explained])
+
     def test_another_gpu_driver_or_build_has_its_own_plans(self):
         [mine] = self.plans()
         others = [mine | {key: "another"} for key in ("gpu", "driver", "build", "lesson")]
@@ -215,6 +224,8 @@ class Trouble(Programs):
     def test_what_cannot_be_tuned_is_refused_in_one_line(self):
         for words, begin in ((["--shape", "8x8x7"], f"{LESSON} cannot run 8x8x7: "), (["--schedule", "all"], "--schedule: "),
                              (["--forget", "--json", "x.json"], "--json x.json: "),
+                             (["--plans", "0"], "--plans '0': must be a whole number from 1 to 1000, or all"),
+                             (["--plans", "some"], "--plans 'some': "),
                              (["--a", __file__, "--b", __file__, "-o", "/dev/null"], f"--a {__file__}: ")):
             ran = self.tune(*words, expect=2)
             self.assertTrue(ran.stderr.startswith(f"ladder tune: error: {begin}"), ran.stderr)

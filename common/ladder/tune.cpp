@@ -1,9 +1,10 @@
 /// @file
-/// Measures every plan of a lesson, and remembers the fastest.
+/// Measures plans of a lesson, and remembers the fastest.
 #include "common/ladder/tune.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -24,11 +25,9 @@ namespace {
 
 constexpr int kTunedGpuSize = 4096, kTunedCpuSize = 256;
 
-constexpr int kQualifyingRounds = 3;
-constexpr size_t kFewestFinalists = 5;
-// Short samples end before the power limit slows the GPU, so they flatter the plans that take the most power.
-constexpr double kFinalistsMargin = 1.12;
-constexpr int kFinalRounds = 5, kFinalSampleMs = 100;  // by then the clock has settled
+// Of the first eight the fastest is hardly ever far behind the fastest of all: see fit_plan.py.
+constexpr uint64_t kPlansOnGpu = 8, kAllPlans = UINT64_MAX;
+constexpr int kRounds = 5, kSampleMs = 100;  // a GPU at its power limit needs that to reach a kernel's clock
 
 const Lesson& lesson_with_plans(const std::vector<const Lesson*>& lessons) {
   const auto found = std::find_if(lessons.begin(), lessons.end(),
@@ -37,28 +36,15 @@ const Lesson& lesson_with_plans(const std::vector<const Lesson*>& lessons) {
   return **found;
 }
 
-/// A contender for each plan that runs the shape, the model's choice first.
-std::vector<Contender> plans_of(const Lesson& lesson, const Shape& shape) {
+/// A contender for each of the first plans that run the shape, in the order of the model.
+std::vector<Contender> plans_of(const Lesson& lesson, const Shape& shape, uint64_t most) {
   std::vector<Contender> contenders;
-  for (const Settings& settings : lesson.candidates(shape, lesson.settings()))
+  for (const Settings& settings : lesson.candidates(shape, lesson.settings())) {
+    if (contenders.size() == most) break;
     contenders.push_back(contender_of(
         lesson, lesson.choice(shape, settings) + (contenders.empty() ? " (model)" : ""), settings));
+  }
   return contenders;
-}
-
-/// Those of the plans that go on from a run of short samples; the model's choice stays the first.
-std::vector<Contender> qualified(const std::vector<Contender>& plans, const Shape& shape,
-                                 ComparisonOptions options) {
-  options.verify = false;  // the final verifies
-  options.rounds = kQualifyingRounds;
-  options.sample_ms = 0;
-  std::vector<double> times_us;
-  Progress progress;
-  compare(plans, shape, options, progress,
-          [&](const Outcome& outcome) { times_us.push_back(outcome.run.time_us_median.value()); });
-  std::vector<Contender> result;
-  for (const size_t plan : finalists(times_us)) result.push_back(plans[plan]);
-  return result;
 }
 
 /// What a plan is judged by: microseconds; on the CPU device, where times mean nothing, cycles.
@@ -147,6 +133,17 @@ void warn_of_trouble() {
   }
 }
 
+/// How many plans `--plans` asks for. @throws std::invalid_argument
+uint64_t plans_from(const std::string& text) {
+  if (text.empty()) return on_cpu_device() ? kAllPlans : kPlansOnGpu;
+  if (text == "all") return kAllPlans;
+  try {
+    return parse_number("--plans", text, 1, 1000);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(error.what() + std::string(", or all"));
+  }
+}
+
 int forget(const Lesson& lesson, const std::vector<Shape>& shapes) {
   const std::string path = tuned_plans_path();
   const std::optional<size_t> count = forget_plans(path, lesson.name, shapes);
@@ -160,7 +157,7 @@ int forget(const Lesson& lesson, const std::vector<Shape>& shapes) {
 int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   const Lesson& lesson = lesson_with_plans(lessons);
   Arguments arguments(
-      "Measures every plan of " + lesson.name + " and remembers the fastest, which then is its choice",
+      "Measures plans of " + lesson.name + " and remembers the fastest, which then is its choice",
       "ladder tune");
   arguments.set_footer(
       "Plans are remembered for this GPU, driver and build, in\n"
@@ -168,18 +165,19 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
       "Not to use them: --no-tuned of ladder and " +
       lesson.program_name() + ", or LADDER_TUNED=no in the environment.");
   CommonOptions options;
-  options.comparison.rounds = kFinalRounds;
-  options.comparison.sample_ms = kFinalSampleMs;
-  bool forget_them = false, all = on_cpu_device();  // cycles are the same in every run: one is enough
+  options.comparison.rounds = kRounds;
+  options.comparison.sample_ms = kSampleMs;
+  bool forget_them = false;
+  std::string plans_text;
   options.add_to(arguments);
-  if (!on_cpu_device())
-    arguments.add_flag(
-        "--all", all,
-        "Time all plans as --rounds (5) and --sample-ms (100) say, not only the best of short samples");
+  arguments.add_option("--plans", plans_text, "N",
+                       "Time the N plans that the model expects to be the fastest, or all (default " +
+                           (on_cpu_device() ? std::string("all") : std::to_string(kPlansOnGpu)) + ")");
   arguments.add_flag("--forget", forget_them,
                      "Measure nothing; forget what is remembered, of the shapes given or all");
   if (!arguments.parse(argc, argv)) return kExitOk;
   options.check();
+  const uint64_t most = plans_from(plans_text);
   if (options.files.given())
     throw std::invalid_argument("--a " + options.files.a + ": plans are measured on matrices made up");
   if (options.comparison.execution.schedules.size() > 1)
@@ -197,21 +195,11 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   warn_of_trouble();
 
   PlanRows rows;
-  std::string who_went_on;
-  const auto contenders = [&](const Shape& shape) {
-    std::vector<Contender> plans = plans_of(lesson, shape);
-    if (all) return plans;
-    const size_t count = plans.size();
-    plans = qualified(plans, shape, options.comparison);
-    who_went_on = fmt::format("{}: {} plans were timed in short samples, {} of them went on.\n", shape.name(),
-                              count, plans.size());
-    return plans;
-  };
+  const auto contenders = [&](const Shape& shape) { return plans_of(lesson, shape, most); };
   bool remembered = false;
   std::string failure;  // the tables come first
   Report report{"ladder tune", "Plans of " + lesson.name, columns(), std::ref(rows), true};
   report.after_shape = [&](const Shape& shape, const std::vector<Run>& runs) {
-    std::cout << who_went_on;
     const std::optional<TunedPlan> plan = fastest(lesson, shape, runs);
     if (!plan || !failure.empty()) return;
     try {
@@ -232,17 +220,6 @@ int run(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
 }
 
 }  // namespace
-
-std::vector<size_t> finalists(const std::vector<double>& times_us) {
-  std::vector<double> sorted = times_us;
-  std::sort(sorted.begin(), sorted.end());
-  const double limit =
-      std::max(sorted[std::min(kFewestFinalists, sorted.size()) - 1], kFinalistsMargin * sorted.front());
-  std::vector<size_t> result;
-  for (size_t i = 0; i < times_us.size(); ++i)
-    if (i == 0 || times_us[i] <= limit) result.push_back(i);
-  return result;
-}
 
 int run_tune(const std::vector<const Lesson*>& lessons, int argc, char** argv) {
   return run_program("ladder tune", [&] { return run(lessons, argc, argv); });

@@ -636,13 +636,6 @@ TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is give
   CHECK(rows_with({"--size", "8", "--core", "fma"}) == 1);
 }
 
-TEST_CASE("Of many plans the model's choice, the five fastest and all near the fastest get long samples") {
-  using Plans = std::vector<size_t>;
-  CHECK(ladder::finalists({300, 210, 100, 220, 113, 400, 230, 240}) == Plans{0, 1, 2, 3, 4, 6});
-  CHECK(ladder::finalists({100, 110, 111, 113, 105, 101, 104, 112}) == Plans{0, 1, 2, 4, 5, 6, 7});
-  CHECK(ladder::finalists({3, 1, 2}) == Plans{0, 1, 2});
-}
-
 TEST_CASE("A plan whose result is wrong is shown, and what is remembered is the fastest of the others") {
   skip_unless_cpu_device();
   const TemporaryDirectory directory;
