@@ -1,7 +1,7 @@
 """Pictures of lessons 01 to 03 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
-    <!-- lesson_picture: measured name=slots file=experiments/*-h200-slots.json rows=slots limits=587,835,989,989,989 -->
+    <!-- lesson_picture: measured name=slots file=experiments/*-slots.json rows=slots limits=587,835,989,989,989 -->
     <!-- lesson_picture: timelines name=turns_and_ring files=03_double_buffer-slots_1-cpu_device,03_double_buffer-cpu_device -->
     <!-- end -->
 

@@ -7,7 +7,7 @@
 
 A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
 
-    <!-- table: experiments/*-h200-slots.json rows=slots -->
+    <!-- table: experiments/*-slots.json rows=slots -->
     <!-- end -->
 
 The file is looked for in docs/results. Its name may hold a *: then it is the newest that there is, and without one a line

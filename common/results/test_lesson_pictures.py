@@ -15,7 +15,7 @@ from climb_table import BadInput
 from lesson_pictures import Sources, cycles_in_flight, drawn, lesson_picture_text, merged, sectors_touched
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOTS = "measured name=x file=experiments/*-h200-slots.json rows=slots".split()
+SLOTS = "measured name=x file=experiments/*-slots.json rows=slots".split()
 
 
 class FromSources(unittest.TestCase):
@@ -113,7 +113,7 @@ class FromSources(unittest.TestCase):
 
 class FromFiles(unittest.TestCase):
     def test_bars_say_what_was_measured_and_what_was_predicted(self):
-        newest = max((ROOT / "docs/results").glob("experiments/*-h200-slots.json"))
+        newest = max((ROOT / "docs/results").glob("experiments/*-slots.json"))
         one, two, three, four, five = [round(run["tflops"]) for run in json.loads(newest.read_text(encoding="utf-8"))["runs"]
                                        if "slots" in run["settings"]]
         _, alt, image = drawn("", [*SLOTS, "limits=587,,,,"], ROOT)
