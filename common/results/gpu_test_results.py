@@ -14,13 +14,16 @@ from pathlib import Path
 from climb_table import BadInput
 from sanitizer_results import OUTCOMES, from_junit, write_from_arguments
 
-REASON = re.compile(r"SKIPPED:\s+explicitly with message:\s+(\S.*)")  # Catch2's
+OTHER_CODE = re.compile(r"needs code for sm_\w+(?: or later)?")  # a program's, which goes on to say what this build is for
+REASON = re.compile(r"SKIPPED:\s+explicitly with messages?:\s+(\S.*)")  # Catch2's
 LAST_LINE = re.compile(r"(\S.*)\s*\Z")
 
 
 def reason_of(case):
     """Why a test was skipped, as it says itself."""
     said = case.findtext("system-out") or ""
+    if found := OTHER_CODE.search(said):
+        return found[0]
     found = REASON.search(said) or LAST_LINE.search(said)
     return found[1].strip() if found else "it does not say why"
 
