@@ -12,7 +12,8 @@ import json
 
 from climb_table import BadInput, folder_of, shape, shape_title
 from page_requests import markdown
-from stale import dated
+from records import BY_NAME
+from stale import dated, head_of
 
 NAMED_SETTINGS = ("along", "copy", "kernel")  # what tells the kernels of one lesson apart, besides the slots
 
@@ -68,7 +69,19 @@ def bounds(model):
     return markdown(["kernel", "M×N×K", "takes the time", "predicted, µs", "measured", "error"], rows)
 
 
-def errors(model):
+def gpus_of_inputs(results, timelines):
+    """"NVIDIA H200; levels: NVIDIA H100": of the records that the model is made of, or of those that are timelines."""
+    by_gpu = {}
+    for name in BY_NAME["model"].inputs:
+        path = BY_NAME[name].newest(results)
+        if path is not None and name.startswith("timeline_") == timelines:
+            head = head_of(json.loads(path.read_text(encoding="utf-8")))
+            by_gpu.setdefault(head["device" if timelines else "gpu"], []).append(name.removeprefix("timeline_"))
+    most = max(by_gpu, key=lambda gpu: len(by_gpu[gpu]), default="")
+    return "; ".join([most] + [f"{', '.join(names)}: {gpu}" for gpu, names in by_gpu.items() if gpu != most])
+
+
+def errors(model, results):
     """A row for each lesson: how many predictions there are, and the smallest and the largest error."""
     by_lesson = {}
     for prediction in model["climb"] + model["slots"] + model["bounds"]:
@@ -77,10 +90,10 @@ def errors(model):
     for lesson, of_lesson in sorted(by_lesson.items()):
         of_lesson.sort(key=lambda prediction: prediction["error_percent"])
         rows.append([f"[{lesson}](../{folder_of(lesson)}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
-    return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model)]
+    return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model, results)]
 
 
-def calibration(model):
+def calibration(model, results):
     """The roles' times in each timeline, and the numbers that the predictions are made with."""
     rows = []
     for found in model["calibrations"]:
@@ -94,7 +107,8 @@ def calibration(model):
         "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
         f"epilogue {parameters['epilogue_04_cycles']:.0f}, {parameters['epilogue_05_cycles']:.0f} and "
         f"{parameters['epilogue_06_cycles']:.0f}. From lesson 03 with one slot and with five: a load is "
-        f"{parameters['load_03_cycles']:.0f} cycles, a turn of all warps {parameters['turn_03_cycles']:.0f}. {model['gpu']}, commit `{model['calibrations'][0]['commit']}`."]
+        f"{parameters['load_03_cycles']:.0f} cycles, a turn of all warps {parameters['turn_03_cycles']:.0f}. "
+        f"{gpus_of_inputs(results, timelines=True)}."]
 
 
 def picture(model, name):
@@ -104,8 +118,8 @@ def picture(model, name):
     return ["```", f"$ {drawn['command']}"] + drawn["lines"] + ["```"]
 
 
-def origin(model):
-    return (f"{model['gpu']}, {dated(model)}, commit `{model['commit']}`; measured times from the result files, predicted "
+def origin(model, results):
+    return (f"{gpus_of_inputs(results, timelines=False)}; {dated(model)}, commit `{model['commit']}`; measured times from the result files, predicted "
             "ones by `predict --lessons` for the clock that each kernel was measured at.")
 
 
@@ -117,9 +131,9 @@ def model_table(line, words, folder):
     if words == ["bounds"]:
         return bounds(model)
     if words == ["errors"]:
-        return errors(model)
+        return errors(model, folder.parent)
     if words == ["calibration"]:
-        return calibration(model)
+        return calibration(model, folder.parent)
     if len(words) == 2 and words[0] == "picture":
         return picture(model, words[1])
     raise BadInput(f"{line}: asks for neither climb, slots, bounds, errors, calibration nor picture NAME")

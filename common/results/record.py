@@ -173,12 +173,11 @@ def text_of(document):
 def put_in_place(record, partial, path, results, fingerprint, seconds):
     """The complete file, with its fingerprint, in the place of its predecessors."""
     document = json.loads(partial.read_text(encoding="utf-8"))
-    before = record.files(results)
+    before = record.predecessors(results, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text_of(with_head(document, record=record.name, fingerprint=fingerprint, seconds=round(seconds))))
     for old in before:
-        if old != path:
-            old.unlink()
+        old.unlink()
     partial.unlink()
 
 
@@ -189,12 +188,11 @@ def adopt(folder, results):
         if (source := record.newest(folder)) is None:
             continue
         path = results / source.relative_to(folder)
-        before = record.files(results)
+        before = record.predecessors(results, path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, source.read_text(encoding="utf-8"))
         for old in before:
-            if old != path:
-                old.unlink()
+            old.unlink()
         print(f"{record.name}: {path}")
         count += 1
     return count

@@ -57,10 +57,11 @@ class Record:
     inputs: tuple = ()    # other records that it is made from
     only_by_name: bool = False  # too long for a round, or decides sources itself
     not_run: tuple = ()   # sources that the roots include, and that do not decide it
+    of_each_gpu: bool = False  # a new file replaces those of its own GPU alone
 
     def pattern(self):
         """Of the names of its files, with any date and GPU."""
-        escaped = re.escape(self.file).replace(r"\{date\}", r"\d{4}-\d\d-\d\d").replace(r"\{gpu\}", r"(?!cpu\b|mutants\b)\w+")
+        escaped = re.escape(self.file).replace(r"\{date\}", r"\d{4}-\d\d-\d\d").replace(r"\{gpu\}", r"(?P<gpu>(?!cpu\b|mutants\b)\w+)")
         return re.compile(escaped + "$")
 
     def newest(self, results):
@@ -70,6 +71,12 @@ class Record:
     def files(self, results):
         folder = (results / self.file).parent
         return [path for path in folder.glob("*") if self.pattern().match(path.relative_to(results).as_posix())]
+
+    def predecessors(self, results, path):
+        """The files whose place a new one takes."""
+        gpu = self.pattern().match(path.relative_to(results).as_posix())["gpu"] if self.of_each_gpu else None
+        return [old for old in self.files(results) if old != path and
+                (gpu is None or self.pattern().match(old.relative_to(results).as_posix())["gpu"] == gpu)]
 
     def fingerprint(self, tree, results):
         """What decides it, in today's sources and, of a record that is made from others, in these."""
@@ -155,7 +162,7 @@ def plans(name, seconds, shapes):
                   (("env", "XDG_CACHE_HOME={raw}", "{programs}/ladder", "tune", "--plans", "all", "--no-verify", "--no-library",
                     "--sample-ms", "12", "--rounds", "3", "--shape", shapes, "--json", "{out}"),),
                   ("06_clusters_dsmem/any_shape/*.cuh",) + TIMING, seconds, only_by_name=True,
-                  not_run=("06_clusters_dsmem/any_shape/plan.cpp",))
+                  not_run=("06_clusters_dsmem/any_shape/plan.cpp",), of_each_gpu=True)
 
 
 def any_tuned(seconds):

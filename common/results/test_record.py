@@ -193,6 +193,15 @@ class Recording(unittest.TestCase):
         self.assertEqual([path.read_text(encoding="utf-8") for path in there.rglob("*.json")],
                          [path.read_text(encoding="utf-8") for path in here.rglob("*.json")])
 
+    def test_a_record_that_each_gpu_has_replaces_only_the_file_of_its_gpu(self):
+        (self.results / "experiments").mkdir()
+        names = "2026-01-02-h100-good.json", "2026-01-02-h200-good.json"
+        for name in names:
+            (self.results / "experiments" / name).write_text("{}", encoding="utf-8")
+        self.record((self.one("good", of_each_gpu=True),), "--all")
+        left = {path.name for path in self.results.rglob("*.json")}
+        self.assertEqual((len(left), left & set(names)), (2, {names[0]}))
+
     def test_a_timeline_keeps_its_line(self):
         line = '{"traceEvents":[],"metadata":{"date":"2026-11-25","commit":"0123456789ab"}}'
         writes = f"import sys; open(sys.argv[1], 'w').write({line + chr(10)!r})"
