@@ -335,7 +335,7 @@ def in_order_of_worth():
                (("cmake", "--build", "{build}", "--target", "lab"),
                 ("common/lab/matrix.py", "--programs", "{programs}", "--json", "{out}", "--continue", "--commit", "{commit}")),
                KERNELS + STREAMS + PATCHES, 900, device="cpu", only_by_name=True),
-        Record("mutants", "lab/{date}-mutants.json", (("common/lab/mutate.py", "--build", "{build}-mutants", "--json", "{out}"),), KERNELS, 3600, device="cpu",
+        Record("mutants", "lab/{date}-mutants.json", (("common/lab/mutate.py", "--build", "{build}-mutants", "--json", "{out}"),), KERNELS, 1200, device="cpu",
                only_by_name=True))
 
 
