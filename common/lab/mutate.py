@@ -61,7 +61,7 @@ RUNS = {
            "--shape 256x512x640 --tile 128x256 --cluster_m 2",
            "--shape 128x128x1024 --cluster_m 1 --stream_k on", "--shape 64x128x3072 --cluster_m 1 --stream_k on",
            "--shape 256x256x256 --pdl on",
-           "--shape 40x256x1280 --tile 128x256 --cluster_m 1",  # a warpgroup without rows of A, for more steps than slots
+           "--shape 168x256x1280 --tile 128x256 --cluster_m 2",  # a warpgroup without rows of A, for more steps than slots
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],
