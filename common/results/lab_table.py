@@ -28,7 +28,7 @@ SIGNS = {"caught": "yes", "missed": "–", "hang": "hang", "broken": "tool faile
 IN_WORDS = {"compiler": "the compiler", "bounded": "a Debug build, which is slower, with time limits for waits,"}
 SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
-HALVES = ("cpu", "h200")
+HALVES = ("cpu", "gpu")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
 ANY_SHAPE = "06_any_shape"
 
@@ -39,13 +39,15 @@ def number_of(lesson):
 
 
 def newest(folder, half):
-    """What the newest file of this half holds, or None."""
-    path = max(folder.glob(f"*-{half}.json"), default=None)
+    """What the newest file of this half holds, or None. That of a GPU is named after it: `2026-11-24-h200.json`."""
+    paths = [path for path in folder.glob("*.json") if (half == "gpu" and not path.stem.endswith(("-cpu", "-mutants")))
+             or path.stem.endswith(f"-{half}")]
+    path = max(paths, default=None)
     if path is None:
         return None
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-        return {**results, "half": "CPU" if half == "cpu" else half.upper()}
+        return {**results, "half": path.stem.rpartition("-")[2].upper()}
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: {error!r}") from error
 
@@ -215,7 +217,7 @@ def lesson(halves, number):
     ends = [f"{len(rows)} {verb}{'s' if len(rows) == 1 else ''}{how}"
             for rows, verb, how in ((by_result["caught"], "end", " in a wrong result or an error"), (by_result["hang"], "hang", ""),
                                     (by_result["missed"], "give", " the right result, run after run")) if rows]
-    text = (f"On an {half['device'].split()[-1]}, of {total} mistakes of order and memory in [broken](broken), "
+    text = (f"On an {half['half']}, of {total} mistakes of order and memory in [broken](broken), "
             f"{' and '.join([', '.join(ends[:-1]), ends[-1]] if ends[1:] else ends)}.")
     noticed_by = {}
     for row in by_result["missed"]:

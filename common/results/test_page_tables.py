@@ -1226,6 +1226,13 @@ class Lab(WithResults):
         self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
+    def test_the_gpu_of_a_file_is_in_its_name(self):
+        self.record_half("cpu", result="missed")
+        self.record_half("mutants")
+        self.record_half("h100", result="hang")
+        self.assertIn("| on an H100 | result |", self.lab("matrix"))
+        self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
+
     def test_a_mistake_whose_patch_was_taken_out_is_shown_nowhere(self):
         self.record_half("cpu", result="missed", races="caught")
         patches = self.folder / "05_y" / "broken"
