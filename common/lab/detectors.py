@@ -190,9 +190,9 @@ CPU_DETECTORS = {
 
 # --- The GPU ------------------------------------------------------------------------------------------------------------
 
-# A right program takes 1 s, with a tool 2 s, most of it to begin; on a machine with slow starts, with others beside it, 6 s.
+# A right program takes 1 s, with a tool 2 s, most of it to begin; with a tool, others beside it and slow starts, 6 s.
 # Of one that hangs by itself a tool says soon what it has to say.
-GPU_LIMIT_S, TOOL_LIMIT_S, HUNG_TOOL_LIMIT_S, TIMING_LIMIT_S = 20, 30, 10, 15
+GPU_LIMIT_S, TOOL_LIMIT_S, HUNG_TOOL_LIMIT_S, TIMING_LIMIT_S = 10, 30, 10, 15
 # Many tiles for each block, and many more K steps than slots.
 LARGER_SHAPE = "4096x4608x1152"
 TIMED_SIZE = "4096"

@@ -1,4 +1,5 @@
-"""The tables of the lab: who noticed which planted mistake, in the newest files of docs/results/lab.
+"""The tables of the lab: who noticed which planted mistake, in the newest files of docs/results/lab: one of the CPU device, and
+of GPUs one for each lesson, `2026-11-24-h200-05.json`.
 
     <!-- lab: matrix -->          for each device a row for each mistake, a column for each detector
     <!-- lab: summary -->         for each kind of mistake and detector how many it noticed; and what nothing noticed
@@ -31,6 +32,7 @@ KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "gpu")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
 ANY_SHAPE = "06_any_shape"
+OF_GPU = re.compile(r".*-(?P<gpu>\w+)-(?P<number>\d\d|any)")  # the name of a file
 
 
 def number_of(lesson):
@@ -38,18 +40,30 @@ def number_of(lesson):
     return "any" if lesson == ANY_SHAPE else lesson[:2]
 
 
-def newest(folder, half):
-    """What the newest file of this half holds, or None. That of a GPU is named after it: `2026-11-24-h200.json`."""
-    paths = [path for path in folder.glob("*.json") if (half == "gpu" and not path.stem.endswith(("-cpu", "-mutants")))
-             or path.stem.endswith(f"-{half}")]
-    path = max(paths, default=None)
-    if path is None:
-        return None
+def read(path, half):
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-        return {**results, "half": path.stem.rpartition("-")[2].upper()}
+        return {**json.loads(path.read_text(encoding="utf-8")), "half": half}
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: {error!r}") from error
+
+
+def newest(folder, half):
+    """What the newest file of this half holds, of GPUs the newest of each lesson; or None."""
+    if half == "gpu":
+        named = sorted((path.stem, path, found) for path in folder.glob("*.json") if (found := OF_GPU.fullmatch(path.stem)))
+        of_lessons = {found["number"]: read(path, found["gpu"].upper()) for _, path, found in named}  # the last one is the newest
+        return merged([of_lessons[number] for number in sorted(of_lessons, key=lambda number: number.replace("any", "06z"))])
+    path = max(folder.glob(f"*-{half}.json"), default=None)
+    return path and merged([read(path, "CPU")])
+
+
+def merged(parts):
+    """One half of several files, which it also keeps as they are: in `parts`. None if there is none."""
+    if not parts:
+        return None
+    names = {key: " or ".join(sorted({part[key] for part in parts})) for key in ("half", "device")}
+    rows = {key: [row for part in parts for row in part[key]] for key in ("mistakes", "right") if key in parts[0]}
+    return {**parts[0], **names, **rows, "parts": parts}
 
 
 def detectors_of(results):
@@ -186,7 +200,7 @@ def mutants(results):
 def headline(halves):
     """What each device makes of the mistakes of order and memory, in a sentence."""
     rows = [row for row in halves[0]["mistakes"] if row["kind"] != "performance"]
-    text = f"The lab plants {len(rows)} mistakes of order and memory in copies of the lessons."
+    text = f"The lab plants {len(rows)} mistakes of order and memory in the lessons."
     for half in halves:
         outcomes = outcomes_of(half)
         found = [set(outcomes[key(row)].values()) for row in rows if key(row) in outcomes]
@@ -194,16 +208,15 @@ def headline(halves):
         if half["half"] == "CPU":
             text += f" The CPU device notices {'all' if named == len(rows) else named} of them."
         else:
-            text += (f" {len(found)} were also tried on an {half['half']}, where checks of the result, the four tools of "
-                     f"compute-sanitizer, waits with a time limit and the compiler together notice {named}; "
+            text += (f" {len(found)} were also tried on an {half['half']}, where checks of the result, compute-sanitizer, "
+                     f"waits with a time limit and the compiler together notice {named}; "
                      f"{hangs} more hang without a word, and {len(found) - named - hangs} pass everything.")
-    return textwrap.wrap(text + " [The lab](../docs/lab.md) shows what was said of each.", 120, break_long_words=False,
+    return textwrap.wrap(text + " [The lab](../docs/lab.md) shows each report.", 120, break_long_words=False,
                          break_on_hyphens=False)
 
 
-def lesson(halves, number):
+def lesson(half, number):
     """A sentence or two for the page of a lesson."""
-    half = halves[-1]
     if half["half"] == "CPU":
         return ["Not recorded on a GPU yet."]
     outcomes = outcomes_of(half)
@@ -261,6 +274,15 @@ def origin(results, versions):
     return f"{', '.join(facts)}; {dated(results)}, commit `{results['commit']}`."
 
 
+def origins(half, versions):
+    """A line for each GPU, date and commit of the files."""
+    by_origin = {}
+    for part in half["parts"]:
+        if part["mistakes"]:
+            by_origin.setdefault(origin(part, versions), []).append(number_of(part["mistakes"][0]["lesson"]))
+    return [f"{', '.join(numbers)}: {text}" if len(by_origin) > 1 else text for text, numbers in by_origin.items()]
+
+
 def lab_table(line, words, folder):
     """The lines that stand for `<!-- lab: WORDS -->`; files are looked for in `folder`."""
     of_lesson = len(words) == 2 and words[0] == "lesson"
@@ -277,13 +299,16 @@ def lab_table(line, words, folder):
         return [NONE_YET]
     # A file may hold mistakes that were taken out since.
     there = {key(row) for row in halves[0]["mistakes"] if not taken_out(row)}
-    halves = [{**half, "mistakes": [row for row in half["mistakes"] if key(row) in there]} for half in halves]
+    halves = [merged([{**part, "mistakes": [row for row in part["mistakes"] if key(row) in there]} for part in half["parts"]])
+              for half in halves]
     if of_mistake or of_tool:
         lines = report(halves, *words[1:3], int(shorter[1]) if shorter else None) if of_mistake else tool(halves, *words[1:])
         if lines is None:
             raise BadInput(f"{line}: the lab has no mistake {' '.join(words[1:])}")
         return lines
     if of_lesson:
-        return lesson(halves, words[1]) + ["", origin(halves[-1], ())]
+        halves = [part for part in halves[-1]["parts"] if part["half"] != "CPU" and part["mistakes"] and
+                  number_of(part["mistakes"][0]["lesson"]) == words[1]] or halves[:1]
+        return lesson(halves[0], words[1]) + ["", origin(halves[0], ())]
     versions = () if words == ["headline"] else VERSIONS
-    return TABLES[words[0]](halves) + [""] + [origin(half, versions) for half in halves]
+    return TABLES[words[0]](halves) + [""] + [line for half in halves for line in origins(half, versions)]

@@ -29,7 +29,6 @@ STRICT = {
     "ablate_05": True,
     "ablate_06": True,
     "sanitizers": True,
-    "lab": False,
 }
 MOST_NAMED = 3  # files that a row of the table names
 

@@ -1211,7 +1211,8 @@ class Lab(WithResults):
         results = {"date": "today", "commit": "abc", "device": half, "right": [{"lesson": "05_y", "run": right_run,
                    "findings": findings}], "mistakes": [{**slow, "name": "no_wait", "kind": "handshake", "mistake":
                    "Nobody waits.", "notice": "races", "findings": findings}, slow]}
-        (self.folder / "lab" / f"d-{half}.json").write_text(json.dumps(results), encoding="utf-8")
+        name = f"d-{half}.json" if half == "cpu" else f"d-{half}-05.json"
+        (self.folder / "lab" / name).write_text(json.dumps(results), encoding="utf-8")
 
     def lab(self, table):
         return self.filled(f"<!-- lab: {table} -->\n<!-- end -->")
@@ -1226,12 +1227,22 @@ class Lab(WithResults):
         self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
-    def test_the_gpu_of_a_file_is_in_its_name(self):
+    def test_each_lesson_has_a_file_of_the_gpu_that_it_was_tried_on(self):
         self.record_half("cpu", result="missed")
-        self.record_half("mutants")
         self.record_half("h100", result="hang")
         self.assertIn("| on an H100 | result |", self.lab("matrix"))
         self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
+        of_05 = (self.folder / "lab" / "d-h100-05.json").read_text(encoding="utf-8")
+        (self.folder / "lab" / "d-h200-03.json").write_text(of_05.replace("05_y", "03_x").replace("h100", "h200"), encoding="utf-8")
+        on_cpu = self.folder / "lab" / "d-cpu.json"
+        both = json.loads(on_cpu.read_text(encoding="utf-8"))
+        both["mistakes"] += [{**row, "lesson": "03_x"} for row in both["mistakes"]]
+        on_cpu.write_text(json.dumps(both), encoding="utf-8")
+        self.assertIn("| on an H100 or H200 | result |", self.lab("matrix"))
+        self.assertIn("\n03: h200; today, commit `abc`.\n05: h100; today, commit `abc`.\n", self.lab("matrix"))
+        self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
+        self.assertIn("On an H200, of 1 mistakes", self.lab("lesson 03").replace("\n", " "))
+        self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 07"))
 
     def test_a_mistake_whose_patch_was_taken_out_is_shown_nowhere(self):
         self.record_half("cpu", result="missed", races="caught")
@@ -1260,7 +1271,7 @@ class Lab(WithResults):
     def test_what_a_tool_said_on_a_gpu_is_cut_into_its_lines(self):
         self.record_half("cpu", synccheck="missed")
         self.record_half("h200", synccheck="caught")
-        path = self.folder / "lab" / "d-h200.json"
+        path = self.folder / "lab" / "d-h200-05.json"
         results = json.loads(path.read_text(encoding="utf-8"))
         results["mistakes"][0]["findings"]["synccheck"]["message"] = "6 errors: Missing wait. at f(int)+0x1 in a.cuh:49 by thread (1,0,0)"
         path.write_text(json.dumps(results), encoding="utf-8")
@@ -1305,7 +1316,7 @@ class Lab(WithResults):
     def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
         self.record_half("cpu", result="caught")
         self.record_half("h200", result="missed")
-        path = next(self.folder.rglob("*-h200.json"))
+        path = next(self.folder.rglob("*-h200-05.json"))
         results = json.loads(path.read_text(encoding="utf-8"))
         for row in results["mistakes"]:
             row["name"] = "of_old"

@@ -171,9 +171,9 @@ class RealRecords(unittest.TestCase):
 
     def test_a_change_of_a_core_makes_stale_what_runs_it_and_nothing_else(self):
         for path, counts, does_not in (
-                ("common/device/mma_sync_core.cuh", ("cores", "tests", "sanitizers", "lab", "profiles", "ablate_02"),
+                ("common/device/mma_sync_core.cuh", ("cores", "tests", "sanitizers", "lab_03", "profiles", "ablate_02"),
                  ("ring", "ablate_05", "slots", "levels", "chunk", "default_streams", "timeline_03_double_buffer-slots_3")),
-                ("04_warp_specialized/variants/roles_without_wgmma.cuh", ("roles_without_wgmma", "tests"), ("ring", "levels")),
+                ("04_warp_specialized/variants/roles_without_wgmma.cuh", ("roles_without_wgmma", "tests", "lab_04"), ("ring", "levels", "lab_06")),
                 ("common/device/wgmma_core.cuh", ("cores", "ring", "ablate_05", "slots", "levels", "climb"), ("coalescing",))):
             tree = edited(path)
             for name in counts + does_not:

@@ -39,7 +39,7 @@ def words_of(finding):
     return "\n".join(report) if isinstance(report, list) else report
 
 
-def device_findings(results, row, outcomes, wanted):
+def device_findings(device, row, outcomes, wanted):
     """What each detector of a device said: a fold for each message, that of `wanted` open; the silent ones in a line."""
     told, silent = [], {}
     for name, finding in row["findings"].items():
@@ -52,7 +52,7 @@ def device_findings(results, row, outcomes, wanted):
                     f'<pre class="message">{html.escape(words)}</pre></details>')
     lines = [f'<p class="silent"><b>{html.escape(", ".join(names))}</b>: {OUTCOMES[outcome]}</p>'
              for outcome, names in silent.items()]
-    return f"<h4>{html.escape(results['device'])}</h4>" + "".join(told + lines)
+    return f"<h4>{html.escape(device)}</h4>" + "".join(told + lines)
 
 
 def opened_detector(row, outcomes, notice):
@@ -70,12 +70,12 @@ def section(mistake, halves):
     title = mistake.name.replace("_", " ")
     found = []
     for results, rows, outcomes in halves:
-        row = rows.get((mistake.lesson, mistake.name))
+        row, device = rows.get((mistake.lesson, mistake.name), (None, None))
         if row is None:
             found.append(f"<h4>{html.escape(results['device'])}</h4><p>Not tried yet.</p>")
             continue
         here = outcomes[mistake.lesson, mistake.name]
-        found.append(device_findings(results, row, here, opened_detector(row, here, mistake.notice)))
+        found.append(device_findings(device, row, here, opened_detector(row, here, mistake.notice)))
     run = " ".join([f"build-cpu/bin/{mistake.program}", *mistake.run])
     return (f'<section class="mistake" id="{anchor(mistake.lesson, mistake.name)}" data-lesson="{mistake.lesson}" '
             f'data-title="{title}"><h3>{mistake.number} {title}</h3>'
@@ -92,7 +92,7 @@ def page():
     for half in lab_table.HALVES:
         results = lab_table.newest(ROOT / "docs/results/lab", half)
         if results:
-            rows = {lab_table.key(row): row for row in results["mistakes"]}
+            rows = {lab_table.key(row): (row, part["device"]) for part in results["parts"] for row in part["mistakes"]}
             halves.append((results, rows, lab_table.outcomes_of(results)))
     lessons = "".join(f"<option>{lesson}</option>" for lesson in dict.fromkeys(mistake.lesson for mistake in planted))
     fragment = f"""
@@ -106,8 +106,8 @@ def page():
 </div>
 <script src="tools/mistakes.js" defer="defer"></script>
 """
-    recorded = "; ".join(f"{results['device']}, {results['date']}, commit <code>{results['commit'][:12]}</code>"
-                         for results, _, _ in halves)
+    recorded = "; ".join(dict.fromkeys(f"{part['device']}, {part['date']}, commit <code>{part['commit'][:12]}</code>"
+                                       for results, _, _ in halves for part in results["parts"]))
     text = ("# The lab: choose a mistake {#mistakes}\n\n"
             f"{len(planted)} mistakes are planted in the lessons. For each: what it changes, which detector notices it on which device, "
             "and what the detector says, word for word. Read the diff first, and guess. <a href=\"lab.html\">The handshake "
