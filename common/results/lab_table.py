@@ -50,9 +50,11 @@ def read(path, half):
 def newest(folder, half):
     """What the newest file of this half holds, of GPUs the newest of each lesson; or None."""
     if half == "gpu":
-        named = sorted((path.stem, path, found) for path in folder.glob("*.json") if (found := OF_GPU.fullmatch(path.stem)))
-        of_lessons = {found["number"]: read(path, found["gpu"].upper()) for _, path, found in named}  # the last one is the newest
-        return merged([of_lessons[number] for number in sorted(of_lessons, key=lambda number: number.replace("any", "06z"))])
+        of_lessons = {}
+        for path in sorted(folder.glob("*.json")):  # names begin with the date: the last one of a lesson is the newest
+            if found := OF_GPU.fullmatch(path.stem):
+                of_lessons[found["number"]] = path, found["gpu"].upper()
+        return merged([read(*of_lessons[number]) for number in sorted(of_lessons, key=lambda one: one.replace("any", "06z"))])
     path = max(folder.glob(f"*-{half}.json"), default=None)
     return path and merged([read(path, "CPU")])
 
@@ -200,7 +202,7 @@ def mutants(results):
 def headline(halves):
     """What each device makes of the mistakes of order and memory, in a sentence."""
     rows = [row for row in halves[0]["mistakes"] if row["kind"] != "performance"]
-    text = f"The lab plants {len(rows)} mistakes of order and memory in the lessons."
+    text = f"The lab plants {len(rows)} mistakes of order and memory in copies of lessons."
     for half in halves:
         outcomes = outcomes_of(half)
         found = [set(outcomes[key(row)].values()) for row in rows if key(row) in outcomes]

@@ -1170,6 +1170,18 @@ class Models(WithResults):
                           slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
         self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
+    def test_every_gpu_that_the_figures_are_of_is_named(self):
+        self.record_model()
+        (self.folder / "experiments").mkdir()
+        (self.folder / "traces").mkdir()
+        for name, gpu in (("slots", "G"), ("ring", "G"), ("levels", "H")):
+            (self.folder / "experiments" / f"2026-01-02-g-{name}.json").write_text(json.dumps({"gpu": gpu}), encoding="utf-8")
+        for name, gpu in (("04_warp_specialized", "H"), ("05_ws_double_buffer", "H"), ("06_any_shape", "G")):
+            (self.folder / "traces" / f"{name}.json").write_text(
+                json.dumps({"traceEvents": [], "metadata": {"device": gpu}}), encoding="utf-8")
+        self.assertIn("\nG; levels: H; today, commit `abc`; measured", self.filled("<!-- model: errors -->\n<!-- end -->"))
+        self.assertIn(" 582. H; 06_any_shape: G.\n", self.filled("<!-- model: calibration -->\n<!-- end -->"))
+
     def test_what_has_no_ring_has_a_row_for_each_run(self):
         self.record_model(bounds=[{**self.prediction(64, 0, -38.2), "lesson": "01_x", "settings": {"along": "rows"}, "n": 32,
                                    "bound": "load units"}])
@@ -1230,6 +1242,7 @@ class Lab(WithResults):
     def test_each_lesson_has_a_file_of_the_gpu_that_it_was_tried_on(self):
         self.record_half("cpu", result="missed")
         self.record_half("h100", result="hang")
+        (self.folder / "lab" / "c-h200-05.json").write_text("{", encoding="utf-8")  # an older one, which is not read
         self.assertIn("| on an H100 | result |", self.lab("matrix"))
         self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
         of_05 = (self.folder / "lab" / "d-h100-05.json").read_text(encoding="utf-8")
