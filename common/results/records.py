@@ -302,6 +302,8 @@ def in_order_of_worth():
         # What plan.cpp is fitted to: cubes, shapes of language models, skinny ones, random ones; none of any_matrix.
         plans("plans", 165, PLANNED),
         plans("plans_random", 185, by_comma(random_shapes(5, 64))),
+        # Few K steps: what else a tile costs decides.
+        plans("plans_short", 140, by_comma(random_shapes(6, 48, most_k=720))),
         # Batches of lesson 07, where the last wave of tiles is not full.
         experiment("wide_weights", 22, "06_any_shape", "--no-verify --rounds 3 --sample-ms 60 "
                    "--shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 "
