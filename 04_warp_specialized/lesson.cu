@@ -30,9 +30,10 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
   check(p, settings);
   const std::string& step = settings.at("step");
   if (!has_wgmma(settings))
-    return without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-      without_wgmma::launch_gemm<Loader, without_wgmma::OneSlot>(p, ladder::kTileGroup, stream);
-    });
+    return without_wgmma::visit_loader<without_wgmma::OneSlot>(
+        ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+          without_wgmma::launch_gemm<Loader, without_wgmma::OneSlot>(p, ladder::kTileGroup, stream);
+        });
   if (step == "tma") tma::launch_gemm(p, stream);
   if (step == "roles") roles::launch_gemm(p, stream);
   if (step == "storer") launch_gemm(p, stream);

@@ -190,8 +190,9 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const int group = std::stoi(settings.at("group"));
   if (!has_wgmma(settings))
     return visit_slots_without_wgmma(settings, [&](auto slots) {
-      without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-        without_wgmma::launch_gemm<Loader, without_wgmma::Ring<slots()>>(p, group, stream);
+      using Ring = without_wgmma::Ring<slots()>;
+      without_wgmma::visit_loader<Ring>(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+        without_wgmma::launch_gemm<Loader, Ring>(p, group, stream);
       });
     });
   if (takes_turns(settings))
@@ -211,8 +212,8 @@ ladder::Resources resources(const Settings& settings) {
   };
   if (!has_wgmma(settings)) {
     visit_slots_without_wgmma(settings, [&](auto slots) {
-      without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-        using Ring = without_wgmma::Ring<slots()>;
+      using Ring = without_wgmma::Ring<slots()>;
+      without_wgmma::visit_loader<Ring>(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
         ask(without_wgmma::gemm<Loader, Ring>, without_wgmma::kThreads<Loader>,
             sizeof(without_wgmma::SharedStorage<Ring>), Ring::kTile);
       });

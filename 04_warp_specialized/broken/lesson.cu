@@ -18,8 +18,9 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
   if (has_wgmma(settings)) return launch_gemm(p, stream);
-  without_wgmma::visit_loader(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-    without_wgmma::launch_gemm<Loader, without_wgmma::Shape<128, 64, 2>>(p, ladder::kTileGroup, stream);
+  using TwoSlots = without_wgmma::Shape<128, 64, 2, 1>;
+  without_wgmma::visit_loader<TwoSlots>(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+    without_wgmma::launch_gemm<Loader, TwoSlots>(p, ladder::kTileGroup, stream);
   });
 }
 

@@ -2,15 +2,13 @@
 /// Lessons 04 and 05 for GPUs without wgmma, from sm_80 on: the same roles, pipeline and walk, but mma.sync
 /// multiplies. With one slot this is lesson 04's kernel, with a ring of them lesson 05's.
 ///
-/// The loader is a type. From sm_90 on it is the lessons' own, one thread that asks TMA. Before, it is four
-/// warps with cp.async, 16 bytes a lane: TMA counts bytes at the slot's barrier, cp.async counts threads,
-/// each of which arrives when its copies have landed.
+/// The loader is a type. From sm_90 on it is the lessons' own, one thread that asks TMA. Before, it is two or
+/// four warps with cp.async, 16 bytes a lane: TMA counts bytes at the slot's barrier, cp.async counts
+/// threads, each of which arrives when its copies have landed.
 ///
 /// Registers decide the rest. Each of an SM's four schedulers has 512 per lane, which its warps share, and
-/// without setmaxnreg all warps get equally many: 255 where a scheduler has two warps, 168 where it has
-/// three. With a loader beside eight warps that compute it has three. So a compute warp has 64 x 48 sums and
-/// not 64 x 64, and no second block fits. A storer beside the copying loader would be a warp too many, so
-/// compute stores its sums itself.
+/// without setmaxnreg all warps get equally many: 168 where a scheduler has three, 96 where it has five. A
+/// storer would be a warp too many, so compute stores its sums itself.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -35,19 +33,22 @@ using namespace ladder;
 
 constexpr int kComputeWarps = 8, kComputeThreads = kComputeWarps * kWarp;
 
-/// The tile of C is 128 x kTileN, and a slot holds kTileK columns of A and rows of B.
-template <int kTileN, int kTileK, int kSlotCount>
+/// The tile of C is 128 x kTileN, a slot holds kTileK columns of A and rows of B, and an SM kBlocks blocks.
+template <int kTileN, int kTileK, int kSlotCount, int kBlocks>
 struct Shape {
   static constexpr TileShape kTile{128, kTileN, kTileK};
-  static constexpr int kSlots = kSlotCount;
-  using Core = MmaSyncCore<kTileN, 64, kTileN / 4>;  ///< four warps beside each other
+  static constexpr int kSlots = kSlotCount, kBlocksPerSm = kBlocks;
+  static constexpr int kCopyWarps = kBlocks == 1 ? 4 : 2;  ///< that load, where there is no TMA
+  using Core = MmaSyncCore<kTileN, 64, kTileN / 4>;        ///< four warps beside each other
   static_assert(kTile.m / Core::kRows * kWarpsPerWarpgroup == kComputeWarps);
 };
-/// Lesson 04: one slot, twice as deep as those of the ring.
-using OneSlot = Shape<128, 128, 1>;
-/// Lesson 05: each fragment of A is used 1.5 times as often as in lesson 04.
+/// Lesson 04: the tile, the slot and the two blocks of lesson 02. Where one block waits for its slot, the
+/// other multiplies. Ten warps are five a scheduler, and leave a compute warp room for 64 x 32 sums.
+using OneSlot = Shape<128, 128, 1, 2>;
+/// Lesson 05: the ring hides the loads, so that one block is enough. Its three warps a scheduler leave room
+/// for 64 x 48 sums, and each fragment of A is used 1.5 times as often.
 template <int kSlots>
-using Ring = Shape<192, 64, kSlots>;
+using Ring = Shape<192, 64, kSlots, 1>;
 
 /// The ring.
 template <class Shape>
@@ -84,9 +85,10 @@ struct TmaLoader {
   }
 };
 
-/// Four warps copy. Every thread copies, waits and arrives for itself.
+/// Warps copy. Every thread copies, waits and arrives for itself.
+template <int kCopyWarps>
 struct CopyLoader {
-  static constexpr int kWarps = 4, kArrivals = kWarps * kWarp;
+  static constexpr int kWarps = kCopyWarps, kArrivals = kWarps * kWarp;
   static constexpr int kChunk = 8, kPanel = 64;  ///< elements in 16 bytes, and in a row of a panel
   static constexpr int kThreadsPerRow = kPanel / kChunk, kRowStep = kArrivals / kThreadsPerRow;
   static_assert(kRowStep % 8 == 0, "all rows of a thread are swizzled alike");
@@ -195,7 +197,7 @@ constexpr int kThreads = (kComputeWarps + Loader::kWarps) * kWarp;
 
 /// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
 template <class Loader, class Shape>
-__global__ void __launch_bounds__(kThreads<Loader>, 1)
+__global__ void __launch_bounds__(kThreads<Loader>, Shape::kBlocksPerSm)
     gemm(const __grid_constant__ TensorMaps maps, const Gemm p, const TileWalk walk, const int k_steps) {
   auto& smem = shared_storage<SharedStorage<Shape>>();
   if (threadIdx.x == 0) {
@@ -210,10 +212,10 @@ __global__ void __launch_bounds__(kThreads<Loader>, 1)
     Loader::load_tiles(smem, maps, p, walk, k_steps);
 }
 
-/// Calls visit(loader) for the loader of that name, "tma" or "cp_async".
-template <class Visit>
+/// Calls visit(loader) for the shape's loader of that name, "tma" or "cp_async".
+template <class Shape, class Visit>
 void visit_loader(const std::string& name, const Visit& visit) {
-  name == "tma" ? visit(TmaLoader()) : visit(CopyLoader());
+  name == "tma" ? visit(TmaLoader()) : visit(CopyLoader<Shape::kCopyWarps>());
 }
 
 /// How many slots of lesson 05's ring, up to `most`, a block has room for in so many bytes of shared memory;

@@ -35,8 +35,8 @@ FAR_FROM_BEST = 2.0
 DOUBT = 2  # a kernel's factor stays as near to 1 as if that many runs had said 1
 
 # Where the search begins. Only the order of magnitude matters.
-START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kClusterFactor": 1.1, "kNarrowFactor": 1.1, "kEpilogueUs": 1, "kLoadUs": 1, "kStraddleFactor": 1.5,
-         "kIdleFactor": 0.5, "kMemoryFactor": 1, "kStreamKUs": 3, "kFixUpUs": 1}
+START = {"kLaunchUs": 2, "kFillSteps": 3, "kSumUs": 1, "kTensorUs": 1, "kClusterFactor": 1.1, "kNarrowFactor": 1.1, "kPieceUs": 0.3, "kLoadUs": 1, "kStraddleFactor": 1.5,
+         "kIdleFactor": 0.5, "kMemoryFactor": 1, "kSharedLineFactor": 1, "kStreamKUs": 3, "kFixUpUs": 1}
 
 
 def over(extent, tile):
@@ -54,6 +54,8 @@ class Plan:
         cluster_m, cluster_n, self.cluster_k = (int(blocks or 1) for blocks in cluster)
         self.kernel = tile_m, tile_n, cluster_m, cluster_n, self.cluster_k, bool(stream_k)
         self.straddles_k, self.straddles_n = k % LINE > 0, n % LINE > 0
+        own_n = tile_n // self.cluster_k
+        self.pieces = own_n // (NARROW if own_n % (2 * NARROW) else 2 * NARROW)
         self.tile = tile_m * tile_n / WIDEST
         at_once = resident[cluster_m * cluster_n * self.cluster_k]
         high, wide = over(m, tile_m * cluster_m), over(n, tile_n * cluster_n)
@@ -74,7 +76,9 @@ class Plan:
         self.k_steps = over(steps, self.cluster_k)
         self.moves = 2 * (contributors - 1).bit_length()
         self.together, self.narrow = cluster_m * cluster_n * self.cluster_k > 1, tile_n == NARROW
-        self.memory_us = 2 * (m * k + k * n) / bytes_per_us, 2 * m * n / bytes_per_us
+        # Where rows of C do not begin with a cache line, two clusters beside each other write to the same lines.
+        shared_lines = over(n, tile_n * cluster_n) if self.straddles_n else 0
+        self.memory_us = 2 * (m * k + k * n + m * n) / bytes_per_us, 2 * m * LINE * shared_lines / bytes_per_us
 
     @staticmethod
     def share_last_wave(tiles, clusters, steps):
@@ -91,17 +95,17 @@ class Plan:
 
     def us(self, c):
         """What the plan is expected to cost but for its kernel's factor, with constants in the order of START."""
-        launch, fill, sums, tensor, together, narrow, epilogue, load, straddle, idle, memory, share, part = c
+        launch, fill, sums, tensor, together, narrow, piece, load, straddle, idle, memory, shared_line, share, part = c
         straddle_k, straddle_n = straddle if self.straddles_k else 1, straddle if self.straddles_n else 1
         tiles = self.full_waves + idle * (self.waves - self.full_waves)
         steps = tiles * self.k_steps
-        inputs, output = self.memory_us
+        all_bytes, shared_lines = self.memory_us
         step_load = load * (self.rows * straddle_k + self.columns * straddle_n)
         tensor *= (together if self.together else 1) * (narrow if self.narrow else 1)
         us = launch + fill * step_load + math.hypot(
-            (steps * tensor * self.used + tiles * epilogue / self.cluster_k) * self.tile,
+            steps * tensor * self.used * self.tile + tiles * piece * self.pieces,
             steps * step_load,
-            memory * (inputs + output * straddle_n))
+            memory * (all_bytes + shared_line * shared_lines))
         if self.cluster_k > 1:
             us += sums * max(self.waves, 1)
         if self.shares:

@@ -16,25 +16,27 @@ namespace lesson06::any_shape {
 namespace {
 
 constexpr int kNarrowTile = 64;
-constexpr int kLine = 64;  ///< elements of a cache line
+constexpr int kLine = 64;        ///< elements of a cache line
+constexpr int kWidePiece = 128;  ///< columns that are staged at a time: so many, or half as many
 
 // Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H100 and an H200. Costs that
 // depend on the tile are given for 128x256.
 
 // clang-format off
-constexpr double kLaunchUs = 1.865;
-constexpr double kFillSteps = 2.121;      ///< the K steps whose loads nothing hides, before the first products
-constexpr double kSumUs = 1.078;          ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.583;       ///< the products of a K step
-constexpr double kClusterFactor = 1.210;  ///< times as much in a cluster, whose blocks wait for each other
-constexpr double kNarrowFactor = 1.074;   ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kEpilogueUs = 0.834;     ///< what is done with a tile's sums, while tensor cores wait
-constexpr double kLoadUs = 0.466;         ///< the tiles of A and B of a K step, from L2
-constexpr double kStraddleFactor = 1.423; ///< times as much for rows that do not begin where a cache line does
+constexpr double kLaunchUs = 1.728;
+constexpr double kFillSteps = 2.521;      ///< the K steps whose loads nothing hides, before the first products
+constexpr double kSumUs = 0.970;          ///< more for each tile where a cluster splits K: partial sums travel
+constexpr double kTensorUs = 0.554;       ///< the products of a K step
+constexpr double kClusterFactor = 1.225;  ///< times as much in a cluster, whose blocks wait for each other
+constexpr double kNarrowFactor = 1.118;   ///< times as much for 64 columns, for which A is read as often as for 256
+constexpr double kPieceUs = 0.328;        ///< to stage columns of a tile, while tensor cores wait
+constexpr double kLoadUs = 0.495;         ///< the tiles of A and B of a K step, from L2
+constexpr double kStraddleFactor = 1.393; ///< times as much for rows that do not begin where a cache line does
 constexpr double kIdleFactor = 0.566;     ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMemoryFactor = 0.925;   ///< A and B from memory, and C to it, over what its bandwidth says
-constexpr double kStreamKUs = 1.569;      ///< more for a launch that splits tiles
-constexpr double kFixUpUs = 1.528;        ///< a tile's partial sums, stored or read once
+constexpr double kMemoryFactor = 0.933;   ///< A and B from memory, and C to it, over what its bandwidth says
+constexpr double kSharedLineFactor = 0.859; ///< what a line of C costs more where two clusters write to it
+constexpr double kStreamKUs = 1.755;      ///< more for a launch that splits tiles
+constexpr double kFixUpUs = 1.435;        ///< a tile's partial sums, stored or read once
 
 /// A kernel's measured time over the time that the terms above predict, on average over many shapes: how well its
 /// warpgroups take turns, how many slots its tiles leave room for, and so on.
@@ -43,19 +45,19 @@ struct KernelFactor {
   double times;
 };
 constexpr KernelFactor kKernelFactors[] = {
-  {{64, 64, 1, 1, 1}, 1.029}, {{64, 64, 1, 1, 1, true}, 1.084}, {{64, 128, 1, 1, 1}, 0.935},
-  {{64, 128, 1, 1, 1, true}, 1.068}, {{64, 128, 1, 1, 2}, 1.014}, {{64, 128, 2, 1, 2}, 1.001},
-  {{64, 128, 2, 2, 2, true}, 1.088}, {{64, 128, 4, 1, 1}, 0.991}, {{64, 128, 4, 1, 1, true}, 1.036},
-  {{64, 192, 2, 1, 1}, 1.031}, {{64, 192, 4, 1, 1}, 1.033}, {{64, 192, 4, 1, 1, true}, 0.992},
-  {{64, 256, 1, 1, 4}, 1.035}, {{128, 64, 1, 1, 1}, 1.012}, {{128, 64, 1, 4, 1}, 1.036},
-  {{128, 128, 1, 1, 1}, 0.974}, {{128, 128, 1, 1, 1, true}, 1.063}, {{128, 128, 1, 2, 1}, 0.955},
-  {{128, 128, 2, 1, 1}, 0.941}, {{128, 128, 2, 2, 1}, 0.961}, {{128, 128, 2, 2, 2, true}, 1.041},
-  {{128, 128, 4, 1, 1}, 0.923}, {{128, 128, 4, 1, 1, true}, 0.943}, {{128, 192, 2, 1, 1}, 0.993},
-  {{128, 192, 2, 1, 1, true}, 0.964}, {{128, 256, 1, 1, 1}, 1.014}, {{128, 256, 1, 1, 1, true}, 1.057},
-  {{128, 256, 1, 2, 1}, 0.966}, {{128, 256, 2, 1, 1}, 0.984}, {{128, 256, 2, 1, 1, true}, 0.953},
-  {{192, 64, 1, 4, 1}, 0.998}, {{192, 128, 1, 2, 1}, 0.975}, {{192, 128, 1, 2, 1, true}, 0.983},
-  {{192, 128, 2, 1, 1}, 0.966}, {{192, 128, 2, 1, 1, true}, 0.995}, {{192, 192, 1, 2, 1}, 1.010},
-  {{192, 192, 1, 2, 1, true}, 1.005}, {{192, 192, 2, 1, 1, true}, 0.983},
+  {{64, 64, 1, 1, 1}, 0.979}, {{64, 64, 1, 1, 1, true}, 1.059}, {{64, 128, 1, 1, 1}, 0.920},
+  {{64, 128, 1, 1, 1, true}, 1.049}, {{64, 128, 1, 1, 2}, 0.999}, {{64, 128, 2, 1, 2}, 0.995},
+  {{64, 128, 2, 2, 2, true}, 1.086}, {{64, 128, 4, 1, 1}, 0.977}, {{64, 128, 4, 1, 1, true}, 1.036},
+  {{64, 192, 2, 1, 1}, 0.989}, {{64, 192, 4, 1, 1}, 0.994}, {{64, 192, 4, 1, 1, true}, 0.990},
+  {{64, 256, 1, 1, 4}, 1.022}, {{128, 64, 1, 1, 1}, 0.956}, {{128, 64, 1, 4, 1}, 1.003},
+  {{128, 128, 1, 1, 1}, 0.964}, {{128, 128, 1, 1, 1, true}, 1.054}, {{128, 128, 1, 2, 1}, 0.970},
+  {{128, 128, 2, 1, 1}, 0.950}, {{128, 128, 2, 2, 1}, 0.989}, {{128, 128, 2, 2, 2, true}, 1.054},
+  {{128, 128, 4, 1, 1}, 0.938}, {{128, 128, 4, 1, 1, true}, 0.960}, {{128, 192, 2, 1, 1}, 0.994},
+  {{128, 192, 2, 1, 1, true}, 0.976}, {{128, 256, 1, 1, 1}, 1.028}, {{128, 256, 1, 1, 1, true}, 1.062},
+  {{128, 256, 1, 2, 1}, 0.998}, {{128, 256, 2, 1, 1}, 1.017}, {{128, 256, 2, 1, 1, true}, 0.972},
+  {{192, 64, 1, 4, 1}, 0.986}, {{192, 128, 1, 2, 1}, 1.006}, {{192, 128, 1, 2, 1, true}, 0.999},
+  {{192, 128, 2, 1, 1}, 0.985}, {{192, 128, 2, 1, 1, true}, 1.008}, {{192, 192, 1, 2, 1}, 1.037},
+  {{192, 192, 1, 2, 1, true}, 1.021}, {{192, 192, 2, 1, 1, true}, 1.001},
 };
 // clang-format on
 
@@ -63,6 +65,12 @@ double kernel_factor(const Plan& plan) {
   for (const KernelFactor& factor : kKernelFactors)
     if (factor.plan == plan) return factor.times;
   return 1;
+}
+
+/// How often compute hands columns of a tile to the storer; see Shape::kStagedN.
+int pieces(const Plan& plan) {
+  const int own_n = plan.tile_n / plan.cluster_k;
+  return own_n / (own_n % kWidePiece > 0 ? kWidePiece / 2 : kWidePiece);
 }
 
 double straddle(int row_length) { return row_length % kLine > 0 ? kStraddleFactor : 1; }
@@ -95,8 +103,11 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate, double mem
   const double step_us = used * kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) *
                          (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
   const double tensor_us =
-      (steps * step_us + tiles * kEpilogueUs / plan.cluster_k) * (plan.tile_m * plan.tile_n) / (128 * 256);
-  const double memory_us = kMemoryFactor * 2 * (m * k + k * n + m * n * straddle_n) / memory_bytes_per_us;
+      steps * step_us * (plan.tile_m * plan.tile_n) / (128 * 256) + tiles * kPieceUs * pieces(plan);
+  // Where rows of C do not begin with a cache line, clusters beside each other write to the same lines.
+  const double shared_lines = shape.n % kLine > 0 ? m * (wide / plan.cluster_n) : 0;
+  const double bytes = 2 * (m * k + k * n + m * n + kSharedLineFactor * kLine * shared_lines);
+  const double memory_us = kMemoryFactor * bytes / memory_bytes_per_us;
   return kFillSteps * load_us + std::hypot(tensor_us, steps * load_us, memory_us);
 }
 
@@ -153,19 +164,17 @@ std::string Plan::name() const {
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates,
                                 double memory_bytes_per_us) {
-  const auto has = [&](Plan plan) {
-    return std::any_of(candidates.begin(), candidates.end(),
-                       [&](const Candidate& candidate) { return candidate.plan == plan; });
-  };
+  const int k_steps = ladder::tiles_over(shape.k, kStepK);
+  const bool has_whole = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return !candidate.plan.stream_k && candidate.plan.cluster_k <= k_steps;
+  });
   std::vector<Estimate> result;
   result.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
-    if (ladder::tiles_over(shape.k, kStepK) < candidate.plan.cluster_k) continue;
+    if (k_steps < candidate.plan.cluster_k) continue;
     const Estimate estimate = estimate_of(shape, candidate, memory_bytes_per_us);
-    // A kernel that could share tiles, but shares none, is the one for whole tiles with more instructions.
-    Plan whole = candidate.plan;
-    whole.stream_k = false;
-    if (candidate.plan.stream_k && estimate.partials == 1 && has(whole)) continue;
+    // A kernel that could share tiles, but shares none, only has more instructions than others.
+    if (candidate.plan.stream_k && estimate.partials == 1 && has_whole) continue;
     result.push_back(estimate);
   }
   std::stable_sort(result.begin(), result.end(),

@@ -204,3 +204,26 @@ TEST_CASE("06: where no tile is shared, it is said why") {
   CHECK(none(12, 1, 64) == "there is room for one cluster at a time");
   CHECK(none(131, 132, 64) == "the last wave, 131 of 132 clusters, is nearly full");
 }
+
+TEST_CASE(
+    "06: a kernel that could share tiles is left out where it shares none, if there is one for whole tiles") {
+  const Plan without_twin = {192, 192, 2, 1, 1, true};
+  for (const Plan& plan : lesson06::any_shape::kGpuKernels) REQUIRE_FALSE(plan == Plan{192, 192, 2, 1, 1});
+  for (const ladder::Shape& shape : {ladder::Shape{12096, 12672, 512}, {512, 512, 256}, {9673, 1312, 3120}})
+    for (const Estimate& estimate : estimates(shape, kH200)) {
+      INFO(shape.name() << ": " << estimate.plan.name());
+      CHECK(estimate.plan.stream_k == (estimate.partials > 1));
+    }
+  // Who asks for it gets it.
+  const auto alone = estimates({512, 512, 256}, {on_h200(without_twin)});
+  REQUIRE(alone.size() == 1);
+  CHECK(alone.front().partials == 1);
+}
+
+TEST_CASE("06: where few K steps and many lines of C decide, a cluster writes wide rows") {
+  for (const ladder::Shape& shape : {ladder::Shape{4155, 8136, 104}, {5158, 4432, 88}, {2892, 8744, 96}}) {
+    const Plan plan = choice(shape);
+    INFO(shape.name() << ": " << plan.name());
+    CHECK(plan.tile_n * plan.cluster_n >= 256);
+  }
+}

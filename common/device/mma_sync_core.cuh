@@ -34,11 +34,20 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
     const StripOrigin origin = Fragment::origin(0);
     const int lane = lane_index();
     const int a_row = row + origin.row + lane % 16, b_column = origin.column + lane / 16 * 8;
+    // 16 rows further down the swizzle is the same. So all addresses are constants away from a few, and take
+    // no more registers than these.
+    constexpr int kPanel = 64;  // columns, and elements from row to row
+    const __nv_bfloat16 *a_at[kPanel / 16], *b_at[kGroups];
+#pragma unroll
+    for (int i = 0; i < kPanel / 16; ++i) a_at[i] = a.chunk(a_row, 16 * i + lane / 16 * 8);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) b_at[group] = b.chunk(lane % 16, b_column + 16 * group);
     const auto fetch_a = [&](int k, int strip) {
-      ptx::ldmatrix_x4(a_fragments[strip], a.chunk(a_row + 16 * strip, k + lane / 16 * 8));
+      const int panel = k / kPanel, row = 16 * strip;
+      ptx::ldmatrix_x4(a_fragments[strip], a_at[k % kPanel / 16] + (panel * kRows + row) * kPanel);
     };
     const auto fetch_b = [&](int k, int group) {  // .trans because mma wants k contiguous
-      ptx::ldmatrix_x4_trans(b_fragments[group], b.chunk(k + lane % 16, b_column + 16 * group));
+      ptx::ldmatrix_x4_trans(b_fragments[group], b_at[group] + k * kPanel);
     };
 #pragma unroll
     for (int strip = 0; strip < kStrips; ++strip) fetch_a(0, strip);
