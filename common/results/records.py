@@ -331,7 +331,7 @@ def in_order_of_worth():
         of_streams("allreduce", 20, "--shape 7936x8192x16384 --batches 50 --rounds 7", gpus=2),
         # The build of each takes longer than the run.
         *(architecture(name, 40) for name in ("80-virtual", "90-virtual", "75-virtual")),
-        architecture_tests("80-virtual", 110),
+        architecture_tests("80-virtual", 110), architecture_tests("90-virtual", 110),
         # The CPU device: its virtual clock is the same on every machine.
         *(timeline(f"{program}{beside}-cpu_device", program, f"--size 512{options} --no-verify --trace-blocks 1",
                    LESSON[number] + ("common/cpu_device/**/*.cpp", "common/cpu_device/**/*.hpp"), device="cpu", seconds=5)
