@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <string>
 
+#include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"
@@ -86,6 +87,12 @@ TEST_CASE("04: without wgmma the loader fills up with zeros, and what is outside
                               Shape{257, 264, 136});  // nothing fits
   for (const std::string& loader : loaders_without_wgmma())
     check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", loader}});
+}
+
+TEST_CASE("04: without wgmma an A100 has room for two blocks") {
+  using namespace lesson04::without_wgmma;
+  constexpr size_t kKilobyte = 1024;  // a block takes one more than it asks for
+  CHECK(OneSlot::kBlocksPerSm * (sizeof(SharedStorage<OneSlot>) + kKilobyte) <= 164 * kKilobyte);
 }
 
 TEST_CASE("04: a loader that does not go with the core, and rows that it cannot copy, are refused") {

@@ -42,7 +42,7 @@ struct Shape {
   using Core = MmaSyncCore<kTileN, 64, kTileN / 4>;        ///< four warps beside each other
   static_assert(kTile.m / Core::kRows * kWarpsPerWarpgroup == kComputeWarps);
 };
-/// Lesson 04: the tile, the slot and the two blocks of lesson 02. Where one block waits for its slot, the
+/// Lesson 04: one deep slot, and the tile and the two blocks of lesson 02. Where one block waits, the
 /// other multiplies. Ten warps are five a scheduler, and leave a compute warp room for 64 x 32 sums.
 using OneSlot = Shape<128, 128, 1, 2>;
 /// Lesson 05: the ring hides the loads, so that one block is enough. Its three warps a scheduler leave room

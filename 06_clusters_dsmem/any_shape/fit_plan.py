@@ -4,7 +4,7 @@
     06_clusters_dsmem/any_shape/fit_plan.py docs/results/experiments/*-plans*.json
     06_clusters_dsmem/any_shape/fit_plan.py --check docs/results/experiments/*-plans*.json    fails if plan.cpp has other constants
 
-The files are the records plans and plans_random of common/results/records.py: all plans on many shapes, of an H100 and of an
+The files are the records plans, plans_random and plans_short of common/results/records.py: all plans on many shapes, of an H100 and of an
 H200. Those of the H200 are of earlier kernels; only what has not changed since counts: whole tiles, where M is not low. The model
 is plan.cpp's, and explained there. Relative errors count, not microseconds. A plan that is slower than the best of its shape counts less, and
 one that takes more than twice the time not at all: nobody will choose it.

@@ -106,8 +106,8 @@ struct Estimate {
 constexpr double kH200BytesPerUs = 4.917e6;  ///< of its memory
 
 /// An estimate for each candidate that can run the shape, the cheapest first; equally cheap ones in the order
-/// of the list. A kernel with stream-K that shares no tile is left out beside its twin without. There is
-/// always an estimate if a candidate has cluster_k = 1.
+/// of the list. A kernel with stream-K that shares no tile is left out if a kernel for whole tiles can run.
+/// There is always an estimate if a candidate has cluster_k = 1.
 /// @param memory_bytes_per_us what the GPU's memory moves at most
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates,
                                 double memory_bytes_per_us = kH200BytesPerUs);
