@@ -220,10 +220,10 @@ TEST_CASE(
   CHECK(alone.front().partials == 1);
 }
 
-TEST_CASE("06: where few K steps and many lines of C decide, a cluster writes wide rows") {
-  for (const ladder::Shape& shape : {ladder::Shape{4155, 8136, 104}, {5158, 4432, 88}, {2892, 8744, 96}}) {
-    const Plan plan = choice(shape);
-    INFO(shape.name() << ": " << plan.name());
-    CHECK(plan.tile_n * plan.cluster_n >= 256);
-  }
+TEST_CASE("06: blocks beside each other gain where rows of C straddle cache lines") {
+  const auto beside_over_below = [](int n) {
+    const ladder::Shape shape{8192, n, 64};
+    return estimate_of(shape, {128, 128, 1, 2, 1}).us / estimate_of(shape, {128, 128, 2, 1, 1}).us;
+  };
+  CHECK(beside_over_below(8200) < beside_over_below(8192));
 }
