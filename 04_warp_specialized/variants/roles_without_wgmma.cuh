@@ -8,7 +8,7 @@
 ///
 /// Registers decide the rest. Each of an SM's four schedulers has 512 per lane, which its warps share, and
 /// without setmaxnreg all warps get equally many: 168 where a scheduler has three, 96 where it has five. A
-/// storer would be a warp too many, so compute stores its sums itself.
+/// storer beside the copying loader would be a warp too many, so compute stores its sums itself.
 #pragma once
 #include <algorithm>
 #include <string>
