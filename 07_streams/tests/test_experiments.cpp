@@ -94,6 +94,47 @@ const std::map<std::string, std::vector<Compared>> kCompared = {
        {"a cache", "a cache that gives back", "pool, threshold max", "pool, threshold 0", "cudaMalloc"}}}},
     {"chunk", {{"measures", {"uploads", "downloads", "both ways", "kernels", "pipeline", "closed form"}}}}};
 
+/// Four experiments multiply more than all others together. They have tests of their own, which ctest runs
+/// side by side.
+const std::set<std::string> kLong = {"chunk", "scratch", "events", "layers"};
+
+std::vector<std::string> other_experiments() {
+  std::vector<std::string> names;
+  for (const Experiment* experiment : experiments())
+    if (!kLong.count(experiment->name)) names.push_back(experiment->name);
+  return names;
+}
+
+/// Fails the test unless the experiment runs and has a row for each way that it compares.
+void check_rows(const std::string& name) {
+  skip_unless_runnable();
+  if (ladder::testing::breadth() == ladder::testing::Breadth::one)
+    SKIP("the test of what experiments leave behind runs them, too");
+  CAPTURE(name);
+  for_two_schedules([&] {
+    const Outcome outcome = run_small(name);
+    CHECK(!outcome.text.empty());
+    for (const std::string& line : ladder::split(outcome.text, '\n')) CHECK(line.size() <= 100);
+    for (const auto& [setting, values] : kCompared.at(name)) {
+      CAPTURE(setting);
+      CHECK(values_of(outcome, setting) == values);
+    }
+    std::set<std::pair<std::string, ladder::Settings>> different;
+    for (const ladder::Run& run : outcome.runs) {
+      CHECK(run.lesson == "07_streams");
+      CHECK(run.settings.at("experiment") == name);
+#ifdef __SANITIZE_ADDRESS__  // Nobody counts accesses, and the kernels of `overhead` do nothing else.
+      CHECK(run.time_us_median.value() >= (name == "overhead" ? 0 : 1e-3));
+#else
+      CHECK(run.time_us_median.value() > 0);
+#endif
+      if (run.bound_us) CHECK(*run.bound_us > 0);
+      different.emplace(run.shape.name(), run.settings);
+    }
+    CHECK(different.size() == outcome.runs.size());
+  });
+}
+
 }  // namespace
 
 TEST_CASE("a slot uploads, multiplies and downloads, from each kind of memory") {
@@ -118,40 +159,22 @@ TEST_CASE("a slot uploads, multiplies and downloads, from each kind of memory") 
   });
 }
 
-TEST_CASE("every experiment runs, and has rows for all that it compares") {
-  skip_unless_runnable();
-  if (ladder::testing::breadth() == ladder::testing::Breadth::one)
-    SKIP("the test of what experiments leave behind runs them, too");
-  const size_t index = GENERATE(range(size_t{0}, experiments().size()));
-  const std::string name = experiments()[index]->name;
+TEST_CASE("chunk and scratch run, and have rows for all that they compare") {
+  check_rows(GENERATE(as<std::string>{}, "chunk", "scratch"));
+}
+
+TEST_CASE("events and layers run, and have rows for all that they compare") {
+  check_rows(GENERATE(as<std::string>{}, "events", "layers"));
+}
+
+TEST_CASE("every other experiment runs, and has rows for all that it compares") {
+  const std::string name = GENERATE(from_range(other_experiments()));
   if (name == "peers" || name == "allreduce" || name == "engines")
     return;  // have tests of their own: two GPUs
 #ifndef LADDER_CPU_DEVICE
   if (name == "fragments") return;  // in test_without_tools.cu: it asks for more memory than there is
 #endif
-  CAPTURE(name);
-  for_two_schedules([&] {
-    const Outcome outcome = run_small(name);
-    CHECK(!outcome.text.empty());
-    for (const std::string& line : ladder::split(outcome.text, '\n')) CHECK(line.size() <= 100);
-    for (const auto& [setting, values] : kCompared.at(name)) {
-      CAPTURE(setting);
-      CHECK(values_of(outcome, setting) == values);
-    }
-    std::set<std::pair<std::string, ladder::Settings>> different;
-    for (const ladder::Run& run : outcome.runs) {
-      CHECK(run.lesson == "07_streams");
-      CHECK(run.settings.at("experiment") == name);
-#ifdef __SANITIZE_ADDRESS__  // Nobody counts accesses, and the kernels of `overhead` do nothing else.
-      CHECK(run.time_us_median.value() >= (name == "overhead" ? 0 : 1e-3));
-#else
-      CHECK(run.time_us_median.value() > 0);
-#endif
-      if (run.bound_us) CHECK(*run.bound_us > 0);
-      different.emplace(run.shape.name(), run.settings);
-    }
-    CHECK(different.size() == outcome.runs.size());
-  });
+  check_rows(name);
 }
 
 TEST_CASE("the chain by events makes what one stream makes, bit for bit") {
@@ -427,11 +450,13 @@ TEST_CASE("on the virtual clock the experiments come out as the model says") {
   }
 }
 
-TEST_CASE("no experiment leaves memory, streams or events behind") {
-  const size_t index = GENERATE(range(size_t{0}, experiments().size()));
-  CAPTURE(experiments()[index]->name);
+namespace {
+
+/// Fails the test unless after the experiment there is as much of everything as before.
+void check_leaves_nothing(const std::string& name) {
+  CAPTURE(name);
   const cpu_device::LiveResources before = cpu_device::live_resources();
-  run_small(experiments()[index]->name);
+  run_small(name);
   const cpu_device::LiveResources after = cpu_device::live_resources();
   CHECK(after.device_bytes == before.device_bytes);
   CHECK(after.pinned_bytes == before.pinned_bytes);
@@ -439,5 +464,19 @@ TEST_CASE("no experiment leaves memory, streams or events behind") {
   CHECK(after.events == before.events);
   CHECK(after.graphs == before.graphs);
   CHECK(after.pools == before.pools);
+}
+
+}  // namespace
+
+TEST_CASE("chunk and scratch leave no memory, streams or events behind") {
+  check_leaves_nothing(GENERATE(as<std::string>{}, "chunk", "scratch"));
+}
+
+TEST_CASE("events and layers leave no memory, streams or events behind") {
+  check_leaves_nothing(GENERATE(as<std::string>{}, "events", "layers"));
+}
+
+TEST_CASE("no other experiment leaves memory, streams or events behind") {
+  check_leaves_nothing(GENERATE(from_range(other_experiments())));
 }
 #endif
