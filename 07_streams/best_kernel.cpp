@@ -12,7 +12,7 @@ namespace lesson07 {
 
 namespace {
 
-/// Where mma.sync multiplies, roles pay with a ring and with TMA.
+/// With mma.sync, roles pay only together with a ring and TMA.
 bool roles_pay(const ladder::Lesson& lesson) {
   if (ladder::resolve_core("auto") == "wgmma") return true;
   return lesson.name >= "05" && ladder::this_target().code.architecture >= ladder::kHopper;

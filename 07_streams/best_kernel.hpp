@@ -17,8 +17,8 @@ Kernel best_kernel(const ladder::Settings& wishes = {});
 /// @throws std::invalid_argument if the best kernel cannot run the shape
 void check_kernel(const ladder::Shape& shape);
 
-/// Does a lesson of that number, "05", run here, and is it faster than those before it? Where mma.sync
-/// multiplies instead of wgmma, roles are so with a ring and TMA alone
+/// Does a lesson of that number, "05", run here, and is it faster than those before it? With mma.sync instead
+/// of wgmma, roles are faster only together with a ring and TMA
 /// (04_warp_specialized/deeper/roles_without_wgmma.md).
 bool pays_here(const std::string& number);
 

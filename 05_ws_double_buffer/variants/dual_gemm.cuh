@@ -23,8 +23,8 @@ constexpr ladder::TileShape kTile{Shape::kTile.m, Shape::kTile.n / 2, Shape::kTi
 static_assert(Shape::kStagedColumns == kTile.n, "a warpgroup stages its part of C at once");
 
 /// x · sigmoid(x), which is x/2 · (1 + tanh(x/2)), times the other product. The tanh is one instruction; exp
-/// and a division would be two of the same unit, which one for each element of a tile keeps busy for as long
-/// as a step of the main loop takes.
+/// and a division would take two of the same unit. One for each element of a tile already keeps that unit
+/// busy for as long as a step of the main loop takes.
 struct SiluTimes {
   __device__ __forceinline__ float operator()(float gate, float up) const {
     const float half = 0.5f * gate;

@@ -92,9 +92,9 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
   const bool asks = threadIdx.x < kWarp && ptx::elect_one();  // one thread for all that TMA does
   Loader<kSlots> loader(smem, maps, walk, k_steps);
-  // It asks for a slot while the tensor cores have a product, one step after it was released, or at once,
-  // with the product behind it. The first leaves one slot empty for a while; from three slots on it was the
-  // faster.
+  // It refills a released slot either while the next product runs, one step late, or at once, before that
+  // product is started. Late leaves one slot empty for a while, but was faster with three slots and more,
+  // and so is done there.
   constexpr bool kDuringProduct = kSlots > 2 && kInFlight == 0;
   constexpr int kAhead = kDuringProduct ? kSlots - 1 : kSlots;
   if (asks)

@@ -43,8 +43,8 @@ constexpr int kMinSteps = 4;
 constexpr int kPartSteps = 12;
 constexpr int kMaxParts = 16;
 
-/// What a cluster does between two rests, in steps: it stores sums, publishes and counts them. At 128x256 it
-/// was 4 us, 6.5 steps; smaller tiles have shorter steps.
+/// What a cluster does between the rests of two tiles, in steps: it stores sums, publishes and counts them.
+/// At 128x256 it was 4 us, 6.5 steps; smaller tiles have shorter steps.
 constexpr int kStoreSteps = 8;
 
 /// How clusters share the tiles that do not fill a wave. Of each tile `parts` clusters compute equal parts.

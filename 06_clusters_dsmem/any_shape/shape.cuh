@@ -92,7 +92,7 @@ struct Ending {
   Workspace workspace = {};  ///< for stream-K; without one, clusters work on whole tiles
 };
 
-/// Rows of the last box of A, which is not whole: a box has whole chunks of 8 rows.
+/// Rows of the box that loads the last rows of A: what is left, rounded up to 8; see TileSteps for the least.
 template <class Shape>
 int rows_at_end(int rows) {
   return std::max(8 * tiles_over(rows % Shape::kLoadedRows, 8), 8);

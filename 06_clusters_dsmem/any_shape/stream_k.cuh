@@ -88,8 +88,8 @@ struct StepWalk : ladder::TileWalk {
  private:
   __device__ __forceinline__ static int cluster() { return static_cast<int>(blockIdx.x) / Shape::kBlocks; }
 
-  /// The rests that this cluster computes are those of the tiles from first_rest() on, up to but without
-  /// after_rests().
+  /// The rests that this cluster computes are those of the tiles from first_rest() on, up to but not
+  /// including after_rests().
   __device__ __forceinline__ int first_rest() const {
     return (cluster() - shared.tiles * shared.parts) * shared.rests;
   }

@@ -41,9 +41,9 @@ inline int ask_resident_clusters(const void* kernel, int threads, size_t shared_
 }  // namespace detail
 
 /// Clusters of `blocks` blocks that are resident at once on the whole GPU. There are fewer than the resident
-/// blocks divided by `blocks` where a GPC's multiprocessors cannot be divided into clusters without a rest: a
-/// grid sized by that quotient would run its last clusters alone, after all others. The driver is asked once
-/// for each GPU, kernel and set of resources.
+/// blocks divided by `blocks` where a GPC's multiprocessors cannot be divided into clusters without a
+/// remainder: a grid sized by that quotient would run its last clusters alone, after all others. The driver
+/// is asked once for each GPU, kernel and set of resources.
 /// @throws CudaError if the kernel cannot run with these resources
 template <class... Params>
 int resident_clusters(void (*kernel)(Params...), int threads, size_t shared_bytes, int blocks) {

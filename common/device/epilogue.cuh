@@ -11,8 +11,8 @@
 
 namespace ladder {
 
-/// Stores the sums d of a Fragment, a core or another of fragment.cuh, as bf16 at (first_row, first_column)
-/// of the row-major [m, n] matrix c, straight from registers. What lies outside the matrix is left out.
+/// Stores sums d, laid out as Fragment says (a core, or a type of fragment.cuh), as bf16 at (first_row,
+/// first_column) of the row-major [m, n] matrix c, straight from registers. What lies outside is left out.
 ///
 /// A lane holds 4 bytes of every group of 8 columns. Neighbouring lanes trade, so that each ends up with 8
 /// bytes of one group: a warp then writes whole 32-byte sectors, in half as many instructions (+4 to 6 % at

@@ -3,7 +3,7 @@
 ///
 /// An epilogue is a functor with two functions:
 ///   bias_pair(column)   what it adds in this column of C and the next; column is even
-///   epilogue(sum, bias) the element of C
+///   operator()(sum, bias) the element of C
 #pragma once
 #include <cuda_bf16.h>
 

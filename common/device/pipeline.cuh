@@ -12,9 +12,9 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// One thread calls it. After that come a fence_mbarrier_init, for other blocks, and a __syncthreads. So
-  /// many arrivals of producers fill a slot, one where a thread expects bytes of TMA, and of consumers empty
-  /// it.
+  /// `producers` arrivals fill a slot, one where a thread expects bytes of TMA; `consumers` arrivals empty
+  /// it. One thread calls it. Then come a fence_mbarrier_init, if other blocks use the barriers, and a
+  /// __syncthreads, or a cluster_sync.
   __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&full[slot], producers);

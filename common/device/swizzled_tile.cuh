@@ -8,8 +8,8 @@ namespace ladder {
 
 /// A tile of kRows x kColumns bf16 with the 128-byte swizzle that wgmma and TMA understand. The columns are
 /// cut into panels of 64; a row of a panel is 128 bytes, all 32 banks once, in eight chunks of 16 bytes.
-/// Chunk c of row r lies at place c XOR (r % 8). Reading a row stays contiguous, and eight rows of one
-/// column, which ldmatrix and wgmma read together, lie in eight different groups of banks, without padding.
+/// Chunk c of row r is stored at c XOR (r % 8). Reading a row stays contiguous, and eight rows of one column,
+/// which ldmatrix and wgmma read together, lie in eight different groups of banks, without padding.
 template <int kTileRows, int kTileColumns>
 struct alignas(1024) SwizzledTile {  // the swizzle is a function of address bits: 8 rows x 128 bytes
   static_assert(kTileRows % 8 == 0 && kTileColumns % 64 == 0);

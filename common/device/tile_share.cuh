@@ -27,8 +27,8 @@ __device__ __forceinline__ uint4 load_chunk(const __nv_bfloat16* source, int val
 ///
 /// Neighbouring threads take neighbouring chunks of a row, so that global memory is read in whole 128-byte
 /// lines. A thread's chunks are kRowStep rows apart. The address of the first is kept from tile to tile;
-/// those of the others follow from it with one multiply-add each. That counts in a loop that does little else
-/// than issue copies and products.
+/// those of the others follow from it with one multiply-add each. That matters in a loop that does little
+/// but issue copies and products.
 template <class Tile, int kThreads>
 class TileShare {
  public:

@@ -59,8 +59,8 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 }
 
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
-/// Relaxed: it publishes nothing. It is for a consumer that has read a slot to its registers. With `.release`
-/// at cluster scope lesson 06 is slower; presumably it waits for what is in flight, wgmma too.
+/// Relaxed: it orders nothing. It is for a consumer whose reads are complete, as those of wgmma are after
+/// wgmma_wait_group. After ordinary loads it takes the next function, which is slower.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [arrive_remote]

@@ -28,7 +28,7 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Mbarrier* barrier
 }
 
 /// `cp.async.mbarrier.arrive.shared.b64`: the same, but the phase first expects one arrival more, so that
-/// this one comes on top of those that were counted.
+/// this one comes on top of those that were counted. Only a planted mistake uses it.
 __device__ __forceinline__ void cp_async_mbarrier_arrive(Mbarrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }

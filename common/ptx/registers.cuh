@@ -1,6 +1,6 @@
 /// @file
 /// Moving registers between warpgroups (sm_90a; PTX ISA, "setmaxnreg"). All warps of a warpgroup execute it;
-/// kCount is a multiple of 8 from 24 to 256. The compiler ignores it, with warning C7508, in a kernel without
+/// kCount is a multiple of 8 from 24 to 256. ptxas ignores it, and remarks that (C7508), in a kernel without
 /// __launch_bounds__(threads, blocks). What can be moved is what the launch gave.
 #pragma once
 

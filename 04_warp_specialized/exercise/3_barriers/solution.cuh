@@ -59,9 +59,9 @@ __device__ inline void add_tiles(SharedStorage& smem, int tiles) {
       for (int column = ladder::lane_index(); column < kColumns; column += ladder::kWarp)
         smem.sum.at(row, column) = __float2bfloat16(__bfloat162float(smem.a[slot].at(row, column)) +
                                                     __bfloat162float(smem.b[slot].at(row, column)));
-    __syncwarp();  // the whole warp has read the slot
+    ptx::fence_proxy_async();  // TMA reads what this thread has staged, and overwrites what it has read
+    __syncwarp();              // the whole warp has read the slot
     pipe_lc.consumer_release(ladder::lane_index() == 0);
-    ptx::fence_proxy_async();  // TMA reads what this thread has staged
     pipe_cs.producer_commit();
   }
 }

@@ -72,7 +72,8 @@ __device__ inline void add_tiles(SharedStorage& smem, __nv_bfloat16* c, int rows
           c[(row + i) * columns + column + j] =
               __float2bfloat16(__bfloat162float(smem.a[slot].at(i, j)) +
                                __bfloat162float(smem.b.at(i, (column + j) % kNarrow)));
-      __syncwarp();  // the whole warp has read
+      ptx::fence_proxy_async();  // TMA overwrites it through another proxy
+      __syncwarp();              // the whole warp has read
       pipe_a.consumer_release(ladder::lane_index() == 0);
     }
     pipe_b.consumer_release(ladder::lane_index() == 0);

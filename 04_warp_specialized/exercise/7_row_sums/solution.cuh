@@ -57,6 +57,7 @@ __device__ inline void add_tiles(SharedStorage& smem, float* y, int strips, int 
       const int slot = pipe_lc.consumer_wait();
       for (int column = 0; column < kTile; ++column)
         sum += __bfloat162float(smem.slots[slot].at(row, column));
+      ptx::fence_proxy_async();  // TMA overwrites it through another proxy
       pipe_lc.consumer_release();
     }
     y[strip * kTile + row] = sum;

@@ -57,6 +57,7 @@ __device__ inline void subtract_rows(SharedStorage& smem, float* y, int tiles) {
       y[(tile * kRows + row) * kColumns + column] = value - above;
       above = value;
     }
+    ptx::fence_proxy_async();  // TMA overwrites it through another proxy
     pipe_lc.consumer_release();
   }
 }

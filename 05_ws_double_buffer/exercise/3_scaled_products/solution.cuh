@@ -69,6 +69,7 @@ __device__ inline void compute_tile(SharedStorage& smem, __nv_bfloat16* c, int k
     core.start(slot.a, 0, slot.b, true);
     const __nv_bfloat16 upper = slot.scales[row], lower = slot.scales[row + 8];
     core.finish<0>();
+    ptx::fence_proxy_async();  // TMA overwrites the scales through another proxy
     pipe_lc.consumer_release();
 #pragma unroll
     for (int i = 0; i < kTile / 2; ++i) sums[i] += __bfloat162float(i % 4 < 2 ? upper : lower) * core.d[i];

@@ -55,6 +55,7 @@ constexpr int kEmptyArrivals = kBlocks * kReaders;
 
 /// Every reader, when it has read the slot by ordinary loads.
 __device__ inline void release(SharedStorage& smem, int slot) {
+  ptx::fence_proxy_async();  // TMA overwrites it through another proxy
   for (uint32_t rank = 0; rank < kBlocks; ++rank)
     ptx::mbarrier_arrive_remote_release(&smem.pipe_lc.empty[slot], rank);
 }

@@ -72,6 +72,7 @@ __device__ inline void load(SharedStorage& smem, const TensorMaps& maps, int slo
 
 /// Every reader, when it has read the slot by ordinary loads.
 __device__ inline void release(SharedStorage& smem, int slot) {
+  ptx::fence_proxy_async();  // TMA overwrites it through another proxy
   const Place me = my_place();
   ptx::mbarrier_arrive_remote_release(&smem.pipe_lc.empty[slot], rank_of(me));
   ptx::mbarrier_arrive_remote_release(&smem.pipe_lc.empty[slot], rank_of({me.row ^ 1, me.column}));
