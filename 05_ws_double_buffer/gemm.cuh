@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 05: a tile twice as wide, so that every byte in shared memory is used more often.
+/// Lesson 05: a tile twice as wide, so that every byte of A in shared memory is used twice as often.
 ///
 /// Added since step 1: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Compute
 /// holds twice as many accumulators, and the warpgroup that only moves data gives it registers (setmaxnreg).
@@ -29,7 +29,7 @@ constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// Of 64 K registers each of 384 threads gets 168: enough for 128 accumulators and little else. Two thirds of
-/// the threads take more than the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// the threads take what the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kStagedN = 64;  ///< columns of C that are handed over at a time: one panel
 

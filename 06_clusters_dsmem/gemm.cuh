@@ -31,7 +31,7 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 /// The launch gives each thread 168; compute takes what the movers give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-/// A cluster is a pair of blocks below each other for each part of K: rank = part of K * kBlocksM + row.
+/// A cluster is a pair of blocks, one below the other, for each part of K: rank = part of K * kBlocksM + row.
 constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
