@@ -168,10 +168,11 @@ TEST_CASE(
   };
   const Result result = run(one_block, {});
   CHECK(result.exit_code == ladder::kExitFailure);
-  CHECK_THAT(result.err, ContainsSubstring("\nrepeat it with: 99_fake --shape 3x8x8 --blocks 1 --schedule "
-                                           "round-robin/late --check-races\n"));
+  CHECK_THAT(result.err,
+             ContainsSubstring("\nrepeat it with: 99_fake --shape 3x8x8 --resident-blocks 1 --schedule "
+                               "round-robin/late --check-races\n"));
   CHECK(run(one_block, {"--check-races"}).exit_code == 0);
-  CHECK(run(one_block, {"--check-races", "--blocks", "1"}).exit_code == ladder::kExitFailure);
+  CHECK(run(one_block, {"--check-races", "--resident-blocks", "1"}).exit_code == ladder::kExitFailure);
 }
 
 TEST_CASE("A lesson that needs more K steps is checked with as few as it accepts") {

@@ -62,8 +62,8 @@ struct Execution {
 /// Nothing on the GPU, and in programs without the instrumentation that race checks need.
 std::optional<Execution> thorough_execution();
 
-/// Adds --schedule, --seed, --check-races, --blocks and --threads to a program, where the device has such
-/// choices.
+/// Adds --schedule, --seed, --check-races, --resident-blocks and --threads to a program, where the device has
+/// such choices.
 class ExecutionOptions {
  public:
   /// Adds the options to a program.

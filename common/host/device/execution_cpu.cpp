@@ -42,7 +42,7 @@ void ExecutionOptions::add_to(Arguments& arguments) {
                        "The same as --schedule random:SEED; 1-100: with each of these seeds");
   arguments.add_option("--threads", threads_, "N",
                        "Threads of the host to run on (default: one for each core)");
-  arguments.add_option("--blocks", blocks_, "N",
+  arguments.add_option("--resident-blocks", blocks_, "N",
                        "Blocks of a persistent kernel, which walk over all tiles of C (default: 4)");
   arguments.add_flag("--check-races", check_races_,
                      "Check every access to shared memory for races, and to global memory that blocks share");
@@ -67,7 +67,8 @@ Execution ExecutionOptions::parsed() const {
   }
   if (!threads_.empty())
     execution.os_threads = static_cast<int>(parse_number("--threads", threads_, 1, 1024));
-  if (!blocks_.empty()) execution.blocks = static_cast<int>(parse_number("--blocks", blocks_, 1, 1024));
+  if (!blocks_.empty())
+    execution.blocks = static_cast<int>(parse_number("--resident-blocks", blocks_, 1, 1024));
   execution.check_races = execution.check_grid = check_races_;
   execution.chosen = check_races_ || !schedule_.empty() || !seed_.empty();
   if (check_races_ && !cpu_device::instrumented())

@@ -186,7 +186,8 @@ UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& 
         all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
           return fmt::format("{} --shape {}{} --schedule {} --check-races", plain_command(lesson, contender),
                              check.shape.name(),
-                             check.blocks ? fmt::format(" --blocks {}", check.blocks) : "", schedule);
+                             check.blocks ? fmt::format(" --resident-blocks {}", check.blocks) : "",
+                             schedule);
         });
   }
   std::string also;
