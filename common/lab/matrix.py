@@ -40,7 +40,7 @@ from whole_file import can_be_rewritten, write_whole  # noqa: E402
 # The bar of the CPU device.
 MOST_SECONDS = 5
 SEED_LIMIT_S = 120
-SEEDS_OF_PROCESS = 25
+SEEDS_OF_PROCESS = 5
 
 
 def right_twins(mistakes):
