@@ -316,14 +316,3 @@ def drawn(line, words):
     if only:
         raise BadInput(f"{line}: only= means nothing here")
     return name, *draw(line, values)
-
-
-def concept_text(line, words):
-    name, alt, _ = drawn(line, words)
-    return [f"![{alt}](../docs/figures/{name}.svg)"]
-
-
-def concept_pictures(line, words, figures_folder):
-    """{path: SVG}"""
-    name, _, image = drawn(line, words)
-    return {figures_folder / f"{name}.svg": image}

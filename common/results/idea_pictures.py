@@ -188,14 +188,3 @@ def drawn(line, words):
     if set(values) != set(keys) or not all(value.isdigit() and int(value) > 0 for value in values.values()):
         raise BadInput(f"{line}: needs {' and '.join(key + '=NUMBER' for key in keys)}")
     return name, *draw(**{key: int(value) for key, value in values.items()})
-
-
-def picture_text(line, words):
-    name, alt, _ = drawn(line, words)
-    return [f"![{alt}](../docs/figures/{name}.svg)"]
-
-
-def idea_pictures(line, words, figures_folder):
-    """{path: SVG}"""
-    name, _, picture = drawn(line, words)
-    return {figures_folder / f"{name}.svg": picture}

@@ -585,14 +585,3 @@ def drawn(request_line, words, root):
     if words:
         raise BadInput(f"{request_line}: '{words[0]}': this picture needs no words")
     return name, *DRAWN[name](Sources(root))
-
-
-def lesson_picture_text(request_line, words, root):
-    name, alt, _ = drawn(request_line, words, root)
-    return [f"![{alt}](../docs/figures/{name}.svg)"]
-
-
-def lesson_pictures(request_line, words, root, figures_folder):
-    """{path: SVG}"""
-    name, _, image = drawn(request_line, words, root)
-    return {figures_folder / f"{name}.svg": image}

@@ -148,14 +148,3 @@ def drawn(line, words, root):
     if words != ["ring"]:
         raise BadInput(f"{line}: the one picture that moves is 'ring'")
     return "ring_in_motion", *ring(Sources(root))
-
-
-def motion_text(line, words, root):
-    name, alt, _ = drawn(line, words, root)
-    return [f"![{alt}](../docs/figures/{name}.svg)"]
-
-
-def motion_pictures(line, words, root, figures_folder):
-    """{path: SVG}"""
-    name, _, image = drawn(line, words, root)
-    return {figures_folder / f"{name}.svg": image}

@@ -34,31 +34,31 @@ import sys
 from pathlib import Path
 from statistics import geometric_mean
 
+import concept_pictures
+import idea_pictures
+import lesson_pictures
+import motion_picture
+import sm_picture
 from ablation_table import ablation_table
 from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
                          read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
-from concept_pictures import concept_pictures, concept_text
 from cube_table import cube_pictures, cube_text
 from exercise_table import exercise_table
 from file_table import file_table
 from gpu_test_table import gpu_test_table
-from idea_pictures import idea_pictures, picture_text
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
-from lesson_pictures import lesson_picture_text, lesson_pictures
 from model_table import model_table
-from motion_picture import motion_pictures, motion_text
 from page_requests import markdown, meets, parse_words, value, with_predictions, without_empty_columns
 from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
-from sm_picture import sm_pictures, sm_text
 from stale import dated
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
@@ -270,7 +270,30 @@ def origin(results):
     return f"{where(results)}; {interleaved}at {places}."
 
 
+# Pictures whose request is drawn as a name, what it shows in words, and an SVG.
+DRAWN = {
+    "picture": idea_pictures.drawn,
+    "sm": sm_picture.drawn,
+    "concept": concept_pictures.drawn,
+    "lesson_picture": lambda line, words: lesson_pictures.drawn(line, words, ROOT),
+    "motion": lambda line, words: motion_picture.drawn(line, words, ROOT),
+}
+
+
+def drawn_text(draw):
+    return lambda line, words: ["![{1}](../docs/figures/{0}.svg)".format(*draw(line, words))]
+
+
+def drawn_file(draw):
+    """{path: SVG}"""
+    def files(line, words):
+        name, _, image = draw(line, words)
+        return {FIGURES / f"{name}.svg": image}
+    return files
+
+
 FILLERS = {
+    **{kind: drawn_text(draw) for kind, draw in DRAWN.items()},
     "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
@@ -287,27 +310,18 @@ FILLERS = {
     "exercises": lambda line, words: exercise_table(line, words, ROOT),
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
-    "picture": picture_text,
-    "sm": sm_text,
-    "concept": concept_text,
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS),
     "cube": lambda line, words: cube_text(line, words, RESULTS),
     "changed": lambda line, words: changed_text(line, words, ROOT),
-    "lesson_picture": lambda line, words: lesson_picture_text(line, words, ROOT),
-    "motion": lambda line, words: motion_text(line, words, ROOT),
 }
 # Of these a picture is drawn, too, as a file of its own: {path: SVG}.
 PICTURES = {
+    **{kind: drawn_file(draw) for kind, draw in DRAWN.items()},
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
-    "picture": lambda line, words: idea_pictures(line, words, FIGURES),
-    "sm": lambda line, words: sm_pictures(line, words, FIGURES),
-    "concept": lambda line, words: concept_pictures(line, words, FIGURES),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),
     "cube": lambda line, words: cube_pictures(line, words, RESULTS, FIGURES),
-    "lesson_picture": lambda line, words: lesson_pictures(line, words, ROOT, FIGURES),
-    "motion": lambda line, words: motion_pictures(line, words, ROOT, FIGURES),
 }
 OPEN = re.compile(rf"<!-- ({'|'.join(FILLERS)}): (.*?) *-->\n")
 

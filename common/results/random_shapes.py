@@ -1,13 +1,9 @@
-#!/usr/bin/env python3
-"""Prints sizes of matrix products that nobody chose, to judge a kernel by.
-
-    random_shapes.py SEED COUNT      COUNT shapes MxNxK, separated by commas, as --shape takes them
+"""Sizes of matrix products that nobody chose, to judge a kernel by.
 
 M is anything from 16 to 16384; N from 128 and K from 88 up to 19000 are multiples of 8, as TMA wants. All three are as often
 between 128 and 256 as between 4096 and 8192. A product takes 0.5 to 6000 GFLOP, so that it fills a GPU, for at most some
-milliseconds. The same seed gives the same shapes on every machine. Exit code 2: bad input.
+milliseconds. The same seed gives the same shapes on every machine.
 """
-import argparse
 import math
 import random
 
@@ -28,22 +24,3 @@ def random_shapes(seed, count, most_k=MOST_K):
         if LEAST_GFLOP <= 2e-9 * m * n * k <= MOST_GFLOP:
             shapes[m, n, k] = None
     return list(shapes)
-
-
-def count_of_shapes(text):
-    count = int(text)
-    if not 1 <= count <= 1000:
-        raise ValueError
-    return count
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("seed", type=int, metavar="SEED", help="a whole number, for example a date: 20261122")
-    parser.add_argument("count", type=count_of_shapes, metavar="COUNT", help="1 to 1000")
-    arguments = parser.parse_args()
-    print(",".join("x".join(map(str, shape)) for shape in random_shapes(arguments.seed, arguments.count)))
-
-
-if __name__ == "__main__":
-    main()

@@ -83,14 +83,3 @@ def drawn(line, words):
     shapes += map(way, ways)
     alt = f"An SM and the memories: lesson {words[0]} uses {', '.join(used[:-1])} and {used[-1]}"
     return f"sm_{words[0]}", alt, svg(352, "A multiprocessor and the memories", shapes, STYLE)
-
-
-def sm_text(line, words):
-    name, alt, _ = drawn(line, words)
-    return [f"![{alt}](../docs/figures/{name}.svg)"]
-
-
-def sm_pictures(line, words, figures_folder):
-    """{path: SVG}"""
-    name, _, picture = drawn(line, words)
-    return {figures_folder / f"{name}.svg": picture}

@@ -1,18 +1,10 @@
 #!/usr/bin/env python3
 """Tests of random_shapes.py: `python3 common/results/test_random_shapes.py`."""
-import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 sys.dont_write_bytecode = True
 from random_shapes import random_shapes  # noqa: E402
-
-PROGRAM = Path(__file__).resolve().parent / "random_shapes.py"
-
-
-def output(*arguments):
-    return subprocess.run([sys.executable, PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
 
 
 class RandomShapes(unittest.TestCase):
@@ -36,15 +28,6 @@ class RandomShapes(unittest.TestCase):
         rows = [m for m, _, _ in random_shapes(4, 400)]
         for least in (16, 64, 256, 1024, 4096):
             self.assertTrue(any(least <= m < 4 * least for m in rows), least)
-
-    def test_the_program_prints_what_the_option_shape_takes(self):
-        self.assertEqual(output("16", "2").stdout, "353x984x3016,2767x600x6120\n")
-
-    def test_bad_arguments_are_named(self):
-        for arguments, named in ((("x", "1"), "SEED"), (("1", "0"), "COUNT"), (("1", "many"), "COUNT"), (("1",), "COUNT")):
-            result = output(*arguments)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertIn(named, result.stderr)
 
 
 if __name__ == "__main__":
