@@ -311,7 +311,8 @@ class OnCpu(WithFolder):
 class Seeds(WithFolder):
     def alarms(self, script):
         self.program("right_05", script)
-        return matrix.alarms_of_seeds([MISTAKE], Programs(self.folder, None, ""), 60, 2)
+        with unittest.mock.patch.object(matrix, "SEEDS_OF_PROCESS", 25):
+            return matrix.alarms_of_seeds([MISTAKE], Programs(self.folder, None, ""), 60, 2)
 
     def test_each_seed_is_tried_once_by_few_programs(self):
         log = self.folder / "log"
