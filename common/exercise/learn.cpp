@@ -122,9 +122,9 @@ class Learning {
     }
     out_ << "\n" << progress("") << " done. ";
     if (const Exercise* const next = first_open(""))
-      out_ << "Next is " << next->id << ": ladder learn next\n";
+      out_ << "Next is " << next->id << ": " << command("next") << "\n";
     else
-      out_ << "ladder learn next says what you can do now.\n";
+      out_ << command("next") << " says what you can do now.\n";
   }
 
   /// The exercise that is called so; for "next" and for a lesson the first that is not done, or null if all
@@ -310,16 +310,16 @@ class Learning {
   void say_what_is_next(const Exercise& done) const {
     const Exercise* next = first_open(done.lesson);
     if (done.is_stage() && !next)
-      out_ << "ladder learn capstone --run runs your kernel beside lesson 05; ladder ablate capstone says\n"
-              "what its parts are worth, with what was kept of stages 5 to 7. ladder check runs any other\n"
-              "kernel of yours.\n";
+      out_ << command("capstone --run") << " runs your kernel beside lesson 05;\n"
+           << workshop_.ladder << " ablate capstone says what its parts are worth, with what was kept of\n"
+           << "stages 5 to 7. " << workshop_.ladder << " check runs any other kernel of yours.\n";
     if (!next) next = first_open("");
     if (!next) {
       out_ << "\n";
       return close();
     }
-    out_ << done.lesson << "  " << progress(done.lesson) << " done. Next is " << next->id << ": ladder learn "
-         << next->id << "\n";
+    out_ << done.lesson << "  " << progress(done.lesson) << " done. Next is " << next->id << ": "
+         << command(next->id) << "\n";
   }
 
   void close() const {
@@ -328,7 +328,8 @@ class Learning {
       out_ << "  " << exercise.id << "  " << wrapped(exercise.trains, 8) << "\n";
     out_
         << "What is left has no starter and no hints: the changes at the end of each lesson's README, and a\n"
-           "kernel of your own, which ladder check runs.\n";
+           "kernel of your own, which "
+        << workshop_.ladder << " check runs.\n";
   }
 
   size_t hints_shown(const Exercise& exercise, size_t hints) const {
@@ -336,15 +337,15 @@ class Learning {
     return shown == state_.hints_shown.end() ? 0 : std::min(static_cast<size_t>(shown->second), hints);
   }
 
-  static std::string hint_command(const Exercise& exercise) {
-    return "ladder learn " + exercise.id + " --hint";
-  }
+  std::string command(const std::string& words) const { return workshop_.ladder + " learn " + words; }
+
+  std::string hint_command(const Exercise& exercise) const { return command(exercise.id + " --hint"); }
 
   static std::string no_hints(const Exercise& exercise) {
     return "There are no hints for " + exercise.id + ".";
   }
 
-  static std::string no_hint_left(const Exercise& exercise, size_t hints) {
+  std::string no_hint_left(const Exercise& exercise, size_t hints) const {
     if (hints == 0) return no_hints(exercise);
     return "No hint is left; " + hint_command(exercise) + "s shows them again.";
   }
@@ -437,7 +438,8 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
 
 Workshop this_workshop() {
   const fs::path root = LADDER_SOURCE_DIR;
-  return {root, root / ".learn.json", build_and_check, build_and_climb};
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  return {root, root / ".learn.json", build_and_check, build_and_climb, fs::proximate(program).string()};
 }
 
 bool passes(const fs::path& program, std::ostream& out, int limit_s) {

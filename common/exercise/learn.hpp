@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <ostream>
+#include <string>
 
 #include "common/exercise/exercises.hpp"
 
@@ -21,6 +22,7 @@ struct Workshop {
   /// Builds the climb with the learner's kernel, of any stage, and runs it; returns whether all rows are
   /// right.
   std::function<bool(const Exercise&)> climb = {};
+  std::string ladder = "ladder";  ///< what to type in a shell to run this program, from where it was run
 };
 
 /// The source tree and the build directory that this program was made in.

@@ -169,6 +169,18 @@ TEST_CASE("ladder learn says every time what to read and to edit") {
   CHECK(ladder::testing::read_bytes(fake.idea()) == "right");
 }
 
+TEST_CASE("Each command that ladder learn prints can be typed where it was run") {
+  FakeWorkshop fake;
+  fake.workshop.ladder = "build/bin/ladder";
+  CHECK(fake.learn({}) == 0);
+  CHECK_THAT(fake.text, EndsWith("Next is 01.1: build/bin/ladder learn next\n"));
+  CHECK(fake.learn({"02.1", "--hint"}) == 0);
+  CHECK(fake.learn({"02.1", "--hints"}) == 0);
+  CHECK_THAT(fake.text, EndsWith("1 left: build/bin/ladder learn 02.1 --hint\n"));
+  fake.solve("02.1");
+  CHECK_THAT(fake.text, EndsWith("Next is 02.2: build/bin/ladder learn 02.2\n"));
+}
+
 TEST_CASE("ladder learn says what to do with the marked lines, for each kind of exercise") {
   FakeWorkshop fake;
   fake.learn({"01.1"});
