@@ -3,7 +3,7 @@
 /// feed-forward layer. A is loaded once, and neither product goes through memory.
 ///
 /// The tile of B has 256 columns, as in 05: 128 of B1 and, beside them, the same 128 of B2. So the main loop
-/// is that of 05, to the instruction: one wgmma multiplies 64 rows of A by both, and accumulator d[i] of the
+/// is that of ratios.cuh: one wgmma multiplies 64 rows of A by both, and accumulator d[i] of the
 /// first product has its partner, d[i + 64], in the same thread. The epilogue folds the fragment in half in
 /// registers.
 ///
@@ -61,7 +61,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps
   }
 }
 
-/// The main loop of 05. Then the two halves of the fragment become one.
+/// The main loop of ratios.cuh. Then the two halves of the fragment become one.
 template <class Combine>
 __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const ladder::TileWalk& walk, int k_steps,
                                               const Combine& combine) {

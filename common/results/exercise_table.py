@@ -37,4 +37,4 @@ def exercise_table(line, words, root):
     if not folders:
         raise BadInput(f"{line}: lesson {words[0]} has no exercises")
     rows = [row(folder) for folder in folders]
-    return [f"`build/bin/ladder learn {rows[0][0]}` opens the first:", "", *left_aligned(HEADER, rows)]
+    return [f"`build/bin/ladder learn {rows[0][0]}` opens and checks the first:", "", *left_aligned(HEADER, rows)]

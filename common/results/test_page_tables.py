@@ -112,7 +112,7 @@ class Exercises(WithResults):
 
     def test_a_row_has_the_name_the_kind_and_the_title_and_the_command_is_there_once(self):
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:8], [
-            "`build/bin/ladder learn 04.1` opens the first:", "",
+            "`build/bin/ladder learn 04.1` opens and checks the first:", "",
             "| exercise | kind | what to do |", "| --- | --- | --- |",
             "| 04.1 | write | A |",
             "| 04.2 | find | B |"])
@@ -120,7 +120,7 @@ class Exercises(WithResults):
     def test_short_exercises_have_letters_and_come_first(self):
         self.describe("b_short", title="C", kind="write", trains="do c")
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:7], [
-            "`build/bin/ladder learn 04.b` opens the first:", "",
+            "`build/bin/ladder learn 04.b` opens and checks the first:", "",
             "| exercise | kind | what to do |", "| --- | --- | --- |",
             "| 04.b | write | C |"])
 

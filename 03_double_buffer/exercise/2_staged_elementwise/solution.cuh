@@ -2,9 +2,9 @@
 /// Exercise 03.2, beyond the lesson: stage an elementwise kernel, of any length and with any block.
 ///
 /// out = relu((q * k) * scale) * v, element by element. There is nothing to share and little to compute, so
-/// all that counts is how many copies are on their way: the next elements' copies are started before these
-/// are waited for, so that at every wait two batches are. A thread stages what it needs itself, in a pipeline
-/// of its own: nobody else's copies are waited for, and no barrier is needed.
+/// all that counts is how many copies are on their way: start the next element's copies before you wait
+/// for this element's, so that at every wait two batches are on their way. A thread stages what it needs
+/// itself, in a pipeline of its own: nobody else's copies are waited for, and no barrier is needed.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -74,8 +74,8 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
 /// At hand: pipe_lc.consumer_wait(), which says the slot that is full, and pipe_lc.consumer_release(elected),
 /// by which one thread gives the oldest slot back; core.start(smem.x[slot], 0, smem.w, true), which starts a
 /// product into core.d; sums.add(core, smem). core.finish<1>() leaves the newest product running; after it,
-/// ptx::keep_in_registers(core.d) before you read the sums. core.finish<0>() waits for all products, and does
-/// both.
+/// ptx::keep_in_registers(core.d) before you read the sums. core.finish<0>() waits for all products, and
+/// calls keep_in_registers itself.
 __device__ inline void compute_tiles(SharedStorage& smem, int tiles, Sums& sums) {
   ladder::Consumer<kSlots> pipe_lc(smem.pipe_lc);
   const bool elected = threadIdx.x == 0;

@@ -8,7 +8,7 @@
 ///
 /// The lessons' order, grouped_tile(), makes waves nearly square. But when a group of rows ends at the right
 /// edge of C, the next group begins at the left edge, where both strips are new to L2. Write an order whose
-/// waves are as square and that does without this jump: only the rows of A are new where a group begins.
+/// waves are as square as these, but without this jump: only the rows of A are new where a group begins.
 #pragma once
 #include "common/cuda/launch.cuh"
 

@@ -2,7 +2,7 @@
 /// Exercise 06.4: who sends what to whom in a cluster of two by two blocks?
 ///
 /// Four blocks are a square of tiles of C: blocks of one row need the same tiles of A, blocks of one column
-/// the same tiles of B. Lesson 06 shares them in the same way, in rectangles of blocks.
+/// the same tiles of B. The kernels for any shape share them in the same way (any_shape/shape.cuh).
 ///
 ///                column 0   column 1
 ///     row 0      rank 0     rank 2      both need A[0]

@@ -7,9 +7,8 @@
 /// calls in the order of a stream, knows when that is.
 ///
 ///   - `fill(batch, x)` is called by the host's thread, for batches 0, 1, 2, ...
-///   - `take(batch, y)` is called by a host function, for batches 0, 1, 2, ... in this order, one at a time;
-///   it
-///     does not call CUDA, and y must stay as it is until it has returned.
+///   - `take(batch, y)` is called by a host function, for batches 0, 1, 2, ... in this order, one at a
+///     time. It does not call CUDA, and y must stay as it is until it has returned.
 ///   - The host waits for a slot that is not free, and at the end; for nothing else.
 ///   - When run() returns, all results have been taken.
 ///

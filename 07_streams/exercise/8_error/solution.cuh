@@ -8,9 +8,9 @@
 ///
 ///   - After an exception no further batch is begun. A bad batch stops nothing.
 ///   - When run() is left, nothing is in flight that uses the memory.
-///   - But a device that hangs must not hang the program: run() waits for `patience` at most, however long it
-///   took to queue, and then throws
-///     StillBusy, which tells the caller to keep the memory. (cudaStreamSynchronize has no such limit.)
+///   - But a device that hangs must not hang the program: run() waits for `patience` at most, however long
+///     it took to queue, and then throws StillBusy, which tells the caller to keep the memory.
+///     (cudaStreamSynchronize has no such limit.)
 ///   - StillBusy comes before everything else: the caller must keep the memory. Otherwise run() throws what
 ///     came first of all that has failed: the batch with the lowest number. If the device has failed, nobody
 ///     knows what is_bad holds: then what was thrown while queueing comes first, and the device's error last.
