@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Draws the site's pictures from the committed result files, each as SVG for light and for dark pages.
 
-    make_figures.py [--swizzle JSON] FOLDER
+    make_figures.py FOLDER
 
 FOLDER/figures.json lists them: alternative text, caption, and the files that each was drawn from; FOLDER/colours.css has their
-colours for pages that draw with scripts. --swizzle is what print_swizzle prints. Exit code 2: bad input, one line.
+colours for pages that draw with scripts. Exit code 2: bad input, one line.
 """
 import argparse
 import itertools
@@ -375,42 +375,8 @@ def add_engines(figures, path):
                 f"{facts['date']}, commit {facts['commit']}.", size=(8.4, 3.8))
 
 
-# --- The swizzle ----------------------------------------------------------------------------------------------------
-
-
-def draw_swizzle(figure, colours, places):
-    plain_axes, swizzled_axes = figure.subplots(1, 2)
-    for axes, title, layout in ((plain_axes, "laid out plainly", [list(range(8)) for _ in places]),
-                                (swizzled_axes, "with the swizzle", places)):
-        for row, chunks in enumerate(layout):
-            for chunk, place in enumerate(chunks):
-                read = chunk == 2  # one column of chunks, as ldmatrix and wgmma read it
-                axes.add_patch(pyplot.Rectangle((place, row), 1, 1, facecolor=colours["mark"] if read else "none",
-                                                alpha=.75 if read else 1, edgecolor=colours["faint"], linewidth=.8))
-                axes.text(place + .5, row + .5, chunk, ha="center", va="center", fontsize=9)
-        axes.set(xlim=(0, 8), ylim=(8, 0), aspect="equal", xticks=[i + .5 for i in range(8)],
-                 xticklabels=[f"{4 * i}–{4 * i + 3}" for i in range(8)], yticks=[i + .5 for i in range(8)],
-                 yticklabels=range(8), xlabel="banks", ylabel="row")
-        axes.set_title(title, fontsize=10)
-        axes.tick_params(length=0)
-        axes.tick_params(axis="x", labelsize=8)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-
-
-def add_swizzle(figures, path):
-    places = read_json(path)["places"]
-    figures.add("swizzle", lambda figure, colours: draw_swizzle(figure, colours, places),
-                [ROOT / "common/device/swizzled_tile.cuh"],
-                "Eight rows of eight chunks of 16 bytes. Plainly laid out, chunk 2 of all rows lies in the same four banks; "
-                "with the swizzle it lies in eight different groups of banks.",
-                "Where the eight chunks of 16 bytes of a row lie. Chunk 2 of eight rows is read at one time: plainly from "
-                "the same four banks, in eight turns; with the swizzle from all 32, in one.", size=(8.4, 4))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--swizzle", type=Path, help="what print_swizzle prints")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -426,8 +392,6 @@ def main():
             add_engines(figures, path)
         else:
             add_timeline(figures, path)
-    if arguments.swizzle:
-        add_swizzle(figures, arguments.swizzle)
     figures.write()
     return 0
 
