@@ -16,8 +16,6 @@ from stale import dated
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
-# Until this date programs read the SM clock a round late: it is not the clock of the run that it stands beside.
-FIRST_CLOCKS = "2026-11-22"
 LIBRARIES = {"cublas_gemmex": "cublasGemmEx", "cublaslt": "cublasLt, best of 8"}
 
 
@@ -40,9 +38,6 @@ def read_results(path):
     timed = [run for run in results["runs"] if run.get("tflops") is not None and "level" not in run["settings"]]
     if not timed:
         raise BadInput(f"{path}: holds no times; record it on a GPU")
-    if results["date"] < FIRST_CLOCKS:
-        for run in timed:
-            run.pop("sm_clock_mhz", None)
     results["runs"] = timed
     return results
 

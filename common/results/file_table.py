@@ -7,7 +7,7 @@ The word is the folder, seen from docs/results; folders below it are included.
 """
 import json
 
-from climb_table import FIRST_CLOCKS, BadInput
+from climb_table import BadInput
 from page_requests import left_aligned
 
 
@@ -25,13 +25,11 @@ def facts(path):
                 return [f"{len(content[key])} {key}", content["date"], content["device"], "", "", "", "",
                         f"`{content['commit'][:7]}`"]
         if "tests" in content:
-            commit = f"`{content['commit']}`" if content.get("in_history", True) else "not in the history"
             return [f"{len(content['tests'])} tests", content["date"], content["gpu"], content["driver"], content["toolkit"],
-                    "", "", commit]
+                    "", "", f"`{content['commit']}`"]
         entries = content.get("runs", content.get("launches"))
         kind = "profiles" if "launches" in content else "runs"
         clock, power = (span(entries, key) for key in ("sm_clock_mhz", "power_watts"))
-        clock = clock if content["date"] >= FIRST_CLOCKS else ""
         return [f"{len(entries)} {kind}", content["date"], content["gpu"], content["driver"], content["toolkit"], clock, power,
                 f"`{content['commit']}`"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

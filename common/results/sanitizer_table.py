@@ -7,7 +7,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown
-from stale import dated, place
+from stale import dated
 
 
 def cell(test):
@@ -29,7 +29,7 @@ def sanitizer_table(line, folder):
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
         tests = {(test["program"], test["tool"]): test for test in results["tests"]}
-        origin = f"{results['gpu']}, {results['toolkit']}, {dated(results)}, {place(results)}"
+        origin = f"{results['gpu']}, {results['toolkit']}, {dated(results)}, commit `{results['commit']}`"
         total = sum(test["time_s"] for test in results["tests"])
         outcomes = [test["outcome"] for test in results["tests"]]
     except (ValueError, TypeError, KeyError) as error:

@@ -57,11 +57,6 @@ def dated(head):
     return head["date"] + (", of an earlier kernel" if is_stale(head) else "")
 
 
-def place(head):
-    """"commit `0123456789ab`"; of a record that says so itself, that the history does not hold the commit."""
-    return f"commit `{head['commit']}`" if head.get("in_history", True) else "a commit that the history does not hold"
-
-
 @dataclass
 class State:
     """A record, its newest file and what that says of itself; both None if it was never recorded."""

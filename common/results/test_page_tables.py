@@ -375,13 +375,6 @@ class SanitizerTable(WithResults):
         with self.assertRaisesRegex(BadInput, "no tests"):
             self.collected()
 
-    def test_a_commit_that_the_history_does_not_hold_is_not_named(self):
-        results = {**self.collected(("a_test: memcheck", "run", "ERROR SUMMARY: 0 errors")), "in_history": False}
-        (self.folder / "sanitizers").mkdir()
-        (self.folder / "sanitizers" / "f.json").write_text(json.dumps(results), encoding="utf-8")
-        self.assertIn("G, T, today, a commit that the history does not hold.", self.filled("<!-- sanitizers: -->\n<!-- end -->\n"))
-        self.assertIn("not in the history", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
-
 
 class GpuTests(WithResults):
     CASE = SanitizerTable.CASE
@@ -713,15 +706,6 @@ class PageTables(WithResults):
                 mock.patch.object(page_tables, "FIGURES", self.folder), contextlib.redirect_stdout(io.StringIO()):
             with self.assertRaisesRegex(BadInput, "b.md: multicast.svg is another picture on an earlier page"):
                 page_tables.main()
-
-    def test_clocks_that_were_read_a_round_late_are_not_shown(self):
-        for date, shown in (("2026-11-21", False), ("2026-11-22", True)):
-            self.record("r.json", run("01_x", 100, slots="1"), run("01_x", 200, clock=800, slots="2"))
-            path = self.folder / "r.json"
-            path.write_text(path.read_text(encoding="utf-8").replace('"today"', f'"{date}"'), encoding="utf-8")
-            text = self.filled("<!-- table: r.json rows=slots -->\n<!-- end -->")
-            self.assertEqual("SM clock" in text, shown)
-            self.assertEqual("per clock" in text, shown)
 
     def test_concepts_are_drawn_and_bad_requests_named(self):
         for words, inside in (("mbarrier_laps", ">loader waits<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
