@@ -116,12 +116,6 @@ TEST_CASE("In a result file each run is a line, and what was measured has eight 
   CHECK(*read.global_bytes == 134250496);
 }
 
-TEST_CASE("Files of earlier programs, in which null stands for what was not measured, are read") {
-  std::string text = ladder::to_json(example());
-  text.replace(text.find("200.5"), 5, "null");
-  CHECK_FALSE(ladder::from_json(text).runs[0].time_us_median);
-}
-
 TEST_CASE("Files of earlier programs, which counted less, are read") {
   std::string text = ladder::to_json(example());
   const std::string counter = R"("blocks":8,)";

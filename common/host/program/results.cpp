@@ -29,7 +29,7 @@ void put(Json& json, const char* name, const std::optional<double>& value) {
 
 template <class Value>
 void get(const Json& json, const char* name, std::optional<Value>& value) {
-  if (json.contains(name) && !json.at(name).is_null()) value = json.at(name).get<Value>();
+  if (json.contains(name)) value = json.at(name).get<Value>();
 }
 
 /// Calls visit(name, field) for every counter.
