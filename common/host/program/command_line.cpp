@@ -30,8 +30,6 @@ void CommonOptions::add_to(Arguments& arguments) {
   arguments.add_option("--shape", shape_texts_, "MxNxK",
                        "C is M x N, A has K columns; or the name of a shape in a real model");
   arguments.add_flag(
-      "--verify", [this] { comparison.verify = true; }, "Compare the results with fp64 (default)");
-  arguments.add_flag(
       "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
   arguments.add_option("--data-seed", data_seed_, "SEED", "Chooses other input data");
   if (!on_cpu_device())
