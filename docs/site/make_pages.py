@@ -259,7 +259,7 @@ def converted(site, page, children):
             if number and heading[2].startswith("Predict"):
                 result += made_of(site, page)
             if number and heading[2] == "Walk through":
-                result += change_link(page, children)
+                result += change_link(children)
             result += ["", heading_of(len(heading[1]), f"{label}_{heading[3] or slug(heading[2])}", site.prose(page, heading[2])), ""]
         else:
             paragraph.append(line)
@@ -288,7 +288,7 @@ def in_list(lines):
     return False
 
 
-def change_link(page, children):
+def change_link(children):
     diffs = [child for child in children if child.startswith("diff_")]
     steps = {step.diff: (step, base) for step, base in diff_page.diffs()}
     return [f'<a class="to-diff" href="{diff}.html">From {steps[diff][1].id} to {steps[diff][0].id}, line by line: '
