@@ -36,7 +36,7 @@ STYLE = """
 
 
 class Request:
-    def __init__(self, line, words, results_folder, known=None):
+    def __init__(self, line, words, results_folder):
         values, only = parse_words(line, words, ("picture", "sizes"))
         if only or not {"picture", "sizes"} <= values.keys():
             raise BadInput(f"{line}: needs picture= and sizes=, and nothing else")
@@ -49,7 +49,7 @@ class Request:
         if self.path is None:
             return
         self.results = read_results(self.path)
-        self.climb = Climb(self.results["runs"], known)
+        self.climb = Climb(self.results["runs"])
         self.shapes = [(int(size),) * 3 for size in values["sizes"].split(",")]
         for cube in self.shapes:
             if cube not in self.climb.shapes or fastest_library(self.climb.runs, cube) is None:
@@ -60,9 +60,9 @@ def name_of(climb, number):
     return f"{number} {climb.steps[number].label}"
 
 
-def climb_text(line, words, results_folder, known=None):
+def climb_text(line, words, results_folder):
     """The lines below the request."""
-    request = Request(line, words, results_folder, known)
+    request = Request(line, words, results_folder)
     if request.path is None:
         return ["Not recorded yet."]
     results, climb = request.results, request.climb
@@ -75,9 +75,9 @@ def climb_text(line, words, results_folder, known=None):
             f"TFLOP/s of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {dated(results)}."]
 
 
-def climb_pictures(line, words, results_folder, figures_folder, known=None):
+def climb_pictures(line, words, results_folder, figures_folder):
     """{path: SVG} of the request's picture; nothing before it was recorded."""
-    request = Request(line, words, results_folder, known)
+    request = Request(line, words, results_folder)
     return {} if request.path is None else {figures_folder / request.picture: drawn(request)}
 
 

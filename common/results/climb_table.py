@@ -1,21 +1,13 @@
-#!/usr/bin/env python3
-"""Makes the tables of the climb from a result file that `ladder --json` wrote, and prints them.
+"""The tables of the climb: of the newest result file, which `ladder` shows on the CPU device, too, and of the newest `levels`.
 
-    climb_table.py docs/results/2026-11-21-h200.json
-
-The host's half is that of the newest experiment `levels` beside the file. page_tables.py puts them between the lines
-`<!-- climb:begin -->` and `<!-- climb:end -->` of a page. Exit code 2: bad input, one line.
+    <!-- steps: -->
+    <!-- end -->
 """
-import argparse
 import json
-import sys
-from pathlib import Path
 
 from lattice import NOISE, steps
 from stale import dated
 
-ROOT = Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- climb:begin -->", "<!-- climb:end -->"
 LIBRARIES = {"cublas_gemmex": "cublasGemmEx", "cublaslt": "cublasLt, best of 8"}
 
 
@@ -95,7 +87,7 @@ def row_title(run, runs):
     siblings = [other for other in runs if other["lesson"] == run["lesson"]]
     if is_library(run):
         return library_title(run)
-    title = f"[{run['lesson']}]({folder_of(run['lesson'])}/)"
+    title = f"[{run['lesson']}](../{folder_of(run['lesson'])}/)"
     if len({contender(other) for other in siblings}) == 1:
         return title
     details = [f"`{run['core']}`"]
@@ -112,8 +104,8 @@ def speed(run):
 class Climb:
     """The runs of a file as the steps of the climb, each with the one that it builds on, and the libraries."""
 
-    def __init__(self, runs, known=None):
-        self.steps = {step.id: step for step in (steps() if known is None else known)}
+    def __init__(self, runs):
+        self.steps = {step.id: step for step in steps()}
         recorded = {run["rung"] for run in runs if run.get("rung")}
         self.rungs = [number for number in self.steps if number in recorded]
         self.libraries = list(dict.fromkeys(contender(run) for run in runs if is_library(run)))
@@ -132,7 +124,7 @@ class Climb:
         if key in self.libraries:
             return library_title(next(run for run in self.runs if contender(run) == key))
         step = self.steps[key]
-        return f"[{step.id}]({step.kernel.as_posix()}) {step.label}"
+        return f"[{step.id}](../{step.kernel.as_posix()}) {step.label}"
 
     def gain(self, number, sizes):
         """Over the step that it builds on; None if either was not recorded."""
@@ -186,9 +178,13 @@ class Climb:
         return lines
 
 
-def make_table(results, levels=None, known=None):
-    """The climb's tables; `levels`: those of the host's half, as read_levels() returns them; `known`: the steps."""
-    climb = Climb(results["runs"], known)
+def climb_table(folder):
+    """The lines that stand for the request; `folder` is that of all results."""
+    newest = max(folder.glob("*.json"), default=None)
+    if newest is None:
+        return ["Not recorded yet."]
+    results = read_results(newest)
+    climb = Climb(results["runs"])
     clocks = [run["sm_clock_mhz"] for run in climb.runs if run.get("sm_clock_mhz")]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
     verified = all(run.get("verified") for run in climb.runs)
@@ -199,7 +195,7 @@ def make_table(results, levels=None, known=None):
         f"{results['gpu']}, driver {results['driver']}, {results['toolkit']}{clock}; {dated(results)}, commit "
         f"`{results['commit']}`. {'All results verified.' if verified else 'Not all results are verified.'}",
     ]
-    return "\n".join(lines + climb.product() + climb.losses() + host_half(levels))
+    return lines + climb.product() + climb.losses() + host_half(read_levels(folder))
 
 
 def read_levels(folder):
@@ -221,7 +217,7 @@ def host_half(results):
     for i, level in enumerate(levels):
         settings = by_place[level, shapes[0]]["settings"]
         streams = "1 stream" if settings["streams"] == "1" else f"{settings['streams']} streams"
-        cells = [f"[07](07_streams/), level {level}: {streams}", settings["kernel"]]
+        cells = [f"[07](../07_streams/), level {level}: {streams}", settings["kernel"]]
         for sizes in shapes:
             run, before = by_place[level, sizes], by_place[levels[i - 1], sizes] if i else None
             gain = f"<br>{run['tflops'] / before['tflops']:.2f}×" if before else ""
@@ -237,27 +233,3 @@ def read_page(path):
             return file.read()
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
-
-
-def replaced(path, table, text):
-    """The text of the page at `path` with the table between its markers."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise BadInput(f"{path}: needs the lines {BEGIN} and {END}, once each")
-    head, tail = text.split(BEGIN)[0], text.split(END)[1]
-    return f"{head}{BEGIN}\n{table}\n{END}{tail}"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", help="a result file")
-    arguments = parser.parse_args()
-    print(make_table(read_results(arguments.results), read_levels(Path(arguments.results).parent)))
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BadInput as error:
-        print(f"climb_table.py: error: {error}", file=sys.stderr)
-        sys.exit(2)

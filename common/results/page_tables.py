@@ -25,8 +25,7 @@ says that nothing was recorded yet. The words after it:
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
-a picture, too (PICTURES), as a file in docs/figures. docs/climb.md holds the table of climb_table.py, made from the newest result
-file, as `ladder` does on the CPU device. Exit code 2: bad input, one line.
+a picture, too (PICTURES), as a file in docs/figures. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -42,8 +41,8 @@ import sm_picture
 from ablation_table import ablation_table
 from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
-from climb_table import (BEGIN, BadInput, fastest_library, is_library, libraries_compared_with, library_title, make_table,
-                         read_levels, read_page, read_results, replaced, row_title, shape, shape_title)
+from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
+                         read_results, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from cube_table import cube_pictures, cube_text
 from exercise_table import exercise_table
@@ -114,7 +113,7 @@ def title(run, key, runs):
     if key == "rung" and run.get("rung"):
         step = step_of(run["rung"])
         return f"[{step.id}](../{step.kernel.as_posix()}) {step.label}"
-    return row_title(run, runs).replace("](", "](../") if key == "rung" else f"`{value(run, key)}`"
+    return row_title(run, runs) if key == "rung" else f"`{value(run, key)}`"
 
 
 def details(runs, all_runs, key, with_gains=True):
@@ -312,6 +311,7 @@ FILLERS = {
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
     "climb": lambda line, words: climb_text(line, words, RESULTS),
+    "steps": lambda line, words: climb_table(RESULTS),
     "cube": lambda line, words: cube_text(line, words, RESULTS),
     "changed": lambda line, words: changed_text(line, words, ROOT),
 }
@@ -352,14 +352,7 @@ def filled(page):
         table = linked_from(page, "\n".join(lines_for(line, request[1], request[2].split())))
         new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
         rest = behind
-    new += rest
-    if BEGIN in old:
-        newest = max(RESULTS.glob("*.json"), default=None)
-        if newest is None:
-            raise BadInput(f"{page}: {BEGIN} needs a result file in {RESULTS}")
-        table = make_table(read_results(newest), read_levels(RESULTS)).replace("](", "](../")
-        new = replaced(page, linked_from(page, table), new)
-    return new, old
+    return new + rest, old
 
 
 def pictures(page):

@@ -26,7 +26,7 @@ import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
 import gpu_test_results  # noqa: E402
 import sanitizer_results  # noqa: E402
-from climb_table import BEGIN, END, BadInput  # noqa: E402
+from climb_table import BadInput  # noqa: E402
 from page_requests import the_rest  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
 from stale import todays_fingerprint  # noqa: E402
@@ -585,7 +585,7 @@ class PageTables(WithResults):
 
     def test_the_climb_is_that_of_the_newest_result_file(self):
         self.record("s.json", step("01", 77), run("cublas_gemmex", 100, b="row-major"))
-        self.assertIn("77", self.filled(f"{BEGIN}\n{END}\n"))
+        self.assertIn("77", self.filled("<!-- steps: -->\n<!-- end -->\n"))
 
     def climb(self):
         """Five steps at three sizes, and a skinny one, with two libraries."""
@@ -596,7 +596,7 @@ class PageTables(WithResults):
 
     def test_the_climb_shows_every_shape_with_the_gain_over_what_a_step_builds_on_and_its_cause(self):
         self.record("s.json", *self.climb())
-        text = self.filled(f"{BEGIN}\n{END}\n")
+        text = self.filled("<!-- steps: -->\n<!-- end -->\n")
         self.assertIn("| step | over | its one cause | 64³ | 128³ | 256³ | 64×1024×64 |", text)
         cause = page_tables.step_of("03").cause
         self.assertRegex(text, rf"\| \[03\]\(\.\./03_double_buffer/gemm.cuh\) .* \| 02 \| {cause} "
@@ -607,17 +607,17 @@ class PageTables(WithResults):
 
     def test_percentages_are_of_the_fastest_variant_of_the_library_which_is_named(self):
         self.record("s.json", *self.climb())
-        text = self.filled(f"{BEGIN}\n{END}\n")
+        text = self.filled("<!-- steps: -->\n<!-- end -->\n")
         self.assertIn("| cublasGemmEx, B row-major |  |  |  | 100 (50 %) |", text)
         self.assertIn("of its fastest variant in the same interleaved run (cublasLt, best of 8, B transposed at 128³).", text)
 
     def test_a_step_whose_base_was_not_recorded_has_no_gain(self):
         self.record("s.json", step("02", 50), step("04", 100))
-        self.assertRegex(self.filled(f"{BEGIN}\n{END}\n"), r"\| \[04\].* \|  \| .* \| 100 \|")
+        self.assertRegex(self.filled("<!-- steps: -->\n<!-- end -->\n"), r"\| \[04\].* \|  \| .* \| 100 \|")
 
     def test_the_climb_names_a_step_that_is_slower_than_what_it_builds_on(self):
         self.record("s.json", step("02", 100), step("03", 99.7), step("04.1", 90), step("02", 77, size=128), step("04.1", 78, size=128))
-        text = self.filled(f"{BEGIN}\n{END}\n")
+        text = self.filled("<!-- steps: -->\n<!-- end -->\n")
         self.assertIn("04.1 is slower than 02 at 64³.", text)
         self.assertEqual(text.count("is slower than"), 1)
 
@@ -676,7 +676,7 @@ class PageTables(WithResults):
         self.record("experiments/2026-01-02-g-levels.json", level(0, 200, "1", "02_y", 64), level(1, 100, "3", "02_y", 64))
         # What `ladder` ran of them itself is no rung, and no size of the climb.
         self.record("s.json", step("01", 77), level(0, 1, "1", "02_y", 8))
-        text = self.filled(f"{BEGIN}\n{END}\n")
+        text = self.filled("<!-- steps: -->\n<!-- end -->\n")
         self.assertIn("| step | over | its one cause | 64³ |\n", text)
         self.assertIn("| [07](../07_streams/), level 0: 1 stream | 02_y | 50.0 (25 %) |", text)
         self.assertIn("| [07](../07_streams/), level 1: 3 streams | 02_y | 100 (50 %)<br>2.00× |", text)
