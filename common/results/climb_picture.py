@@ -11,7 +11,7 @@ import html
 import re
 
 from climb_table import BadInput, Climb, fastest_library, library_title, read_results, shape_title
-from idea_pictures import text
+from idea_pictures import svg, text
 from page_requests import parse_words
 from stale import dated
 
@@ -108,6 +108,4 @@ def drawn(request):
         shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{TOP - 8}" x2="{line:.1f}" y2="{bottom}"/>')
         shapes.append(f'<text class="fastest-text" x="{line:.1f}" y="{bottom + 16}" text-anchor="end">'
                       f'{html.escape(library_title(fastest[cube]).split(",")[0])}: {fastest[cube]["tflops"]:.0f}</text>')
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-                      'role="img" aria-labelledby="title">', '  <title id="title">The climb</title>',
-                      f"  <style>{STYLE}\n  </style>", *(f"  {one}" for one in shapes), "</svg>"]) + "\n"
+    return svg(height, "The climb", shapes, STYLE, WIDTH)

@@ -17,7 +17,7 @@ import re
 from pathlib import Path
 
 from climb_table import BadInput
-from idea_pictures import svg, text
+from idea_pictures import box, svg, text
 from lesson_pictures import Sources
 from page_requests import parse_words
 
@@ -48,10 +48,6 @@ STYLE = """
     }"""
 HEAD = ('<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>')
-
-
-def box(style, x, y, width, height):
-    return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
 
 
 def arrow(x1, y1, x2, y2):

@@ -50,6 +50,11 @@ def rectangle(style, x, y, width, height):
     return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3"/>'
 
 
+def box(style, x, y, width, height):
+    """A rectangle with sharp corners."""
+    return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+
+
 def first_byte(columns, row):
     """Of a row of the matrix, within its line."""
     return row * columns * 2 % LINE

@@ -12,7 +12,7 @@ import json
 import re
 
 from climb_table import BadInput
-from idea_pictures import text
+from idea_pictures import svg, text
 from page_requests import parse_words
 from stale import dated
 
@@ -97,6 +97,4 @@ def drawn(request):
                     shapes.append(f'<rect class="{engine}" x="{LEFT + at * scale:.1f}" y="{y}" '
                                   f'width="{max(duration * scale - 1, 0.5):.1f}" height="{BOX}"/>')
         top += TITLE + LANE * len(ENGINES) + GAP
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" width="{WIDTH}" height="{top}" '
-                      'role="img" aria-labelledby="title">', '  <title id="title">What the engines did</title>',
-                      f"  <style>{STYLE}\n  </style>", *(f"  {one}" for one in shapes), "</svg>"]) + "\n"
+    return svg(top, "What the engines did", shapes, STYLE, WIDTH)

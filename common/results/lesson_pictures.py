@@ -15,7 +15,7 @@ import json
 import re
 
 from climb_table import BadInput, read_page, read_results
-from idea_pictures import rectangle, svg, text
+from idea_pictures import box, rectangle, svg, text
 from page_requests import meets, parse_words, value
 from phase_table import spans_of_block
 from stale import dated
@@ -47,11 +47,6 @@ STYLE = """
 
 def picture(height, title, shapes):
     return svg(height, title, shapes, STYLE)
-
-
-def box(style, x, y, width, height):
-    """A rectangle with sharp corners."""
-    return f'<rect class="{style}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
 
 
 def line(x1, y1, x2, y2, style="line"):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 from climb_table import BadInput, fastest_library, is_library, library_title, read_results, shape, shape_title
+from idea_pictures import svg
 from page_requests import markdown, parse_words
 from random_shapes import random_shapes
 from stale import dated
@@ -174,33 +175,28 @@ def drawn(request):
     def across(ratio, style):
         return f'<line class="{style}" x1="{LEFT}" y1="{y(ratio):.1f}" x2="{RIGHT}" y2="{y(ratio):.1f}"/>'
 
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-             'aria-labelledby="title">',
-             f'  <title id="title">Speed over that of the fastest library at {len(points)} shapes</title>',
-             f"  <style>{STYLE}\n  </style>"]
-    step = 1 if highest - lowest <= 12 else 2
+    shapes, step = [], 1 if highest - lowest <= 12 else 2
     for tenths in range(lowest, highest + 1, step):
-        lines += ["  " + across(tenths / 10, "grid"),
-                  f'  <text x="{LEFT - 8}" y="{y(tenths / 10) + 4:.1f}" text-anchor="end">{tenths / 10:.1f}</text>']
+        shapes += [across(tenths / 10, "grid"),
+                   f'<text x="{LEFT - 8}" y="{y(tenths / 10) + 4:.1f}" text-anchor="end">{tenths / 10:.1f}</text>']
     for intensity in columns:
-        lines += [f'  <line class="grid" x1="{x(intensity):.1f}" y1="{TOP}" x2="{x(intensity):.1f}" y2="{BOTTOM}"/>',
-                  f'  <text x="{x(intensity):.1f}" y="{BOTTOM + 18}" text-anchor="middle">{intensity}</text>']
-    lines += ["  " + across(1, "one"), "  " + across(mean, "mean")]
+        shapes += [f'<line class="grid" x1="{x(intensity):.1f}" y1="{TOP}" x2="{x(intensity):.1f}" y2="{BOTTOM}"/>',
+                   f'<text x="{x(intensity):.1f}" y="{BOTTOM + 18}" text-anchor="middle">{intensity}</text>']
+    shapes += [across(1, "one"), across(mean, "mean")]
     known, drawn_later = request.halves()
     for point in sorted(points, key=lambda point: shape(point.run)):
         style = "drawn" if point in drawn_later else "shape"
         words = f"{shape_title(shape(point.run))}: {point.ratio:.2f}"
         if "choice" in point.run:
             words += f", {point.run['choice']}"
-        lines.append(f'  <circle class="{style}" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4">'
-                     f"<title>{html.escape(words)}</title></circle>")
+        shapes.append(f'<circle class="{style}" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4">'
+                      f"<title>{html.escape(words)}</title></circle>")
     if known and drawn_later:
         for left, style, words in ((300, "shape", "fixed seed"), (446, "drawn", "seed of that day")):
-            lines += [f'  <circle class="{style}" cx="{left}" cy="{TOP - 20}" r="4"/>',
-                      f'  <text x="{left + 10}" y="{TOP - 16}">{words}</text>']
-    lines += [f'  <text x="{LEFT - 40}" y="{TOP - 16}">speed over that of the fastest library</text>',
-              f'  <text class="mean-text" x="{RIGHT}" y="{TOP - 16}" text-anchor="end">geometric mean {mean:.2f}</text>',
-              f'  <text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 42}" text-anchor="middle">flops for each byte of A, B and C; '
-              f"{html.escape(results['gpu'])}, {html.escape(results['date'])}</text>",
-              "</svg>"]
-    return "\n".join(lines) + "\n"
+            shapes += [f'<circle class="{style}" cx="{left}" cy="{TOP - 20}" r="4"/>',
+                       f'<text x="{left + 10}" y="{TOP - 16}">{words}</text>']
+    shapes += [f'<text x="{LEFT - 40}" y="{TOP - 16}">speed over that of the fastest library</text>',
+               f'<text class="mean-text" x="{RIGHT}" y="{TOP - 16}" text-anchor="end">geometric mean {mean:.2f}</text>',
+               f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 42}" text-anchor="middle">flops for each byte of A, B and C; '
+               f"{html.escape(results['gpu'])}, {html.escape(results['date'])}</text>"]
+    return svg(HEIGHT, f"Speed over that of the fastest library at {len(points)} shapes", shapes, STYLE, WIDTH)
