@@ -34,6 +34,7 @@ from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S,
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
+from ending import end_with  # noqa: E402
 from json_rows import json_rows  # noqa: E402
 from whole_file import can_be_rewritten, write_whole  # noqa: E402
 
@@ -329,8 +330,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BadInput as error:
-        print(f"matrix.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(main, BadInput)

@@ -25,6 +25,7 @@ from matrix import commit, read_json, today, versions  # noqa: E402
 from mistakes import ANY_SHAPE, ROOT, BadInput, Mistake, number_of  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
+from ending import end_with  # noqa: E402
 from json_rows import json_rows  # noqa: E402
 from whole_file import write_whole  # noqa: E402
 
@@ -181,8 +182,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BadInput as error:
-        print(f"mutate.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(main, BadInput)

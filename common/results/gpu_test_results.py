@@ -8,10 +8,10 @@ same build, which says date, commit, GPU, driver and toolkit. Exit code 1: a tes
 all the same. Exit code 2: bad input, one line.
 """
 import re
-import sys
 from pathlib import Path
 
 from climb_table import BadInput
+from ending import end_with
 from sanitizer_results import OUTCOMES, from_junit, write_from_arguments
 
 OTHER_CODE = re.compile(r"needs code for sm_\w+(?: or later)?")  # a program's, which goes on to say what this build is for
@@ -39,8 +39,4 @@ def collect(junit, header):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(write_from_arguments(collect, "status"))
-    except BadInput as error:
-        print(f"gpu_test_results.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(lambda: write_from_arguments(collect, "status"), BadInput)

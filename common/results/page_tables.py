@@ -29,7 +29,6 @@ a picture, too (PICTURES), as a file in docs/figures. Exit code 2: bad input, on
 """
 import argparse
 import re
-import sys
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -45,6 +44,7 @@ from climb_table import (BadInput, climb_table, fastest_library, is_library, lib
                          read_results, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from cube_table import cube_pictures, cube_text
+from ending import end_with
 from exercise_table import exercise_table
 from file_table import file_table
 from gpu_test_table import gpu_test_table
@@ -410,8 +410,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BadInput as error:
-        print(f"page_tables.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(main, BadInput)

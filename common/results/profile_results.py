@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from climb_table import BadInput
+from ending import end_with
 from json_rows import json_rows
 from whole_file import write_whole
 
@@ -81,8 +82,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except BadInput as error:
-        print(f"profile_results.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(main, BadInput)

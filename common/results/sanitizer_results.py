@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from climb_table import BadInput, read_results
+from ending import end_with
 from json_rows import json_rows
 from whole_file import write_whole
 
@@ -78,8 +79,4 @@ def write_from_arguments(collect_tests, outcome):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(write_from_arguments(collect, "outcome"))
-    except BadInput as error:
-        print(f"sanitizer_results.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(lambda: write_from_arguments(collect, "outcome"), BadInput)

@@ -23,6 +23,7 @@ from matplotlib import pyplot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
 from climb_table import BadInput, Climb, fastest_library, read_results, shape, shape_title
+from ending import end_with
 
 from site_files import ROOT, relative
 
@@ -397,8 +398,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BadInput as error:
-        print(f"make_figures.py: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    end_with(main, BadInput)
