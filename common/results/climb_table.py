@@ -1,4 +1,4 @@
-"""The tables of the climb: of the newest result file, which `ladder` shows on the CPU device, too, and of the newest `levels`.
+"""The tables of the climb: of the newest result file, and of the newest experiment `levels`.
 
     <!-- steps: -->
     <!-- end -->
