@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/cuda/residency.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
@@ -49,12 +50,7 @@ struct Box {
 
   Box() {
     for (int i = 0; i < kRows * kColumns; ++i) elements.emplace_back(value(i));
-    const cuuint64_t extents[] = {kColumns, kRows}, strides[] = {kColumns * sizeof(__nv_bfloat16)};
-    const cuuint32_t box[] = {kColumns, kRows}, steps[] = {1, 1};
-    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, elements.data(), extents,
-                                   strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    map = map_of(elements.data(), kRows, kColumns, kRows);
   }
   static float value(int i) { return static_cast<float>(i % 251 + 1); }
   static bool is_in(const Tile& tile) {

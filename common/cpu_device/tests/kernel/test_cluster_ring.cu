@@ -11,6 +11,7 @@
 
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cpu_device/tests/mistake_checks.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/cluster.cuh"
@@ -69,18 +70,6 @@ struct Problem {
         }
       }
     }
-  }
-
-  static CUtensorMap map(std::vector<__nv_bfloat16>& matrix, int rows, int columns, cuuint32_t box_rows) {
-    const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
-    const cuuint32_t box[] = {kTile, box_rows}, steps[] = {1, 1};
-    CUtensorMap map;
-    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, matrix.data(), extents, strides,
-                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-    return map;
   }
 };
 
@@ -193,8 +182,8 @@ class Roles {
 template <int kSlots>
 std::string gemm(Problem& problem, const Schedule& schedule, Mistake mistake = Mistake::none) {
   problem.c.assign(problem.expected.size(), 1e9f);
-  const CUtensorMap a = Problem::map(problem.a, problem.rows, problem.depth, kTile);
-  const CUtensorMap b = Problem::map(problem.b, problem.depth, problem.columns, kHalf);
+  const CUtensorMap a = map_of(problem.a.data(), problem.rows, problem.depth, kTile);
+  const CUtensorMap b = map_of(problem.b.data(), problem.depth, problem.columns, kHalf);
   const Shape shape{
       .block = kThreads, .shared_bytes = sizeof(Storage<kSlots>), .grid = kBlocks, .cluster = kBlocks};
   const std::string text = failure(shape, schedule, [&] { Roles<kSlots>(problem, a, b, mistake).run(); });

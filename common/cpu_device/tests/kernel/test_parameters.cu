@@ -10,6 +10,7 @@
 
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
@@ -71,14 +72,7 @@ __global__ void in_global(const CUtensorMap* map) { load(map); }
 __global__ void unused(const CUtensorMap, const __grid_constant__ CUtensorMap map) { load(&map); }
 
 CUtensorMap map_of(ladder::DeviceBuffer<__nv_bfloat16>& matrix) {
-  const cuuint64_t extents[] = {64, 8}, strides[] = {128};
-  const cuuint32_t box[] = {64, 8}, steps[] = {1, 1};
-  CUtensorMap map;
-  REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, matrix.data(), extents, strides,
-                                 box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                 CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-  return map;
+  return test::map_of(matrix.data(), 8, 64, 8, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
 template <class... Params, class... Args>

@@ -11,6 +11,7 @@
 
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cpu_device/tests/mistake_checks.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
@@ -76,18 +77,6 @@ struct Problem {
         }
       }
     }
-  }
-
-  static CUtensorMap map(std::vector<__nv_bfloat16>& matrix, int rows, int columns) {
-    const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
-    const cuuint32_t box[] = {kTile, kTile}, steps[] = {1, 1};
-    CUtensorMap map;
-    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, matrix.data(), extents, strides,
-                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-    return map;
   }
 };
 
@@ -204,9 +193,9 @@ template <int kSlots>
 std::string gemm(Problem& problem, int k_steps, const Schedule& schedule, Mistake mistake = Mistake::none) {
   const int tiles = (problem.columns + kTile - 1) / kTile;
   problem.c.assign(problem.expected.size(), __nv_bfloat16(1e9f));
-  const Maps maps = {Problem::map(problem.a, problem.rows, problem.depth),
-                     Problem::map(problem.b, problem.depth, problem.columns),
-                     Problem::map(problem.c, problem.rows, problem.columns)};
+  const Maps maps = {map_of(problem.a.data(), problem.rows, problem.depth, kTile),
+                     map_of(problem.b.data(), problem.depth, problem.columns, kTile),
+                     map_of(problem.c.data(), problem.rows, problem.columns, kTile)};
   const Shape shape{.block = kThreads, .shared_bytes = sizeof(Storage<kSlots>)};
   const std::string text = failure(shape, schedule, [&] {
     Roles<kSlots> roles(maps, tiles, k_steps, mistake);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
@@ -47,15 +48,7 @@ struct Matrix {
 
   /// Of the elements, or of a tensor of this shape at `memory`.
   CUtensorMap map(CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B, void* memory = nullptr) {
-    const cuuint64_t extents[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t strides[] = {static_cast<cuuint64_t>(columns) * sizeof(__nv_bfloat16)};
-    const cuuint32_t box[] = {kColumns, kRows}, steps[] = {1, 1};
-    CUtensorMap map;
-    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-                                   memory ? memory : elements.data(), extents, strides, box, steps,
-                                   CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-    return map;
+    return map_of(memory ? memory : elements.data(), rows, columns, kRows, swizzle);
   }
 };
 

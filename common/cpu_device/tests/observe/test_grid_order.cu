@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/cpu_device/tests/mistake_checks.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/tma.cuh"
 
@@ -356,13 +357,7 @@ TEST_CASE("stores are told apart to the byte, also where two pages of the checke
 
 TEST_CASE("copies between two blocks that nothing orders are named") {
   std::vector<__nv_bfloat16> row(64);
-  const cuuint64_t extents[] = {64, 1}, strides[] = {64 * sizeof row[0]};
-  const cuuint32_t box[] = {64, 1}, steps[] = {1, 1};
-  CUtensorMap map;
-  REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, row.data(), extents, strides, box,
-                                 steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                 CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  const CUtensorMap map = map_of(row.data(), 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
   const auto store = [&] {
     ptx::tma_store(&map, &ladder::shared_storage<char[128]>(), 0, 0);
     ptx::tma_store_commit();

@@ -17,6 +17,7 @@
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/races.hpp"
 #include "common/cpu_device/tests/pinned_vector.hpp"
+#include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
@@ -967,14 +968,7 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
 }
 
 CUtensorMap map_of_row(__nv_bfloat16* row) {
-  const cuuint64_t extents[] = {64, 1}, strides[] = {64 * sizeof *row};
-  const cuuint32_t box[] = {64, 1}, steps[] = {1, 1};
-  CUtensorMap map;
-  REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, row, extents, strides, box, steps,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                 CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-  return map;
+  return cpu_device::test::map_of(row, 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
 }  // namespace
