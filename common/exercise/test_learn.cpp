@@ -15,6 +15,7 @@
 #include "common/exercise/stages.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
+#include "common/testing/captured_program.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith, Catch::Matchers::StartsWith;
@@ -66,15 +67,11 @@ struct FakeWorkshop {
   /// Runs `ladder learn` with these words; what it printed is in `text`, and on stderr in `error`.
   int learn(std::vector<std::string> words) {
     words.insert(words.begin(), "learn");
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    std::ostringstream out, errors;
-    std::streambuf* const before = std::cerr.rdbuf(errors.rdbuf());
-    const int code = ladder::run_learn(workshop, out, static_cast<int>(argv.size()), argv.data());
-    std::cerr.rdbuf(before);
-    text = out.str();
-    error = errors.str();
-    return code;
+    const auto result = ladder::testing::run_captured(
+        [&](int argc, char** argv) { return ladder::run_learn(workshop, std::cout, argc, argv); }, words);
+    text = result.out;
+    error = result.err;
+    return result.exit_code;
   }
 
   void solve(const std::string& name) {

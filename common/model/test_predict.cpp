@@ -7,9 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <map>
-#include <sstream>
 
 #include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
@@ -20,6 +18,7 @@
 #include "common/model/picture.hpp"
 #include "common/model/predict.hpp"
 #include "common/model/report_file.hpp"
+#include "common/testing/captured_program.hpp"
 #include "common/testing/temporary_directory.hpp"
 
 using Catch::Approx;
@@ -34,6 +33,7 @@ using ladder::model::kernel_of;
 using ladder::model::Parameters;
 using ladder::model::Prediction;
 using ladder::testing::TemporaryDirectory;
+using Result = ladder::testing::ProgramResult;
 
 namespace {
 
@@ -105,21 +105,9 @@ void refuses_trace(const std::string& path, const char* why) {
                        MessageMatches(ContainsSubstring("--trace '" + path) && ContainsSubstring(why)));
 }
 
-struct Result {
-  int exit_code;
-  std::string out, err;
-};
-
 Result run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "predict");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  std::ostringstream out, err;
-  std::streambuf *const old_out = std::cout.rdbuf(out.rdbuf()), *const old_err = std::cerr.rdbuf(err.rdbuf());
-  const int exit_code = ladder::model::run_predict(static_cast<int>(argv.size()), argv.data());
-  std::cout.rdbuf(old_out);
-  std::cerr.rdbuf(old_err);
-  return {exit_code, out.str(), err.str()};
+  return ladder::testing::run_captured(ladder::model::run_predict, std::move(arguments));
 }
 
 Run run_of(const std::string& lesson, ladder::Settings settings) {

@@ -10,7 +10,6 @@
 #include <functional>
 #include <iostream>
 #include <set>
-#include <sstream>
 
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/base/arguments.hpp"
@@ -28,43 +27,23 @@
 #include "common/ladder/climb.hpp"
 #include "common/ladder/host_half.hpp"
 #include "common/ladder/tune.hpp"
+#include "common/testing/captured_program.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/testing/temporary_directory.hpp"
 #include "common/tests/fake_lesson.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using ladder::NpyMatrix;
+using ladder::testing::Capture;
 using ladder::testing::TemporaryDirectory;
+using Result = ladder::testing::ProgramResult;
 
 namespace {
-
-/// Sends a stream to a string for as long as it lives.
-class Capture {
- public:
-  explicit Capture(std::ostream& stream) : stream_(stream), old_(stream.rdbuf(text_.rdbuf())) {}
-  ~Capture() { stream_.rdbuf(old_); }
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::ostream& stream_;
-  std::streambuf* old_;
-};
-
-struct Result {
-  int exit_code;
-  std::string out, err;
-};
 
 template <class Main>
 Result run(const Main& main, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "program");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  const Capture out(std::cout), err(std::cerr);
-  const int exit_code = main(static_cast<int>(arguments.size()), argv.data());
-  return {exit_code, out.text(), err.text()};
+  return ladder::testing::run_captured(main, std::move(arguments));
 }
 
 Result run_fake(const std::vector<std::string>& arguments) {

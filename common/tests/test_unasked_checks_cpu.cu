@@ -4,8 +4,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
-#include <iostream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,10 +15,12 @@
 #include "common/host/problem/lesson.hpp"
 #include "common/host/program/run_lesson.hpp"
 #include "common/ptx/grid_dependency.cuh"
+#include "common/testing/captured_program.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using ladder::Gemm;
 using ladder::Settings;
+using Result = ladder::testing::ProgramResult;
 
 namespace {
 
@@ -69,33 +69,12 @@ ladder::Lesson lesson() {
   return l;
 }
 
-/// Sends a stream to a string for as long as it lives.
-class Capture {
- public:
-  explicit Capture(std::ostream& stream) : stream_(stream), old_(stream.rdbuf(text_.rdbuf())) {}
-  ~Capture() { stream_.rdbuf(old_); }
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::ostream& stream_;
-  std::streambuf* old_;
-};
-
-struct Result {
-  int exit_code;
-  std::string out, err;
-};
-
 Result run(const ladder::Lesson& lesson, std::vector<std::string> arguments) {
   const bool has_shape = std::find(arguments.begin(), arguments.end(), "--shape") != arguments.end();
   arguments.insert(arguments.begin(), "program");
   if (!has_shape) arguments.insert(arguments.end(), {"--size", "8"});
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  const Capture out(std::cout), err(std::cerr);
-  const int exit_code = ladder::run_lesson(lesson, static_cast<int>(argv.size()), argv.data());
-  return {exit_code, out.text(), err.text()};
+  return ladder::testing::run_captured(
+      [&](int argc, char** argv) { return ladder::run_lesson(lesson, argc, argv); }, std::move(arguments));
 }
 
 /// The words come before the table, with exit code 1.
