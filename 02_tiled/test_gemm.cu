@@ -10,7 +10,6 @@ using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
-using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("02: any shape is multiplied, on every core") {

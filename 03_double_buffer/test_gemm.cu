@@ -14,9 +14,7 @@
 #include "common/cpu_device/cpu_device.hpp"
 #endif
 
-using ladder::Settings;
 using ladder::Shape;
-using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;

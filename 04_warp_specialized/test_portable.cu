@@ -20,7 +20,6 @@ using ladder::Shape;
 using ladder::testing::for_each_schedule;
 using ladder::testing::trip_counts;
 using lesson04::portable::kTile;
-using lesson04::portable::Sgemm;
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include "05_ws_double_buffer/variants/cube.hpp"
 #include "common/testing/gemm_checks.hpp"
 
-using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;

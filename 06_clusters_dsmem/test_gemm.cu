@@ -3,7 +3,6 @@
 /// where a block of a cluster has no rows.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <string>
 
 #include "common/host/problem/lessons.hpp"
 #include "common/testing/gemm_checks.hpp"

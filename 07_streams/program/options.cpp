@@ -3,7 +3,6 @@
 #include "07_streams/program/options.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "07_streams/experiments/experiment.hpp"

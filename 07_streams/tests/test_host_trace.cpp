@@ -1,6 +1,5 @@
 /// @file
 /// Timelines of streams: what lanes, figures and a file are made of hand-made operations.
-#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 

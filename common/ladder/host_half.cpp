@@ -3,7 +3,6 @@
 #include "common/ladder/host_half.hpp"
 
 #include <fmt/core.h>
-#include <optional>
 
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"

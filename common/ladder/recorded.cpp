@@ -3,8 +3,6 @@
 #include "common/ladder/recorded.hpp"
 
 #include <fmt/core.h>
-#include <algorithm>
-#include <filesystem>
 #include <map>
 #include <stdexcept>
 

@@ -5,9 +5,7 @@
 /// The rule: the comment above a function with assembler names each instruction of it in backquotes, whole,
 /// as `mbarrier.init.shared::cta.b64` or `mov.u32 %smid`. It names no other instructions, and the assembler
 /// holds no other, but those that only move a predicate to a register or back.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,7 +16,6 @@
 #include "common/testing/patterns.hpp"
 
 namespace fs = std::filesystem;
-using Catch::Matchers::ContainsSubstring;
 using ladder::testing::all_matches;
 using ladder::testing::first_match;
 using ladder::testing::Match;

@@ -33,7 +33,6 @@
 #include "common/tests/fake_lesson.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using ladder::NpyMatrix;
 using ladder::testing::Capture;
 using ladder::testing::TemporaryDirectory;
 using Result = ladder::testing::ProgramResult;

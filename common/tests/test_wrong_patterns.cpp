@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@
 #include "common/tests/fake_lesson.hpp"
 
 using Catch::Matchers::ContainsSubstring;
-using ladder::Shape;
 
 namespace {
 

@@ -2,7 +2,6 @@
 /// The check of exercise 05.6: runs the blocks, and compares what they count with what was predicted.
 #include EXERCISE
 
-#include <algorithm>
 #include <numeric>
 
 #include "common/cuda/error.hpp"

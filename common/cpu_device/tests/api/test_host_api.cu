@@ -6,7 +6,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 

@@ -3,7 +3,6 @@
 /// reach the same line, and do not execute it together.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <functional>
 #include <string>
 
 #include "common/cpu_device/tests/kernel_test.hpp"

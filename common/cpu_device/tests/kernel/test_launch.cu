@@ -1,12 +1,10 @@
 /// @file
 /// Launches: who runs, with which built-in variables and arguments, and how failures come out.
-#include <cuda_bf16.h>
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
-#include <set>
 #include <stdexcept>
 #include <vector>
 

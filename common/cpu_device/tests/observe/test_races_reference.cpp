@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bitset>
 #include <catch2/catch_test_macros.hpp>
-#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 /// @file
 /// Memory in the order of streams: pools, what they reserve, and what is used before or after its time.
-#include <cmath>
 
 #include "common/cpu_device/tests/stream_test.hpp"
 

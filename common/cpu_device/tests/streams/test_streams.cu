@@ -1,7 +1,6 @@
 /// @file
 /// Streams: what runs when, what stream 0 orders, and when memory is read.
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -10,7 +9,6 @@
 
 using namespace cpu_device;
 using namespace cpu_device::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
