@@ -1,5 +1,4 @@
 # A lesson's exercises: what `ladder learn` builds, and tests of the exercises themselves.
-include("${CMAKE_CURRENT_LIST_DIR}/ExerciseMarks.cmake")
 
 add_custom_target(exercises COMMENT "The checks of all exercises")
 
@@ -8,7 +7,7 @@ add_library(ladder_lenient INTERFACE)
 target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-w>)
 
 # ladder_add_exercises(<NN_name>), called by add_lesson(). Each folder NN_name/exercise/<I_name> holds
-#   solution.cuh   with marked lines (ExerciseMarks.cmake)
+#   solution.cuh   with marked lines: those between a line `// >>> yours` and a line `// <<<`
 #   starter.inc    what a learner finds in their place
 #   wrong/*.inc    what else they may look like and must not; most are a few words of another text, and stand in exercise.json
 #   check.cu       a program that includes EXERCISE, one of these files, and judges it (common/exercise/check.hpp)
@@ -111,6 +110,30 @@ function(ladder_add_wrong_solutions id folder program list)
     ladder_add_check_test(${id} ${name} ${program} ${folder_name}_${name} ${option} "${words}")
   endforeach()
   set(${list} "${checks}" PARENT_SCOPE)
+endfunction()
+
+# Sets <before>, <marked> and <after> to what is in the file up to, between and from the marks on, marks not in between.
+function(ladder_split_at_marks file before marked after)
+  file(READ "${file}" text)
+  foreach(mark IN ITEMS "// >>> yours" "// <<<")
+    string(FIND "${text}" "${mark}" first)
+    string(FIND "${text}" "${mark}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+      message(FATAL_ERROR "${file}: must have one line '${mark}'")
+    endif()
+    list(APPEND places ${first})
+  endforeach()
+  list(GET places 0 begin)
+  list(GET places 1 end)
+  string(LENGTH "// >>> yours\n" length)
+  math(EXPR begin "${begin} + ${length}")
+  string(SUBSTRING "${text}" 0 ${begin} text_before)
+  math(EXPR length "${end} - ${begin}")
+  string(SUBSTRING "${text}" ${begin} ${length} text_marked)
+  string(SUBSTRING "${text}" ${end} -1 text_after)
+  set(${before} "${text_before}" PARENT_SCOPE)
+  set(${marked} "${text_marked}" PARENT_SCOPE)
+  set(${after} "${text_after}" PARENT_SCOPE)
 endfunction()
 
 # ladder_wrong_lines(<folder> <name> <json> <right> <starter> <lines> <words>)
