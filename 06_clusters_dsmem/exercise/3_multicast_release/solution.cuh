@@ -47,7 +47,7 @@ __device__ inline void load_tiles(SharedStorage& smem, const TensorMaps& maps, i
   }
 }
 
-// Who says to whom that a slot has been read, and not before it has?
+// Who tells whom that a slot has been read, and when at the earliest?
 // Read docs/concepts/clusters_and_dsmem.md and common/ptx/cluster.cuh.
 // >>> yours
 /// What `empty` of each block expects in a phase.

@@ -32,8 +32,7 @@ template <class Shape>
 struct SharedStorage {
   ladder::SwizzledTile<kTileM, kTileK> a;
   ladder::SwizzledTile<kTileK, kTileN> b;
-  float4 inbox[Shape::kSplits][Shape::kPieces]
-              [kThreads];  ///< one place for each sender; the own one is unused
+  float4 inbox[Shape::kSplits][Shape::kPieces][kThreads];  ///< one place for each sender; its own is unused
   ptx::Mbarrier full, inbox_full;
 };
 

@@ -1,9 +1,10 @@
 /// @file
 /// Exercise 07.2, beyond the lesson: a schedule over several streams as a CUDA graph.
 ///
-/// A round is six small batches, each an upload, a kernel and a download, through three streams. So small
-/// that queueing takes the host longer than the work takes the device; and rounds are all the same, but for
-/// what is in host memory. Capture one round, make the graph launchable once, and launch it for every round.
+/// A round is six small batches, each an upload, a kernel and a download, through three streams. They are
+/// so small that queueing them takes the host longer than the work takes the device; and all rounds are the
+/// same, except for what is in host memory. Capture one round, make the graph launchable once, and launch it
+/// for every round.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(kThreads) scale_and_add(float* data) {
   data[i] = 2 * data[i] + 1;
 }
 
-/// Queues upload, kernel and download of a batch in streams[stream].
+/// Queues upload, kernel and download of a batch in streams[stream_number].
 inline void enqueue_batch(Round& round, int batch, int stream_number) {
   const cudaStream_t stream = round.streams[stream_number].get();
   float* const data = round.data[stream_number].data();
@@ -52,8 +53,8 @@ inline void enqueue_batch(Round& round, int batch, int stream_number) {
   CUDA_CHECK(cudaMemcpyAsync(round.y + first, data, kBytes, cudaMemcpyDeviceToHost, stream));
 }
 
-/// Runs the round `count` times. Each time `prepare` first writes x, and `collect` at last reads y: between
-/// them, all batches must have been through the device.
+/// Runs the round `count` times. Each time `prepare` first writes x, and `collect` reads y at the end:
+/// between them, all batches must have been through the device.
 inline void run(Round& round, int count, const std::function<void()>& prepare,
                 const std::function<void()>& collect) {
   // Read docs/concepts/streams_and_copy_engines.md and common/cuda/cuda_handles.hpp.

@@ -3,8 +3,8 @@
 ///
 /// Batches come from a function `fill` and their results go to a function `take`. The program has pinned
 /// memory for three batches, so a slot serves many: the host fills it, the device uploads, computes and
-/// downloads, and when the result has been taken, the slot is free. Only a host function, which the device
-/// calls in the order of a stream, knows when that is.
+/// downloads, and when the result has been taken, the slot is free. A host function, which is called in
+/// the order of a stream, takes the result, so it knows when that is.
 ///
 ///   - `fill(batch, x)` is called by the host's thread, for batches 0, 1, 2, ...
 ///   - `take(batch, y)` is called by a host function, for batches 0, 1, 2, ... in this order, one at a

@@ -5,16 +5,16 @@
 /// kernel in the stream `users` reads it. It comes from a pool, and is allocated and freed in the order of
 /// streams. Many batches are a round; between rounds somebody waits for the device.
 ///
-///   - Two workspaces at most are reserved at any time, however many batches are queued.
+///   - The pool never needs more than two workspaces, however many batches are queued.
 ///   - The pool keeps them from round to round: to ask the device for memory again costs more than a batch.
-///   - After the last round it has given all of it back to the device. Nobody destroys it.
+///   - After the last round it has given all of it back to the device, before anybody destroys it.
 ///   - While batches are queued, the host waits for nothing, and one batch may be made while the one before
 ///     is used.
 ///
 /// A pool gives memory out again only to an allocation that comes after its free: in the same stream, or by
 /// an event. (On a GPU it may also find that a free has happened by then; the CPU device does not rely on
-/// luck. A GPU also reserves memory in pieces of tens of MiB, and gives a piece back whole: what a pool may
-/// keep must be at least that.)
+/// luck. A GPU also reserves memory in pieces of tens of MiB, and gives a piece back whole: let the pool keep
+/// 64 MiB or more.)
 #pragma once
 #include <cuda_runtime.h>
 
