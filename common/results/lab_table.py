@@ -127,7 +127,7 @@ def summary(halves):
         here = [mistake for mistake in unnoticed[half] if mistake["kind"] != "performance"]
         order = [key(mistake) for mistake in halves[0]["mistakes"] if mistake["kind"] != "performance"]
         tried = sum(one in outcomes[half] for one in order)
-        others = f"; {len(order) - tried} more were not tried there yet" if tried < len(order) else ""
+        others = f"; not tried there yet: {len(order) - tried}" if tried < len(order) else ""
         lines += ["", f"On the {half} nothing notices {len(here)} of the {tried} mistakes of order and memory: {links(here)}{others}."]
     who = "either device" if len(halves) > 1 else "the CPU device"
     names = links([row for row in halves[0]["mistakes"] if all(row in rows for rows in unnoticed.values())])

@@ -1319,7 +1319,7 @@ class Lab(WithResults):
             row["name"] = "of_old"
         path.write_text(json.dumps(results), encoding="utf-8")
         self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))
-        self.assertIn("; 1 more were not tried there yet", self.lab("summary"))
+        self.assertIn("; not tried there yet: 1", self.lab("summary"))
         self.assertIn("Some detector of either device notices each.", self.lab("summary"))
         text = self.lab("headline").replace("\n", " ")
         self.assertIn("0 were also tried on an H200, where ", text)
