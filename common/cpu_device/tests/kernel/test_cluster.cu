@@ -45,7 +45,6 @@ Shape cluster_of(unsigned blocks) {
 /// A matrix of one box, and its map.
 struct Box {
   std::vector<__nv_bfloat16> elements = values();
-  // Not assigned: under AddressSanitizer g++ 12 puts the temporary at no multiple of 64.
   CUtensorMap map = map_of(elements.data(), kRows, kColumns, kRows);
 
   static std::vector<__nv_bfloat16> values() {
