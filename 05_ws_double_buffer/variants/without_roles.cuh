@@ -63,7 +63,7 @@ class Loader {
     if (++step_ < k_steps_) return;
     step_ = 0;
     ++tiles_;
-    tile_ = *tiles_;  // divides: not for each step
+    if (tiles_ != TileWalk::End()) tile_ = *tiles_;  // divides: not for each step, and not behind the last
   }
 
  private:
