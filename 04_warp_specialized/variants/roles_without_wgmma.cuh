@@ -25,6 +25,8 @@
 #include "common/device/tile_walk.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/cp_async.cuh"
+#include "common/ptx/elect.cuh"
+#include "common/ptx/fence.cuh"
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
 
@@ -66,7 +68,7 @@ struct TmaLoader {
   template <class Shape>
   __device__ __forceinline__ static void load_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
                                                     const Gemm&, const TileWalk& walk, int k_steps) {
-    if (lane_index() != 0) return;
+    if (!ptx::elect_one()) return;
     constexpr TileShape kTile = Shape::kTile;
     Producer pipe_lc(smem.pipe_lc);
     for (const auto tile : walk) {
@@ -181,8 +183,8 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
       core.start(smem.a[slot], my_rows, smem.b[slot], false);
       core.finish();
       // ldmatrix may still be on its way: ptxas moves the arrival before the last products, which wait for
-      // ldmatrix. Without this fence TMA overwrote what it had not read yet, in one of 10,000 elements.
-      __threadfence_block();
+      // ldmatrix. Without a fence TMA overwrote what it had not read yet, in one of 10,000 elements.
+      ptx::fence_proxy_async();
       __syncwarp();  // all lanes have read: one may arrive for all
       pipe_lc.consumer_release(lane_index() == 0);
     }

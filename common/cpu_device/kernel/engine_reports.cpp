@@ -424,13 +424,15 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                : "a cluster_sync must come between the initialisation and the use by other blocks";
   if (accesses.lacks_fence) {
     const Thread::Order& fence = first.last_proxy_fence;
-    std::string text = "the thread that writes must execute fence.proxy.async after that";
+    std::string text = print("the thread that %s must execute fence.proxy.async after that",
+                             accesses.first_writes ? "writes" : "reads");
     if (hand_over.arrival)
       text += ", and before it arrives at " + name_of(*hand_over.barrier) + " (" +
               own_place(hand_over.arrival->where) + ")";
     if (!fence.epoch) return text + "; it has executed none";
     return text + "; its last one (" + own_place(fence.where) +
-           (fence.epoch < first_epoch ? ") comes before the write"
+           (fence.epoch < first_epoch
+                ? accesses.first_writes ? ") comes before the write" : ") comes before the read"
             : accesses.first_is_operation && !hand_over.arrival
                 ? ") comes before it has waited for the " + accesses.first_what
                 : ") comes too late");

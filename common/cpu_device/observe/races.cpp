@@ -629,10 +629,17 @@ void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mas
     if (reads->mask & mask) {
       for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
         const unsigned agent = reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
-        if (who.knows(agent, reads->epoch) || (agent == who.agent && reads->epoch == who.epoch)) continue;
+        if (agent == who.agent && reads->epoch == who.epoch) continue;
+        const bool knows = who.knows(agent, reads->epoch);
+        // An ordinary read may still be on its way when the async proxy writes; an asynchronous one is known
+        // only once it is complete.
+        const bool fenced =
+            who.proxy == Proxy::generic || agent >= thread_count_ || who.sees(agent, reads->epoch);
+        if (knows && fenced) continue;
+        const Why why = knows ? Why::no_proxy_fence : why_write_after(who, cell, *reads, agent);
         const std::size_t first_byte = reads->mask & mask & 1 ? 0 : 1;
-        report({block, offset + first_byte, why_write_after(who, cell, *reads, agent), agent, reads->epoch,
-                false, reads->site, who.agent, who.epoch, true, who.site});
+        report({block, offset + first_byte, why, agent, reads->epoch, false, reads->site, who.agent,
+                who.epoch, true, who.site});
         return;
       }
     }
@@ -846,7 +853,10 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
     case Why::two_writes:
       return "two writes that no barrier or wait orders";
     case Why::no_proxy_fence:
-      return "the async proxy may not see an ordinary write: no fence.proxy.async is ordered between the two";
+      return std::string(conflict.first_writes
+                             ? "the async proxy may not see an ordinary write"
+                             : "the async proxy may overwrite what an ordinary read has not finished") +
+             ": no fence.proxy.async is ordered between the two";
   }
   return "";
 }

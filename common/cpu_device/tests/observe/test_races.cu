@@ -500,6 +500,54 @@ TEST_CASE("a slot must not be filled again before its readers have released it")
   CHECK_FALSE(run(false));
 }
 
+TEST_CASE(
+    "an ordinary read needs fence.proxy.async by anybody on the way to who overwrites it by the async "
+    "proxy") {
+  enum class Fence { none, by_reader, by_writer, before_the_read, by_stranger };
+  const auto run = [](Fence fence) {
+    Scene scene;
+    SyncObject full, empty;
+    const AsyncOperation first = scene.tma(3);
+    scene.races.access(first, 0, 0, 64, true);
+    scene.races.complete(first, full);
+    scene.races.acquire(0, full);
+    if (fence == Fence::before_the_read) scene.races.fence_proxy_async(0);
+    scene.read(0, 0, 64);
+    if (fence == Fence::by_reader) scene.races.fence_proxy_async(0);
+    if (fence == Fence::by_stranger) scene.races.fence_proxy_async(2);
+    scene.races.release(0, empty);
+    scene.races.acquire(3, empty);
+    if (fence == Fence::by_writer) scene.races.fence_proxy_async(3);
+    const AsyncOperation second = scene.tma(3);
+    scene.races.access(second, 0, 0, 64, true);
+    if (!scene.silent())
+      CHECK_THAT(scene.reports[0], ContainsSubstring("the async proxy may overwrite what an ordinary read"));
+    return scene.silent();
+  };
+  CHECK(run(Fence::by_reader));
+  CHECK(run(Fence::by_writer));
+  CHECK_FALSE(run(Fence::none));
+  CHECK_FALSE(run(Fence::before_the_read));
+  CHECK_FALSE(run(Fence::by_stranger));
+}
+
+TEST_CASE("what wgmma has read needs no fence.proxy.async before TMA overwrites it") {
+  Scene scene;
+  SyncObject full, empty;
+  const AsyncOperation first = scene.tma(3);
+  scene.races.access(first, 0, 0, 64, true);
+  scene.races.complete(first, full);
+  for (unsigned t = 128; t < 256; ++t) scene.races.acquire(t, full);
+  AsyncOperation product = scene.wgmma();
+  scene.races.access(product, 0, 0, 64, false);
+  for (unsigned t = 128; t < 256; ++t) scene.races.acquire(t, product);
+  scene.races.release(128, empty);
+  scene.races.acquire(3, empty);
+  const AsyncOperation second = scene.tma(3);
+  scene.races.access(second, 0, 0, 64, true);
+  CHECK(scene.silent());
+}
+
 TEST_CASE("an ordinary write needs fence.proxy.async by anybody on the way to the async proxy") {
   enum class Fence { none, by_writer, by_reader, by_go_between, by_writer_too_late, by_stranger };
   const auto run = [](Fence fence) {
