@@ -43,8 +43,8 @@ struct MmaSyncCore : WarpTileFragment<kN, kWarpRows, kWarpColumns> {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) b_at[group] = b.chunk(lane % 16, b_column + 16 * group);
     const auto fetch_a = [&](int k, int strip) {
-      const int panel = k / kPanel, row = 16 * strip;
-      ptx::ldmatrix_x4(a_fragments[strip], a_at[k % kPanel / 16] + (panel * kRows + row) * kPanel);
+      const int rows_down = k / kPanel * kRows + 16 * strip;  // panels lie below each other
+      ptx::ldmatrix_x4(a_fragments[strip], a_at[k % kPanel / 16] + rows_down * kPanel);
     };
     const auto fetch_b = [&](int k, int group) {  // .trans because mma wants k contiguous
       ptx::ldmatrix_x4_trans(b_fragments[group], b_at[group] + k * kPanel);
