@@ -12,6 +12,7 @@
 #pragma once
 #include "05_ws_double_buffer/variants/ratios.cuh"
 #include "common/host/problem/lesson.hpp"
+#include "common/ptx/elect.cuh"
 #include "common/ptx/tanh.cuh"
 
 namespace lesson05::dual {
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     compute_tiles(smem, walk, k_steps, combine);
   } else {
     ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
-    if (ladder::lane_index() == 0) {
+    if (ptx::elect_one()) {
       if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
       if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
         store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);

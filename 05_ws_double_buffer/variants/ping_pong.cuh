@@ -21,6 +21,7 @@
 /// So the tile is 128 x 128, as two fragments of 64 rows, and the ring has the same bytes in smaller slots.
 #pragma once
 #include "05_ws_double_buffer/variants/ratios.cuh"
+#include "common/ptx/elect.cuh"
 
 namespace lesson05::ping_pong {
 
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     compute_tiles(smem, walk, k_steps, epilogue);
   } else {
     ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
-    if (ladder::lane_index() == 0) {
+    if (ptx::elect_one()) {
       if (warp == Shape::kLoaderWarp) ratios::load_tiles<Shape>(smem, maps, walk, k_steps);
       if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
         store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);

@@ -5,6 +5,7 @@
 #include "05_ws_double_buffer/gemm.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/device/fused_epilogue.cuh"
+#include "common/ptx/elect.cuh"
 
 namespace lesson05::ratios {
 
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     compute_tiles(smem, walk, k_steps, epilogue);
   } else {
     if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
-    if (ladder::lane_index() == 0) {
+    if (ptx::elect_one()) {
       if (warp == Shape::kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
       if (warp >= Shape::kStorerWarp && warp < Shape::kStorerWarp + Shape::kWarpgroups)
         store_tiles(smem, maps, walk, warp - Shape::kStorerWarp);
