@@ -31,7 +31,8 @@ bool is_default(const Settings& settings, const std::string& knob) {
 /// Whether the lesson's own kernel runs, or a step to it.
 bool is_plain(const Settings& settings) {
   return is_default(settings, "consumers") && is_default(settings, "ratio") &&
-         is_default(settings, "epilogue") && is_default(settings, "group");
+         is_default(settings, "epilogue") && is_default(settings, "group") &&
+         is_default(settings, "in_flight");
 }
 
 bool is_step(const Settings& settings) { return !is_default(settings, "step"); }
@@ -148,7 +149,7 @@ void check_plain(const Settings& settings) {
 void check_without_wgmma(const Gemm& p, const Settings& settings) {
   ladder::usable_loader(settings);
   ladder::require_chunks(p);
-  for (const char* const knob : {"step", "consumers", "ratio", "epilogue"})
+  for (const char* const knob : {"step", "consumers", "ratio", "epilogue", "in_flight"})
     if (settings.at(knob) != lesson().default_of(knob))
       throw std::invalid_argument(fmt::format("--{} {}: only with --core wgmma", knob, settings.at(knob)));
   if (settings.at("slots") == "1")
@@ -164,14 +165,15 @@ void check(const Gemm& p, const Settings& settings) {
   ladder::usable_loader(settings);
   ladder::require_tma(p, settings);
   if (is_step(settings) && !is_plain(settings))
-    throw std::invalid_argument(
-        fmt::format("--step {}: has --slots, and none of --consumers, --ratio, --epilogue and --group",
-                    settings.at("step")));
+    throw std::invalid_argument(fmt::format(
+        "--step {}: has --slots, and none of --consumers, --ratio, --epilogue, --group and --in_flight",
+        settings.at("step")));
   if (takes_turns(settings)) return check_ping_pong(settings);
   if (is_plain(settings)) return check_plain(settings);
   if (settings.at("slots") == "1")
     throw std::invalid_argument(
-        "--slots 1: only with --ratio 1:2, --epilogue none, --consumers together and --group 16");
+        "--slots 1: only with --ratio 1:2, --epilogue none, --consumers together, --group 16 and --in_flight "
+        "auto");
   visit_shape(settings, [&]<class Shape>(Shape) {
     using Smem = ratios::SharedStorage<Shape>;
     const size_t slot_bytes = sizeof(Smem::a[0]) + sizeof(Smem::b[0]);
@@ -265,20 +267,25 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "05_ws_double_buffer",
       .idea = "The loader runs ahead of compute, through a ring of slots.",
-      .knobs = {ladder::roles_core_knob(),
-                ladder::loader_knob(),
-                {"step",
-                 "how far the lesson has come: wide is its kernel, ring is the step to it",
-                 {"wide", "ring"}},
-                {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
-                {"consumers",
-                 "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
-                 {"together", "ping-pong"}},
-                {"ratio",
-                 "warpgroups that move data : that compute (tiles of 64x256, 128x256, 192x128)",
-                 {"1:2", "1:1", "1:3"}},
-                ladder::epilogue_knob(),
-                ladder::group_knob()},
+      .knobs =
+          {ladder::roles_core_knob(),
+           ladder::loader_knob(),
+           {"step",
+            "how far the lesson has come: wide is its kernel, ring is the step to it",
+            {"wide", "ring"}},
+           {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
+           {"consumers",
+            "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
+            {"together", "ping-pong"}},
+           {"ratio",
+            "warpgroups that move data : that compute (tiles of 64x256, 128x256, 192x128)",
+            {"1:2", "1:1", "1:3"}},
+           ladder::epilogue_knob(),
+           ladder::group_knob(),
+           {"in_flight",
+            "products that run while the next slot is waited for: none in the lesson's own kernel (auto), 1 "
+            "in all others, and there each compute warpgroup has a storer",
+            {"auto", "1"}}},
       .rungs = {{.label = "ring of 4",
                  .settings = {{"step", "ring"}},
                  .id = "05.1",

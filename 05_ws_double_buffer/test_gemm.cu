@@ -139,8 +139,9 @@ TEST_CASE("05: a ring that does not fit is refused with its sizes") {
 
 TEST_CASE("05: only the lesson's own kernel and the step to it run with one slot") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const auto other = GENERATE(std::pair("ratio", "1:1"), std::pair("epilogue", "bias_relu"),
-                              std::pair("consumers", "ping-pong"), std::pair("group", "4"));
+  const auto other =
+      GENERATE(std::pair("ratio", "1:1"), std::pair("epilogue", "bias_relu"),
+               std::pair("consumers", "ping-pong"), std::pair("group", "4"), std::pair("in_flight", "1"));
   expect_refused(lesson05::lesson(), {128, 256, 64}, {{"slots", "1"}, {other.first, other.second}},
                  {"--slots 1"});
 }
@@ -205,8 +206,11 @@ TEST_CASE("05: without wgmma there are as many slots as a block has room for") {
 
 TEST_CASE("05: variants of the kernel need wgmma") {
   skip_unless_runnable(lesson05::lesson());
-  for (const auto& [knob, value] :
-       {std::pair{"consumers", "ping-pong"}, {"ratio", "1:1"}, {"epilogue", "bias_relu"}, {"slots", "1"}})
+  for (const auto& [knob, value] : {std::pair{"consumers", "ping-pong"},
+                                    {"ratio", "1:1"},
+                                    {"epilogue", "bias_relu"},
+                                    {"slots", "1"},
+                                    {"in_flight", "1"}})
     expect_refused(lesson05::lesson(), {128, 128, 64},
                    {{"core", "mma_sync"}, {"loader", "cp_async"}, {knob, value}},
                    {std::string("--") + knob, "only with --core wgmma"});

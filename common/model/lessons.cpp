@@ -122,7 +122,8 @@ std::optional<Kernel> kernel_of(const Run& run) {
   }
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
-        setting(run, "epilogue", "none") != "none" || setting(run, "step", "wide") != "wide")
+        setting(run, "epilogue", "none") != "none" || setting(run, "step", "wide") != "wide" ||
+        setting(run, "in_flight", "auto") != "auto")
       return std::nullopt;
     return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }

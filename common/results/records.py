@@ -286,16 +286,16 @@ def in_order_of_worth():
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
         experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),
         experiment("consumers", 32, "05_ws_double_buffer", "--size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 "
-                   "--consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
+                   "--in_flight 1 --consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
         experiment("ring_mma_sync", 8, "03_double_buffer", "--size 4096,8192 --core mma_sync --slots 2,3,4 --rounds 7 "
                    "--no-library"),
         experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
                    "--slots 2,3,4 --rounds 7 --no-library"),
         experiment("dual_gemm", 16, "05_dual_gemm", "--size 2048,4096,8192 --shape 4096x14336x4096 --rounds 7"),
-        experiment("group", 9, "05_ws_double_buffer", "--size 8192 --group 1,4,8,16 --rounds 7"),
-        experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --epilogue none,bias_relu,bias_gelu --rounds 7 "
-                   "--no-library"),
-        experiment("ratio", 6, "05_ws_double_buffer", "--size 4096 --ratio 1:1,1:2,1:3 --rounds 7"),
+        experiment("group", 9, "05_ws_double_buffer", "--size 8192 --in_flight 1 --group 1,4,8,16 --rounds 7"),
+        experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --in_flight 1 "
+                   "--epilogue none,bias_relu,bias_gelu --rounds 7 --no-library"),
+        experiment("ratio", 6, "05_ws_double_buffer", "--size 4096 --in_flight 1 --ratio 1:1,1:2,1:3 --rounds 7"),
         # Against the libraries on shapes from real models and at their edges. Long samples: a GPU at its power limit needs a
         # tenth of a second, warm-up and sample, to reach the clock of a kernel.
         experiment("shapes", 75, "ladder", f"--lessons 05,06 --sample-ms 50 --rounds 3 --shape {NAMED}"),
