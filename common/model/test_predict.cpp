@@ -316,7 +316,7 @@ TEST_CASE("The error of every lesson is as small as the page says") {
                                                  {"02_tiled", 35},
                                                  {"03_double_buffer", 20},
                                                  {"04_warp_specialized", 25},
-                                                 {"05_ws_double_buffer", 20},
+                                                 {"05_ws_double_buffer", 25},
                                                  {"07_streams", 25}};
   const ladder::model::Report report = ladder::model::report_on(LADDER_RESULTS_DIR);
   std::map<std::string, double> found;
@@ -339,11 +339,11 @@ TEST_CASE("The error of every lesson is as small as the page says") {
   CHECK_THAT(page, ContainsSubstring("at most " + sentence + "."));
 }
 
-TEST_CASE("The model tells two slots of lesson 05 from more, within a fifth of what was measured") {
+TEST_CASE("The model tells two slots of lesson 05 from more, within a quarter of what was measured") {
   std::map<int, double> predicted, measured;  // cycles at 4096 cubed, by slots
   for (const Prediction& prediction : ladder::model::report_on(LADDER_RESULTS_DIR).slot_predictions) {
     if (prediction.run.lesson != "05_ws_double_buffer") continue;
-    CHECK(std::abs(prediction.error_percent) < 20);
+    CHECK(std::abs(prediction.error_percent) < 25);
     if (prediction.run.shape.m != 4096) continue;
     predicted[prediction.kernel.slots] = prediction.cycles;
     measured[prediction.kernel.slots] = *prediction.run.time_us_median * *prediction.run.sm_clock_mhz;
