@@ -169,6 +169,14 @@ class Gpu(WithFolder):
         finding = self.detect("result", f"{line}; {line}; exit 1")
         self.assertTrue(finding.message.startswith("2 of 6 results: wrong result"))
 
+    def test_a_program_that_only_began_late_has_not_hung(self):
+        tries = self.folder / "tries"
+        for first, outcome, count in (("sleep 60", MISSED, 2), ("while :; do :; done", HANG, 1)):
+            tries.unlink(missing_ok=True)
+            with unittest.mock.patch.object(detectors, "GPU_LIMIT_S", 0.5):
+                finding = self.detect("result", f"echo >> {tries}; [ $(wc -l < {tries}) -gt 1 ] || {first}")
+            self.assertEqual((finding.outcome, tries.read_text(encoding="utf-8").count("\n")), (outcome, count))
+
     def test_a_wait_that_gave_up_is_told_from_a_wrong_result(self):
         waited = "echo '05_x: error: launch failed'; echo 'block 0, warp 8 waited 2 s for pipe_lc.empty[0], phase of parity 0'; exit 1"
         self.assertIn("warp 8 waited 2 s for pipe_lc.empty[0]", self.detect("bounded", waited).message)
