@@ -283,8 +283,8 @@ const ladder::Lesson& lesson() {
            ladder::epilogue_knob(),
            ladder::group_knob(),
            {"in_flight",
-            "products that run while the next slot is waited for: none in the lesson's own kernel (auto), 1 "
-            "in all others, and there each compute warpgroup has a storer",
+            "auto: the lesson's own kernel, unless --ratio, --epilogue or --group ask for a variant; 1: "
+            "always a variant, which keeps a product in flight and has a storer for each compute warpgroup",
             {"auto", "1"}}},
       .rungs = {{.label = "ring of 4",
                  .settings = {{"step", "ring"}},
