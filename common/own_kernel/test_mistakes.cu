@@ -11,6 +11,7 @@
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/device/swizzled_tile.cuh"
+#include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/tma.cuh"
 
@@ -44,6 +45,7 @@ __global__ void transpose(const __grid_constant__ CUtensorMap map, __nv_bfloat16
       for (int row = 0; row < end; ++row)
         to[thread * rows + i * kTile + row] = shared.tile.at(row % kTile, thread);
       if (mistake == Mistake::result) to[thread * rows] = shared.tile.at(1, thread);
+      ptx::fence_proxy_async();  // TMA overwrites what these threads have read
       if (mistake != Mistake::arrive) ptx::mbarrier_arrive(&shared.empty);
     } else if (thread == kConsumers) {
       ptx::mbarrier_wait(&shared.empty, (i + 1) % 2);

@@ -489,6 +489,7 @@ TEST_CASE("a slot must not be filled again before its readers have released it")
     for (unsigned t = 128; t < 256; ++t) {
       scene.races.acquire(t, full);
       scene.read(t, t % 64);
+      scene.races.fence_proxy_async(t);
       if (release || t != 200) scene.races.release(t, empty);
     }
     scene.races.acquire(0, empty);
