@@ -218,8 +218,8 @@ class Program {
         if (!access.write && !before.write) continue;
         if (access.operation >= 0 && access.operation == before.operation) continue;
         if (!who.known.test(i)) expected_ = true;
-        const bool needs_fence =
-            access.proxy == Proxy::async && before.proxy == Proxy::generic && before.write;
+        const bool needs_fence = access.proxy == Proxy::async && before.proxy == Proxy::generic &&
+                                 (before.write || before.operation < 0);
         if (needs_fence && !who.visible.test(i)) expected_ = true;
       }
       const auto is_past = [&](size_t i) {
