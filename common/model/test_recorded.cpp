@@ -55,7 +55,7 @@ TEST_CASE("The error of every lesson is as small as the page says") {
     sentence +=
         std::string(sentence.empty() ? "" : ", ") + ladder::fixed(most, 0) + " % in " + lesson.substr(0, 2);
   }
-  const std::string page = ladder::testing::read_bytes(std::string(LADDER_RESULTS_DIR) + "/../cost_model.md");
+  const std::string page = ladder::testing::read_bytes(LADDER_RESULTS_DIR "/../cost_model.md");
   CHECK_THAT(page, ContainsSubstring("at most " + sentence + "."));
 }
 
