@@ -387,6 +387,17 @@ TEST_CASE("The ladder ends with the host's half, if that was chosen") {
   CHECK(climb({"--lessons", "98"}).exit_code == ladder::kExitFailure);
 }
 
+TEST_CASE("Where CUDA cores multiply, the host's half has its quickest shape alone") {
+  ladder::HostHalf half;
+  CHECK(ladder::shapes_in_minutes(half, "fma").empty());
+  half.shapes = {{4, 8, 8}, {4, 16, 16}};
+  const auto count = [&](const std::string& core) { return ladder::shapes_in_minutes(half, core).size(); };
+  CHECK(count("wgmma") == 2);
+  CHECK(count("mma_sync") == 2);
+  REQUIRE(count("fma") == 1);
+  CHECK(ladder::shapes_in_minutes(half, "fma").front().k == 8);
+}
+
 TEST_CASE("ladder compare refuses what is no result file in one line") {
   const TemporaryDirectory directory;
   std::ofstream(directory.file("bad.json")) << "{}";
