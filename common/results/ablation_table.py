@@ -9,7 +9,7 @@ this order. A table of one lesson with most= names lesson and shape in its headi
 """
 from climb_table import BadInput, read_results, shape, shape_title
 from page_requests import markdown, without_empty_columns
-from stale import dated
+from stale import where
 
 
 def ablation_table(line, words, folder):
@@ -43,7 +43,6 @@ def ablation_table(line, words, folder):
             rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
                          f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %", more_clocks,
                          f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""])
-        verified = "" if all(run.get("verified") for run in runs) else ", not all results verified"
-        origins.setdefault(f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}", []).append(number)
+        origins.setdefault(where(results, runs), []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
     return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "clocks", "SM clock, MHz"], rows)) + ([""] + places if places else [])

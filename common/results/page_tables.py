@@ -58,7 +58,7 @@ from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
 from sanitizer_table import sanitizer_table
 from schedule_table import schedule_table
-from stale import dated
+from stale import where
 from stream_tables import engines_table, hidden_table
 from timeline_table import timeline_table
 from whole_file import write_whole
@@ -254,12 +254,6 @@ def pivot(runs, row_key, column_key):
 
 def tflops(run):
     return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1 if run['tflops'] >= 1 else 2}f}"
-
-
-def where(results):
-    """On which GPU, when and of which sources."""
-    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
-    return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}"
 
 
 def origin(results):

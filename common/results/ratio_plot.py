@@ -24,7 +24,7 @@ from climb_table import BadInput, fastest_library, is_library, library_title, re
 from idea_pictures import svg
 from page_requests import markdown, parse_words
 from random_shapes import random_shapes
-from stale import dated
+from stale import where
 
 WORST = 5  # shown in the table
 
@@ -118,8 +118,7 @@ def ratio_text(line, words, results_folder):
     results, points = request.results, sorted(request.points, key=lambda point: point.ratio)
     ratios = [point.ratio for point in points]
     above = sum(ratio > 1 for ratio in ratios)
-    verified = "" if all(run.get("verified") for run in results["runs"]) else "; not all results are verified"
-    origin = f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}."
+    origin = f"{where(results)}."
     rows = [[shape_title(shape(point.run)), f"{point.intensity:.0f}", point.run.get("choice", ""),
              microseconds(point.run), library_title(point.fastest), microseconds(point.fastest), f"{point.ratio:.2f}"]
             for point in points[:WORST]]

@@ -3,7 +3,7 @@ import json
 
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value, with_predictions
-from stale import dated
+from stale import where
 
 FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
 UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and as headings do
@@ -36,14 +36,12 @@ def schedule_table(line, words, folder):
     if not runs:
         raise BadInput(f"{line}: no run of {path.name} is like that")
     shown = values["show"].split(",") if "show" in values else []
-    verified = "" if all(run.get("verified") for run in runs) else "; not all results are verified"
     keys = values["rows"].split(",")
     table = times_beside(line, runs, keys, values["columns"]) if "columns" in values else rows_of(runs, keys, shown, figures)
     if "predicted" in values:
         unit = unit_of(runs)[1]
         table = with_predictions(line, table, unit, values["predicted"].split(","), f"predicted, {unit}")
-    return table + [
-        "", f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{verified}."]
+    return table + ["", f"{where(results, runs)}."]
 
 
 def sizes_of(runs):

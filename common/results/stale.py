@@ -57,6 +57,14 @@ def dated(head):
     return head["date"] + (", of an earlier kernel" if is_stale(head) else "")
 
 
+def where(results, runs=None):
+    """For the line below a table of these runs, of all if None: on which GPU, when and of which sources, and whether each result was
+    compared with the right one."""
+    verified = [bool(run.get("verified")) for run in (results["runs"] if runs is None else runs)]
+    doubt = "" if all(verified) else "; not all results are verified" if any(verified) else "; no result is verified"
+    return f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`{doubt}"
+
+
 @dataclass
 class State:
     """A record, its newest file and what that says of itself; both None if it was never recorded."""

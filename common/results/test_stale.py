@@ -169,6 +169,13 @@ class RealRecords(unittest.TestCase):
         self.assertEqual(stale.dated({**head, "fingerprint": stale.todays_fingerprint("slots")}), "2026-11-25")
         self.assertEqual(stale.dated({"date": "2026-11-25"}), "2026-11-25")  # none of the records
 
+    def test_a_line_below_a_table_says_what_was_not_verified(self):
+        def line(*verified):
+            return stale.where({"gpu": "G", "date": "today", "commit": "abc", "runs": [{"verified": one} for one in verified]})
+        self.assertEqual(line(True, True), "G, today, commit `abc`")
+        self.assertEqual(line(True, None), "G, today, commit `abc`; not all results are verified")
+        self.assertEqual(line(None, False), "G, today, commit `abc`; no result is verified")
+
     def test_a_change_of_a_core_makes_stale_what_runs_it_and_nothing_else(self):
         for path, counts, does_not in (
                 ("common/device/mma_sync_core.cuh", ("cores", "tests", "sanitizers", "lab_03", "profiles", "ablate_02"),
