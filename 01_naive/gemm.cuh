@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
   // [dot_product]
 }
 
-/// One thread for each element of C, in blocks of 32 x 8.
+/// One thread for each element of C, in blocks of 32 x 8: at most 524,280 along the slow axis (grid.y).
 template <Along kAlong>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
   const int fast = kAlong == Along::columns ? p.n : p.m, slow = kAlong == Along::columns ? p.m : p.n;

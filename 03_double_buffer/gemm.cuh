@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   static_assert(kAhead > 0, "with one slot nothing overlaps: that is lesson 02");
   for (int step = 0; step < kAhead; ++step) load(step);
   for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {
-    __pipeline_wait_prior(kAhead - 1);  // this thread's copies of tile step have landed
+    __pipeline_wait_prior(kAhead - 1);  // this thread's copies of this tile have landed
     core.publish();                     // cp.async writes by the generic proxy, wgmma reads by the async one
-    __syncthreads();  // All copies have landed, and all threads have read the tile before: its slot is free.
+    __syncthreads();  // The tile is complete, and all threads have read the one before: its slot is free.
     load(step + kAhead);
     core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
     core.finish();

@@ -78,7 +78,7 @@ struct MemcpyAsync {
 
 /// The same copies in one pipeline for the whole block. Its stages are pairs of barriers in shared memory: a
 /// slot is full when all threads' copies have landed, and free when all threads have released it. No
-/// __syncthreads is left; the price is 256 arrivals at a barrier, twice for each tile.
+/// __syncthreads is left; the price is arrivals of all threads at two barriers for each tile.
 struct BlockPipeline {
   static constexpr bool kBlockWide = true;
   template <int kSlots>
@@ -128,8 +128,8 @@ struct Primitives {
 };
 
 /// `cooperative_groups::memcpy_async`, by groups of one thread because the swizzle scatters a row. Each call
-/// commits by itself, and cg::wait waits for everything: however many slots there are, only one tile is ever
-/// on its way.
+/// commits by itself, and cg::wait waits for everything: however many slots there are, after the
+/// first wait only one tile is on its way.
 struct CooperativeGroups {
   static constexpr bool kBlockWide = false;
   template <int kSlots>

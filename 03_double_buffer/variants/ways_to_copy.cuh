@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     if (kAhead == 0) load(kt);  // one slot: nothing can overlap
     pipe.template consumer_wait<kAhead>();
     core.publish();
-    // A thread has waited for its own copies only. After the barrier all have landed; and all threads have
+    // A thread has waited for its own copies only. After the barrier the tile is complete, and all have
     // finished with the tile before this one, so that its slot may be filled again.
     if (!Pipe::kBlockWide) __syncthreads();
     if (kAhead > 0) load(kt + kAhead);

@@ -4,7 +4,7 @@
 /// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
 /// threads wait there. There are no roles: loading and computing still take turns. n and k must be multiples
-/// of 8, and wgmma is the only core from here on.
+/// of 8. The steps from here on have wgmma only.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"

@@ -83,7 +83,7 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, Pipe& pi
     pipe.producer_acquire();  // waits until all 96 compute threads have released the slot
     copy_tile(smem.a[slot], p.a, p.m, p.k, first_row, kt * kTile.k, pipe);
     copy_tile(smem.b[slot], p.b, p.k, p.n, kt * kTile.k, first_column, pipe);
-    pipe.producer_commit();  // arrives when this thread's copies have landed; the thread goes on at once
+    pipe.producer_commit();  // an arrival now, for the zeros, and one when the copies have landed
   }
 }
 

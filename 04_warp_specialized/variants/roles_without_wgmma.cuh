@@ -182,8 +182,8 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], false);
       core.finish();
-      // ldmatrix may still be on its way: ptxas moves the arrival before the last products, which wait for
-      // ldmatrix. Without a fence TMA overwrote what it had not read yet, in one of 10,000 elements.
+      // Only the last products wait for the last ldmatrix, and ptxas moves the arrival in front of them.
+      // Without this fence TMA overwrote rows that ldmatrix had not read, in one of 10,000 elements.
       ptx::fence_proxy_async();
       __syncwarp();  // all lanes have read: one may arrive for all
       pipe_lc.consumer_release(lane_index() == 0);

@@ -1,8 +1,8 @@
 /// @file
 /// Kernels for any shape, which lesson 06 leads to: tile and cluster are parameters.
 ///
-/// Added since 06: also blocks beside each other receive the same tiles, of A, and each of them loads some
-/// rows. A product stays in flight while the next is started. Stream-K splits the tiles that would not fill a
+/// Added since 06: blocks beside each other share tiles of A as well, and each loads some rows for all of
+/// them. A product stays in flight while the next is started. Stream-K splits the tiles that would not fill a
 /// wave among all clusters. With programmatic dependent launch a kernel sets itself up while the kernel
 /// before it still runs. shape.cuh says what each block of a cluster loads and stores.
 #pragma once
@@ -76,7 +76,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
     // [k_loop]
     for (int step = products; step < k_steps; ++step) {
       pipe_lc.consumer_wait();
-      // All four warps have looked at the slot's barrier.
+      // No wgmma holds the warps together here: all must have passed this wait before one thread releases.
       ptx::named_barrier_sync(kFirstWarpgroupBarrier + warpgroup_index(), kWarpgroup);
       release(pipe_lc, block);
     }

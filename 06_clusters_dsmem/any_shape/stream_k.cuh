@@ -25,8 +25,8 @@ constexpr int kFixUpBarrier = 1, kFirstWarpgroupBarrier = 2;
 ///
 /// TMA would fill with zeros what lies outside A and B, but takes longer for a row of zeros than for a row of
 /// A. So these rows are not loaded: what shared memory holds there only reaches sums that are not stored. But
-/// every block loads at least one chunk of 8 rows: a block that did not wait for another's bytes could
-/// release a slot twice before a third block has released it once, and the two arrivals would count for both.
+/// every block loads at least one chunk of 8 rows: if block Y did not wait for X's bytes, it could release
+/// X's slot twice before Z has released it once, and X would take the second arrival for Z's.
 struct TileSteps : ladder::TileIndex {
   int first_step, after_step;  ///< those of this block
   int index;                   ///< of the tile in the walk

@@ -2,7 +2,7 @@
 /// Where the sums that a thread keeps in registers lie in the tile.
 ///
 /// A fragment is made of strips of 16 rows, each of them a warp's; in d one follows the other. Of a strip,
-/// thread t of a warp has for every 8 columns j, as the accumulators of mma.sync have: d[4j], d[4j+1] =
+/// thread t of a warp holds, for the j-th 8 columns, what mma.sync's accumulators hold: d[4j], d[4j+1] =
 /// C(t/4, 8j + 2*(t%4)) and the column after it, and d[4j+2], d[4j+3] the same 8 rows below.
 #pragma once
 #include <cuda_runtime.h>

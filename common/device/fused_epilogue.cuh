@@ -15,7 +15,7 @@ __device__ __forceinline__ void stage_fragment(const float (&d)[kCount], int fir
   const int my_first = first_column + first + lane_index() % 4 * 2;
   float finished[kColumns / 2];
 #pragma unroll
-  for (int column = 0; column < kColumns; column += 8) {  // of which a thread has two, in two rows
+  for (int column = 0; column < kColumns; column += 8) {  // a thread has two of these eight, in two rows
     const float2 bias = epilogue.bias_pair(my_first + column);
     const float* const sums = &d[(first + column) / 2];
     finished[column / 2] = epilogue(sums[0], bias.x);

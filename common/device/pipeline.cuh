@@ -60,7 +60,7 @@ struct Producer {
       position_.advance();
     }
   }
-  /// The slot will be full when so many bytes have landed and been counted at the barrier that this returns.
+  /// Arrives, and announces bytes to come. Returns the barrier that counts them: it fills the slot.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
     return barrier();

@@ -52,7 +52,7 @@ class TileShare {
   template <class Move>
   __device__ __forceinline__ void for_each(Move&& move) const {
     if (rows_left_ >= Tile::kRows &&
-        columns_left_ >= Tile::kColumns) {  // no edge: no tests, all of the block alike
+        columns_left_ >= Tile::kColumns) {  // no edge: no tests; true of the whole block
 #pragma unroll
       for (int i = 0; i < kChunks; ++i) move(i, source(i), Tile::kChunk);
     } else {

@@ -8,7 +8,7 @@ namespace ladder {
 /// Block b of g computes tiles b, b + g, b + 2g, ... of the grouped order. Each role walks by itself.
 struct TileWalk {
   int tile_rows, tile_columns;  ///< of C
-  int group = kTileGroup;       ///< tile rows of a group; see grouped_tile
+  int group = kTileGroup;       ///< rows of a group, in tiles of this walk; see grouped_tile
 
   /// Tiles of C that all blocks compute together.
   __host__ __device__ __forceinline__ int tiles() const { return tile_rows * tile_columns; }

@@ -13,7 +13,7 @@ namespace ladder {
 /// A warpgroup multiplies 64 rows of A by the tile of B, both in shared memory, in the background.
 template <int kN>
 struct WgmmaCore : WarpgroupFragment<kN> {
-  static constexpr int kBlocksPerSm = 2;  ///< 256 threads with this core fit twice into an SM's registers
+  static constexpr int kBlocksPerSm = 2;  ///< with kN up to 128, 256 threads fit twice into an SM
   using WarpgroupFragment<kN>::d;
 
   /// wgmma reads through the async proxy: what threads stored must be published to it, by a fence before the

@@ -59,8 +59,8 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 }
 
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
-/// Relaxed: it orders nothing. It is for a consumer whose reads are complete, as those of wgmma are after
-/// wgmma_wait_group. After ordinary loads it takes the next function, which is slower.
+/// Relaxed: it orders nothing. It is for a consumer whose reads are complete, as wgmma's are after
+/// wgmma_wait_group. After ordinary loads use mbarrier_arrive_remote_release, which is slower.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [arrive_remote]
@@ -108,7 +108,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(Mbarrier* barrier, uint32_
 }
 
 /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: writes 16 bytes to the place of `to` in
-/// block `rank`, without waiting, and counts them at that block's barrier. Who has waited there sees them.
+/// block `rank`, without waiting, and counts them at its barrier. After mbarrier_wait_cluster they are seen.
 __device__ __forceinline__ void store_async(float4* to, uint32_t rank, float4 value, Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [store_async]

@@ -6,8 +6,8 @@
 
 namespace ptx {
 
-/// `griddepcontrol.wait`: waits until the kernel before has ended and its writes are visible. A kernel that
-/// was launched in the ordinary way goes on at once.
+/// `griddepcontrol.wait`: waits until the kernel before has ended and its writes are visible to this grid. A
+/// kernel that was launched in the ordinary way goes on at once.
 __device__ __forceinline__ void griddepcontrol_wait() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -1,6 +1,6 @@
 /// @file
-/// Barriers that count arrivals and bytes (PTX ISA, "mbarrier"). Earlier GPUs have those that count no bytes,
-/// from sm_80 on; what they lack is a trap there.
+/// Barriers that count arrivals and bytes (sm_90; PTX ISA, "mbarrier"). From sm_80 on GPUs have barriers that
+/// count arrivals only. What a GPU lacks is a trap in its code.
 ///
 /// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
 /// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
@@ -27,14 +27,14 @@ __device__ __forceinline__ void mbarrier_init(Mbarrier* barrier, uint32_t arriva
 }
 
 /// `fence.mbarrier_init.release.cluster`: makes initialised barriers visible to the cluster. A block that is
-/// alone needs none (PTX says so since 9.3); the lessons' kernels, like many others, have it anyway.
+/// alone needs none: TMA counts through the generic proxy (PTX ISA 9.3). The lessons have it anyway.
 __device__ __forceinline__ void fence_mbarrier_init() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // earlier GPUs have no clusters
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
 
-/// `mbarrier.arrive.shared::cta.b64`: one arrival, with release semantics.
+/// `mbarrier.arrive.shared::cta.b64`: one arrival, a release at block scope.
 __device__ __forceinline__ void mbarrier_arrive(Mbarrier* barrier) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
@@ -55,8 +55,8 @@ __device__ __forceinline__ void mbarrier_arrive_expect_bytes(Mbarrier* barrier, 
 }
 
 /// `mbarrier.try_wait.parity.shared::cta.b64`: whether the phase of that parity has completed; may wait a
-/// while for it. Acquire semantics. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`, which does
-/// not wait.
+/// while for it. An acquire at block scope. GPUs before sm_90 have `mbarrier.test_wait.parity.shared.b64`,
+/// which does not wait.
 __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t parity) {
   uint32_t done = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -79,7 +79,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(Mbarrier* barrier, uint32_t pa
   return done;
 }
 
-/// Waits until the phase of that parity has completed.
+/// Waits until the phase of that parity, the current one or the one before it, has completed.
 __device__ __forceinline__ void mbarrier_wait(Mbarrier* barrier, uint32_t parity) {
   while (!mbarrier_try_wait(barrier, parity)) continue;
 }

@@ -5,7 +5,7 @@
 
 namespace ptx {
 
-/// `mov.u32 %smid` (PTX ISA, "Special Registers").
+/// `mov.u32 %smid` (PTX ISA, "Special Registers"), which PTX lets change while a thread runs.
 __device__ __forceinline__ uint32_t multiprocessor() {
   uint32_t id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id));

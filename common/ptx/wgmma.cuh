@@ -17,8 +17,8 @@
 namespace ptx {
 
 // [groups]
-/// `wgmma.fence.sync.aligned`: orders what ordinary instructions wrote to the accumulators before the wgmma
-/// that follow. Needed before the first wgmma, and whenever the registers were touched in between.
+/// `wgmma.fence.sync.aligned`: orders earlier accesses to registers before those of the wgmma that follow.
+/// Needed before the first wgmma, and whenever ordinary instructions have touched these registers since.
 __device__ __forceinline__ void wgmma_fence() { LADDER_WGMMA("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 /// `wgmma.commit_group.sync.aligned`: closes a group over all wgmma issued since the last one.
