@@ -281,7 +281,8 @@ def origins(half, versions):
     by_origin = {}
     for part in half["parts"]:
         if part["mistakes"]:
-            by_origin.setdefault(origin(part, versions), []).append(number_of(part["mistakes"][0]["lesson"]))
+            number = number_of(part["mistakes"][0]["lesson"])
+            by_origin.setdefault(origin(part, versions), []).append("06 for any shape" if number == "any" else number)
     return [f"{', '.join(numbers)}: {text}" if len(by_origin) > 1 else text for text, numbers in by_origin.items()]
 
 
