@@ -15,7 +15,7 @@ struct LaunchConfig {
   dim3 cluster = dim3(1, 1, 1);
   cudaStream_t stream = nullptr;
   /// Programmatic dependent launch: the kernel may begin before the kernel before it in the stream has ended,
-  /// and touches no global memory until one of its threads has returned from ptx::griddepcontrol_wait().
+  /// and a block touches no global memory before one of its threads is through ptx::griddepcontrol_wait().
   bool pdl = false;
 };
 

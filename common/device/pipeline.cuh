@@ -60,7 +60,7 @@ struct Producer {
       position_.advance();
     }
   }
-  /// Arrives, and announces bytes to come. Returns the barrier that counts them: it fills the slot.
+  /// Arrives, and announces bytes. Returns the barrier that counts them: when it has, the slot is full.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
     return barrier();

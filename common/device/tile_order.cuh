@@ -10,7 +10,7 @@ struct TileIndex {
   int row, column;
 };
 
-constexpr int kTileGroup = 16;  ///< measured in lesson 02: 8 and 16 are equal, 1 is 1 to 4 % slower (exploratory)
+constexpr int kTileGroup = 16;  ///< in exploratory runs of 02, 8 and 16 are equal, 1 is slower
 
 /// The order of tiles: `group` tiles down, then one to the right. A wave of blocks then covers a nearly
 /// square part of C, whose rows of A and columns of B stay in the L2 cache.
