@@ -1,6 +1,6 @@
 /// @file
-/// Barriers that count arrivals and bytes (sm_90; PTX ISA, "mbarrier"). GPUs from sm_80 to sm_89 have
-/// barriers that count arrivals only. What a GPU lacks is a trap in its code.
+/// Barriers that count arrivals and bytes (PTX ISA, "mbarrier"). Earlier GPUs, from sm_80 on, have barriers
+/// that count arrivals only; what a GPU lacks is a trap in its code.
 ///
 /// A barrier completes a phase when all expected arrivals and all expected bytes have come, and then begins
 /// the next. Phases alternate in parity, 0 first: `mbarrier_wait(b, p)` returns once the phase of parity p
