@@ -216,7 +216,7 @@ void print_times(const std::vector<Run>& runs, const std::string& heading, bool 
   double before = *runs.front().time_us_median;
   for (const Run& run : runs) {
     table.row({run.settings.at("without"), fixed(*run.time_us_median, 1), fixed(*run.tflops, 1),
-               change(*run.time_us_median, before), run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-"});
+               change(*run.time_us_median, before), run.clock_mhz ? fixed(*run.clock_mhz, 0) : "-"});
     if (of_the_row_above) before = *run.time_us_median;
   }
 }

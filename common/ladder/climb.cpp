@@ -99,7 +99,7 @@ class Rows {
             rung ? gains_.gain_cell(run.shape, *rung) : "",
             rung ? gains_.base_cell(*rung) : "",
             percent_cell(outcome.percent_of_library),
-            run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-",
+            run.clock_mhz ? fixed(*run.clock_mhz, 0) : "-",
             verified_cell(outcome)};
   }
 

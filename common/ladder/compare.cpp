@@ -37,8 +37,8 @@ Change change_between(const Run& before, const Run& after) {
   const double ratio = *after.time_us_median / *before.time_us_median;
   Change change{&before, &after, (ratio - 1) * 100, std::nullopt,
                 spread_percent(before) + spread_percent(after)};
-  if (before.sm_clock_mhz && after.sm_clock_mhz && *before.sm_clock_mhz > 0)
-    change.cycles_percent = (ratio * *after.sm_clock_mhz / *before.sm_clock_mhz - 1) * 100;
+  if (before.clock_mhz && after.clock_mhz && *before.clock_mhz > 0)
+    change.cycles_percent = (ratio * *after.clock_mhz / *before.clock_mhz - 1) * 100;
   return change;
 }
 
@@ -57,7 +57,7 @@ std::string name_of(const Run& run, const ResultFile& file) {
 
 std::string signed_percent(double percent) { return (percent > 0 ? "+" : "") + fixed(percent, 1); }
 
-std::string clock_cell(const Run& run) { return run.sm_clock_mhz ? fixed(*run.sm_clock_mhz, 0) : "-"; }
+std::string clock_cell(const Run& run) { return run.clock_mhz ? fixed(*run.clock_mhz, 0) : "-"; }
 
 std::string verdict(const Change& change) {
   if (!change.beyond_noise()) return "";

@@ -132,7 +132,7 @@ Calibration calibration_of(const Json& file) {
   result.device = text("device");
   result.date = text("date");
   result.commit = text("commit");
-  if (facts.contains("sm_clock_mhz")) result.sm_clock_mhz = std::stod(text("sm_clock_mhz"));
+  if (facts.contains("clock_mhz")) result.clock_mhz = std::stod(text("clock_mhz"));
   result.tiles = facts.at("summary").at(0).at("tiles").get<int>();
 
   const std::vector<Span> loads = named(loaders[0], "load");

@@ -10,7 +10,7 @@ namespace ladder::model {
 /// Recording slows a kernel down, so times are a little long.
 struct Calibration {
   std::string lesson, settings, shape, device, date, commit;
-  std::optional<double> sm_clock_mhz;  ///< nothing in files from before it was written down
+  std::optional<double> clock_mhz;  ///< nothing in files from before it was written down
   int slots = 0;                       ///< between loader and compute
   int tiles = 0;                       ///< of C
   int steps_per_tile = 0;

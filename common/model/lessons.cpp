@@ -54,7 +54,7 @@ std::vector<Prediction> predictions(const ResultFile& file, const Parameters& pa
       const bool predicted = std::none_of(parameters.read_from.begin(), parameters.read_from.end(),
                                           [&](const Run& source) { return same_run(run, source); });
       if (kernel && predicted && run.shape == Shape{size, size, size} && run.time_us_median &&
-          run.sm_clock_mhz)
+          run.clock_mhz)
         result.push_back(predict(run, *kernel, parameters, file.gpu));
     }
   return result;
@@ -85,7 +85,7 @@ const Run* run_of_03(const ResultFile& file, int slots) {
   for (const Run& run : file.runs) {
     const std::optional<Kernel> kernel = kernel_of(run);
     if (kernel && kernel->all_warps_copy && kernel->slots == slots &&
-        run.shape == Shape{kSize, kSize, kSize} && run.time_us_median && run.sm_clock_mhz)
+        run.shape == Shape{kSize, kSize, kSize} && run.time_us_median && run.clock_mhz)
       return &run;
   }
   return nullptr;
@@ -138,13 +138,13 @@ Parameters parameters_from(const Calibration& one_slot, const Calibration& ring,
     throw std::invalid_argument(one_slot.lesson +
                                 ": its timeline has more than one slot, so that loads are hidden");
   Parameters parameters;
-  parameters.clock_recorded = one_slot.sm_clock_mhz && ring.sm_clock_mhz && clusters.sm_clock_mhz;
+  parameters.clock_recorded = one_slot.clock_mhz && ring.clock_mhz && clusters.clock_mhz;
   double highest = 0;
-  for (const Run& run : climb.runs) highest = std::max(highest, run.sm_clock_mhz.value_or(0));
+  for (const Run& run : climb.runs) highest = std::max(highest, run.clock_mhz.value_or(0));
   const auto cycles = [&](const Calibration& from, double ns) {
-    return ns * (parameters.clock_recorded ? *from.sm_clock_mhz : highest) / 1000;
+    return ns * (parameters.clock_recorded ? *from.clock_mhz : highest) / 1000;
   };
-  parameters.clock_mhz = parameters.clock_recorded ? *one_slot.sm_clock_mhz : highest;
+  parameters.clock_mhz = parameters.clock_recorded ? *one_slot.clock_mhz : highest;
   parameters.load = parameters.load_03 = cycles(one_slot, *one_slot.load);
   parameters.epilogue_04 = cycles(one_slot, one_slot.epilogue);
   parameters.epilogue_05 = cycles(ring, ring.epilogue);
@@ -160,7 +160,7 @@ void read_03(Parameters& parameters, const ResultFile& slots) {
     const Kernel kernel = *kernel_of(run);
     const int tiles = rounded_up(run.shape.m, kernel.tile_m) * rounded_up(run.shape.n, kernel.tile_n);
     const double of_tile =
-        *run.time_us_median * *run.sm_clock_mhz / rounded_up(tiles, sms * kernel.blocks_per_sm);
+        *run.time_us_median * *run.clock_mhz / rounded_up(tiles, sms * kernel.blocks_per_sm);
     return (of_tile - parameters.epilogue_04) / rounded_up(run.shape.k, kernel.tile_k);
   };
   const double product = kernel_of(*one)->step_cycles();
@@ -172,14 +172,14 @@ void read_03(Parameters& parameters, const ResultFile& slots) {
 std::optional<Prediction> predict_bound(const Run& run, const std::string& gpu) {
   Prediction prediction;
   prediction.run = run;
-  if (run.lesson == "01_naive" && run.time_us_median && run.sm_clock_mhz) {
+  if (run.lesson == "01_naive" && run.time_us_median && run.clock_mhz) {
     // A warp makes 32 elements. For each step of k it asks for a line of A and one of B, or along rows for 32
     // of A.
     constexpr int kWarp = 32;
     const int lines = setting(run, "along", "columns") == "rows" ? kWarp + 1 : 2;
     const double warps = double(run.shape.m) * run.shape.n / kWarp;
     prediction.cycles = warps * run.shape.k * lines / known_gpu(gpu).sms;
-    prediction.us = prediction.cycles / *run.sm_clock_mhz;
+    prediction.us = prediction.cycles / *run.clock_mhz;
     prediction.bound = "load units";
   } else if (run.lesson == "07_streams" && setting(run, "experiment", "") == "levels" &&
              setting(run, "level", "0") != "0" && run.bound_us && run.time_us_median) {
@@ -219,7 +219,7 @@ Prediction predict(const Run& run, const Kernel& kernel, const Parameters& param
   prediction.run = run;
   prediction.kernel = kernel;
   prediction.cycles = std::max(block, tensor_cores);
-  prediction.us = prediction.cycles / run.sm_clock_mhz.value();
+  prediction.us = prediction.cycles / run.clock_mhz.value();
   prediction.error_percent = (prediction.us / run.time_us_median.value() - 1) * 100;
   const bool computes = *time_per_tile(pipeline) == pipeline.compute;
   prediction.bound = tensor_cores >= block || (computes && turn == 0) ? "tensor cores"

@@ -21,7 +21,7 @@ Json json_of(const std::vector<Prediction>& predictions) {
   Json list = Json::array();
   for (const Prediction& prediction : predictions) {
     const Run& run = prediction.run;
-    const Json clock = run.sm_clock_mhz ? Json(rounded(*run.sm_clock_mhz, 0)) : Json(nullptr);
+    const Json clock = run.clock_mhz ? Json(rounded(*run.clock_mhz, 0)) : Json(nullptr);
     list.push_back({{"lesson", run.lesson},
                     {"settings", run.settings},
                     {"m", run.shape.m},
@@ -32,7 +32,7 @@ Json json_of(const std::vector<Prediction>& predictions) {
                     {"bound", prediction.bound},
                     {"predicted_us", rounded(prediction.us, 3)},
                     {"measured_us", rounded(*run.time_us_median, 3)},
-                    {"sm_clock_mhz", clock},
+                    {"clock_mhz", clock},
                     {"error_percent", rounded(prediction.error_percent, 4)}});
   }
   return list;

@@ -110,7 +110,7 @@ Run run_of(const std::string& lesson, ladder::Settings settings) {
   run.shape = {4096, 4096, 4096};
   run.settings = std::move(settings);
   run.time_us_median = 100;
-  run.sm_clock_mhz = 1000;
+  run.clock_mhz = 1000;
   return run;
 }
 
@@ -123,7 +123,7 @@ Prediction predict(const Run& run, const Parameters& parameters) {
 TEST_CASE("A timeline with one slot says what a load and a step take") {
   const TemporaryDirectory directory;
   const Calibration found =
-      calibrate("--trace", written(directory, one_slot(), {{"sm_clock_mhz", "1500.5"}}));
+      calibrate("--trace", written(directory, one_slot(), {{"clock_mhz", "1500.5"}}));
   CHECK(found.slots == 1);
   CHECK(found.tiles == kTiles);
   CHECK(found.steps_per_tile == kSteps);
@@ -131,7 +131,7 @@ TEST_CASE("A timeline with one slot says what a load and a step take") {
   CHECK(found.compute == Approx(kCompute));
   CHECK(found.store == Approx(kStore));
   CHECK(found.epilogue == Approx(kEpilogue));
-  CHECK(found.sm_clock_mhz.value() == Approx(1500.5));
+  CHECK(found.clock_mhz.value() == Approx(1500.5));
   CHECK(found.lesson == "04_warp_specialized");
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("A timeline with more slots hides the loads, and says what a step take
   CHECK_FALSE(found.load);
   CHECK(found.compute == Approx(100));
   CHECK(found.recorded == Approx(410));
-  CHECK_FALSE(found.sm_clock_mhz);
+  CHECK_FALSE(found.clock_mhz);
 }
 
 TEST_CASE("A timeline without what the model needs is refused by name") {
@@ -175,7 +175,7 @@ TEST_CASE("Times become cycles of the timeline's own clock, or of the fastest ru
   clusters.epilogue = 30;
   ladder::ResultFile climb;
   climb.runs = {run_of("02_tiled", {}), run_of("02_tiled", {})};
-  climb.runs[1].sm_clock_mhz = 2000;
+  climb.runs[1].clock_mhz = 2000;
   Parameters parameters = parameters_from(turns, ahead, clusters, climb);
   CHECK(parameters.load == Approx(200));
   CHECK(parameters.epilogue_04 == Approx(20));
@@ -183,9 +183,9 @@ TEST_CASE("Times become cycles of the timeline's own clock, or of the fastest ru
   CHECK(parameters.epilogue_06 == Approx(60));
   CHECK_FALSE(parameters.clock_recorded);
 
-  turns.sm_clock_mhz = ahead.sm_clock_mhz = 1500;
+  turns.clock_mhz = ahead.clock_mhz = 1500;
   CHECK_FALSE(parameters_from(turns, ahead, clusters, climb).clock_recorded);
-  clusters.sm_clock_mhz = 1500;
+  clusters.clock_mhz = 1500;
   parameters = parameters_from(turns, ahead, clusters, climb);
   CHECK(parameters.load == Approx(150));
   CHECK(parameters.clock_recorded);

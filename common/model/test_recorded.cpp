@@ -66,7 +66,7 @@ TEST_CASE("The model tells two slots of lesson 05 from more, within a quarter of
     CHECK(std::abs(prediction.error_percent) < 25);
     if (prediction.run.shape.m != 4096) continue;
     predicted[prediction.kernel.slots] = prediction.cycles;
-    measured[prediction.kernel.slots] = *prediction.run.time_us_median * *prediction.run.sm_clock_mhz;
+    measured[prediction.kernel.slots] = *prediction.run.time_us_median * *prediction.run.clock_mhz;
   }
   constexpr double kMuchSlower = 1.1;
   for (const int more : {3, 4}) {

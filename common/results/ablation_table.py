@@ -38,11 +38,11 @@ def ablation_table(line, words, folder):
         for run in runs:
             name = run["settings"]["without"]
             more = run["time_us_median"] / runs[0]["time_us_median"] - 1
-            clocks = [one["time_us_median"] * one["sm_clock_mhz"] if one.get("sm_clock_mhz") else None for one in (run, runs[0])]
+            clocks = [one["time_us_median"] * one["clock_mhz"] if one.get("clock_mhz") else None for one in (run, runs[0])]
             more_clocks = f"{100 * (clocks[0] / clocks[1] - 1):+.1f} %" if all(clocks) and run is not runs[0] else ""
             rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
                          f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %", more_clocks,
-                         f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""])
+                         f"{run['clock_mhz']:.0f}" if run.get("clock_mhz") else ""])
         origins.setdefault(where(results, runs), []).append(number)
     places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
     return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "clocks", "SM clock, MHz"], rows)) + ([""] + places if places else [])

@@ -185,7 +185,7 @@ def climb_table(folder):
         return ["Not recorded yet."]
     results = read_results(newest)
     climb = Climb(results["runs"])
-    clocks = [run["sm_clock_mhz"] for run in climb.runs if run.get("sm_clock_mhz")]
+    clocks = [run["clock_mhz"] for run in climb.runs if run.get("clock_mhz")]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
     verified = all(run.get("verified") for run in climb.runs)
     lines = climb.table() + [

@@ -76,7 +76,7 @@ def clocks_of_step(run, tile):
     """Clocks of a K step of a tile of this shape, (m, n, k), of which a multiprocessor does one after the other."""
     m, n, k = tile
     steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
-    return run["time_us_median"] * run["sm_clock_mhz"] / steps
+    return run["time_us_median"] * run["clock_mhz"] / steps
 
 
 def slots(count):

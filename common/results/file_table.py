@@ -29,7 +29,7 @@ def facts(path):
                     "", "", f"`{content['commit']}`"]
         entries = content.get("runs", content.get("launches"))
         kind = "profiles" if "launches" in content else "runs"
-        clock, power = (span(entries, key) for key in ("sm_clock_mhz", "power_watts"))
+        clock, power = (span(entries, key) for key in ("clock_mhz", "power_watts"))
         return [f"{len(entries)} {kind}", content["date"], content["gpu"], content["driver"], content["toolkit"], clock, power,
                 f"`{content['commit']}`"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -228,14 +228,14 @@ def percent(run, library):
 
 
 def clock(run):
-    return f"{run['sm_clock_mhz']:.0f}" if run.get("sm_clock_mhz") else ""
+    return f"{run['clock_mhz']:.0f}" if run.get("clock_mhz") else ""
 
 
 def gains(run, first):
     """The gain in time, and what it would be if both had run at the same clock."""
     gain = run["tflops"] / first["tflops"]
-    known = run.get("sm_clock_mhz") and first.get("sm_clock_mhz")
-    return [f"{gain:.2f}", f"{gain * first['sm_clock_mhz'] / run['sm_clock_mhz']:.2f}" if known else ""]
+    known = run.get("clock_mhz") and first.get("clock_mhz")
+    return [f"{gain:.2f}", f"{gain * first['clock_mhz'] / run['clock_mhz']:.2f}" if known else ""]
 
 
 def pivot(runs, row_key, column_key):

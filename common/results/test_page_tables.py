@@ -35,7 +35,7 @@ from stale import todays_fingerprint  # noqa: E402
 def run(lesson, tflops, clock=1000, size=64, **settings):
     """As programs write it: without what was not measured, which is None here."""
     fields = {"lesson": lesson, "core": "fma", "m": size, "n": size, "k": size, "settings": settings,
-              "time_us_median": 10, "tflops": tflops, "sm_clock_mhz": clock, "verified": True}
+              "time_us_median": 10, "tflops": tflops, "clock_mhz": clock, "verified": True}
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -417,7 +417,7 @@ class AblationTable(WithResults):
         (self.folder / "experiments").mkdir()
         self.record("experiments/2026-01-01-g-ablate_05.json", run("05_x", 1))
         self.record("experiments/2026-01-02-g-ablate_05.json", run("05_x", 100, without="(as it is)"),
-                    run("05_x", 50, without="stores by TMA") | {"time_us_median": 20, "sm_clock_mhz": 600})
+                    run("05_x", 50, without="stores by TMA") | {"time_us_median": 20, "clock_mhz": 600})
         text = self.filled("<!-- ablation: 05 06 -->\n<!-- end -->\n")
         self.assertIn("| 05, 64³: (as it is) | 10 | 100 |  |  | 1000 |\n| 05, 64³: stores by TMA | 20 | 50 | +100.0 % | +20.0 % | 600 |", text)
         self.assertIn("| 06: not recorded yet |", text)
@@ -645,7 +645,7 @@ class PageTables(WithResults):
         text = cube_table.cube_text("line", words, results)
         first = self.cube()[6]  # with roles
         steps = 4 * 2 * 1 / cube_table.MULTIPROCESSORS
-        clocks = first["time_us_median"] * first["sm_clock_mhz"] / steps
+        clocks = first["time_us_median"] * first["clock_mhz"] / steps
         self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | {100 * (clocks - 1):+.0f} % |"), text)
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
         for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"]):

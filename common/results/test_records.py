@@ -45,6 +45,17 @@ class Records(unittest.TestCase):
                 else:  # assertEqual would print the whole file
                     self.assertTrue(shortest(text) == json_rows(json.loads(text)), "is not as json_rows() writes it")
 
+    def test_no_clock_is_above_the_maximum_of_its_gpu(self):
+        counted = 0
+        for path in records():
+            content = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
+            clocks = [run["clock_mhz"] for run in content.get("runs", []) if "clock_mhz" in run]
+            counted += len(clocks)
+            with self.subTest(path.relative_to(RESULTS)):
+                # A step of the global timer beside a sample of 12 ms is less than this.
+                self.assertLessEqual(max(clocks, default=0), content.get("max_clock_mhz", 0) * 1.001)
+        self.assertGreater(counted, 0)
+
     def test_of_the_same_experiment_only_one_record_is_kept(self):
         kept = {}
         for path in records():

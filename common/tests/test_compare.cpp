@@ -25,7 +25,7 @@ ladder::Run run_of(double time_us, double spread, ladder::Settings settings = {}
   run.time_us_median = time_us;
   run.time_us_q1 = time_us - spread;
   run.time_us_q3 = time_us + spread;
-  run.sm_clock_mhz = 1500;
+  run.clock_mhz = 1500;
   return run;
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("A change counts when the medians are farther apart than both spreads 
 
 TEST_CASE("A change of the clock alone shows in the time and not in clocks") {
   ladder::Run slower_clock = run_of(125, 0);
-  slower_clock.sm_clock_mhz = 1200;
+  slower_clock.clock_mhz = 1200;
   const auto before = file_of({run_of(100, 0)}), after = file_of({slower_clock});
   const ladder::Change change = ladder::compare_results(before, after).changes.at(0);
   CHECK_THAT(change.time_percent, WithinAbs(25, 1e-9));

@@ -38,12 +38,12 @@ ladder::ResultFile example() {
   timed.time_us_q1 = 199;
   timed.time_us_q3 = 202;
   timed.tflops = 342.7;
-  timed.sm_clock_mhz = 1450;
+  timed.clock_mhz = 1450;
   timed.power_watts = 690;
   timed.verified = true;
   timed.rel_error = 1.7e-3;
   ladder::Run counted = timed;
-  counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops = counted.sm_clock_mhz =
+  counted.time_us_median = counted.time_us_q1 = counted.time_us_q3 = counted.tflops = counted.clock_mhz =
       counted.power_watts = {};
   counted.counters = ladder::LaunchCounters{};
   counted.counters->blocks = 8;
@@ -69,7 +69,7 @@ TEST_CASE("A result file has exactly the fields that were promised") {
   const std::vector<std::string> fields = {
       "lesson",       "core",           "m",          "n",          "k",
       "settings",     "time_us_median", "time_us_q1", "time_us_q3", "tflops",
-      "sm_clock_mhz", "power_watts",    "verified",   "rel_error"};
+      "clock_mhz", "power_watts",    "verified",   "rel_error"};
   CHECK(keys(json["runs"][0]) == fields);
   CHECK(json["runs"][0]["m"] == 4096);
   CHECK(json["runs"][0]["settings"] == Json({{"core", "auto"}, {"slots", "3"}}));
@@ -80,7 +80,7 @@ TEST_CASE("A result file has exactly the fields that were promised") {
 TEST_CASE("What was not measured is left out, as times on the CPU device, and counters are added there") {
   const Json run = ladder::parse_json(ladder::to_json(example()))["runs"][1];
   for (const char* field :
-       {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "sm_clock_mhz", "power_watts"})
+       {"time_us_median", "time_us_q1", "time_us_q3", "tflops", "clock_mhz", "power_watts"})
     CHECK_FALSE(run.contains(field));
   CHECK(run["counters"]["blocks"] == 8);
   CHECK(run["counters"]["barrier_waits"] == 12);
@@ -91,7 +91,7 @@ TEST_CASE("In a result file each run is a line, and what was measured has eight 
   ladder::ResultFile file = example();
   file.runs[0].time_us_median = 27150.463104248047;
   file.runs[0].time_us_q1 = 0.000123456789;
-  file.runs[0].sm_clock_mhz = 1979.826416015625;
+  file.runs[0].clock_mhz = 1979.826416015625;
   file.runs[0].tflops = 704;
   file.runs[0].global_bytes = 134250496;
   const std::string text = ladder::to_json(file);
@@ -106,13 +106,13 @@ TEST_CASE("In a result file each run is a line, and what was measured has eight 
   }
   CHECK_THAT(lines[7], ContainsSubstring(
                            R"("time_us_median":27150.463,"time_us_q1":0.00012345679,"time_us_q3":202.0,)"));
-  CHECK_THAT(lines[7], ContainsSubstring(R"("tflops":704.0,"sm_clock_mhz":1979.8264,)"));
+  CHECK_THAT(lines[7], ContainsSubstring(R"("tflops":704.0,"clock_mhz":1979.8264,)"));
   CHECK_THAT(lines[7], ContainsSubstring(R"("global_bytes":134250496)"));
 
   const ladder::Run read = ladder::from_json(text).runs[0];
   CHECK_THAT(*read.time_us_median, WithinRel(*file.runs[0].time_us_median, 5e-8));
   CHECK_THAT(*read.time_us_q1, WithinRel(*file.runs[0].time_us_q1, 5e-8));
-  CHECK_THAT(*read.sm_clock_mhz, WithinRel(*file.runs[0].sm_clock_mhz, 5e-8));
+  CHECK_THAT(*read.clock_mhz, WithinRel(*file.runs[0].clock_mhz, 5e-8));
   CHECK(*read.global_bytes == 134250496);
 }
 

@@ -9,6 +9,7 @@ namespace ladder {
 bool on_cpu_device() { return true; }
 void require_device() {}
 std::optional<double> read_power_watts() { return std::nullopt; }
+std::optional<double> read_energy_joules() { return std::nullopt; }
 std::vector<Target> all_gpus() { return {}; }
 const Target& this_target() {
   static const Target target = {device_info().name, 0, "", device_info().code};

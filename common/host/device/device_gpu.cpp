@@ -45,6 +45,9 @@ DeviceInfo ask_device() {
   info.compute_capability = properties.major * 10 + properties.minor;
   info.code = loaded_code();
   info.multiprocessors = properties.multiProcessorCount;
+  int clock_khz = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, kDevice));
+  info.max_clock_mhz = clock_khz / 1000.0;
   info.memory_bytes = properties.totalGlobalMem;
   info.l2_bytes = static_cast<size_t>(properties.l2CacheSize);
   info.block_shared_bytes = properties.sharedMemPerBlockOptin;
@@ -82,6 +85,7 @@ const DeviceInfo& device_info() {
 }
 
 std::optional<double> read_power_watts() { return nvml::power_watts(pci_address()); }
+std::optional<double> read_energy_joules() { return nvml::energy_joules(pci_address()); }
 
 const Target& this_target() {
   static const Target target = target_of(device_info());

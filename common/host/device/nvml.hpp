@@ -10,6 +10,8 @@ namespace ladder::nvml {
 /// Of the GPU at this PCI address, for example "0000:1b:00.0"; nothing if the library or the figure is
 /// missing.
 std::optional<double> power_watts(const std::string& pci_address);
+/// Since the driver was loaded. The counter advances every 100 ms or so.
+std::optional<double> energy_joules(const std::string& pci_address);
 std::optional<std::string> driver_version();
 
 }  // namespace ladder::nvml

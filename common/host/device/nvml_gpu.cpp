@@ -17,6 +17,7 @@ struct Library {
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*device_by_pci_address)(const char*, Device*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
+  int (*energy)(Device, unsigned long long*) = nullptr;
 
   Library() {
     void* handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -26,6 +27,7 @@ struct Library {
     load(handle, "nvmlSystemGetDriverVersion", driver_version);
     load(handle, "nvmlDeviceGetHandleByPciBusId_v2", device_by_pci_address);
     load(handle, "nvmlDeviceGetPowerUsage", power);
+    load(handle, "nvmlDeviceGetTotalEnergyConsumption", energy);
   }
 
   template <class Function>
@@ -53,6 +55,13 @@ std::optional<double> power_watts(const std::string& pci_address) {
   unsigned milliwatts = 0;
   if (!device || !library().power || library().power(device, &milliwatts) != kSuccess) return std::nullopt;
   return milliwatts / 1000.0;
+}
+
+std::optional<double> energy_joules(const std::string& pci_address) {
+  const Device device = library().device(pci_address);
+  unsigned long long millijoules = 0;
+  if (!device || !library().energy || library().energy(device, &millijoules) != kSuccess) return std::nullopt;
+  return static_cast<double>(millijoules) / 1000;
 }
 
 std::optional<std::string> driver_version() {

@@ -67,8 +67,9 @@ void add_timing(Run& run, const Timing& timing) {
   run.time_us_q1 = timing.time_us.q1;
   run.time_us_q3 = timing.time_us.q3;
   run.tflops = run.shape.flops() / timing.time_us.median * 1e-6;
-  run.sm_clock_mhz = timing.sm_clock_mhz;
+  run.clock_mhz = timing.clock_mhz;
   run.power_watts = timing.power_watts;
+  run.joules = timing.joules;
   run.eager_us = timing.eager_us;
 }
 
@@ -93,7 +94,7 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   timing.rounds = options.rounds;
   timing.data_seed = options.data_seed;
   if (options.sample_ms > 0) timing.sample_ms = timing.warm_up_ms = options.sample_ms;
-  timing.hot_inputs = options.hot_inputs;
+  timing.inputs = options.inputs;
   // What is verified is what will be timed.
   const std::vector<Contender> chosen =
       with_fastest_candidates(contenders, [&](const std::vector<Contender>& candidates) {
@@ -126,12 +127,13 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
   timing.on_round = [&](int round) {
     progress.show(fmt::format("{}: timing, round {} of {}", shape.name(), round + 1, options.rounds));
   };
+  timing.energy = options.energy;  // not where candidates are chosen
   progress.show(shape.name() + ": warming up");
   const std::vector<Timing> timings = time_interleaved(chosen, shape, timing);
   progress.clear();
   for (size_t i = 0; i < outcomes.size(); ++i) {
     add_timing(outcomes[i].run, timings[i]);
-    outcomes[i].run.inputs = options.hot_inputs ? "hot" : "cold";
+    outcomes[i].run.inputs = name_of(options.inputs);
   }
   compare_with_library(outcomes);
   for (const Outcome& outcome : outcomes) report(outcome);

@@ -10,6 +10,7 @@
 #include "common/host/base/progress.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/measure/run.hpp"
+#include "common/host/measure/timing.hpp"
 
 namespace ladder {
 
@@ -19,7 +20,8 @@ struct ComparisonOptions {
   uint64_t data_seed = 1;
   int rounds = 11;
   int sample_ms = 0;  ///< 0: as TimingOptions says
-  bool hot_inputs = false;
+  Inputs inputs = Inputs::cold;
+  bool energy = false;
   Execution execution;
 };
 

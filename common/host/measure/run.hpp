@@ -23,10 +23,11 @@ struct Run {
   std::optional<double> time_us_median, time_us_q1, time_us_q3;
   std::optional<double> eager_us;  ///< by a call for each launch, where time_us is through a graph
   std::optional<double> tflops;
-  std::optional<double> sm_clock_mhz, power_watts;
+  std::optional<double> clock_mhz, power_watts;
+  std::optional<double> joules;  ///< of one launch, where that was asked for and the GPU counts them
   std::string rung;    ///< of the climb: the id of the rung, as "04.1"; else empty
   std::string choice;  ///< of lessons that choose; see Lesson::choice
-  std::string inputs;  ///< "cold" or "hot" (in the L2 cache) where timed, else empty
+  std::string inputs;  ///< "cold", "hot" or "zeros" (see Inputs) where timed, else empty
   std::optional<bool> verified;
   std::optional<double> rel_error;         ///< Frobenius norm, on normal data
   std::optional<LaunchCounters> counters;  ///< only on the CPU device

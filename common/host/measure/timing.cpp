@@ -43,6 +43,10 @@ std::vector<Contender> with_fastest_candidates(
   return result;
 }
 
+std::string name_of(Inputs inputs) {
+  return inputs == Inputs::cold ? "cold" : inputs == Inputs::hot ? "hot" : "zeros";
+}
+
 int input_sets(const Shape& shape, size_t l2_bytes) {
   const double sets = std::ceil(2.0 * static_cast<double>(l2_bytes) / shape.bytes());
   return static_cast<int>(std::clamp(sets, 1.0, 256.0));

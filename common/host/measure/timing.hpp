@@ -6,12 +6,20 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/host/base/statistics.hpp"
 #include "common/host/measure/contender.hpp"
 
 namespace ladder {
+
+/// Where timed launches find A and B, and what is in them.
+enum class Inputs {
+  cold,  ///< normal data in global memory: a launch takes another set than the one before
+  hot,   ///< normal data, one set: the L2 cache may keep it from launch to launch
+  zeros  ///< as cold, but zeros, whose bits do not switch: an experiment on power, never a benchmark
+};
 
 struct TimingOptions {
   int rounds = 11;         ///< samples of each contender
@@ -20,17 +28,19 @@ struct TimingOptions {
   double graph_below_us =
       150;  ///< shorter launches are timed through a CUDA graph, or we would time the host
   uint64_t data_seed = 1;
-  bool hot_inputs = false;  ///< one set of inputs: the L2 cache may keep it from launch to launch
+  Inputs inputs = Inputs::cold;
+  bool energy = false;  ///< measure joules, which takes 1.3 s more for each contender
   std::function<void(int round)> on_round;  ///< progress; may be empty
 };
 
 /// Microseconds of one launch.
 struct Timing {
   Quartiles time_us;
-  std::optional<double> sm_clock_mhz;  ///< median over the samples, measured by ClockProbe at their ends
+  std::optional<double> clock_mhz;  ///< median over the samples, by the stamps around each (ClockStamps)
   std::optional<double> power_watts;
   /// Median, where time_us is of launches through a graph: of launches by a call each. The host bounds these.
   std::optional<double> eager_us = std::nullopt;
+  std::optional<double> joules = std::nullopt;  ///< of one launch
 };
 
 /// Takes `rounds` samples of each of `count` contenders. Every round has an order of its own, so that nobody
@@ -38,6 +48,8 @@ struct Timing {
 /// @returns samples by contender
 std::vector<std::vector<double>> interleave(size_t count, int rounds,
                                             const std::function<double(size_t)>& sample);
+
+std::string name_of(Inputs inputs);
 
 /// Sets of inputs to rotate over, so that no operand of one launch is still in the L2 cache from the launch
 /// before: one where a problem is at least twice the cache, else as many as together are, at most 256.

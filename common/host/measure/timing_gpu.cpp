@@ -1,13 +1,17 @@
 /// @file
 /// Times launches with CUDA events; short ones through CUDA graphs.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <thread>
+#include <utility>
 
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/measure/clock_probe.hpp"
+#include "common/host/measure/sm_clock.hpp"
 #include "common/host/measure/timing.hpp"
 #include "common/host/problem/fill.hpp"
 
@@ -17,7 +21,7 @@ namespace {
 /// Inputs and outputs for one launch after another, in turn.
 class InputSets {
  public:
-  InputSets(const Shape& shape, int count, uint64_t seed) : shape_(shape) {
+  InputSets(const Shape& shape, int count, uint64_t seed, bool zeros) : shape_(shape) {
     for (int i = 0; i < count; ++i) {
       Buffers set{DeviceBuffer<__nv_bfloat16>(size_t(shape.m) * shape.k),
                   DeviceBuffer<__nv_bfloat16>(size_t(shape.k) * shape.n * shape.b_matrices),
@@ -26,6 +30,9 @@ class InputSets {
       fill(set.a.data(), set.a.size(), NormalValues{2 * (seed + i)});
       fill(set.b.data(), set.b.size(), NormalValues{2 * (seed + i) + 1});
       fill(set.bias.data(), set.bias.size(), NormalValues{~(seed + i)});
+      if (zeros)
+        for (DeviceBuffer<__nv_bfloat16>* operand : {&set.a, &set.b})
+          fill_on_device(operand->data(), 0, operand->size() * sizeof(__nv_bfloat16));
       sets_.push_back(std::move(set));
     }
   }
@@ -43,6 +50,45 @@ class InputSets {
   };
   Shape shape_;
   std::vector<Buffers> sets_;
+};
+
+/// Watts while it lives: between the first and the last step of the energy counter, which a thread of its own watches,
+/// since the host waits in its queue of launches.
+class EnergyMeter {
+ public:
+  EnergyMeter() : watcher_([this] { watch(); }) {}
+  ~EnergyMeter() {
+    if (watcher_.joinable()) stop();
+  }
+
+  /// @returns nothing where the GPU has no such counter, or where it advanced only once
+  std::optional<double> stop() {
+    stopped_ = true;
+    watcher_.join();
+    if (steps_.size() < 2) return std::nullopt;
+    const auto [first, last] = std::pair(steps_.front(), steps_.back());
+    return (last.joules - first.joules) / std::chrono::duration<double>(last.at - first.at).count();
+  }
+
+ private:
+  struct Step {
+    std::chrono::steady_clock::time_point at;
+    double joules;
+  };
+
+  void watch() {
+    std::optional<double> before = read_energy_joules();
+    while (before && !stopped_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const std::optional<double> now = read_energy_joules();
+      if (now && *now != *before) steps_.push_back({std::chrono::steady_clock::now(), *now});
+      before = now;
+    }
+  }
+
+  std::vector<Step> steps_;
+  std::atomic<bool> stopped_ = false;
+  std::thread watcher_;  ///< the last member: it uses the others
 };
 
 /// What the GPU did during the samples of one contender.
@@ -71,18 +117,29 @@ class Stopwatch {
     std::optional<double> watts;
     // Untimed first, so that the GPU reaches the clock at which it runs this kernel, not the one before it.
     launch(warm_up_launches_);
+    clock_.before(stream_);
     const double us = time_us(launches_, [&] {
-      clock_.start(stream_);
+      clock_.after(stream_);
       watts = read_power_watts();
     });
-    vitals.mhz.push_back(clock_.mhz());
+    vitals.mhz.push_back(clock_.read().mhz);
     if (watts) vitals.watts.push_back(*watts);
     if (graph_) vitals.eager_us.push_back(time_eager_us());
     return us;
   }
 
+  /// Joules of one launch, averaged over more than a second of launches; nothing where the GPU does not count them.
+  std::optional<double> joules() {
+    launch(warm_up_launches_);
+    EnergyMeter meter;
+    const double us = time_us(std::max(launches_, static_cast<int>(kEnergyMs * 1000 / time_us(launches_))));
+    const std::optional<double> watts = meter.stop();
+    return watts ? std::optional(*watts * us * 1e-6) : std::nullopt;
+  }
+
  private:
   static constexpr int kMaxNodes = 512;
+  static constexpr double kEnergyMs = 1200;        ///< some ten steps of the counter
   static constexpr int kEagerLaunches = 200;       ///< fewer than a stream's queue holds
   static constexpr double kSlowLaunchUs = 50'000;  // long enough to be measured by one launch
 
@@ -137,7 +194,7 @@ class Stopwatch {
   cudaStream_t stream_;
   Event begin_, end_;
   GraphExec graph_;
-  ClockProbe clock_;
+  ClockStamps clock_;
   int launches_ = 1, warm_up_launches_ = 0, nodes_ = 1, next_set_ = 0;
 };
 
@@ -151,8 +208,8 @@ std::optional<double> median_of(const std::vector<double>& values) {
 std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, const Shape& shape,
                                      const TimingOptions& options) {
   const Stream stream = make_stream();
-  const int sets = options.hot_inputs ? 1 : input_sets(shape, device_info().l2_bytes);
-  InputSets inputs(shape, sets, options.data_seed);
+  const int sets = options.inputs == Inputs::hot ? 1 : input_sets(shape, device_info().l2_bytes);
+  InputSets inputs(shape, sets, options.data_seed, options.inputs == Inputs::zeros);
   std::vector<Stopwatch> stopwatches;
   stopwatches.reserve(contenders.size());
   for (const Contender& contender : contenders)
@@ -169,7 +226,8 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders, c
   std::vector<Timing> timings;
   for (size_t i = 0; i < contenders.size(); ++i)
     timings.push_back({quartiles(samples[i]), median_of(vitals[i].mhz), median_of(vitals[i].watts),
-                       median_of(vitals[i].eager_us)});
+                       median_of(vitals[i].eager_us),
+                       options.energy ? stopwatches[i].joules() : std::nullopt});
   return timings;
 }
 

@@ -22,6 +22,12 @@ std::vector<std::string> elements(const std::vector<std::string>& lists) {
   return all;
 }
 
+Inputs parse_inputs(const std::string& text) {
+  for (const Inputs inputs : {Inputs::cold, Inputs::hot, Inputs::zeros})
+    if (text == name_of(inputs)) return inputs;
+  throw std::invalid_argument("--inputs " + text + ": must be cold, hot or zeros");
+}
+
 }  // namespace
 
 void CommonOptions::add_to(Arguments& arguments) {
@@ -44,7 +50,11 @@ void CommonOptions::add_to(Arguments& arguments) {
     arguments.add_option(
         "--inputs", inputs_, "CHOICE",
         "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
-        "cache if they fit");
+        "cache if they fit; zeros, to see what bits cost that do not switch");
+  if (!on_cpu_device())
+    arguments.add_flag(
+        "--energy", [this] { comparison.energy = true; },
+        "Measure joules a launch, which takes 1.3 s more for each kernel and size");
   arguments.add_option("--json", json_path, "PATH", "Write the results to this file");
   arguments.add_option("--a", files.a, "A.npy", "Multiply matrices of your own: A, an .npy file");
   arguments.add_option("--b", files.b, "B.npy", "B, also an .npy file");
@@ -64,9 +74,7 @@ void CommonOptions::check() {
   if (!data_seed_.empty()) comparison.data_seed = parse_number("--data-seed", data_seed_, 0, UINT32_MAX);
   if (!sample_ms_.empty())
     comparison.sample_ms = static_cast<int>(parse_number("--sample-ms", sample_ms_, 1, 10000));
-  if (!inputs_.empty() && inputs_ != "cold" && inputs_ != "hot")
-    throw std::invalid_argument("--inputs " + inputs_ + ": must be cold or hot");
-  comparison.hot_inputs = inputs_ == "hot";
+  if (!inputs_.empty()) comparison.inputs = parse_inputs(inputs_);
   comparison.execution = execution_.parsed();
   tuned_plans_are_wanted();
   if (!json_path.empty()) check_writable("--json", json_path);

@@ -43,7 +43,7 @@ std::string describe_clocks(const std::vector<Run>& runs) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     return name + fixed(*low, 0) + " to " + fixed(*high, 0) + unit;
   };
-  const std::string clock = range("SM clock ", &Run::sm_clock_mhz, " MHz");
+  const std::string clock = range("SM clock ", &Run::clock_mhz, " MHz");
   const std::string power = range("power ", &Run::power_watts, " W");
   return clock + (clock.empty() || power.empty() ? "" : ", ") + power;
 }
@@ -133,7 +133,7 @@ int report_comparisons(const Report& report, const ContendersOf& contenders, con
   if (!report.table_for_each_shape) table.header();
 
   Progress progress;
-  std::vector<std::string> complaints, traffic, samples, libraries;
+  std::vector<std::string> complaints, traffic, energy, samples, libraries;
   const auto run_shape = [&](const Shape& shape) {
     if (report.table_for_each_shape) {
       std::cout << (&shape == &options.shapes.front() ? "" : "\n") << shape.name() << " (M x N x K)\n";
@@ -149,6 +149,8 @@ int report_comparisons(const Report& report, const ContendersOf& contenders, con
       if (!on_cpu_device() && outcome.run.global_bytes && outcome.contender->epilogue.apply)
         traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
                           fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
+      if (outcome.run.joules)
+        energy.push_back(shape.name() + " " + outcome.contender->label + ": " + fixed(*outcome.run.joules, 3) + " J");
       const std::string library = outcome.fastest_variant + " at " + shape.name();
       if (!outcome.fastest_variant.empty() && (libraries.empty() || libraries.back() != library))
         libraries.push_back(library);
@@ -184,6 +186,10 @@ int report_comparisons(const Report& report, const ContendersOf& contenders, con
               << "; all elements were checked to be finite\n";
   if (!traffic.empty()) std::cout << "\nGlobal memory, if every operand and result crosses once:\n";
   for (const std::string& line : traffic) std::cout << "  " << line << "\n";
+  if (options.comparison.energy)
+    std::cout << (energy.empty() ? "\nNo energy: the driver does not count the joules of this GPU\n"
+                                 : "\nEnergy of a launch, averaged over a second of launches:\n");
+  for (const std::string& line : energy) std::cout << "  " << line << "\n";
   print_complaints();
   if (report.afterwards) report.afterwards(results);
   if (!options.json_path.empty()) write_results("--json", options.json_path, results);

@@ -65,8 +65,9 @@ Json json_of(const Run& run) {
   put(json, "time_us_q1", run.time_us_q1);
   put(json, "time_us_q3", run.time_us_q3);
   put(json, "tflops", run.tflops);
-  put(json, "sm_clock_mhz", run.sm_clock_mhz);
+  put(json, "clock_mhz", run.clock_mhz);
   put(json, "power_watts", run.power_watts);
+  put(json, "joules", run.joules);
   if (run.verified) json["verified"] = *run.verified;
   put(json, "rel_error", run.rel_error);
   put(json, "eager_us", run.eager_us);
@@ -99,8 +100,9 @@ Run run_of(const Json& json) {
   get(json, "time_us_q1", run.time_us_q1);
   get(json, "time_us_q3", run.time_us_q3);
   get(json, "tflops", run.tflops);
-  get(json, "sm_clock_mhz", run.sm_clock_mhz);
+  get(json, "clock_mhz", run.clock_mhz);
   get(json, "power_watts", run.power_watts);
+  get(json, "joules", run.joules);
   get(json, "verified", run.verified);
   get(json, "rel_error", run.rel_error);
   get(json, "eager_us", run.eager_us);
@@ -139,7 +141,7 @@ std::string today() {
 
 ResultFile new_result_file() {
   const DeviceInfo device = device_info();
-  return {today(), build_commit(), device.name, device.driver, device.toolkit, {}};
+  return {today(), build_commit(), device.name, device.driver, device.toolkit, {}, device.max_clock_mhz};
 }
 
 std::string to_json(const ResultFile& results) {
@@ -149,6 +151,7 @@ std::string to_json(const ResultFile& results) {
   json["gpu"] = results.gpu;
   json["driver"] = results.driver;
   json["toolkit"] = results.toolkit;
+  if (results.max_clock_mhz > 0) json["max_clock_mhz"] = results.max_clock_mhz;
   json["runs"] = Json::array();
   for (const Run& run : results.runs) json["runs"].push_back(json_of(run));
   return json_rows(json);
@@ -163,6 +166,7 @@ ResultFile from_json(const std::string& text) {
     results.gpu = json.at("gpu").get<std::string>();
     results.driver = json.at("driver").get<std::string>();
     results.toolkit = json.at("toolkit").get<std::string>();
+    results.max_clock_mhz = json.value("max_clock_mhz", 0.0);
     for (const Json& run : json.at("runs")) results.runs.push_back(run_of(run));
     return results;
   } catch (const Json::exception& error) {

@@ -15,6 +15,7 @@ struct ResultFile {
   std::string commit;
   std::string gpu, driver, toolkit;
   std::vector<Run> runs;
+  double max_clock_mhz = 0;  ///< of the GPU's multiprocessors; 0 where not known
 };
 
 /// A file without runs that says where and when it was made.

@@ -57,7 +57,7 @@ int trace_contender(const Contender& contender, const Shape& shape, const Compar
   TimelineFacts facts = facts_about(contender, shape);
   if (recording.launch_us) facts.push_back({"launch_us", fixed(*recording.launch_us, 3)});
   if (request.untraced_us) facts.push_back({"untraced_launch_us", fixed(*request.untraced_us, 3)});
-  if (recording.sm_clock_mhz) facts.push_back({"sm_clock_mhz", fixed(*recording.sm_clock_mhz, 1)});
+  if (recording.clock_mhz) facts.push_back({"clock_mhz", fixed(*recording.clock_mhz, 1)});
   write_file_atomically("--trace", request.path,
                         [&](std::ostream& file) { file << to_trace_events(timeline, facts); });
 

@@ -30,7 +30,7 @@ bool can_record();
 struct Recording {
   Timeline timeline;
   std::optional<double> launch_us;  ///< median time of the kernel while it records; nothing on the CPU device
-  std::optional<double> sm_clock_mhz = std::nullopt;  ///< right behind the recorded launch; likewise
+  std::optional<double> clock_mhz = std::nullopt;  ///< right behind the recorded launch; likewise
 };
 
 /// Multiplies and waits, several times where that is timed, and returns what the last launch did.

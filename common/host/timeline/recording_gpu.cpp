@@ -16,7 +16,7 @@
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/base/text.hpp"
-#include "common/host/measure/clock_probe.hpp"
+#include "common/host/measure/sm_clock.hpp"
 #include "common/host/timeline/recording.hpp"
 
 namespace ladder {
@@ -239,13 +239,14 @@ bool can_record() { return !traced_sources().empty(); }
 
 Recording record(const Contender& contender, const Gemm& gemm) {
   RecorderMemory memory;
-  ClockProbe clock;
+  ClockStamps clock;
   const double us = median_launch_us(contender, gemm, [&] { memory.forget(); });
   memory.forget();
+  clock.before(nullptr);
   contender.launch(gemm, nullptr);
-  clock.start(nullptr);
-  CUDA_CHECK(cudaDeviceSynchronize());
-  return {memory.timeline(clock.mhz() / 1000), us, clock.mhz()};
+  clock.after(nullptr);
+  const double mhz = clock.read().mhz;
+  return {memory.timeline(mhz / 1000), us, mhz};
 }
 
 void hand_over_to_traced(const Contender& contender, const Shape& shape, char** argv) {
