@@ -6,6 +6,16 @@ if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
   set(commit "${LADDER_COMMIT}")
   if(NOT commit)
+    # A copy of the tree that lies in another repository has none of its commits.
+    execute_process(
+      COMMAND git rev-parse --show-prefix
+      WORKING_DIRECTORY "${SOURCE_DIR}"
+      OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT "${failed}${prefix}" STREQUAL "0")
+      set(commit unknown)
+    endif()
+  endif()
+  if(NOT commit)
     execute_process(
       COMMAND git describe --always --dirty --abbrev=12
       WORKING_DIRECTORY "${SOURCE_DIR}"

@@ -136,7 +136,9 @@ class RealRecords(unittest.TestCase):
                 self.assertIn(path, owners)
 
     def test_every_record_names_a_commit_of_the_history(self):
-        if git(stale.ROOT, "rev-parse", "--is-shallow-repository") != "false\n":
+        # A copy of the tree may lie in another repository.
+        inside = git(stale.ROOT, "rev-parse", "--is-shallow-repository", "--show-prefix")
+        if inside != "false\n\n":
             self.skipTest("the history is not here")
         commits = set(git(stale.ROOT, "log", "--format=%H").split())
         for path in stale.RESULTS.rglob("*.json"):
