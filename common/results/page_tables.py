@@ -17,7 +17,8 @@ says that nothing was recorded yet. The words after it:
                         rows=instead: one for a kernel, and one for each other way to its result;
                         rows=choice: one for each size, the fastest of the kernels that a lesson chooses from;
                         rows=size: one for each size, all lessons against the fastest library;
-                        rows=launch: one for each run, launched through a graph and by a call for each launch
+                        rows=launch: one for each run, launched through a graph and by a call for each launch;
+                        rows=energy: one for each run, libraries too: its clock, its cycles, and what it costs in joules
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and what it left
                         unexplained: tflops, instead of gains, or gain, over the first row per clock; a number, a range as 1.1–1.2, or
@@ -82,7 +83,7 @@ class Request:
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
 
     def wants(self, run):
-        return not is_library(run) and meets(run, self.only)
+        return (self.rows == "energy" or not is_library(run)) and meets(run, self.only)
 
     def table(self):
         if self.path is None:
@@ -126,6 +127,8 @@ def details(runs, all_runs, key, with_gains=True):
         return against_libraries(runs, all_runs)
     if key == "launch":
         return launches(runs, all_runs)
+    if key == "energy":
+        return energy(runs)
     sizes = sorted({shape(run) for run in runs})
     header, rows = [key, "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
     if with_gains and len(runs) > len(sizes):
@@ -180,6 +183,19 @@ def launches(runs, all_runs):
                      f"{min(libraries):.1f}" if libraries else ""])
     header = ["M×N×K", "rung", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
     return markdown(*without_empty_columns(header, rows))
+
+
+def energy(runs):
+    """What a launch takes in time, in cycles of each multiprocessor and in joules. Where the power
+    limit lowers the clock, fewer joules are less time."""
+    rows = []
+    for run in sorted(runs, key=shape):
+        name = library_title(run) if is_library(run) else title(run, "rung", runs)
+        watts = run["joules"] / run["time_us_median"] * 1e6 if "joules" in run else run.get("power_watts")
+        rows.append([f"{name}, {shape_title(shape(run))}", microseconds(run), clock(run),
+                     f"{run['time_us_median'] * run['clock_mhz'] / 1000:.0f}" if "clock_mhz" in run else "",
+                     f"{watts:.0f}" if watts else "", f"{run['joules']:.3g}" if "joules" in run else ""])
+    return markdown(*without_empty_columns(["", "µs", "clock, MHz", "1000 cycles", "W", "J a launch"], rows))
 
 
 def rung_title(run, runs):

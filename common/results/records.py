@@ -301,6 +301,9 @@ def in_order_of_worth():
         experiment("shapes", 75, "ladder", f"--lessons 05,06 --sample-ms 50 --rounds 3 --shape {NAMED}"),
         any_shapes("named_shapes", 15, "3072x3072x3072,5000x5000x5000,8192x1032x2056,12288x64x12288,256x256x65536,1x8192x8192"),
         experiment("hot", 8, "ladder", "--lessons 05,06 --size 1024 --inputs hot --rounds 7"),
+        # Where the power limit decides the clock, and where it does not; and what bits cost that do not switch.
+        experiment("energy", 45, "ladder", "--lessons 03,05,06 --size 1024,4096,8192 --rounds 5 --energy"),
+        experiment("zeros", 15, "ladder", "--lessons 05 --size 4096,8192 --rounds 5 --energy --inputs zeros --no-verify --no-library"),
         # With samples of a second, the choice among cublasLt's algorithms alone took more than a minute.
         experiment("sustained", 30, "ladder", "--lessons 05,06 --size 8192 --sample-ms 300 --rounds 2"),
         # What plan.cpp is fitted to: cubes, shapes of language models, skinny ones, random ones; none of any_matrix.
