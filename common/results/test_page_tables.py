@@ -577,6 +577,14 @@ class PageTables(WithResults):
         self.assertRegex(text, r"\| 64³ \| .*06.* \| 10\.0 \| 12\.3 \| 15\.0 \|")
         self.assertRegex(text, r"\| 128³ \| .*06.* \| 10\.0 \|  \|  \|")
 
+    def test_energy_is_shown_of_all_runs_that_have_it_with_watts_from_joules_and_time(self):
+        kernel = dict(run("05_x", 150, clock=1500), joules=0.005)
+        self.record("e.json", kernel, dict(run("cublaslt", 300, b="row-major"), power_watts=321))
+        text = self.filled("<!-- table: e.json rows=energy -->\n<!-- end -->")
+        self.assertIn("|  | µs | clock, MHz | 1000 cycles | W | J a launch |", text)
+        self.assertRegex(text, r"05.*, 64³ \| 10\.0 \| 1500 \| 15 \| 500 \| 0\.005 \|")
+        self.assertRegex(text, r"cublasLt.*, 64³ \| 10\.0 \| 1000 \| 10 \| 321 \|  \|")
+
     def test_only_narrows_the_runs_down(self):
         text = self.filled("<!-- table: r.json rows=slots only=slots:2,lesson:01_x -->\n<!-- end -->")
         self.assertNotIn("`1`", text)
