@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cuda/unwritten_reads.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/device/execution.hpp"
@@ -67,6 +68,7 @@ extern "C" int __wrap_main(int argc, char** argv) {
   static std::string name = setting("LADDER_CHECK_FILE");
   program_invocation_short_name = name.data();
   return ladder::run_program(name, [&] {
+    cpu_device::reserve_shared_variables();
     ladder::Execution execution;
     execution.check_races = execution.check_grid = true;
     execution.record = !setting("LADDER_CHECK_TIMELINE").empty();

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/declarations/host_api.hpp"
@@ -42,5 +44,40 @@ inline void note_words(std::vector<const void*>& words, const void* parameter, s
 cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&,
                              std::vector<const void*> pointers, const std::vector<const void*>& words,
                              KernelBody body);
+/// Completes a launch with what the kernel's declaration says: its clusters, and its name if that is null.
+void complete_from_declaration(KernelLaunch&);
+/// Of a launch that breaks a limit: says so on stderr, and leaves the error to cudaGetLastError().
+void refuse(const KernelLaunch&);
+
+/// Enqueues `kernel` with parameters of its own types.
+template <class... Params>
+cudaError_t enqueue_kernel(void (*kernel)(Params...), KernelLaunch& launch, cudaStream_t stream,
+                           DefaultStream meaning, std::tuple<Params...> converted) {
+  launch.function = reinterpret_cast<const void*>(kernel);
+  complete_from_declaration(launch);
+  std::vector<const void*> pointers, words;
+  std::apply(
+      [&](const auto&... own) {
+        unsigned index = 0;
+        (note_parameter(launch, index++, &own, sizeof own), ...);
+        (note_pointer(pointers, own), ...);
+        (note_words(words, &own, sizeof own), ...);
+      },
+      converted);
+  return launch_on_stream(stream, meaning, launch, pointers, words,
+                          [kernel, kept = std::move(converted)](const auto& run_as_every_thread) {
+                            // On the stack, where nobody takes them for global memory.
+                            const auto function = kernel;
+                            const std::tuple<Params...> params = kept;
+                            run_as_every_thread([&] {
+                              const auto call_kernel = [&](Params... own) {
+                                const auto in_register = function;  // read before, not after
+                                poison_local_variables();
+                                in_register(own...);
+                              };
+                              std::apply(call_kernel, params);
+                            });
+                          });
+}
 
 }  // namespace cpu_device

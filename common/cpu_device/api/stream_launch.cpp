@@ -2,9 +2,11 @@
 /// Kernels as operations of streams.
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/api/kernel_launch.hpp"
+#include "common/cpu_device/kernel/kernel_declaration.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cstdio>
 
 #include "common/cpu_device/streams/stream_model.hpp"
 
@@ -13,6 +15,24 @@ namespace cpu_device {
 std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit) {
   const std::string launch = fmt::format("launch of kernel '{}'", kernel.name);
   return broken_limit ? fmt::format("{} ({})", launch, broken_limit) : launch;
+}
+
+void complete_from_declaration(KernelLaunch& kernel) {
+  if (!kernel.name) {
+    const std::string& name = declaration_of(kernel.function).name;
+    kernel.name = name.empty() ? "kernel" : name.c_str();
+  }
+  if (kernel.cluster.count() == 1) find_cluster_dims(kernel.function, kernel.cluster);
+}
+
+void refuse(const KernelLaunch& kernel) {
+  host_call("cudaLaunchKernel", [&] {
+    const cudaError_t error =
+        has_refused_cluster(kernel) ? cudaErrorInvalidClusterSize : cudaErrorInvalidConfiguration;
+    std::fprintf(stderr, "%s fails: %s\n", describe_launch(kernel, refused(kernel)).c_str(),
+                 cudaGetErrorString(error));
+    return error;
+  });
 }
 
 cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const KernelLaunch& kernel,

@@ -22,6 +22,7 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"
@@ -111,6 +112,10 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
   const bool is_own = block == thread.block;
   if (observers().blocks_that_left >> block & 1) {
     report_access_to_block_that_left(block, access.write, access.return_address);
+    return;
+  }
+  if (const SharedLayout* layout = observers().layout; layout && !layout->covers(offset, access.bytes)) {
+    report_overrun_in_shared_memory(offset, access.bytes, access.write, access.return_address);
     return;
   }
   if (observers().counter) {

@@ -17,7 +17,7 @@
 namespace cpu_device {
 
 struct Block {
-  explicit Block(size_t shared_bytes) : shared(shared_bytes) {}
+  Block(size_t shared_bytes, size_t capacity) : shared(shared_bytes, capacity) {}
 
   BlockIds ids;
   unsigned live = 0;

@@ -23,6 +23,7 @@
 #include "common/cpu_device/kernel/engine_thread.hpp"
 #include "common/cpu_device/kernel/engine_waits.hpp"
 #include "common/cpu_device/kernel/grid_order.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/kernel/unwritten_reads.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
@@ -37,7 +38,7 @@ class Cluster {
  public:
   /// @param grid_order null where nobody checks it
   Cluster(const KernelLaunch&, const std::function<void()>& thread_body, const Options&,
-          bool note_global_accesses, GridOrder* grid_order);
+          bool note_global_accesses, GridOrder* grid_order, SharedLayout& layout);
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
@@ -105,6 +106,10 @@ class Cluster {
   void flush_copy_instructions(Warp&);
   Site site(Location where);
 
+  SharedLayout& layout() { return layout_; }
+  /// The offset of a variable, for which the blocks' memory grows where they do not have it yet.
+  size_t place_of(SharedVariable&, Location where);
+
   NamedBarrier& cluster_barrier() { return cluster_barrier_; }
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
   unsigned live() const { return live_; }
@@ -136,6 +141,8 @@ class Cluster {
   const Options options_;
   const bool is_instrumented_, notes_global_accesses_;
   GridOrder* const grid_order_;
+  SharedLayout& layout_;
+  std::vector<size_t> places_;  ///< of variables by number, plus one; 0: not known
   const int uncaught_of_host_ = std::uncaught_exceptions();
   uint64_t cluster_count_ = 1;
 

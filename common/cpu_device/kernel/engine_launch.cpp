@@ -12,6 +12,7 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 
@@ -72,7 +73,8 @@ class Launch {
         thread_body_(thread_body),
         options_(options),
         clusters_(kernel.grid.count() / kernel.cluster.count()),
-        accesses_(accesses_of_running_kernel) {
+        accesses_(accesses_of_running_kernel),
+        layout_(kernel.shared_bytes) {
     if (options.check_grid) order_ = order_of_clusters(clusters_, options.schedule);
   }
 
@@ -97,7 +99,7 @@ class Launch {
   void work() {
     try {
       Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
-                      options_.check_grid ? &grid_order_ : nullptr);
+                      options_.check_grid ? &grid_order_ : nullptr, layout_);
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {
         const uint64_t number = order_.empty() ? index : order_[index];
@@ -161,6 +163,7 @@ class Launch {
   GlobalAccesses* const accesses_;  ///< of all clusters; null if nobody wants to know
   std::vector<uint64_t> order_;     ///< where check_grid is set; else they are taken by number
   GridOrder grid_order_;
+  SharedLayout layout_;
   std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> first_failed_{std::numeric_limits<uint64_t>::max()};
 

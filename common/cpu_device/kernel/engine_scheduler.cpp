@@ -75,17 +75,19 @@ Thread& this_thread(Location where) {
 Thread::Thread(Cluster& cluster) : cluster(cluster), fiber(&Cluster::fiber_main, this) {}
 
 Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread_body, const Options& options,
-                 bool note_global_accesses, GridOrder* grid_order)
+                 bool note_global_accesses, GridOrder* grid_order, SharedLayout& layout)
     : kernel_(kernel),
       thread_body_(thread_body),
       options_(options),
       is_instrumented_(instrumented()),
       notes_global_accesses_(note_global_accesses),
       grid_order_(grid_order),
+      layout_(layout),
       cluster_count_(kernel.grid.count() / kernel.cluster.count()) {
   const auto blocks = static_cast<unsigned>(kernel_.cluster.count());
   const auto threads = static_cast<unsigned>(kernel_.block.count());
-  for (unsigned b = 0; b < blocks; ++b) blocks_.push_back(std::make_unique<Block>(kernel_.shared_bytes));
+  for (unsigned b = 0; b < blocks; ++b)
+    blocks_.push_back(std::make_unique<Block>(kernel_.shared_bytes, layout_.capacity()));
   for (unsigned t = 0; t < blocks * threads; ++t) threads_.push_back(std::make_unique<Thread>(*this));
   ready_.resize((threads_.size() + 63) / 64);
   race_checker_ = std::make_unique<RaceChecker>(
@@ -94,6 +96,7 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
       [this](const RaceChecker::Unordered& accesses) {
         return explain_hand_over(*threads_[accesses.first], *threads_[accesses.second], accesses);
       });
+  race_checker_->name_bytes([this](size_t offset) { return layout_.name_of(offset); });
 }
 
 Cluster::~Cluster() {
@@ -131,7 +134,7 @@ void Cluster::prepare(uint64_t index) {
   observed_ = is_instrumented_ &&
               (races_on_ || counting_ || clock_on_ || notes_global_accesses_ || blocks_.size() > 1);
   if (races_on_) {
-    race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, kernel_.shared_bytes);
+    race_checker_->begin(static_cast<unsigned>(blocks_.size()), threads_per_block, layout_.capacity());
     if (grid_order_) grid_order_->begin_cluster();
   }
   if (counting_) {
@@ -150,7 +153,8 @@ void Cluster::prepare(uint64_t index) {
     to.blocks_that_left = 0;
     to.early_blocks = kernel_.pdl ? (1u << blocks_.size()) - 1 : 0;
     to.shared.clear();
-    for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.bytes()});
+    for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.capacity()});
+    to.layout = layout_.has_variables() ? &layout_ : nullptr;
   }
 }
 
@@ -160,6 +164,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   block.live = threads;
   block.is_early = kernel_.pdl;
   block.shared.poison();
+  block.shared.grow(layout_.end());
   block.mbarriers.clear();
   block.mappings.clear();
   for (NamedBarrier& barrier : block.barriers) barrier = {};
@@ -184,6 +189,23 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   block.warpgroups.clear();
   block.warpgroups.resize((threads + kWarpgroupThreads - 1) / kWarpgroupThreads);
   for (unsigned t = 0; t < threads; ++t) prepare_thread(*threads_[rank * threads + t], block, t);
+}
+
+size_t Cluster::place_of(SharedVariable& variable, Location where) {
+  const unsigned number = variable.number.load(std::memory_order_relaxed);
+  if (number < places_.size() && places_[number]) return places_[number] - 1;
+  const size_t offset = layout_.place(variable);
+  if (offset == layout_.capacity())
+    fail(*current_thread,
+         print("the __shared__ variables of the kernel have more than %zu bytes, of which %s has %zu: "
+               "larger ones must be dynamic shared memory",
+               SharedLayout::kMaxStaticBytes, variable.name, variable.bytes),
+         where);
+  for (auto& block : blocks_) block->shared.grow(layout_.end());
+  const unsigned fresh = variable.number;
+  if (places_.size() <= fresh) places_.resize(fresh + 1);
+  places_[fresh] = offset + 1;
+  return offset;
 }
 
 void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {

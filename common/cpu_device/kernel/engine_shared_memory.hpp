@@ -20,12 +20,15 @@ constexpr uint32_t kSwizzleRowBytes = 128;
 /// thread only after a fence. Exactly as large as the launch says, so that AddressSanitizer sees the end.
 class SharedMemory {
  public:
-  explicit SharedMemory(size_t bytes);
+  /// @param capacity what it may grow to
+  SharedMemory(size_t bytes, size_t capacity);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
 
   /// Every bit pattern is a NaN.
   void poison();
+  /// Adds memory, poisoned, at the end.
+  void grow(size_t bytes);
   /// fence.proxy.async: what is in the generic view now is in the async view when it is read next.
   void fence();
   /// The async view, up to date with the fences. For those who read it: wgmma, TMA stores.
@@ -34,12 +37,13 @@ class SharedMemory {
   void write_both_views(size_t offset, const std::byte* data, size_t bytes);
   std::byte* generic() { return generic_; }
   size_t bytes() const { return bytes_; }
+  size_t capacity() const { return capacity_; }
   bool contains(const void* pointer) const { return pointer >= generic_ && pointer < generic_ + bytes_; }
 
  private:
   void publish();
 
-  size_t bytes_;
+  size_t bytes_, capacity_;
   std::byte* generic_ = nullptr;
   std::byte* async_ = nullptr;
   uint64_t fences_ = 0;         ///< since the last read

@@ -110,6 +110,7 @@ KernelDeclaration read_declaration(const std::string& source, unsigned line) {
       continue;
     }
     KernelDeclaration result;
+    result.name = text.substr(name, name_end - name);
     result.first_line = line_at(text, begin);
     result.last_line = line_at(text, close - 1);
     const size_t body = text.find_first_not_of(" \t\n", close);
@@ -148,6 +149,23 @@ bool has_launch_bounds(const void* function) {
            return common_end(declaration.file, record.file) > 0 && record.line >= declaration.first_line &&
                   record.line <= declaration.last_line;
          });
+}
+
+bool find_cluster_dims(const void* function, Dim3& cluster) {
+  const Unobserved unobserved;
+  const auto& records = cluster_dims_records();
+  if (records.empty() || !function) return false;
+  const KernelDeclaration& declaration = declaration_of(function);
+  size_t agrees = 0;
+  for (const ClusterDimsRecord& record : records) {
+    const size_t length = common_end(declaration.file, record.file);
+    if (!declaration.is_known || length <= agrees || record.line < declaration.first_line ||
+        record.line > declaration.last_line)
+      continue;
+    agrees = length;
+    cluster = {record.x, record.y, record.z};
+  }
+  return agrees > 0;
 }
 
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {

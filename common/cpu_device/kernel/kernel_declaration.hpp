@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "common/cpu_device/kernel/engine.hpp"
+
 namespace cpu_device {
 
 struct KernelDeclaration {
+  std::string name;
   bool is_known = false;  ///< false without debug information, addr2line or the source
   std::string place;      ///< "05_ws_double_buffer/gemm.cuh:143"
   std::string file;
@@ -21,6 +24,8 @@ const KernelDeclaration& declaration_of(const void* function);
 std::string name_of_parameter(const std::string& text);
 /// How many blocks of `threads` threads __launch_bounds__ asks for on one SM; 1 where it names no number.
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads);
+/// The __cluster_dims__ of a kernel in `cluster`. @returns whether it has any
+bool find_cluster_dims(const void* function, Dim3& cluster);
 /// True of a kernel that is not known.
 bool has_launch_bounds(const void* function);
 

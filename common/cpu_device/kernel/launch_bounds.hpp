@@ -1,5 +1,5 @@
 /// @file
-/// What kernels say in __launch_bounds__, which compilers for the host forget.
+/// What kernels say in __launch_bounds__ and __cluster_dims__, which compilers for the host forget.
 ///
 /// The shadow of __launch_bounds__ is an attribute of the kernel whose value takes the address of a variable
 /// of LaunchBounds, so that the variable exists and adds a record before main() begins. Which kernel it
@@ -50,6 +50,22 @@ template <uint64_t kFile, unsigned kLine, unsigned kThreads, unsigned kBlocks = 
 struct LaunchBounds {
   static inline const int recorded =
       (launch_bounds_records().push_back({kFile, kLine, kThreads, kBlocks}), 0);
+  static constexpr int kAlignment = kAlignmentOfCode<&recorded>;
+};
+
+struct ClusterDimsRecord {
+  uint64_t file = 0;
+  unsigned line = 0;
+  unsigned x = 1, y = 1, z = 1;
+};
+inline std::vector<ClusterDimsRecord>& cluster_dims_records() {
+  static std::vector<ClusterDimsRecord> records;
+  return records;
+}
+
+template <uint64_t kFile, unsigned kLine, unsigned kX = 1, unsigned kY = 1, unsigned kZ = 1>
+struct ClusterDims {
+  static inline const int recorded = (cluster_dims_records().push_back({kFile, kLine, kX, kY, kZ}), 0);
   static constexpr int kAlignment = kAlignmentOfCode<&recorded>;
 };
 

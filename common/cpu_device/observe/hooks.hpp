@@ -16,6 +16,7 @@ class MemoryGuard;
 struct ForbiddenZone;
 struct GlobalAccesses;
 class GridOrder;
+class SharedLayout;
 
 /// A thread of the running cluster as the hooks need it. The engine keeps one for each fiber.
 struct ObservedThread {
@@ -62,6 +63,7 @@ struct Observers {
   GlobalAccesses* global = nullptr;  ///< only in kernels whose stream has neighbours
   GridOrder* grid_order = nullptr;   ///< only where clusters hand over to each other; needs races
   MemoryGuard* guard = nullptr;      ///< where global memory ends
+  SharedLayout* layout = nullptr;    ///< of what kernels declare with __shared__, where they do
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
   uint32_t early_blocks = 0;         ///< a bit for each that has not waited for the kernel before
@@ -72,6 +74,9 @@ void check_order_in_grid(const void* address, std::size_t bytes, bool write, con
 /// Of global memory that no allocation covers. Records the failure.
 void report_forbidden_access(const ForbiddenZone&, const void* address, std::size_t bytes, bool write,
                              const void* return_address);
+/// Of shared memory that is no part of a variable. Records the failure.
+void report_overrun_in_shared_memory(std::size_t offset, std::size_t bytes, bool write,
+                                     const void* return_address);
 /// Somebody accessed the shared memory of such a block. Records the failure.
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 

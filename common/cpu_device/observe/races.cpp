@@ -888,11 +888,13 @@ void RaceChecker::report(Conflict conflict) {
   const std::string operand = shared_operand(first, second);
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);
+  const std::string name = name_of_byte_ ? name_of_byte_(conflict.offset) : "";
   std::string text =
-      fmt::format("race in shared memory of block {} at byte {}{}: {}\n  {} {} ({}), {} {} ({})",
-                  conflict.block, conflict.offset, operand.empty() ? "" : " (" + operand + ")",
-                  describe(conflict), first.place, conflict.first_writes ? "writes" : "reads", first_what,
-                  second.place, conflict.second_writes ? "writes" : "reads", second_what);
+      fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
+                  name.empty() ? fmt::format("byte {}", conflict.offset) : name,
+                  operand.empty() ? "" : " (" + operand + ")", describe(conflict), first.place,
+                  conflict.first_writes ? "writes" : "reads", first_what, second.place,
+                  conflict.second_writes ? "writes" : "reads", second_what);
   if (conflict.why == Why::two_writes)
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));

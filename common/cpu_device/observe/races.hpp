@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -98,6 +99,9 @@ class RaceChecker {
   ~RaceChecker();
   RaceChecker(const RaceChecker&) = delete;
   RaceChecker& operator=(const RaceChecker&) = delete;
+
+  /// How reports call a byte of shared memory: "tile[3][1]", or nothing.
+  void name_bytes(std::function<std::string(std::size_t offset)> name) { name_of_byte_ = std::move(name); }
 
   /// Starts a cluster of `blocks` blocks with `threads_per_block` threads and `shared_bytes` bytes of shared
   /// memory each. SyncObjects and AsyncOperations of the last cluster must be cleared or dropped before.
@@ -252,6 +256,7 @@ class RaceChecker {
   Report report_;
   Describe describe_;
   ExplainUnordered explain_unordered_;
+  std::function<std::string(std::size_t)> name_of_byte_;
   bool reported_ = false, only_early_reads_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;

@@ -4,7 +4,9 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/launch_bounds.hpp"
 
+#ifndef LADDER_REWRITES  // common/own_kernel/rewrite reads it
 #define __global__
+#endif
 #define __device__
 #define __host__
 #define __constant__
@@ -14,7 +16,9 @@
 #define __launch_bounds__(...) \
   __attribute__((aligned(      \
       ::cpu_device::LaunchBounds<::cpu_device::hash_of_path(__FILE__), __LINE__, __VA_ARGS__>::kAlignment)))
-#define __cluster_dims__(...)
+#define __cluster_dims__(...) \
+  __attribute__((aligned(     \
+      ::cpu_device::ClusterDims<::cpu_device::hash_of_path(__FILE__), __LINE__, __VA_ARGS__>::kAlignment)))
 #define __grid_constant__
 #define __align__(bytes) alignas(bytes)
 

@@ -6,10 +6,12 @@
 
 #define CPU_DEVICE_GPU_ONLY __attribute__((unavailable("it exists on a GPU, not on the CPU device")))
 
+#ifndef LADDER_REWRITES  // common/own_kernel/rewrite makes something of it
 #define __shared__                                                                                \
   __attribute__((                                                                                 \
       unavailable("__shared__ variables exist on a GPU, not on the CPU device: keep a struct in " \
                   "ladder::shared_storage<>()")))
+#endif
 #define __managed__ \
   __attribute__((unavailable("__managed__ variables exist on a GPU, not on the CPU device")))
 

@@ -9,6 +9,8 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
@@ -24,8 +26,8 @@ std::byte* allocate(size_t bytes) {
 
 }  // namespace
 
-SharedMemory::SharedMemory(size_t bytes)
-    : bytes_(bytes), generic_(allocate(bytes)), async_(allocate(bytes)) {}
+SharedMemory::SharedMemory(size_t bytes, size_t capacity)
+    : bytes_(bytes), capacity_(capacity), generic_(allocate(capacity)), async_(allocate(capacity)) {}
 
 SharedMemory::~SharedMemory() {
   std::free(generic_);
@@ -38,6 +40,13 @@ void SharedMemory::poison() {
   if (!bytes_) return;
   std::memset(generic_, 0xff, bytes_);
   std::memset(async_, 0xff, bytes_);
+}
+
+void SharedMemory::grow(size_t bytes) {
+  if (bytes <= bytes_) return;
+  std::memset(generic_ + bytes_, 0xff, bytes - bytes_);
+  std::memset(async_ + bytes_, 0xff, bytes - bytes_);
+  bytes_ = bytes;
 }
 
 /// A fence publishes all that any thread has written before it, so only the last fence before a read of the
@@ -144,7 +153,34 @@ uint32_t shared_offset(Thread& thread, const void* pointer, size_t bytes, const 
         print("%s reaches over the end of the block's %zu bytes of shared memory", what, shared.bytes()),
         where);
   }
+  if (bytes && !thread.cluster.layout().covers(offset, bytes)) {
+    thread.cluster.fail(
+        thread, std::string(what) + " " + thread.cluster.layout().describe_overrun(offset, bytes), where);
+  }
   return static_cast<uint32_t>(offset);
+}
+
+void* shared_variable(SharedVariable& variable, const char* name, Location where) {
+  if (!variable.name) variable.name = name;
+  Thread& thread = current_thread ? *current_thread : this_thread(where);
+  return thread.block->shared.generic() + thread.cluster.place_of(variable, where);
+}
+
+void* dynamic_shared_memory(SharedVariable& variable, const char* name, Location where) {
+  if (!variable.name) variable.name = name;
+  Thread& thread = current_thread ? *current_thread : this_thread(where);
+  thread.cluster.layout().name_dynamic(variable);
+  return thread.block->shared.generic();
+}
+
+void report_overrun_in_shared_memory(size_t offset, size_t bytes, bool write, const void* return_address) {
+  Cluster& cluster = current_thread->cluster;
+  if (cluster.failed()) return;
+  cluster.record_failure(current_thread,
+                         print("a %s of %zu bytes ", write ? "store" : "load", bytes) +
+                             cluster.layout().describe_overrun(offset, bytes) + "\n  at " +
+                             describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
+                         {});
 }
 
 uint32_t shared_address(const void* pointer, Location where) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cuda/error.hpp"
@@ -29,36 +28,9 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... arg
     throw CudaError(cluster ? cudaErrorInvalidClusterSize : cudaErrorInvalidConfiguration, refused.c_str(),
                     __FILE__, __LINE__);
   }
-  std::tuple<Params...> converted(static_cast<Params>(std::forward<Args>(args))...);
-  kernel_launch.function = reinterpret_cast<const void*>(kernel);
-  std::apply(
-      [&](const Params&... param) {
-        unsigned index = 0;
-        (cpu_device::note_parameter(kernel_launch, index++, &param, sizeof param), ...);
-      },
-      converted);
-  std::vector<const void*> pointers, words;
-  std::apply(
-      [&](const auto&... own) {
-        (cpu_device::note_pointer(pointers, own), ...);
-        (cpu_device::note_words(words, &own, sizeof own), ...);
-      },
-      converted);
   const cudaError_t result =
-      cpu_device::launch_on_stream(config.stream, cpu_device::kDefaultStream, kernel_launch, pointers, words,
-                                   [kernel, kept = std::move(converted)](const auto& run_as_every_thread) {
-                                     // On the stack, where nobody takes them for global memory.
-                                     const auto function = kernel;
-                                     const std::tuple<Params...> params = kept;
-                                     run_as_every_thread([&] {
-                                       const auto call_kernel = [&](Params... own) {
-                                         const auto in_register = function;  // read before, not after
-                                         cpu_device::poison_local_variables();
-                                         in_register(own...);
-                                       };
-                                       std::apply(call_kernel, params);
-                                     });
-                                   });
+      cpu_device::enqueue_kernel(kernel, kernel_launch, config.stream, cpu_device::kDefaultStream,
+                                 std::tuple<Params...>(static_cast<Params>(std::forward<Args>(args))...));
   check(result, call.c_str(), __FILE__, __LINE__);
 }
 

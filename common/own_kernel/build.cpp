@@ -1,0 +1,226 @@
+/// @file
+/// Makes the program own_kernel of the reader's files: each is preprocessed, rewritten and compiled with the
+/// flags of place.cpp, and CMake links the objects.
+#include "common/own_kernel/build.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "common/exercise/compile_errors.hpp"
+#include "common/host/base/atomic_file.hpp"
+#include "common/host/base/subprocess.hpp"
+#include "common/host/base/text.hpp"
+#include "common/own_kernel/rewrite/rewrite.hpp"
+
+namespace ladder {
+namespace fs = std::filesystem;
+namespace {
+
+const fs::path kFolder = LADDER_OWN_FOLDER;
+
+/// What to say instead of the compiler's words, where these or the line that they name hold a sign.
+const std::vector<std::pair<std::string, std::string>> kAdvice = {
+    {": No such file",
+     "the CPU device has no such header: docs/your_own_kernel.md says what it has; -I names a folder"},
+    {"reference to `main'",
+     "there is no main(): write one that launches, and returns 0 if the results are right"},
+    {"has no member named 'inline_ptx'", "inline PTX runs on a GPU alone: call the functions of common/ptx"},
+};
+
+/// Before the compiler's: what nvcc includes by itself.
+const std::vector<std::string> kBefore = {"cuda_runtime.h", "climits", "cstring", "ctime",
+                                          "common/own_kernel/rewrite/support.hpp"};
+/// One pass is for the host and the device: most files need the device's branch of `#if __CUDA_ARCH__`.
+const std::vector<std::string> kDefinitions = {"LADDER_REWRITES=1",
+                                               "__CUDACC__=1",
+                                               "__NVCC__=1",
+                                               "__CUDA_ARCH__=900",
+                                               "__CUDA_ARCH_FEAT_SM90_ALL=1",
+                                               "__CUDACC_VER_MAJOR__=13",
+                                               "__CUDACC_VER_MINOR__=0"};
+
+/// Writes only where it changes something: then the program is linked again.
+void write_changed(const fs::path& file, const std::string& text) {
+  if (!fs::exists(file) || text_of(file) != text) std::ofstream(file, std::ios::binary) << text;
+}
+
+/// The words of the command that compiles place.cpp, up to its output.
+std::vector<std::string> compile_command() {
+  const std::string commands = text_of(fs::path(LADDER_BINARY_DIR) / "compile_commands.json");
+  const size_t place = commands.find("own_kernel/place.cpp\"");
+  const size_t begin = commands.rfind("\"command\": \"", place);
+  if (place == commands.npos || begin == commands.npos)
+    throw BadInput(std::string(LADDER_BINARY_DIR) +
+                   "/compile_commands.json does not say how files are compiled");
+  const std::string sign = "\"command\": \"";
+  std::string command =
+      commands.substr(begin + sign.size(), commands.find("\",\n", begin) - begin - sign.size());
+  std::vector<std::string> words;
+  for (const std::string& word : split(command, ' ')) {
+    if (word == "-o") break;
+    if (!word.empty() && word != "-DNDEBUG" && word != "-fpch-preprocess" && word != "-Werror")
+      words.push_back(word);
+  }
+  return words;
+}
+
+class Build {
+ public:
+  explicit Build(const BuildRequest& request) : request_(request), command_(compile_command()) {
+    fs::create_directories(kFolder);
+    for (const fs::path& file : request.files) roots_.insert((file.parent_path() / "").string());
+    for (const std::string& folder : request.include_folders) roots_.insert((fs::path(folder) / "").string());
+  }
+
+  std::vector<std::string> run() {
+    fs::remove(build_log());
+    std::string objects;
+    for (size_t i = 0; i < request_.files.size(); ++i) {
+      const fs::path object = kFolder / ("part_" + std::to_string(i) + ".o");
+      if (auto errors = compile(i, object); !errors.empty()) return errors;
+      objects += "\"" + object.string() + "\"\n";
+    }
+    // The same names may hold other objects.
+    for (size_t i = 0; i < request_.files.size(); ++i)
+      objects += "-Wl,--defsym=ladder_part_" + std::to_string(i) + "=" +
+                 std::to_string(std::hash<std::string>()(text_of(source_of(i))) >> 8) + "\n";
+    write_changed(kFolder / "objects.rsp", objects);
+    const fs::path& first = request_.files.front();
+    const auto errors = errors_of_build("own_kernel", build_log(), first.parent_path(), first);
+    return errors ? explained(*errors, first) : std::vector<std::string>{};
+  }
+
+  std::string explain(std::vector<std::string>& errors) {
+    std::string text;
+    for (size_t i = 0; i < request_.files.size() && errors.empty(); ++i) {
+      const std::string source = rewrite(i, errors);
+      text += own_part(source, request_.files[i]);
+    }
+    return text;
+  }
+
+ private:
+  static fs::path source_of(size_t i) { return kFolder / ("part_" + std::to_string(i) + ".ii"); }
+
+  bool is_own(const std::string& path, bool is_system) const {
+    if (is_system || path.empty() || path[0] == '<') return false;
+    const std::string repository = std::string(LADDER_SOURCE_DIR) + "/";
+    for (const char* const room :
+         {"common/own_kernel/rewrite/", "common/own_kernel/ptx/", "common/cpu_device/"})
+      if (path.rfind(repository + room, 0) == 0) return false;
+    for (const std::string& root : roots_)
+      if (path.rfind(root, 0) == 0) return true;
+    return path.rfind(repository, 0) != 0;
+  }
+
+  /// @returns the rewritten source; errors are added
+  std::string rewrite(size_t i, std::vector<std::string>& errors) {
+    const fs::path& file = request_.files[i];
+    const fs::path preprocessed = kFolder / "preprocessed.ii";
+    std::vector<std::string> command = command_;
+    for (const std::string& definition : kDefinitions) command.push_back("-D" + definition);
+    for (const std::string& definition : request_.definitions) command.push_back("-D" + definition);
+    for (const std::string& folder : request_.include_folders) command.push_back("-I" + folder);
+    for (const std::string& header : kBefore) command.insert(command.end(), {"-include", header});
+    command.insert(command.end(), {"-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
+    if (run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) {
+      errors = errors_in_log(file);
+      return "";
+    }
+    try {
+      return rewritten(text_of(preprocessed),
+                       [this](const std::string& path, bool is_system) { return is_own(path, is_system); });
+    } catch (const CannotRewrite& error) {
+      std::string text = error.what();
+      const std::string folder = (file.parent_path() / "").string();
+      if (text.rfind(folder, 0) == 0) text.erase(0, folder.size());
+      errors.push_back(text);
+      return "";
+    }
+  }
+
+  std::vector<std::string> compile(size_t i, const fs::path& object) {
+    std::vector<std::string> errors;
+    const std::string source = rewrite(i, errors);
+    if (!errors.empty()) return errors;
+    if (fs::exists(object) && text_of(source_of(i)) == source) return {};
+    fs::remove(object);
+    write_changed(source_of(i), source);
+    std::vector<std::string> command = command_;
+    command.insert(command.end(), {"-fpermissive", "-fpreprocessed", "-c", "-x", "c++-cpp-output",
+                                   source_of(i).string(), "-o", object.string()});
+    if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) return {};
+    return errors_in_log(request_.files[i]);
+  }
+
+  std::vector<std::string> errors_in_log(const fs::path& file) const {
+    std::ifstream log(build_log());
+    const auto errors = explained(first_errors(log, file.parent_path(), file), file);
+    return errors.empty() ? std::vector<std::string>{"the compiler fails"} : errors;
+  }
+
+  /// The errors, of which each line of the file has one, in words that say what to do where there are any.
+  static std::vector<std::string> explained(const std::vector<std::string>& errors, const fs::path& file) {
+    const std::vector<std::string> lines = split(text_of(file), '\n');
+    const std::string name = file.filename().string();
+    std::set<std::string> seen;
+    std::vector<std::string> result;
+    for (std::string error : errors) {
+      std::string line, begin = name + ":";
+      if (error.rfind(begin, 0) == 0) {
+        const size_t number = std::strtoul(error.c_str() + begin.size(), nullptr, 10);
+        begin += std::to_string(number) + ":";
+        if (number >= 1 && number <= lines.size()) line = lines[number - 1];
+      }
+      for (const auto& [sign, advice] : kAdvice)
+        if (error.find(sign) != std::string::npos || line.find(sign) != std::string::npos) {
+          error = begin + " " + advice;
+          break;
+        }
+      const bool is_echo = error.rfind("collect2: ", 0) == 0 && !result.empty();
+      if (!is_echo && seen.insert(line.empty() ? error : begin).second) result.push_back(error);
+    }
+    return result;
+  }
+
+  /// The lines of `source` that come from the file.
+  static std::string own_part(const std::string& source, const fs::path& file) {
+    std::string text;
+    bool is_in_file = false;
+    for (const std::string& line : split(source, '\n')) {
+      if (line.rfind("# ", 0) == 0) {
+        is_in_file = line.find("\"" + file.string() + "\"") != line.npos;
+      } else if (is_in_file) {
+        text += line + "\n";
+      }
+    }
+    return text;
+  }
+
+  const BuildRequest& request_;
+  const std::vector<std::string> command_;
+  std::set<std::string> roots_;
+};
+
+}  // namespace
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+fs::path build_log() { return fs::path(LADDER_BINARY_DIR) / "check.log"; }
+
+std::vector<std::string> build_own_kernel(const BuildRequest& request) { return Build(request).run(); }
+
+std::string explain_build(const BuildRequest& request, std::vector<std::string>& errors) {
+  return Build(request).explain(errors);
+}
+
+}  // namespace ladder

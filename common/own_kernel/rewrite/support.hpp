@@ -1,0 +1,79 @@
+/// @file
+/// What a rewritten source calls: launches, and variables in shared memory. It is included before the
+/// reader's first line.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+
+#include "common/cpu_device/api/kernel_launch.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
+#if __has_include("common/own_kernel/ptx/asm.hpp")
+#include "common/own_kernel/ptx/asm.hpp"
+#endif
+
+namespace ladder::own {
+
+/// What stands between <<< and >>>.
+struct Configuration {
+  Configuration(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr)
+      : grid(grid), block(block), shared_bytes(shared_bytes), stream(stream) {}
+  dim3 grid, block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+};
+
+/// A kernel with its configuration, to be called with its arguments. What is refused, cudaGetLastError()
+/// says.
+template <class... Params>
+struct Launcher {
+  const char* name;
+  void (*kernel)(Params...);
+  Configuration configuration;
+
+  void operator()(Params... params) const {
+    cpu_device::KernelLaunch launch{name, configuration.grid, configuration.block, dim3(1, 1, 1),
+                                    configuration.shared_bytes};
+    launch.function = reinterpret_cast<const void*>(kernel);
+    cpu_device::complete_from_declaration(launch);
+    if (cpu_device::refused(launch)) return cpu_device::refuse(launch);
+    cpu_device::enqueue_kernel(kernel, launch, configuration.stream, cpu_device::kDefaultStream,
+                               std::tuple<Params...>(params...));
+  }
+};
+
+/// @param name null where it is not written at the launch: a pointer to a kernel
+template <class... Params>
+Launcher<Params...> launcher(const char* name, void (*kernel)(Params...), Configuration configuration) {
+  return {name, kernel, configuration};
+}
+
+template <class Type>
+constexpr cpu_device::SharedVariable described(size_t alignment) {
+  return {nullptr,
+          sizeof(Type),
+          alignment,
+          sizeof(std::remove_all_extents_t<Type>),
+          std::rank_v<Type>,
+          {std::extent_v<Type, 0>, std::extent_v<Type, 1>, std::extent_v<Type, 2>, std::extent_v<Type, 3>}};
+}
+
+/// `__shared__`: one object for each declaration (`Declaration` is of its own type in each instantiation).
+template <class Declaration, unsigned kIndex, class Type>
+[[gnu::always_inline]] inline Type& shared_variable(
+    const char* name, cpu_device::Location where = cpu_device::Location::current()) {
+  static constinit cpu_device::SharedVariable variable = described<Type>(alignof(Declaration));
+  return *static_cast<Type*>(const_cast<void*>(cpu_device::shared_variable(variable, name, where)));
+}
+
+/// `extern __shared__`.
+template <class Type>
+[[gnu::always_inline]] inline Type& dynamic_shared_memory(
+    const char* name, cpu_device::Location where = cpu_device::Location::current()) {
+  static constinit cpu_device::SharedVariable variable = described<std::remove_extent_t<Type>>(1);
+  return *static_cast<Type*>(const_cast<void*>(cpu_device::dynamic_shared_memory(variable, name, where)));
+}
+
+}  // namespace ladder::own
