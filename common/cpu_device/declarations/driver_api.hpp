@@ -48,8 +48,7 @@ enum CUtensorMapFloatOOBfill {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
 };
 
-/// The driver's function, for tensors of two dimensions, with the 128-byte swizzle or none, and zeros
-/// outside.
+/// The driver's function, for tensors whose elements are all visited, not interleaved, with zeros outside.
 /// @return CUDA_ERROR_INVALID_VALUE for what the driver refuses, and for what the CPU device does not know.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
                                 const cuuint64_t* extents, const cuuint64_t* strides, const cuuint32_t* box,

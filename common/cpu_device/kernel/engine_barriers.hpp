@@ -27,7 +27,11 @@ struct NamedBarrier {
   std::vector<Thread*> waiting;
   // Of a barrier of some warps: what those who arrive make known.
   SyncObject released;
-  double latest_arrival = 0;  ///< virtual time
+  // Of a cluster.sync, for threads that arrive and wait apart:
+  SyncObject completed;                 ///< what was released in the phase before
+  uint64_t phase = 0;                   ///< that is in progress
+  std::vector<unsigned> arrived_apart;  ///< numbers of those in this phase
+  double latest_arrival = 0;            ///< virtual time
 };
 
 /// Ends the barrier's phase if everybody has arrived.

@@ -242,6 +242,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
+  thread.cluster_arrival = {};
   thread.has_waited_since_wgmma = false;
   thread.accumulators.clear();
   thread.wgmma_not_waited_for.clear();

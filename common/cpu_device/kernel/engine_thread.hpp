@@ -81,6 +81,13 @@ struct Thread {
   ArrivalInFlight arrival_in_flight;
   bool has_waited_since_wgmma = false;
 
+  /// Its barrier.cluster.arrive, until the wait.
+  struct ClusterArrival {
+    bool is_open = false;
+    uint64_t phase = 0;
+  };
+  ClusterArrival cluster_arrival;
+
   uint64_t aligned_steps = 0;        ///< .aligned instructions that it has executed
   const void* body_frame = nullptr;  ///< on its stack: frames above it are not the kernel's
 

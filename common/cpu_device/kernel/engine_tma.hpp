@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/base/location.hpp"
 #include "common/cpu_device/kernel/engine_async.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
@@ -19,15 +20,21 @@ struct TmaLoad : CountedCopy {
 
   void land(Cluster&) override;
   uint32_t bytes() const override { return box.bytes(); }
-  const char* arrival() const override { return mask ? "bytes of a TMA multicast" : "bytes of a TMA load"; }
-  const char* what() const override { return mask ? "TMA multicast" : "TMA load"; }
+  const char* arrival() const override {
+    return box.is_bulk ? "bytes of a bulk copy" : mask ? "bytes of a TMA multicast" : "bytes of a TMA load";
+  }
+  const char* what() const override {
+    return box.is_bulk ? "bulk copy" : mask ? "TMA multicast" : "TMA load";
+  }
   uint32_t multicast_mask() const override { return mask; }
 };
 
 /// One TMA store, until it has read shared memory.
 struct TmaStoreRead : PendingOperation {
   TmaBox box;
-  uint64_t group = 0;  ///< of the issuer, counted from 0
+  BulkReduction reduction = BulkReduction::none;
+  ElementType element = ElementType::f32;  ///< of a reduction
+  uint64_t group = 0;                      ///< of the issuer, counted from 0
   AsyncOperation race_operation;
 
   void land(Cluster&) override;
@@ -38,6 +45,8 @@ struct TmaStoreRead : PendingOperation {
 /// The rest of its life.
 struct TmaStoreWrite : PendingOperation {
   TmaBox box;
+  BulkReduction reduction = BulkReduction::none;
+  ElementType element = ElementType::f32;
   uint64_t group = 0;
   std::vector<std::byte> data;  ///< row after row, not swizzled
 
@@ -56,11 +65,13 @@ struct TmaStoreGroup {
 
 /// The box that a thread wants to copy. Throws for a map that nobody encoded, and for a place in shared
 /// memory where the box cannot lie. `what` is "TMA load" or "TMA store".
-TmaBox make_box(Thread&, const void* map, const void* shared, int column, int row, const char* what,
-                Location where);
+TmaBox make_box(Thread&, const void* map, const void* shared, const int* coordinates, unsigned dimensions,
+                const char* what, Location where);
+/// The same of bytes that follow each other.
+TmaBox make_bulk_box(Thread&, const void* global, const void* shared, uint32_t bytes, Location where);
 
-/// Counts the box as one operation.
-void count_box(Thread&, const TmaBox&, bool load, Location where);
+/// Counts the box as one operation. A reduction is atomic.
+void count_box(Thread&, const TmaBox&, bool load, Location where, bool is_atomic = false);
 /// Counts what a multicast writes to the shared memory of `blocks` further blocks.
 void count_copies_of_box(Cluster&, const TmaBox&, unsigned blocks);
 

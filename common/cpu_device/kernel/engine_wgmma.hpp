@@ -9,6 +9,7 @@
 #include "common/cpu_device/base/location.hpp"
 #include "common/cpu_device/base/warp.hpp"
 #include "common/cpu_device/kernel/engine_registers.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
@@ -19,14 +20,21 @@ struct Thread;
 /// The accumulator registers of one thread, known by their address. While operations on them are in flight
 /// the array holds NaN and `value` the truth.
 struct Accumulator {
-  float* registers = nullptr;
+  std::byte* first = nullptr;         ///< of registers that follow each other,
+  std::vector<std::byte*> scattered;  ///< or where each lies
   int count = 0;
   unsigned in_flight = 0;
   bool ever_delivered = false;
   uint64_t fences_at_delivery = 0;
   bool kept = true;  ///< since its delivery the compiler has been told that the registers changed
   Location delivered_at;
-  float value[128];
+  bool asks_for_keep = true;  ///< see keep_in_registers
+  uint32_t value[128];        ///< floats, or pairs of fp16
+
+  std::byte* at(int i) const {
+    const auto index = static_cast<size_t>(i);
+    return scattered.empty() ? first + sizeof(uint32_t) * index : scattered[index];
+  }
 };
 
 /// What the variables of a thread held when it executed its last wgmma.fence: its stack, from the frames of
@@ -47,10 +55,9 @@ class RegistersAtFence {
 
 /// One wgmma.mma_async of a warpgroup.
 struct WgmmaOperation {
-  uint64_t a = 0, b = 0;
-  int columns = 0;
-  bool accumulate = false, b_row_major = false;
-  unsigned issued_by = 0;  ///< threads of the warpgroup that have issued it
+  Wgmma what;
+  std::vector<uint32_t> a_registers;  ///< of all threads, where A comes from there
+  unsigned issued_by = 0;             ///< threads of the warpgroup that have issued it
   Location where;
   Accumulator* accumulators[kWarpgroupThreads] = {};
   AsyncOperation race_operation;

@@ -6,28 +6,34 @@
 
 namespace cpu_device {
 
-/// A row-major matrix in global memory, and the boxes into which its copies are cut. Fits into a CUtensorMap.
+constexpr uint32_t kMaxTensorDimensions = 5;
+
+/// A tensor in global memory, and the boxes into which its copies are cut. The elements of dimension 0 are
+/// adjacent. Fits into a CUtensorMap.
 struct TensorMap {
   uint64_t tag = 0;  ///< kTensorMapTag, in every map that was encoded
   std::byte* base = nullptr;
-  uint64_t columns = 0, rows = 0;
-  uint64_t row_stride = 0;  ///< in bytes
-  uint32_t box_columns = 0, box_rows = 0;
-  uint32_t element_bytes = 0;
-  bool swizzled = false;  ///< with the 128-byte swizzle
+  uint64_t extents[kMaxTensorDimensions] = {1, 1, 1, 1, 1};
+  uint64_t strides[kMaxTensorDimensions - 1] = {};  ///< in bytes, of dimensions 1 to 4
+  uint16_t box[kMaxTensorDimensions] = {1, 1, 1, 1, 1};
+  uint8_t dimensions = 0, element_bytes = 0;
+  uint8_t type = 0;          ///< CUtensorMapDataType
+  uint8_t swizzle_bits = 0;  ///< of an address that the swizzle changes: 0, 0x10, 0x30, 0x70
 };
 constexpr uint64_t kTensorMapTag = 0x70616d20726f736e;
 
-/// The box of a tensor map whose first element is (row, column), either of which may lie outside, and its
-/// place in shared memory, where rows follow each other without a gap.
+/// The box of a tensor map whose first element has these coordinates, which may lie outside, and its place in
+/// shared memory, where rows of dimension 0 follow each other without a gap.
 struct TmaBox {
   TensorMap map;
-  int column = 0, row = 0;
+  int coordinates[kMaxTensorDimensions] = {};
   uint32_t shared_offset = 0;
+  bool is_bulk = false;  ///< no tensor map, but bytes that follow each other
 
-  uint32_t row_bytes() const { return map.box_columns * map.element_bytes; }
+  uint32_t row_bytes() const { return uint32_t{map.box[0]} * map.element_bytes; }
+  uint32_t rows() const { return uint32_t{map.box[1]} * map.box[2] * map.box[3] * map.box[4]; }
   /// What a whole box counts at its mbarrier, zeros included.
-  uint32_t bytes() const { return row_bytes() * map.box_rows; }
+  uint32_t bytes() const { return row_bytes() * rows(); }
   /// Bytes of shared memory from shared_offset on among which the swizzle moves those of the box.
   uint32_t shared_bytes() const;
   /// Offset in shared memory of 16 bytes of the box, `byte` bytes into a row.
@@ -42,6 +48,9 @@ struct TmaBox {
   /// The sum over all rows.
   uint32_t bytes_inside() const;
 };
+
+/// The box of `bytes` bytes at `global`, a multiple of 16.
+TmaBox make_bulk_box(const void* global, uint32_t bytes);
 
 constexpr uint32_t kTmaChunkBytes = 16;
 constexpr uint32_t kMaxBoxExtent = 256;

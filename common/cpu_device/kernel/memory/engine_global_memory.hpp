@@ -14,6 +14,8 @@ struct Thread;
 /// if nothing.
 std::string blame_global_access(Thread&, const void* global, size_t bytes);
 /// For the order between kernels, and between clusters: an operation of the device touches these bytes.
-void note_global_access(Thread&, const void* global, size_t bytes, bool write, Location where);
+/// Clusters need no order for what is atomic.
+void note_global_access(Thread&, const void* global, size_t bytes, bool write, Location where,
+                        bool is_atomic = false);
 
 }  // namespace cpu_device

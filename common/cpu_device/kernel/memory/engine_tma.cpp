@@ -86,46 +86,73 @@ TensorMap decode(Thread& thread, const void* map, const char* what, Location whe
 
 /// TMA clips the box at the bounds of the tensor, but knows nothing of allocations.
 void check_allocated(Thread& thread, const TmaBox& box, const char* what, Location where) {
-  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
     const TmaBox::Piece piece = box.inside(r);
     if (const std::string blame = blame_global_access(thread, piece.global, piece.bytes); !blame.empty()) {
-      thread.cluster.fail(
-          thread, print("%s: row %lld of the tensor ", what, static_cast<long long>(box.row) + r) + blame,
-          where);
+      thread.cluster.fail(thread,
+                          box.is_bulk
+                              ? print("%s: its %u bytes ", what, box.bytes()) + blame
+                              : print("%s: row %lld of the tensor ", what,
+                                      static_cast<long long>(box.coordinates[1]) + r % box.map.box[1]) +
+                                    blame,
+                          where);
     }
   }
 }
 
 }  // namespace
 
-TmaBox make_box(Thread& thread, const void* map, const void* shared, int column, int row, const char* what,
-                Location where) {
+TmaBox make_box(Thread& thread, const void* map, const void* shared, const int* coordinates,
+                unsigned dimensions, const char* what, Location where) {
   TmaBox box;
   box.map = decode(thread, map, what, where);
-  box.column = column;
-  box.row = row;
+  if (dimensions != box.map.dimensions) {
+    thread.cluster.fail(thread,
+                        print("%s of %u dimension%s with a tensor map of %u", what, dimensions,
+                              dimensions == 1 ? "" : "s", box.map.dimensions),
+                        where);
+  }
+  std::copy_n(coordinates, dimensions, box.coordinates);
   box.shared_offset = shared_offset(thread, shared, box.shared_bytes(), what, where);
-  const uint32_t alignment = box.map.swizzled ? kSwizzleAlignment : kPlainAlignment;
+  const bool is_wide = box.map.swizzle_bits + kTmaChunkBytes == kSwizzleRowBytes;
+  const uint32_t alignment = is_wide ? kSwizzleAlignment : kPlainAlignment;
   if (box.shared_offset % alignment) {
     thread.cluster.fail(
         thread,
         print("%s: shared memory + 0x%x is not aligned to %u bytes%s", what, box.shared_offset, alignment,
-              box.map.swizzled ? ", as boxes with the 128-byte swizzle must be" : ""),
+              is_wide ? ", as boxes with the 128-byte swizzle must be" : ""),
         where);
   }
   check_allocated(thread, box, what, where);
   return box;
 }
 
-void count_box(Thread& thread, const TmaBox& box, bool load, Location where) {
+TmaBox make_bulk_box(Thread& thread, const void* global, const void* shared, uint32_t bytes, Location where) {
+  constexpr const char* kCopy = "bulk copy";
+  if (bytes % kTmaChunkBytes || !bytes)
+    thread.cluster.fail(thread, print("bulk copy of %u bytes, which is no multiple of 16", bytes), where);
+  TmaBox box = make_bulk_box(global, bytes);
+  box.shared_offset = shared_offset(thread, shared, bytes, kCopy, where);
+  if (box.shared_offset % kTmaChunkBytes || reinterpret_cast<uintptr_t>(global) % kTmaChunkBytes) {
+    thread.cluster.fail(thread,
+                        std::string("bulk copy: the address in ") +
+                            (box.shared_offset % kTmaChunkBytes ? "shared" : "global") +
+                            " memory is not aligned to 16 bytes",
+                        where);
+  }
+  check_allocated(thread, box, kCopy, where);
+  return box;
+}
+
+void count_box(Thread& thread, const TmaBox& box, bool load, Location where, bool is_atomic) {
   Cluster& cluster = thread.cluster;
   ++cluster.totals().async_copies;
   AccessCounter& counter = cluster.accesses();
-  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
     const TmaBox::Piece piece = box.inside(r);
     counter.bulk_access(Space::global, reinterpret_cast<uintptr_t>(piece.global), piece.bytes,
                         /*write=*/!load);
-    note_global_access(thread, piece.global, piece.bytes, /*write=*/!load, where);
+    note_global_access(thread, piece.global, piece.bytes, /*write=*/!load, where, is_atomic);
   }
   counter.bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/load);
 }

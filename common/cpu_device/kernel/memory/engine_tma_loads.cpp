@@ -61,20 +61,18 @@ void check_not_more_than_expected(Cluster& cluster, Thread& thread, const TmaLoa
       thread,
       print("%s: brings %lld bytes more than expected: a box of %u rows of %u bytes, where %lld are left "
             "of the %lld that are expected",
-            load.what(), static_cast<long long>(load.bytes() - left), load.box.map.box_rows,
-            load.box.row_bytes(), static_cast<long long>(left),
-            static_cast<long long>(barrier.expected_bytes)) +
+            load.what(), static_cast<long long>(load.bytes() - left), load.box.rows(), load.box.row_bytes(),
+            static_cast<long long>(left), static_cast<long long>(barrier.expected_bytes)) +
           ": the box is too large, or too few bytes were expected at " + describe(barrier),
       where);
 }
 
 }  // namespace
 
-void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where) {
-  CPU_DEVICE_NOTE_CALL(where);
-  Thread& thread = this_thread(where);
+namespace {
+
+void load_box(Thread& thread, const TmaBox& box, const uint64_t* barrier, Location where) {
   Cluster& cluster = thread.cluster;
-  const TmaBox box = make_box(thread, map, shared, column, row, kLoad, where);
   auto load = make_load(thread, box, find_mbarrier(thread, barrier, where), /*mask=*/0, where);
   check_not_more_than_expected(cluster, thread, *load, where);
   count_box(thread, box, /*load=*/true, where);
@@ -86,12 +84,9 @@ void tma_load(void* shared, const void* map, int column, int row, uint64_t* barr
   cluster.jitter(thread);
 }
 
-void tma_load_multicast(void* shared, const void* map, int column, int row, const uint64_t* barrier,
-                        uint32_t blocks, Location where) {
-  CPU_DEVICE_NOTE_CALL(where);
-  Thread& thread = this_thread(where);
+void load_box_multicast(Thread& thread, const TmaBox& box, const uint64_t* barrier, uint32_t blocks,
+                        Location where) {
   Cluster& cluster = thread.cluster;
-  const TmaBox box = make_box(thread, map, shared, column, row, kMulticast, where);
   if (!blocks) cluster.fail(thread, "TMA multicast to no block: the mask is 0", where);
   thread.last_multicast_mask = blocks;
   std::vector<std::unique_ptr<TmaLoad>> loads;
@@ -120,12 +115,47 @@ void tma_load_multicast(void* shared, const void* map, int column, int row, cons
   cluster.jitter(thread);
 }
 
+}  // namespace
+
+void tma_load(void* shared, const void* map, int column, int row, uint64_t* barrier, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  const int coordinates[] = {column, row};
+  tma_load(shared, map, coordinates, 2, {barrier, 0}, where);
+}
+
+void tma_load_multicast(void* shared, const void* map, int column, int row, const uint64_t* barrier,
+                        uint32_t blocks, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  const int coordinates[] = {column, row};
+  load_box_multicast(thread, make_box(thread, map, shared, coordinates, 2, kMulticast, where), barrier,
+                     blocks, where);
+}
+
+void tma_load(void* shared, const void* map, const int* coordinates, unsigned dimensions, BulkArrival arrival,
+              Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  const TmaBox box =
+      make_box(thread, map, shared, coordinates, dimensions, arrival.blocks ? kMulticast : kLoad, where);
+  arrival.blocks ? load_box_multicast(thread, box, arrival.barrier, arrival.blocks, where)
+                 : load_box(thread, box, arrival.barrier, where);
+}
+
+void bulk_load(void* shared, const void* global, uint32_t bytes, BulkArrival arrival, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  const TmaBox box = make_bulk_box(thread, global, shared, bytes, where);
+  arrival.blocks ? load_box_multicast(thread, box, arrival.barrier, arrival.blocks, where)
+                 : load_box(thread, box, arrival.barrier, where);
+}
+
 void TmaLoad::land(Cluster& cluster) {
   Block& block = *target;
   check_not_over_mbarrier(cluster, *this, block, box.shared_offset, box.shared_bytes());
   if (cluster.failed()) return;
   std::byte line[kMaxBoxRowBytes];
-  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
     const TmaBox::Piece piece = box.inside(r);
     if (piece.bytes < box.row_bytes()) std::memset(line, 0, box.row_bytes());
     if (piece.bytes) std::memcpy(line + piece.first_byte, piece.global, piece.bytes);

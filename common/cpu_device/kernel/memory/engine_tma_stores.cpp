@@ -3,7 +3,12 @@
 /// what was overwritten meanwhile is what is stored.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <type_traits>
 
+#include "common/cpu_device/base/bfloat16.hpp"
+#include "common/cpu_device/base/float16.hpp"
+#include "common/cpu_device/declarations/driver_api.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
@@ -38,14 +43,18 @@ void wake_if_done(Cluster& cluster, Thread& thread) {
 
 }  // namespace
 
-void tma_store(const void* map, const void* shared, int column, int row, Location where) {
-  CPU_DEVICE_NOTE_CALL(where);
-  Thread& thread = this_thread(where);
+namespace {
+
+/// Lets the thread store a box, or add it to what is there.
+void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, ElementType element,
+               Location where) {
   Cluster& cluster = thread.cluster;
   auto store = std::make_unique<TmaStoreRead>();
   store->issuer = &thread;
   store->where = where;
-  store->box = make_box(thread, map, shared, column, row, "TMA store", where);
+  store->box = box;
+  store->reduction = reduction;
+  store->element = element;
 
   if (thread.store_groups.empty()) thread.store_groups.emplace_back();
   store->group = committed_groups(thread);
@@ -53,7 +62,7 @@ void tma_store(const void* map, const void* shared, int column, int row, Locatio
   ++group.reading;
   ++group.writing;
   group.where = where;
-  count_box(thread, store->box, /*load=*/false, where);
+  count_box(thread, box, /*load=*/false, where, reduction != BulkReduction::none);
   if (VirtualClock* clock = cluster.clock()) {
     const StoreTime time = clock->store_async(thread.number, store->box.bytes_inside());
     group.read_at = std::max(group.read_at, time.read);
@@ -70,6 +79,118 @@ void tma_store(const void* map, const void* shared, int column, int row, Locatio
   cluster.jitter(thread);
 }
 
+/// Of the types that a tensor map has.
+ElementType element_of(const TensorMap& map) {
+  switch (static_cast<CUtensorMapDataType>(map.type)) {
+    case CU_TENSOR_MAP_DATA_TYPE_INT32:
+      return ElementType::s32;
+    case CU_TENSOR_MAP_DATA_TYPE_UINT64:
+      return ElementType::u64;
+    case CU_TENSOR_MAP_DATA_TYPE_INT64:
+      return ElementType::s64;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
+      return ElementType::f16;
+    case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16:
+      return ElementType::bf16;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT32:
+      return ElementType::f32;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT64:
+      return ElementType::f64;
+    default:
+      return ElementType::u32;
+  }
+}
+
+template <class T>
+T combine(BulkReduction reduction, T there, T value) {
+  switch (reduction) {
+    case BulkReduction::add:
+      return static_cast<T>(there + value);
+    case BulkReduction::min:
+      return std::min(there, value);
+    case BulkReduction::max:
+      return std::max(there, value);
+    default:
+      break;
+  }
+  if constexpr (std::is_unsigned_v<T>) {
+    switch (reduction) {
+      case BulkReduction::increase:
+        return there >= value ? 0 : there + 1;
+      case BulkReduction::decrease:
+        return there == 0 || there > value ? value : there - 1;
+      case BulkReduction::bit_and:
+        return there & value;
+      case BulkReduction::bit_or:
+        return there | value;
+      case BulkReduction::bit_xor:
+        return there ^ value;
+      default:
+        break;
+    }
+  }
+  return value;
+}
+
+/// `Number` is what is computed with, `Bits` what lies in memory.
+template <class Bits, class Load, class Store>
+void reduce(BulkReduction reduction, std::byte* global, const std::byte* data, size_t bytes, const Load& load,
+            const Store& store) {
+  for (size_t i = 0; i < bytes; i += sizeof(Bits)) {
+    Bits there, value;
+    std::memcpy(&there, global + i, sizeof there);
+    std::memcpy(&value, data + i, sizeof value);
+    there = store(combine(reduction, load(there), load(value)));
+    std::memcpy(global + i, &there, sizeof there);
+  }
+}
+
+void reduce(BulkReduction reduction, ElementType element, std::byte* global, const std::byte* data,
+            size_t bytes) {
+  const auto same = [](auto value) { return value; };
+  switch (element) {
+    case ElementType::u32:
+      return reduce<uint32_t>(reduction, global, data, bytes, same, same);
+    case ElementType::s32:
+      return reduce<int32_t>(reduction, global, data, bytes, same, same);
+    case ElementType::u64:
+      return reduce<uint64_t>(reduction, global, data, bytes, same, same);
+    case ElementType::s64:
+      return reduce<int64_t>(reduction, global, data, bytes, same, same);
+    case ElementType::f16:
+      return reduce<uint16_t>(reduction, global, data, bytes, float16_to_float, float_to_float16);
+    case ElementType::bf16:
+      return reduce<uint16_t>(reduction, global, data, bytes, bfloat16_to_float, float_to_bfloat16);
+    case ElementType::f32:
+      return reduce<float>(reduction, global, data, bytes, same, same);
+    case ElementType::f64:
+      return reduce<double>(reduction, global, data, bytes, same, same);
+  }
+}
+
+}  // namespace
+
+void tma_store(const void* map, const void* shared, int column, int row, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  const int coordinates[] = {column, row};
+  tma_store(map, shared, coordinates, 2, BulkReduction::none, where);
+}
+
+void tma_store(const void* map, const void* shared, const int* coordinates, unsigned dimensions,
+               BulkReduction reduction, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  const TmaBox box = make_box(thread, map, shared, coordinates, dimensions, "TMA store", where);
+  store_box(thread, box, reduction, element_of(box.map), where);
+}
+
+void bulk_store(void* global, const void* shared, uint32_t bytes, BulkReduction reduction,
+                ElementType element, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  store_box(thread, make_bulk_box(thread, global, shared, bytes, where), reduction, element, where);
+}
+
 const Block* TmaStoreRead::touched_block() const { return issuer->block; }
 
 void TmaStoreRead::land(Cluster& cluster) {
@@ -79,9 +200,11 @@ void TmaStoreRead::land(Cluster& cluster) {
   write->where = where;
   write->box = box;
   write->group = group;
+  write->reduction = reduction;
+  write->element = element;
   write->data.resize(box.bytes());
   const std::byte* memory = block.shared.read_async_view();
-  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
     for (uint32_t byte = 0; byte < box.row_bytes(); byte += kTmaChunkBytes) {
       std::memcpy(&write->data[r * box.row_bytes() + byte], memory + box.chunk_offset(r, byte),
                   kTmaChunkBytes);
@@ -98,9 +221,17 @@ void TmaStoreRead::land(Cluster& cluster) {
 }
 
 void TmaStoreWrite::land(Cluster& cluster) {
-  for (uint32_t r = 0; r < box.map.box_rows; ++r) {
+  for (uint32_t r = 0; r < box.rows(); ++r) {
     const TmaBox::Piece piece = box.inside(r);
-    if (piece.bytes) std::memcpy(piece.global, &data[r * box.row_bytes() + piece.first_byte], piece.bytes);
+    if (!piece.bytes) continue;
+    const std::byte* const from = &data[r * box.row_bytes() + piece.first_byte];
+    if (reduction == BulkReduction::none) {
+      std::memcpy(piece.global, from, piece.bytes);
+    } else {
+      static std::mutex mutex;  // blocks on other OS threads may reduce to the same place
+      const std::lock_guard<std::mutex> lock(mutex);
+      reduce(reduction, element, piece.global, from, piece.bytes);
+    }
   }
   --group_of(*issuer, group).writing;
   wake_if_done(cluster, *issuer);

@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 
 namespace cpu_device {
 namespace {
@@ -178,6 +179,69 @@ void cluster_barrier(Location where) {
   cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "cluster.sync", where});
 }
 
+void cluster_barrier_arrive(ArrivalOrder order, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  if (thread.cluster_arrival.is_open)
+    cluster.fail(thread, "barrier.cluster.arrive twice, without a barrier.cluster.wait between", where);
+  thread.cluster_arrival = {true, barrier.phase};
+  thread.synchronised = true;
+  ++barrier.arrived;
+  barrier.arrivals.push_back(&thread);
+  barrier.arrived_apart.push_back(thread.number);
+  if (RaceChecker* races = cluster.races()) {
+    order == ArrivalOrder::release ? races->release(thread.number, barrier.released)
+                                   : races->release_operations(thread.number, barrier.released);
+  }
+  complete_cluster_barrier(cluster);
+  cluster.leave_if_failed();
+}
+
+void cluster_barrier_wait(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  cluster.jitter(thread);
+  NamedBarrier& barrier = cluster.cluster_barrier();
+  if (!thread.cluster_arrival.is_open)
+    cluster.fail(thread, "barrier.cluster.wait without a barrier.cluster.arrive before it", where);
+  thread.synchronised = true;
+  if (barrier.phase == thread.cluster_arrival.phase) {
+    if (thread.lane == 0) ++cluster.totals().barrier_waits;
+    barrier.waiting.push_back(&thread);
+    cluster.park(thread, {WaitKind::block_barrier, &barrier, 0, "barrier.cluster.wait", where});
+  }
+  thread.cluster_arrival.is_open = false;
+  if (RaceChecker* races = cluster.races()) races->acquire(thread.number, barrier.completed);
+}
+
+namespace {
+
+/// Threads that arrive and wait apart know of the others what those released, and what the others meet at
+/// once; the clock makes no difference between the two.
+void order_in_cluster(Cluster& cluster, NamedBarrier& barrier, const std::vector<unsigned>& all) {
+  RaceChecker* const races = cluster.races();
+  if (!races) return;
+  if (barrier.arrived_apart.empty()) {
+    races->barrier(all.data(), static_cast<unsigned>(all.size()));
+    return;
+  }
+  std::vector<unsigned> together;
+  for (const unsigned thread : all) {
+    const auto& apart = barrier.arrived_apart;
+    if (std::find(apart.begin(), apart.end(), thread) == apart.end()) together.push_back(thread);
+  }
+  for (const unsigned thread : together) races->release(thread, barrier.released);
+  barrier.completed = barrier.released;
+  barrier.released.clear();
+  for (const unsigned thread : together) races->acquire(thread, barrier.completed);
+}
+
+}  // namespace
+
 void complete_cluster_barrier(Cluster& cluster) {
   NamedBarrier& barrier = cluster.cluster_barrier();
   if (!barrier.arrived || barrier.arrived < cluster.live()) return;
@@ -187,7 +251,9 @@ void complete_cluster_barrier(Cluster& cluster) {
   std::vector<unsigned> threads;
   for (const Thread* thread : barrier.arrivals) threads.push_back(thread->number);
   const auto count = static_cast<unsigned>(threads.size());
-  if (RaceChecker* races = cluster.races()) races->barrier(threads.data(), count);
+  order_in_cluster(cluster, barrier, threads);
+  barrier.arrived_apart.clear();
+  ++barrier.phase;
   if (VirtualClock* clock = cluster.clock()) clock->barrier_of(threads.data(), count, "cluster.sync");
   for (auto& block : cluster.blocks()) {
     cluster.converged(*block);

@@ -10,6 +10,7 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/memory/engine_remote.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 
@@ -384,16 +385,46 @@ void mbarrier_wait_cluster(uint64_t* object, uint32_t parity, const char* what, 
   wait_for_phase(object, parity, /*of_cluster=*/true, what, where);
 }
 
-bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
-  CPU_DEVICE_NOTE_CALL(where);
+namespace {
+
+bool test_phase(uint64_t* object, uint32_t parity, bool of_cluster, const char* what, Location where) {
   Thread& thread = this_thread(where);
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   if (!phase_ended(barrier, parity)) {
     thread.cluster.yield_poll(thread, {WaitKind::poll, &barrier, parity & 1, what, where});
     if (!phase_ended(barrier, parity)) return false;
   }
-  observe(thread, barrier, /*of_cluster=*/false, what, where);
+  observe(thread, barrier, of_cluster, what, where);
   return true;
+}
+
+}  // namespace
+
+bool mbarrier_test(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  return test_phase(object, parity, /*of_cluster=*/false, what, where);
+}
+
+bool mbarrier_test_cluster(uint64_t* object, uint32_t parity, const char* what, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  return test_phase(object, parity, /*of_cluster=*/true, what, where);
+}
+
+void mbarrier_complete_bytes(uint64_t* object, uint32_t bytes, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  Mbarrier& barrier = find_mbarrier(thread, object, where);
+  barrier.missing_bytes -= bytes;
+  complete_if_all_arrived(thread.cluster, barrier);
+}
+
+void mbarrier_expect_bytes_remote(const uint64_t* object, unsigned rank, uint32_t bytes, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  Thread& thread = this_thread(where);
+  constexpr const char* kWhat = "mbarrier.expect_tx";
+  Mbarrier& barrier = find_mbarrier(thread, find_block(thread, rank, kWhat, where), object, kWhat, where);
+  barrier.missing_bytes += bytes;
+  barrier.expected_bytes += bytes;
 }
 
 }  // namespace cpu_device

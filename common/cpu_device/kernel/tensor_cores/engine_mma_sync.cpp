@@ -4,28 +4,30 @@
 #include <cstring>
 
 #include "common/cpu_device/base/bfloat16.hpp"
+#include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 namespace cpu_device {
 namespace {
 
-constexpr int kMatrices = 4;    ///< of ldmatrix.x4 and stmatrix.x4
 constexpr int kMatrixSize = 8;  ///< rows, and columns of 16 bits
 constexpr uint32_t kRowBytes = 16;
-constexpr uint64_t kMmaFlops = 2 * 16 * 8 * 16;
 
 const std::byte* row_address(const Thread& lane) { return reinterpret_cast<const std::byte*>(lane.slots[0]); }
 uint32_t* registers_of(const Thread& lane) { return reinterpret_cast<uint32_t*>(lane.slots[1]); }
 
-/// The lane's row, and its four registers, for ldmatrix and stmatrix.
-void pass_row(Thread& thread, const void* row, const uint32_t* registers, const char* what, Location where) {
+/// The lane's row, if it is one of 8 `matrices`, and its registers, for ldmatrix and stmatrix.
+void pass_row(Thread& thread, const void* row, const uint32_t* registers, int matrices, const char* what,
+              Location where) {
+  thread.slots[1] = reinterpret_cast<uintptr_t>(registers);
+  if (thread.lane >= static_cast<unsigned>(matrices * kMatrixSize)) return;
   shared_offset(thread, row, kRowBytes, what, where);
   if (reinterpret_cast<uintptr_t>(row) % kRowBytes) {
     thread.cluster.fail(thread, std::string(what) + " of a row that is not 16-byte aligned", where);
   }
   thread.slots[0] = reinterpret_cast<uintptr_t>(row);
-  thread.slots[1] = reinterpret_cast<uintptr_t>(registers);
 }
 
 /// Counts and checks the access to one 8x8 matrix, whose rows eight lanes point to.
@@ -45,23 +47,88 @@ void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Locati
 }
 
 /// Accumulators hold this NaN until they are written; no arithmetic makes it of numbers.
-bool holds_what_was_never_written(const float* d) {
-  return std::any_of(d, d + 4, [](const float& x) {
-    uint32_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    return bits == ~uint32_t{0};
-  });
+bool holds_what_was_never_written(const MmaSync& operands) {
+  return std::any_of(operands.c, operands.c + (operands.half_sums ? 2 : 4),
+                     [](uint32_t bits) { return bits == ~uint32_t{0}; });
+}
+
+float float_of(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+uint32_t register_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/// A of m16n8k16, or of k8: a register holds two neighbours, or with tf32 one element.
+struct Tiles {
+  float a[16][16], b[16][8], d[16][8];
+};
+
+/// Register q of A holds rows 8 * (q % 2) and columns 8 * (q / 2) on; of B rows 8 * q on.
+void take_pairs(Tiles& tiles, const MmaSync& from, int lane) {
+  const auto element = [&](uint32_t bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    return from.input == MmaInput::f16 ? float16_to_float(half) : bfloat16_to_float(half);
+  };
+  const int i = lane / 4, j = lane % 4 * 2;
+  for (int q = 0; q < from.depth / 4; ++q) {
+    tiles.a[i + 8 * (q % 2)][j + 8 * (q / 2)] = element(from.a[q]);
+    tiles.a[i + 8 * (q % 2)][j + 8 * (q / 2) + 1] = element(from.a[q] >> 16);
+  }
+  for (int q = 0; q < from.depth / 8; ++q) {
+    tiles.b[j + 8 * q][i] = element(from.b[q]);
+    tiles.b[j + 8 * q + 1][i] = element(from.b[q] >> 16);
+  }
+}
+
+/// tf32 is a float of which the last 13 bits are not looked at; a register holds one, for each 4 of k.
+void take_tf32(Tiles& tiles, const MmaSync& from, int lane) {
+  const auto element = [](uint32_t bits) { return float_of(bits & ~uint32_t{0x1fff}); };
+  const int i = lane / 4, j = lane % 4;
+  for (int q = 0; q < from.depth / 2; ++q) tiles.a[i + 8 * (q % 2)][j + 4 * (q / 2)] = element(from.a[q]);
+  for (int q = 0; q < from.depth / 4; ++q) tiles.b[j + 4 * q][i] = element(from.b[q]);
+}
+
+void take_sums(Tiles& tiles, const MmaSync& from, int lane) {
+  const int i = lane / 4, j = lane % 4 * 2;
+  for (int q = 0; q < 4; ++q) {
+    float& to = tiles.d[i + 8 * (q / 2)][j + q % 2];
+    to = from.half_sums ? float16_to_float(static_cast<uint16_t>(from.c[q / 2] >> 16 * (q % 2)))
+                        : float_of(from.c[q]);
+  }
+}
+
+void give_sums(const Tiles& tiles, MmaSync& to, int lane) {
+  const int i = lane / 4, j = lane % 4 * 2;
+  for (int half = 0; half < 2; ++half) {
+    const float* const d = &tiles.d[i + 8 * half][j];
+    if (to.half_sums) {
+      to.d[half] = float_to_float16(d[0]) | uint32_t{float_to_float16(d[1])} << 16;
+    } else {
+      to.d[2 * half] = register_of(d[0]);
+      to.d[2 * half + 1] = register_of(d[1]);
+    }
+  }
 }
 
 }  // namespace
 
 void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location where) {
   CPU_DEVICE_NOTE_CALL(where);
+  ldmatrix(registers, 4, row, transposed, where);
+}
+
+void ldmatrix(uint32_t* registers, int matrices, const void* row, bool transposed, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  pass_row(thread, row, registers, "ldmatrix", where);
+  pass_row(thread, row, registers, matrices, "ldmatrix", where);
   execute_together(thread, ~0u, Meeting::aligned, "ldmatrix", where, [&](Warp& warp, uint32_t) {
-    for (int matrix = 0; matrix < kMatrices; ++matrix) {
+    for (int matrix = 0; matrix < matrices; ++matrix) {
       uint16_t m[kMatrixSize][kMatrixSize];
       for (int i = 0; i < kMatrixSize; ++i) {
         const std::byte* const address = row_address(*warp.lanes[matrix * kMatrixSize + i]);
@@ -83,14 +150,22 @@ void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location
 
 void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
   CPU_DEVICE_NOTE_CALL(where);
+  stmatrix(row, registers, 4, /*transposed=*/false, where);
+}
+
+void stmatrix(void* row, const uint32_t* registers, int matrices, bool transposed, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  pass_row(thread, row, registers, "stmatrix", where);
+  pass_row(thread, row, registers, matrices, "stmatrix", where);
   execute_together(thread, ~0u, Meeting::aligned, "stmatrix", where, [&](Warp& warp, uint32_t) {
-    for (int matrix = 0; matrix < kMatrices; ++matrix) {
-      uint32_t m[kMatrixSize][kMatrixSize / 2];  // pairs of elements
+    for (int matrix = 0; matrix < matrices; ++matrix) {
+      uint16_t m[kMatrixSize][kMatrixSize];
       for (int lane = 0; lane < 32; ++lane) {
-        m[lane / 4][lane % 4] = registers_of(*warp.lanes[lane])[matrix];
+        const int i = lane / 4, j = lane % 4 * 2;
+        const uint32_t pair = registers_of(*warp.lanes[lane])[matrix];
+        (transposed ? m[j][i] : m[i][j]) = static_cast<uint16_t>(pair);
+        (transposed ? m[j + 1][i] : m[i][j + 1]) = static_cast<uint16_t>(pair >> 16);
       }
       for (int i = 0; i < kMatrixSize; ++i) {
         const auto offset = row_address(*warp.lanes[matrix * kMatrixSize + i]) - warp.block->shared.generic();
@@ -102,50 +177,43 @@ void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
 }
 
 void mma_m16n8k16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Location where) {
+  MmaSync operands;
+  std::copy(a, a + 4, operands.a);
+  operands.b[0] = b0;
+  operands.b[1] = b1;
+  std::memcpy(operands.c, d, sizeof operands.c);
+  mma_sync(operands, where);
+  std::memcpy(d, operands.d, sizeof operands.d);
+}
+
+void mma_sync(MmaSync& operands, Location where) {
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
-  if (holds_what_was_never_written(d)) {
+  if (holds_what_was_never_written(operands)) {
     cluster.fail(thread,
                  "mma.sync: the product is added to accumulators that were never written: clear them before",
                  where);
   }
-  thread.slots[0] = reinterpret_cast<uintptr_t>(d);
-  thread.slots[1] = reinterpret_cast<uintptr_t>(a);
-  thread.slots[2] = b0;
-  thread.slots[3] = b1;
+  thread.slots[0] = reinterpret_cast<uintptr_t>(&operands);
   execute_together(thread, ~0u, Meeting::aligned, "mma.sync", where, [&](Warp& warp, uint32_t) {
-    float a_tile[16][16], b_tile[16][8], d_tile[16][8];
-    const auto low = [](uint64_t pair) { return bfloat16_to_float(static_cast<uint16_t>(pair)); };
-    const auto high = [](uint64_t pair) { return bfloat16_to_float(static_cast<uint16_t>(pair >> 16)); };
-    // Register q of A holds rows 8 * (q % 2) and columns 8 * (q / 2) on; of B rows 8 * q on.
+    const auto of = [&](int lane) -> MmaSync& {
+      return *reinterpret_cast<MmaSync*>(warp.lanes[lane]->slots[0]);
+    };
+    Tiles tiles;
     for (int lane = 0; lane < 32; ++lane) {
-      const Thread& from = *warp.lanes[lane];
-      const int i = lane / 4, j = lane % 4 * 2;
-      const auto* lane_a = reinterpret_cast<const uint32_t*>(from.slots[1]);
-      const auto* lane_d = reinterpret_cast<const float*>(from.slots[0]);
-      for (int q = 0; q < 4; ++q) {
-        a_tile[i + 8 * (q % 2)][j + 8 * (q / 2)] = low(lane_a[q]);
-        a_tile[i + 8 * (q % 2)][j + 8 * (q / 2) + 1] = high(lane_a[q]);
-        d_tile[i + 8 * (q / 2)][j + q % 2] = lane_d[q];
-      }
-      for (int q = 0; q < 2; ++q) {
-        b_tile[j + 8 * q][i] = low(from.slots[2 + q]);
-        b_tile[j + 8 * q + 1][i] = high(from.slots[2 + q]);
-      }
+      of(lane).input == MmaInput::tf32 ? take_tf32(tiles, of(lane), lane) : take_pairs(tiles, of(lane), lane);
+      take_sums(tiles, of(lane), lane);
     }
     for (int i = 0; i < 16; ++i) {
-      for (int k = 0; k < 16; ++k) {
-        for (int j = 0; j < 8; ++j) d_tile[i][j] += a_tile[i][k] * b_tile[k][j];
+      for (int k = 0; k < operands.depth; ++k) {
+        for (int j = 0; j < 8; ++j) tiles.d[i][j] += tiles.a[i][k] * tiles.b[k][j];
       }
     }
-    for (int lane = 0; lane < 32; ++lane) {
-      const int i = lane / 4, j = lane % 4 * 2;
-      auto* lane_d = reinterpret_cast<float*>(warp.lanes[lane]->slots[0]);
-      for (int q = 0; q < 4; ++q) lane_d[q] = d_tile[i + 8 * (q / 2)][j + q % 2];
-    }
-    cluster.totals().mma_flops += kMmaFlops;
+    for (int lane = 0; lane < 32; ++lane) give_sums(tiles, of(lane), lane);
+    const uint64_t flops = uint64_t{2} * 16 * 8 * static_cast<uint64_t>(operands.depth);
+    cluster.totals().mma_flops += flops;
     cluster.count_work();
-    if (VirtualClock* clock = cluster.clock()) clock->mma_sync(thread.number, static_cast<double>(kMmaFlops));
+    if (VirtualClock* clock = cluster.clock()) clock->mma_sync(thread.number, static_cast<double>(flops));
   });
 }
 

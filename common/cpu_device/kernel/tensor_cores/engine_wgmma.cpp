@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "common/cpu_device/base/bfloat16.hpp"
+#include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
@@ -16,10 +18,10 @@
 namespace cpu_device {
 namespace {
 
+constexpr size_t kRegisterBytes = sizeof(uint32_t);
 constexpr int kTileM = 64, kTileK = 16, kMaxTileN = 256;
 constexpr uint32_t kChunkBytes = 16;  ///< the unit that the swizzle moves: 8 elements
 constexpr int kChunk = 8;
-constexpr uint64_t kSwizzle128 = 1;  ///< in bits 62-63 of a descriptor
 
 Warpgroup& warpgroup_of(Thread& thread) {
   return thread.block->warpgroups[thread.ids.rank / kWarpgroupThreads];
@@ -32,17 +34,40 @@ unsigned first_thread(const Block& block, const Warpgroup& warpgroup) {
 
 // --- operands -----------------------------------------------------------------------------------------
 
+/// Layouts of operands: how far the swizzle moves chunks, as bits 62-63 of a descriptor say it. In bytes.
+constexpr uint32_t kSwizzledRow[] = {kChunkBytes, 128, 64, 32};
+constexpr uint32_t kSwizzleBits[] = {0, 0x70, 0x30, 0x10};
+
 /// A matrix descriptor, taken apart (PTX ISA, "Matrix Descriptor Format"). All in bytes.
 struct Descriptor {
   uint32_t start, leading, stride;
-  uint64_t swizzle;
+  uint32_t swizzle;  ///< index into kSwizzledRow
 
   explicit Descriptor(uint64_t bits)
       : start(static_cast<uint32_t>(bits & 0x3fff) << 4),
         leading(static_cast<uint32_t>(bits >> 16 & 0x3fff) << 4),
         stride(static_cast<uint32_t>(bits >> 32 & 0x3fff) << 4),
-        swizzle(bits >> 62) {}
+        swizzle(static_cast<uint32_t>(bits >> 62)) {}
+
+  /// Of 8 elements with k contiguous, chunk `half` of the 16 k of a row: in rows of the swizzle, 8 of which
+  /// are followed after `stride`; without one each half has rows of its own.
+  uint32_t address_along_k(uint32_t row, uint32_t half) const {
+    return start + row / 8 * stride + row % 8 * kSwizzledRow[swizzle] +
+           half * (swizzle ? kChunkBytes : leading);
+  }
+  /// Of 8 elements of one k: panels as wide as the swizzle, `leading` apart, with `stride` between groups of
+  /// 8 k; without one the two change places.
+  uint32_t address_across_k(uint32_t k, uint32_t column) const {
+    if (!swizzle) return start + column / kChunk * stride + k / 8 * leading + k % 8 * kChunkBytes;
+    const uint32_t panel = kSwizzledRow[swizzle] / 2;
+    return start + column / panel * leading + k / 8 * stride + k % 8 * kSwizzledRow[swizzle] +
+           column % panel * 2;
+  }
 };
+
+float to_float(MmaInput type, uint16_t bits) {
+  return type == MmaInput::f16 ? float16_to_float(bits) : bfloat16_to_float(bits);
+}
 
 /// Reads operands of one operation from the async view of its block.
 class OperandReader {
@@ -52,8 +77,8 @@ class OperandReader {
 
   /// Eight elements at a logical address; the swizzle exchanges 16-byte chunks within 1024 bytes.
   /// @return false, and a failure is recorded, if they lie outside.
-  bool read(uint32_t address, float (&values)[kChunk]) {
-    const uint32_t swizzled = address ^ (address >> 3 & 0x70);
+  bool read(uint32_t address, uint32_t swizzle, float (&values)[kChunk]) {
+    const uint32_t swizzled = address ^ (address >> 3 & kSwizzleBits[swizzle]);
     const uint32_t offset = swizzled - kSharedWindowBase;
     if (swizzled < kSharedWindowBase || offset + kChunkBytes > block_.shared.bytes()) {
       cluster_.record_failure(
@@ -65,7 +90,8 @@ class OperandReader {
     uint16_t bits[kChunk];
     std::memcpy(bits, memory_ + offset, sizeof bits);
     cluster_.unwritten_reads().note(block_, offset, memory_, "wgmma", operation_.where);
-    for (int i = 0; i < kChunk; ++i) values[i] = bfloat16_to_float(bits[i]);
+    const MmaInput type = operation_.what.input;
+    for (int i = 0; i < kChunk; ++i) values[i] = to_float(type, bits[i]);
     if (RaceChecker* races = cluster_.races()) {
       races->access(operation_.race_operation, block_.ids.rank_in_cluster, offset, kChunkBytes,
                     /*write=*/false);
@@ -80,63 +106,73 @@ class OperandReader {
   const std::byte* memory_;
 };
 
-/// A [64, 16], k contiguous: rows of 128 bytes, `stride` bytes from one group of 8 rows to the next.
-bool read_a(OperandReader& reader, const Descriptor& at, float (&a)[kTileM][kTileK]) {
-  for (uint32_t row = 0; row < kTileM; ++row) {
+/// A row or column of an operand for each of 16 k; `across` where k is not the contiguous direction.
+/// `element(i, k)` is where it goes.
+template <class Element>
+bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint32_t rows,
+                  const Element& element) {
+  float values[kChunk];
+  if (across) {
+    for (uint32_t k = 0; k < kTileK; ++k) {
+      for (uint32_t row = 0; row < rows; row += kChunk) {
+        if (!reader.read(at.address_across_k(k, row), at.swizzle, values)) return false;
+        for (uint32_t i = 0; i < kChunk; ++i) element(row + i, k) = values[i];
+      }
+    }
+    return true;
+  }
+  for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
-      float values[kChunk];
-      const uint32_t address =
-          at.start + row / 8 * at.stride + row % 8 * kSwizzleRowBytes + half * kChunkBytes;
-      if (!reader.read(address, values)) return false;
-      std::copy(values, values + kChunk, &a[row][half * kChunk]);
+      if (!reader.read(at.address_along_k(row, half), at.swizzle, values)) return false;
+      for (uint32_t i = 0; i < kChunk; ++i) element(row, half * kChunk + i) = values[i];
     }
   }
   return true;
 }
 
-/// B [16, columns] with k contiguous: stored like A, one row for each column.
-template <int kColumns>
-bool read_b_column_major(OperandReader& reader, const Descriptor& at, float (&b)[kTileK][kColumns]) {
-  for (uint32_t column = 0; column < kColumns; ++column) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      float values[kChunk];
-      const uint32_t address =
-          at.start + column / 8 * at.stride + column % 8 * kSwizzleRowBytes + half * kChunkBytes;
-      if (!reader.read(address, values)) return false;
-      for (uint32_t k = 0; k < kChunk; ++k) b[half * kChunk + k][column] = values[k];
+/// A from the registers of the warpgroup.
+void read_a_of_registers(const WgmmaOperation& operation, float (&a)[kTileM][kTileK]) {
+  for (unsigned thread = 0; thread < kWarpgroupThreads; ++thread) {
+    const unsigned row = thread / 32 * 16 + thread % 32 / 4, k = thread % 4 * 2;
+    for (unsigned q = 0; q < 4; ++q) {
+      const uint32_t pair = operation.a_registers[thread * 4 + q];
+      float* const to = &a[row + 8 * (q % 2)][k + 8 * (q / 2)];
+      to[0] = to_float(operation.what.input, static_cast<uint16_t>(pair));
+      to[1] = to_float(operation.what.input, static_cast<uint16_t>(pair >> 16));
     }
   }
-  return true;
-}
-
-/// B [16, columns] with columns contiguous: panels of 64 columns, `leading` bytes apart; in a panel a row of
-/// k is 128 bytes, and `stride` bytes lie between groups of 8 rows.
-template <int kColumns>
-bool read_b_row_major(OperandReader& reader, const Descriptor& at, float (&b)[kTileK][kColumns]) {
-  constexpr uint32_t kPanel = 64;
-  for (uint32_t k = 0; k < kTileK; ++k) {
-    for (uint32_t column = 0; column < kColumns; column += kChunk) {
-      float values[kChunk];
-      const uint32_t address = at.start + column / kPanel * at.leading + k / 8 * at.stride +
-                               k % 8 * kSwizzleRowBytes + column % kPanel * 2;
-      if (!reader.read(address, values)) return false;
-      std::copy(values, values + kChunk, &b[k][column]);
-    }
-  }
-  return true;
 }
 
 // --- execution ----------------------------------------------------------------------------------------
 
 /// Row r of the tile lives in four threads; thread c of them holds columns 8j + 2c and 8j + 2c + 1.
-template <int kColumns, class Function>
-void for_each_fragment(WgmmaOperation& operation, int row, Function&& function) {
-  const int upper_or_lower = row % 16 / 8;
+void load_sums(const WgmmaOperation& operation, int row, float* d) {
+  const int half = row % 16 / 8;
   for (int c = 0; c < 4; ++c) {
-    float* value = operation.accumulators[row / 16 * 32 + row % 8 * 4 + c]->value;
-    for (int j = 0; j < kColumns / 8; ++j) {
-      function(value[4 * j + 2 * upper_or_lower], 8 * j + 2 * c);
-      function(value[4 * j + 2 * upper_or_lower + 1], 8 * j + 2 * c + 1);
+    const uint32_t* const value = operation.accumulators[row / 16 * 32 + row % 8 * 4 + c]->value;
+    for (int j = 0; j < operation.what.columns / 8; ++j) {
+      float* const to = d + 8 * j + 2 * c;
+      if (operation.what.half_sums) {
+        to[0] = float16_to_float(static_cast<uint16_t>(value[2 * j + half]));
+        to[1] = float16_to_float(static_cast<uint16_t>(value[2 * j + half] >> 16));
+      } else {
+        std::memcpy(to, value + 4 * j + 2 * half, 2 * sizeof(float));
+      }
+    }
+  }
+}
+
+void store_sums(WgmmaOperation& operation, int row, const float* d) {
+  const int half = row % 16 / 8;
+  for (int c = 0; c < 4; ++c) {
+    uint32_t* const value = operation.accumulators[row / 16 * 32 + row % 8 * 4 + c]->value;
+    for (int j = 0; j < operation.what.columns / 8; ++j) {
+      const float* const from = d + 8 * j + 2 * c;
+      if (operation.what.half_sums) {
+        value[2 * j + half] = float_to_float16(from[0]) | uint32_t{float_to_float16(from[1])} << 16;
+      } else {
+        std::memcpy(value + 4 * j + 2 * half, from, 2 * sizeof(float));
+      }
     }
   }
 }
@@ -144,63 +180,58 @@ void for_each_fragment(WgmmaOperation& operation, int row, Function&& function) 
 /// So many sums stay in registers while k goes on.
 constexpr int kInRegisters = 16;
 
-/// d += a * b, for kInRegisters columns of b, whose rows lie `columns` apart.
-void add_products(const float (&a)[kTileK], const float* b, int columns, float* d) {
+/// d += a * b, for kInRegisters columns of b.
+void add_products(const float (&a)[kTileK], const float* b, float* d) {
   float sums[kInRegisters];
   std::copy(d, d + kInRegisters, sums);
   for (int k = 0; k < kTileK; ++k) {
 #pragma GCC unroll kInRegisters
-    for (int i = 0; i < kInRegisters; ++i) sums[i] += a[k] * b[k * columns + i];
+    for (int i = 0; i < kInRegisters; ++i) sums[i] += a[k] * b[k * kMaxTileN + i];
   }
   std::copy(sums, sums + kInRegisters, d);
 }
 
-template <int kColumns>
 void execute(Cluster& cluster, Block& block, WgmmaOperation& operation) {
-  float a[kTileM][kTileK], b[kTileK][kColumns];
-  const Descriptor a_at(operation.a), b_at(operation.b);
-  if (a_at.swizzle != kSwizzle128 || b_at.swizzle != kSwizzle128) {
-    cluster.record_failure(current_thread, "wgmma: a descriptor without the 128-byte swizzle",
-                           operation.where);
+  const Wgmma& what = operation.what;
+  float a[kTileM][kTileK], b[kTileK][kMaxTileN];
+  OperandReader reader(cluster, block, operation);
+  if (what.a_in_registers) {
+    read_a_of_registers(operation, a);
+  } else if (!read_operand(reader, Descriptor(what.a), what.a_column_major, kTileM,
+                           [&](uint32_t row, uint32_t k) -> float& { return a[row][k]; })) {
     return;
   }
-  OperandReader reader(cluster, block, operation);
-  const bool complete =
-      read_a(reader, a_at, a) &&
-      (operation.b_row_major ? read_b_row_major(reader, b_at, b) : read_b_column_major(reader, b_at, b));
-  if (!complete) return;
-  for (int row = 0; row < kTileM; ++row) {
-    float d[kColumns] = {};
-    if (operation.accumulate) {
-      for_each_fragment<kColumns>(operation, row, [&](float value, int column) { d[column] = value; });
-    }
-    for (int column = 0; column < kColumns; column += kInRegisters)
-      add_products(a[row], &b[0][column], kColumns, &d[column]);
-    for_each_fragment<kColumns>(operation, row, [&](float& value, int column) { value = d[column]; });
+  const auto columns = static_cast<uint32_t>(what.columns);
+  if (!read_operand(reader, Descriptor(what.b), what.b_row_major, columns,
+                    [&](uint32_t column, uint32_t k) -> float& { return b[k][column]; })) {
+    return;
   }
-  cluster.totals().mma_flops += uint64_t{2} * kTileM * kColumns * kTileK;
-  cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kTileM * kTileK, /*write=*/false);
-  cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kColumns * kTileK, /*write=*/false);
+  if (what.columns % kInRegisters) {
+    for (auto& row : b) std::fill(row + columns, row + columns + kChunk, 0.0f);
+  }
+  if (what.negate_a != what.negate_b) {
+    for (auto& row : a)
+      for (float& element : row) element = -element;
+  }
+  for (int row = 0; row < kTileM; ++row) {
+    float d[kMaxTileN];
+    if (!what.accumulate || what.columns % kInRegisters) std::fill(d, d + kMaxTileN, 0.0f);
+    if (what.accumulate) load_sums(operation, row, d);
+    for (int column = 0; column < what.columns; column += kInRegisters)
+      add_products(a[row], &b[0][column], &d[column]);
+    store_sums(operation, row, d);
+  }
+  cluster.totals().mma_flops += uint64_t{2} * kTileM * columns * kTileK;
+  if (!what.a_in_registers)
+    cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kTileM * kTileK, /*write=*/false);
+  cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * columns * kTileK, /*write=*/false);
 }
 
 /// Everything before operation number `end` takes effect.
 void execute_until(Cluster& cluster, Block& block, Warpgroup& warpgroup, uint64_t end) {
   while (warpgroup.executed < end && !cluster.failed()) {
     WgmmaOperation& operation = warpgroup.operations.front();
-    switch (operation.columns) {
-      case 64:
-        execute<64>(cluster, block, operation);
-        break;
-      case 128:
-        execute<128>(cluster, block, operation);
-        break;
-      case 192:
-        execute<192>(cluster, block, operation);
-        break;
-      case 256:
-        execute<256>(cluster, block, operation);
-        break;
-    }
+    execute(cluster, block, operation);
     cluster.count_work();
     warpgroup.operations.pop_front();
     ++warpgroup.executed;
@@ -209,18 +240,23 @@ void execute_until(Cluster& cluster, Block& block, Warpgroup& warpgroup, uint64_
 
 // --- accumulators -------------------------------------------------------------------------------------
 
-Accumulator& accumulator_at(Thread& thread, float* registers, int count) {
+Accumulator& accumulator_at(Thread& thread, void* const* registers, int count) {
+  const auto has_these = [&](const Accumulator& known) {
+    if (known.count != count || known.at(0) != registers[0]) return false;
+    for (int i = 1; i < count; ++i)
+      if (known.at(i) != registers[i]) return false;
+    return true;
+  };
   for (Accumulator& known : thread.accumulators) {
-    if (known.registers == registers && known.count == count) return known;
+    if (has_these(known)) return known;
   }
   Accumulator& added = thread.accumulators.emplace_back();
-  added.registers = registers;
+  added.first = static_cast<std::byte*>(registers[0]);
   added.count = count;
+  if (!has_these(added)) {
+    for (int i = 0; i < count; ++i) added.scattered.push_back(static_cast<std::byte*>(registers[i]));
+  }
   return added;
-}
-
-size_t bytes_of(const Accumulator& accumulator) {
-  return sizeof(float) * static_cast<size_t>(accumulator.count);
 }
 
 /// Sums that nobody adds to any more are read by ordinary code, which a compiler may move. `where` is the end
@@ -234,11 +270,16 @@ void check_kept(Thread& thread, const Accumulator& accumulator, Location where) 
                       where);
 }
 
-uint32_t bits_at(const void* registers, int i) {
+uint32_t bits_of(const void* a_register) {
   uint32_t bits;
-  std::memcpy(&bits, static_cast<const std::byte*>(registers) + sizeof bits * static_cast<size_t>(i),
-              sizeof bits);
+  std::memcpy(&bits, a_register, sizeof bits);
   return bits;
+}
+
+bool holds(const Accumulator& accumulator, const uint32_t* values) {
+  for (int i = 0; i < accumulator.count; ++i)
+    if (bits_of(accumulator.at(i)) != values[i]) return false;
+  return true;
 }
 
 /// No arithmetic makes this NaN of numbers: local variables hold it until they are written.
@@ -247,7 +288,7 @@ constexpr uint32_t kInFlight = ~uint32_t{0};  ///< what registers hold while the
 
 /// Names registers that a product is added to and that nobody has written.
 void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
-  const auto is_written = [&](int i) { return bits_at(accumulator.registers, i) != kNeverWritten; };
+  const auto is_written = [&](int i) { return bits_of(accumulator.at(i)) != kNeverWritten; };
   int first = 0, count = 0;
   for (int i = accumulator.count; i-- > 0;) {
     if (!is_written(i)) first = i, ++count;
@@ -263,52 +304,58 @@ void check_written(Thread& thread, const Accumulator& accumulator, Location wher
 }
 
 /// Names a register that was written between the last fence and the product that is added to it.
-void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator, Location where) {
-  const std::byte* const held = thread.registers_at_fence.find(accumulator.registers, bytes_of(accumulator));
-  if (!held || std::memcmp(held, accumulator.registers, bytes_of(accumulator)) == 0) return;
-  int i = 0;
-  while (bits_at(held, i) == bits_at(accumulator.registers, i)) ++i;
-  float then;
-  std::memcpy(&then, held + sizeof then * static_cast<size_t>(i), sizeof then);
-  const std::string before = bits_at(held, i) == kNeverWritten ? "had never been written"
-                                                               : print("held %g", static_cast<double>(then));
-  thread.cluster.fail(thread,
-                      print("wgmma: accumulator register %d was written after the wgmma.fence at %s: there "
-                            "it %s, now it holds %g. "
-                            "Only what is written before the fence is sure to reach the product",
-                            i, to_string(thread.registers_at_fence.where()).c_str(), before.c_str(),
-                            static_cast<double>(accumulator.registers[i])),
-                      where);
+void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator, bool half_sums,
+                                 Location where) {
+  for (int i = 0; i < accumulator.count; ++i) {
+    const std::byte* const held = thread.registers_at_fence.find(accumulator.at(i), kRegisterBytes);
+    if (!held || bits_of(held) == bits_of(accumulator.at(i))) continue;
+    const auto text = [&](const std::byte* a_register) {
+      if (half_sums) return print("0x%08x", bits_of(a_register));
+      float value;
+      std::memcpy(&value, a_register, sizeof value);
+      return print("%g", static_cast<double>(value));
+    };
+    thread.cluster.fail(
+        thread,
+        print("wgmma: accumulator register %d was written after the wgmma.fence at ", i) +
+            to_string(thread.registers_at_fence.where()) + ": there it " +
+            (bits_of(held) == kNeverWritten ? "had never been written" : "held " + text(held)) +
+            ", now it holds " + text(accumulator.at(i)) +
+            ". Only what is written before the fence is sure to reach the product",
+        where);
+  }
 }
 
-/// The tensor cores take the registers over. @param accumulate the first product is added to them
-void take(Thread& thread, Accumulator& accumulator, bool accumulate, Location where) {
-  if (!accumulate) check_kept(thread, accumulator, where);
+/// The tensor cores take the registers over: the first product is `what`.
+void take(Thread& thread, Accumulator& accumulator, const Wgmma& what, Location where) {
+  if (!what.accumulate) check_kept(thread, accumulator, where);
   const bool fenced = accumulator.ever_delivered ? thread.wgmma_fences != accumulator.fences_at_delivery
                                                  : thread.wgmma_fences > 0;
-  const bool untouched = accumulator.ever_delivered &&
-                         std::memcmp(accumulator.value, accumulator.registers, bytes_of(accumulator)) == 0;
+  const bool untouched = accumulator.ever_delivered && holds(accumulator, accumulator.value);
   if (!fenced && !untouched) {
     thread.cluster.fail(
         thread, "wgmma: the accumulator registers were written, or first used, without a wgmma.fence", where);
   }
-  if (accumulate && !accumulator.ever_delivered) check_written(thread, accumulator, where);
-  if (accumulate && fenced) check_untouched_since_fence(thread, accumulator, where);
-  std::memcpy(accumulator.value, accumulator.registers, bytes_of(accumulator));
-  std::memset(accumulator.registers, 0xff, bytes_of(accumulator));
+  if (what.accumulate && !accumulator.ever_delivered) check_written(thread, accumulator, where);
+  if (what.accumulate && fenced) check_untouched_since_fence(thread, accumulator, what.half_sums, where);
+  for (int i = 0; i < accumulator.count; ++i) {
+    accumulator.value[i] = bits_of(accumulator.at(i));
+    std::memset(accumulator.at(i), 0xff, kRegisterBytes);
+  }
 }
 
 /// The thread has waited for the last operation on these registers.
 void deliver(Thread& thread, Accumulator& accumulator, Location where) {
   for (int i = 0; i < accumulator.count; ++i) {
-    if (bits_at(accumulator.registers, i) != kInFlight) {
+    if (bits_of(accumulator.at(i)) != kInFlight) {
       thread.cluster.fail(
           thread, print("accumulator register %d was written while a wgmma on it was in flight", i), where);
     }
   }
-  std::memcpy(accumulator.registers, accumulator.value, bytes_of(accumulator));
+  for (int i = 0; i < accumulator.count; ++i)
+    std::memcpy(accumulator.at(i), &accumulator.value[i], kRegisterBytes);
   accumulator.ever_delivered = true;
-  accumulator.kept = false;
+  accumulator.kept = !accumulator.asks_for_keep;
   accumulator.delivered_at = where;
   accumulator.fences_at_delivery = thread.wgmma_fences;
 }
@@ -362,15 +409,34 @@ void wgmma_fence(Location where) {
 
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
   CPU_DEVICE_NOTE_CALL(where);
+  void* sums[kMaxTileN / 2];
+  for (int i = 0; i < columns / 2; ++i) sums[i] = d + i;
+  Wgmma what;
+  what.columns = columns;
+  what.a = a;
+  what.b = b;
+  what.accumulate = accumulate;
+  what.b_row_major = b_row_major;
+  wgmma(what, sums, /*is_kept=*/false, where);
+}
+
+/// Do the threads of a warpgroup ask for the same product? Each has registers of its own.
+static bool is_same_product(Wgmma one, const Wgmma& other) {
+  std::copy(std::begin(other.a_registers), std::end(other.a_registers), one.a_registers);
+  return one == other;
+}
+
+void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Block& block = *thread.block;
-  static_assert(sizeof(Accumulator::value) >= sizeof(float) * kMaxTileN / 2);
   if (thread.ids.rank / kWarpgroupThreads * kWarpgroupThreads + kWarpgroupThreads > block.ids.threads) {
     cluster.fail(thread, "wgmma: the warpgroup of this thread has fewer than 128 threads", where);
   }
-  Accumulator& accumulator = accumulator_at(thread, d, columns / 2);
-  if (!accumulator.in_flight) take(thread, accumulator, accumulate, where);
+  Accumulator& accumulator = accumulator_at(thread, sums, what.columns / (what.half_sums ? 4 : 2));
+  if (!accumulator.in_flight) take(thread, accumulator, what, where);
+  accumulator.asks_for_keep = !is_kept;
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
   thread.last_wgmma_at = where;
@@ -382,16 +448,12 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   const uint64_t position = number - warpgroup.executed;
   if (position == warpgroup.operations.size()) {
     WgmmaOperation& first = warpgroup.operations.emplace_back();
-    first.a = a;
-    first.b = b;
-    first.columns = columns;
-    first.accumulate = accumulate;
-    first.b_row_major = b_row_major;
+    first.what = what;
     first.where = where;
+    if (what.a_in_registers) first.a_registers.resize(std::size_t{4} * kWarpgroupThreads);
   }
   WgmmaOperation& operation = warpgroup.operations[position];
-  if (operation.a != a || operation.b != b || operation.columns != columns ||
-      operation.accumulate != accumulate || operation.b_row_major != b_row_major) {
+  if (!is_same_product(operation.what, what)) {
     cluster.fail(thread,
                  "wgmma: the threads of one warpgroup pass different descriptors or flags; others were at " +
                      to_string(operation.where),
@@ -404,7 +466,9 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
                  where);
   }
   execute_aligned(thread, "wgmma", where);
-  operation.accumulators[thread.ids.rank % kWarpgroupThreads] = &accumulator;
+  const unsigned rank = thread.ids.rank % kWarpgroupThreads;
+  operation.accumulators[rank] = &accumulator;
+  if (what.a_in_registers) std::copy_n(what.a_registers, 4, &operation.a_registers[std::size_t{4} * rank]);
   if (RaceChecker* races = cluster.races()) {
     where.outer_call = outer_call(thread, where.call);
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
@@ -416,8 +480,8 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
 
   warpgroup.last_race_operation = operation.race_operation;
   if (clock) {
-    warpgroup.last_done_at =
-        clock->wgmma(first_thread(block, warpgroup), operation.issued_at, 2.0 * kTileM * kTileK * columns);
+    warpgroup.last_done_at = clock->wgmma(first_thread(block, warpgroup), operation.issued_at,
+                                          2.0 * kTileM * kTileK * what.columns);
   }
   if (cluster.lands_now()) execute_until(cluster, block, warpgroup, number + 1);
   cluster.leave_if_failed();
@@ -425,7 +489,8 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
 
 void keep_in_registers(const float* d, int count, Location where) {
   for (Accumulator& known : this_thread(where).accumulators) {
-    if (known.registers == d && known.count == count && !known.in_flight) known.kept = true;
+    if (known.at(0) == static_cast<const void*>(d) && known.count == count && !known.in_flight)
+      known.kept = true;
   }
 }
 

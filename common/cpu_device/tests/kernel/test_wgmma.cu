@@ -405,7 +405,7 @@ TEST_CASE("threads of a warpgroup that are at different wgmma instructions are n
   }
 }
 
-TEST_CASE("descriptors that point outside, have no swizzle, or belong to an incomplete warpgroup are named") {
+TEST_CASE("descriptors that point outside, or belong to an incomplete warpgroup are named") {
   const auto issue = [](uint64_t descriptor) {
     float d[32] = {};
     ptx::wgmma_fence();
@@ -416,9 +416,6 @@ TEST_CASE("descriptors that point outside, have no swizzle, or belong to an inco
   const auto start = [] { return ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024); };
   CHECK_THAT(failure({.block = 128, .shared_bytes = 8191 + 1}, {}, [&] { issue(start() + 64); }),
              ContainsSubstring("wgmma: a descriptor reaches outside of the block's shared memory"));
-  CHECK_THAT(
-      failure({.block = 128, .shared_bytes = 8192}, {}, [&] { issue(start() & ~(uint64_t{3} << 62)); }),
-      ContainsSubstring("wgmma: a descriptor without the 128-byte swizzle"));
   CHECK_THAT(failure({.block = 96, .shared_bytes = 8192}, {}, [&] { issue(start()); }),
              ContainsSubstring("the warpgroup of this thread has fewer than 128 threads"));
 }
