@@ -7,6 +7,7 @@
 #include "common/device/shared_storage.cuh"
 #include "common/parts/groups.hpp"
 #include "common/parts/measured_gpu.cuh"
+#include "common/ptx/bulk_copy.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/thread_ids.cuh"
