@@ -1,7 +1,7 @@
 /// @file
 /// `ladder`: every lesson's rungs in one table; `ladder learn`: the exercises; `ladder ablate NN`: what each
 /// ingredient of a lesson is worth; `ladder tune`: the fastest plan of a shape; `ladder check FILE`: a kernel
-/// of your own. See `ladder --help`.
+/// of your own; `ladder parts`: what kernels are made of, in clocks. See `ladder --help`.
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -15,6 +15,7 @@
 #include "common/ladder/host_half.hpp"
 #include "common/ladder/tune.hpp"
 #include "common/own_kernel/check.hpp"
+#include "common/parts/parts.hpp"
 
 namespace {
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   if (command == "ablate") return ladder::run_ablate(argc - 1, argv + 1);
   if (command == "tune") return ladder::run_tune(ladder::all_lessons(), argc - 1, argv + 1);
   if (command == "learn") return ladder::run_learn(ladder::this_workshop(), std::cout, argc - 1, argv + 1);
+  if (command == "parts") return ladder::run_parts(argc - 1, argv + 1);
   if (command == "check") return ladder::run_check(argc - 1, argv + 1);
   const ladder::HostHalf half = host_half();
   return ladder::run_ladder(ladder::all_lessons(), &half, argc, argv);

@@ -54,6 +54,7 @@ from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from model_table import model_table
 from page_requests import markdown, meets, parse_words, value, with_predictions, without_empty_columns
+from parts_table import parts_table
 from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
@@ -306,6 +307,7 @@ FILLERS = {
     "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
+    "parts": lambda line, words: parts_table(line, words, RESULTS),
     "phases": lambda line, words: phase_table(words, RESULTS / "traces"),
     "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),
     "model": lambda line, words: model_table(line, words, RESULTS / "model"),

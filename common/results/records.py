@@ -261,6 +261,9 @@ def in_order_of_worth():
         timeline("05_ws_double_buffer", "05_ws_double_buffer", "--size 4096 --trace-blocks 1", LESSON["05"] + TRACING),
         timeline("06_any_shape", "06_any_shape", "--size 4096 --trace-blocks 1", LESSON["any"] + TRACING),
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
+        # What predictions are made of. Its kernels read the clock themselves.
+        Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 30),
         experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
         experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),

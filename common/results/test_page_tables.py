@@ -81,6 +81,46 @@ class FileTable(WithResults):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
 
 
+class Parts(WithResults):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "experiments").mkdir()
+        self.rows = [{"part": "load", "settings": {"size": size, "blocks": blocks}, "clocks": clocks, "clocks_q1": 0.9 * clocks,
+                      "clocks_q3": 1.1 * clocks, "bytes": 8192}
+                     for size, blocks, clocks in (("8 KB", "one SM", 400), ("8 KB", "all SMs", 50.25), ("16 KB", "all SMs", 800))]
+        self.rows.append({"part": "ask", "settings": {}, "clocks": 7, "clocks_q1": 7, "clocks_q3": 7, "ideal_clocks": 4})
+        self.record("experiments/2026-01-01-g-parts.json", *self.rows)
+
+    def table(self, words):
+        return self.filled(f"<!-- parts: {words} -->\n<!-- end -->\n").splitlines()[1:]
+
+    def test_settings_make_rows_and_columns_in_the_order_of_the_record(self):
+        self.assertEqual(self.table("load rows=size columns=blocks"), [
+            "| clocks | one SM | all SMs |", "| --- | --: | --: |", "| 8 KB | 400 | 50.2 |", "| 16 KB |  | 800 |", "",
+            "G, today, commit `abc`.", "<!-- end -->"])
+
+    def test_without_columns_each_figure_has_one_and_rows_can_be_chosen(self):
+        self.assertEqual(self.table("load rows=size figures=clocks,spread,bytes,ideal only=blocks:all_SMs")[:4], [
+            "|  | clocks | ± % | bytes a clock | ideal |", "| --- | --: | --: | --: | --: |", "| 8 KB | 50.2 | 10.0 | 163.0 |  |",
+            "| 16 KB | 800 | 10.0 | 10.2 |  |"])
+        self.assertIn("|  | 7.0 | 4 |", self.table("ask rows=size figures=clocks,ideal only=blocks:"))
+
+    def test_rows_that_would_share_a_place_none_and_unknown_figures_are_refused(self):
+        for words, complaint in (("load rows=size", "several rows"), ("nothing rows=size", "no row"), ("load", "needs rows="),
+                                 ("load rows=size columns=blocks figures=clocks,bytes", "one of them"),
+                                 ("load rows=size figures=colour", "needs rows=")):
+            with self.assertRaisesRegex(BadInput, complaint):
+                self.table(words)
+
+    def test_what_is_no_record_is_refused_and_none_is_said(self):
+        path = self.folder / "experiments/2026-01-01-g-parts.json"
+        path.write_text('{"runs": [{"part": "load"}]}', encoding="utf-8")
+        with self.assertRaisesRegex(BadInput, "is no record of parts"):
+            self.table("load rows=size")
+        path.unlink()
+        self.assertEqual(self.table("load rows=size")[0], "Not recorded yet.")
+
+
 class StaleRecords(WithResults):
     def test_a_page_says_that_a_record_is_of_an_earlier_kernel(self):
         head = {"date": "today", "commit": "abc", "gpu": "G", "driver": "1", "toolkit": "T", "record": "slots"}

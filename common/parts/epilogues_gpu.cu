@@ -1,0 +1,79 @@
+/// @file
+/// What lessons 04 and 05 do with a tile of sums, cut into its pieces: conversion and stmatrix, fence and
+/// barrier, and the TMA store until the staging tile has been read, and until all is written.
+#include "common/cuda/tensor_map.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/device/staged_epilogue.cuh"
+#include "common/device/wgmma_core.cuh"
+#include "common/parts/groups.hpp"
+#include "common/parts/measured_gpu.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace ladder::parts {
+namespace {
+
+constexpr int kRows = 128, kThreads = 2 * kWarpgroup;
+enum Figure { kStage, kPublish, kRead, kWritten, kFigures };
+
+template <int kN>
+__global__ void __launch_bounds__(kThreads, 1)
+    store_tile(Notes notes, const __grid_constant__ CUtensorMap map) {
+  auto& staging = shared_storage<SwizzledTile<kRows, kN>>();
+  float d[kN / 2];
+#pragma unroll
+  for (int i = 0; i < kN / 2; ++i) d[i] = static_cast<float>(threadIdx.x + i);
+  const int my_rows = 64 * warpgroup_index();
+  for (int round = 0; round < kRounds; ++round) {
+    ptx::keep_in_registers(d);  // the sums of a new tile
+    __syncthreads();
+    const uint64_t begin = ptx::clock_cycles();
+    stage_fragment(d, 0, staging, my_rows);
+    const uint64_t staged = ptx::clock_cycles();
+    ptx::fence_proxy_async();
+    __syncthreads();
+    const uint64_t published = ptx::clock_cycles();
+    if (threadIdx.x == 0) {
+      for (int column = 0; column < kN; column += 64)
+        ptx::tma_store(&map, &staging.panels[column / 64], column, static_cast<int>(blockIdx.x) * kRows);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait_read<0>();
+      const uint64_t read = ptx::clock_cycles();
+      ptx::tma_store_wait<0>();
+      const uint64_t written = ptx::clock_cycles();
+      notes.add(kStage, round, static_cast<float>(staged - begin));
+      notes.add(kPublish, round, static_cast<float>(published - staged));
+      notes.add(kRead, round, static_cast<float>(read - published));
+      notes.add(kWritten, round, static_cast<float>(written - published));
+    }
+  }
+}
+
+template <int kN>
+void add_epilogue(const AddRow& add) {
+  const int rows = device_info().multiprocessors * kRows;
+  DeviceBuffer<__nv_bfloat16> c(static_cast<size_t>(rows) * kN);
+  const CUtensorMap map = make_tensor_map(c.data(), rows, kN, kRows, 64);
+  for (const Blocks& blocks : alone_and_everywhere()) {
+    const LaunchConfig config = {.name = "store_tile",
+                                 .grid = dim3(blocks.count),
+                                 .block = dim3(kThreads),
+                                 .shared_bytes = sizeof(SwizzledTile<kRows, kN>)};
+    const auto clocks = measured(kFigures, store_tile<kN>, config, map);
+    const char* const pieces[] = {"conversion and stmatrix", "fence and barrier", "store until read",
+                                  "store until written"};
+    for (int piece = 0; piece < kFigures; ++piece)
+      add({"epilogue",
+           {{"tile", "128 x " + std::to_string(kN)}, {"piece", pieces[piece]}, {"blocks", blocks.name}},
+           clocks[piece],
+           piece == kPublish ? 0.0 : kRows * kN * sizeof(__nv_bfloat16)});
+  }
+}
+
+}  // namespace
+
+void measure_epilogues(const AddRow& add) {
+  add_epilogue<128>(add);
+  add_epilogue<256>(add);
+}
+
+}  // namespace ladder::parts

@@ -1,0 +1,19 @@
+/// @file
+/// The groups of parts: one function for each, in a file of its own.
+#pragma once
+#include <functional>
+
+#include "common/parts/part.hpp"
+
+namespace ladder::parts {
+
+using AddRow = std::function<void(PartRow)>;
+
+void measure_loads(const AddRow& add);
+void measure_hand_overs(const AddRow& add);
+void measure_products(const AddRow& add);
+void measure_epilogues(const AddRow& add);
+void measure_exchanges(const AddRow& add);
+void measure_copies(const AddRow& add);
+
+}  // namespace ladder::parts

@@ -1,0 +1,17 @@
+/// @file
+/// The list of all parts.
+#include "common/parts/groups.hpp"
+
+namespace ladder {
+
+std::vector<PartGroup> all_parts() {
+  return {
+      {"load", "TMA brings boxes of 64 columns to shared memory", parts::measure_loads},
+      {"hand-over", "Barriers", parts::measure_hand_overs},
+      {"product", "A product of 64 in k by wgmma, for each step", parts::measure_products},
+      {"epilogue", "A tile of sums goes to memory: stmatrix, staging, TMA store", parts::measure_epilogues},
+      {"exchange", "Blocks of a cluster send each other sums", parts::measure_exchanges},
+      {"copy", "256 threads copy tiles to shared memory, without TMA", parts::measure_copies}};
+}
+
+}  // namespace ladder

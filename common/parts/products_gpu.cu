@@ -1,0 +1,193 @@
+/// @file
+/// What wgmma takes to multiply a tile of 64 in k: waited for or with one in flight, while TMA fills other
+/// slots or not.
+///
+/// The tensor cores of a multiprocessor do 2048 multiply-adds of bf16 a clock. A warpgroup's step is 64 x n x
+/// 64 of them, which is 2 n clocks: 512 for n = 256. A warpgroup reads its 64 x 64 of A, 8 KB, and all of B,
+/// n * 128 bytes, from shared memory: 96 bytes a clock for n = 128, but only 80 for n = 256.
+#include "common/cuda/tensor_map.hpp"
+#include "common/device/shared_storage.cuh"
+#include "common/device/swizzled_tile.cuh"
+#include "common/device/wgmma_core.cuh"
+#include "common/host/problem/fill.hpp"
+#include "common/parts/groups.hpp"
+#include "common/parts/measured_gpu.cuh"
+#include "common/ptx/elect.cuh"
+#include "common/ptx/named_barrier.cuh"
+#include "common/ptx/tma.cuh"
+
+namespace ladder::parts {
+namespace {
+
+constexpr int kK = 64, kSteps = 128;
+constexpr int kSlots = 3;  // slot 0 is multiplied; TMA fills the others
+constexpr int kMultiplyAdds = 2048;
+
+template <int kN, int kWarpgroups>
+constexpr int ideal_clocks = 64 * kN* kK* kWarpgroups / kMultiplyAdds;
+
+template <int kN, int kWarpgroups>
+struct ProductStorage {
+  SwizzledTile<64 * kWarpgroups, kK> a[kSlots];
+  SwizzledTile<kK, kN> b[kSlots];
+  ptx::Mbarrier full[kSlots];
+};
+
+/// Asks for the tiles of a slot, in boxes of 64 x 64.
+template <int kN, int kWarpgroups>
+__device__ __forceinline__ void fill_slot(ProductStorage<kN, kWarpgroups>& smem, int slot,
+                                          const CUtensorMap& map) {
+  const int row = static_cast<int>(blockIdx.x) * 64;
+  ptx::Mbarrier* const full = &smem.full[slot];
+  ptx::mbarrier_arrive_expect_bytes(full, sizeof(smem.a[0]) + sizeof(smem.b[0]));
+#pragma unroll
+  for (int i = 0; i < kWarpgroups; ++i)
+    ptx::tma_load(&smem.a[slot].panels[0][64 * i], &map, 64 * i, row, full);
+#pragma unroll
+  for (int i = 0; i < kN / 64; ++i)
+    ptx::tma_load(&smem.b[slot].panels[i], &map, 64 * (kWarpgroups + i), row, full);
+}
+
+/// One load for each step, at the pace of the tensor cores' peak, two on their way. Compute does not wait for
+/// them.
+template <int kN, int kWarpgroups>
+__device__ __forceinline__ void load_beside(ProductStorage<kN, kWarpgroups>& smem, const CUtensorMap& map) {
+  constexpr int kAhead = kSlots - 1;
+  static_assert(kSteps % (2 * kAhead) == 0);  // every round begins with parity 0
+  const uint64_t begin = ptx::clock_cycles();
+  for (int load = 0; load < kSteps + kAhead; ++load) {
+    const int slot = 1 + load % kAhead;
+    if (load >= kAhead) ptx::mbarrier_wait(&smem.full[slot], (load / kAhead + 1) % 2);
+    if (load >= kSteps) continue;
+    while (ptx::clock_cycles() - begin < uint64_t{ideal_clocks<kN, kWarpgroups>} * load) continue;
+    fill_slot(smem, slot, map);
+  }
+}
+
+/// B with k contiguous, [n][k], in the place of the tile that has n contiguous: only the descriptor differs.
+template <int kN, int kWarpgroups>
+__device__ __forceinline__ void start_k_major(WgmmaCore<kN>& core, ProductStorage<kN, kWarpgroups>& smem,
+                                              int row) {
+  const uint64_t a = ptx::matrix_descriptor(&smem.a[0].panels[0][row], 16, 1024);
+  const uint64_t b = ptx::matrix_descriptor(&smem.b[0], 16, 1024);
+  ptx::wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < kK * 2 / 16; k += 2) {  // 16 in k are 32 bytes, in units of 16
+    if constexpr (kN == 192) ptx::wgmma_m64n192k16<false>(core.d, a + k, b + k, true);
+    if constexpr (kN == 256) ptx::wgmma_m64n256k16<false>(core.d, a + k, b + k, true);
+  }
+  ptx::wgmma_commit_group();
+}
+
+/// Figure 0: the clocks of a step, until the last warpgroup has multiplied kSteps times.
+template <int kN, int kWarpgroups, int kInFlight, bool kBRowMajor>
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup + kWarp, 1)
+    multiply(Notes notes, const __grid_constant__ CUtensorMap map, bool with_loads) {
+  constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
+  auto& smem = shared_storage<ProductStorage<kN, kWarpgroups>>();
+  if (threadIdx.x == 0) {
+    for (ptx::Mbarrier& barrier : smem.full) ptx::mbarrier_init(&barrier, 1);
+    ptx::fence_mbarrier_init();
+    fill_slot(smem, 0, map);
+    ptx::mbarrier_wait(&smem.full[0], 0);
+  }
+  __syncthreads();
+
+  if (threadIdx.x < kComputeThreads) {
+    WgmmaCore<kN> core;
+    clear(core.d);
+    const int my_rows = 64 * warpgroup_index();
+    for (int round = 0; round < kRounds; ++round) {
+      __syncthreads();
+      const uint64_t begin = ptx::clock_cycles();
+      for (int step = 0; step < kSteps; ++step) {
+        if constexpr (kBRowMajor)
+          core.start(smem.a[0], my_rows, smem.b[0], false);
+        else
+          start_k_major(core, smem, my_rows);
+        core.template finish<kInFlight>();
+      }
+      core.finish();
+      ptx::named_barrier_sync(1, kComputeThreads);
+      if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(ptx::clock_cycles() - begin) / kSteps);
+    }
+  } else {
+    for (int round = 0; round < kRounds; ++round) {
+      __syncthreads();
+      if (with_loads && ptx::elect_one()) load_beside(smem, map);
+      __syncwarp();
+    }
+  }
+}
+
+/// Operands in L2: 64 rows for each block. Zeros take less power, and the same instructions.
+struct Operands {
+  static constexpr int kColumns = 384;  // two boxes of A and four of B
+
+  explicit Operands(bool zeros)
+      : rows(device_info().multiprocessors * 64), elements(static_cast<size_t>(rows) * kColumns) {
+    if (zeros)
+      fill_on_device(elements.data(), 0, elements.size() * sizeof(__nv_bfloat16));
+    else
+      fill(elements.data(), elements.size(), NormalValues{1});
+  }
+  CUtensorMap map() { return make_tensor_map(elements.data(), rows, kColumns, 64, 64); }
+
+  int rows;
+  DeviceBuffer<__nv_bfloat16> elements;
+};
+
+template <int kN, int kWarpgroups, int kInFlight, bool kBRowMajor = true>
+void add_product(const AddRow& add, const CUtensorMap& map, const char* unusual = nullptr,
+                 bool everywhere = true) {
+  for (const bool with_loads : {false, true}) {
+    const LaunchConfig config = {.name = "multiply",
+                                 .grid = dim3(everywhere ? device_info().multiprocessors : 1),
+                                 .block = dim3(kWarpgroups * kWarpgroup + kWarp),
+                                 .shared_bytes = sizeof(ProductStorage<kN, kWarpgroups>)};
+    PartRow row{
+        "product",
+        {{"n", "n " + std::to_string(kN)},
+         {"warpgroups", std::to_string(kWarpgroups) + (kWarpgroups == 1 ? " warpgroup" : " warpgroups")},
+         {"wait", kInFlight ? "in flight" : "waited for"},
+         {"loads", with_loads ? "loads" : "no loads"}},
+        measured(1, multiply<kN, kWarpgroups, kInFlight, kBRowMajor>, config, map, with_loads)[0]};
+    if (unusual) row.settings.emplace_back("unusual", unusual);
+    constexpr int kReadByAWarpgroup = (64 + kN) * kK * 2, kLoaded = (64 * kWarpgroups + kN) * kK * 2;
+    row.bytes = kWarpgroups * kReadByAWarpgroup + (with_loads ? kLoaded : 0);
+    row.ideal_clocks = ideal_clocks<kN, kWarpgroups>;
+    add(row);
+  }
+}
+
+template <int kN>
+void add_width(const AddRow& add, const CUtensorMap& map) {
+  add_product<kN, 1, 0>(add, map);
+  add_product<kN, 1, 1>(add, map);
+  add_product<kN, 2, 0>(add, map);
+  add_product<kN, 2, 1>(add, map);
+}
+
+/// Where does n = 256 lose what n = 192 does not? With zeros power is out of the question, on one
+/// multiprocessor the others are; with k contiguous the tensor cores need not transpose B.
+template <int kN>
+void add_unusual(const AddRow& add, const CUtensorMap& map, const CUtensorMap& zeros) {
+  add_product<kN, 2, 1>(add, zeros, "zeros");
+  add_product<kN, 2, 1>(add, map, "one SM", false);
+  add_product<kN, 2, 1, false>(add, map, "B k-major");
+}
+
+}  // namespace
+
+void measure_products(const AddRow& add) {
+  Operands normal(false), zeros(true);
+  const CUtensorMap map = normal.map(), zero_map = zeros.map();
+  add_width<64>(add, map);
+  add_width<128>(add, map);
+  add_width<192>(add, map);
+  add_width<256>(add, map);
+  add_unusual<192>(add, map, zero_map);
+  add_unusual<256>(add, map, zero_map);
+}
+
+}  // namespace ladder::parts
