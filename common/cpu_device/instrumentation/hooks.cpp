@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/built_in_variables.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/observe/clock.hpp"
@@ -76,9 +77,12 @@ Range range_of(const T* object) {
 
 /// threadIdx, blockIdx and so on: special registers of a GPU.
 bool is_built_in_variable(const std::byte* address) {
+  const auto is_of = [&](const auto&... variables) {
+    return (range_of(&variables).contains(address) || ...);
+  };
   const ThreadIds* ids = current_thread_ids;
-  return range_of(&current_thread_ids).contains(address) ||
-         (ids && (range_of(ids).contains(address) || range_of(ids->block).contains(address)));
+  return is_of(threadIdx, blockIdx, blockDim, gridDim, current_thread_ids) ||
+         (ids && (is_of(*ids) || is_of(*ids->block)));
 }
 
 /// Not device memory: constants and statics in the program's image; and the stacks of host threads, where the

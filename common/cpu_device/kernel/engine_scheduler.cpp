@@ -5,11 +5,15 @@
 #include <exception>
 #include <stdexcept>
 
+#include "common/cpu_device/kernel/built_in_variables.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_registers.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
+
+constinit thread_local cpu_device::Uint3 threadIdx, blockIdx;
+constinit thread_local cpu_device::Dim3 blockDim, gridDim;
 
 namespace cpu_device {
 namespace {
@@ -353,6 +357,7 @@ void Cluster::resume(Thread& thread) {
   thread.started = true;
   current_thread = &thread;
   current_thread_ids = &thread.ids;
+  set_built_in_variables(thread.ids);
   if (observed_) observers().running = &thread.observed;
   thread.fiber.resume();
   if (observed_) observers().running = nullptr;

@@ -59,11 +59,14 @@ T atomic_compare(T* address, T expected, T desired, bool is_of_device, Location 
   CPU_DEVICE_ATOMIC_OF_SCOPE(name##_system, true, result, types) \
   CPU_DEVICE_ATOMIC_OF_SCOPE(name##_block, false, result, types)
 
+struct __half;
+struct __half2;
 struct __nv_bfloat16;
 struct __nv_bfloat162;
 
 CPU_DEVICE_ATOMIC(atomicAdd, before + value,
-                  (int, unsigned, unsigned long long, float, double, __nv_bfloat16, __nv_bfloat162))
+                  (int, unsigned, unsigned long long, float, double, __half, __half2, __nv_bfloat16,
+                   __nv_bfloat162))
 CPU_DEVICE_ATOMIC(atomicSub, before - value, (int, unsigned))
 CPU_DEVICE_ATOMIC(atomicExch, value, (int, unsigned, unsigned long long, float))
 CPU_DEVICE_ATOMIC(atomicMin, before < value ? before : value, (int, unsigned, long long, unsigned long long))

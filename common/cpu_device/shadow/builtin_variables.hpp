@@ -25,8 +25,8 @@
 using uint3 = cpu_device::Uint3;
 using dim3 = cpu_device::Dim3;
 
-#define threadIdx (::cpu_device::current_thread_ids->index)
-#define blockIdx (::cpu_device::current_thread_ids->block->index)
-#define blockDim (::cpu_device::current_thread_ids->block->block_dim)
-#define gridDim (::cpu_device::current_thread_ids->block->grid_dim)
+// Objects, because programs give their own variables these names. For each thread of a kernel they are
+// constant.
+extern constinit thread_local const uint3 threadIdx, blockIdx;
+extern constinit thread_local const dim3 blockDim, gridDim;
 constexpr int warpSize = 32;

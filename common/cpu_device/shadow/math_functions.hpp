@@ -4,6 +4,7 @@
 #pragma once
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 // The C library declares some of these names, and defines none that a program could call.
 extern "C" {
@@ -39,12 +40,14 @@ namespace cpu_device {
 /// Of numbers outside of the range it is the nearest end, of NaN 0.
 template <class Whole>
 Whole to_whole(double rounded) {
-  constexpr bool kSigned = static_cast<Whole>(-1) < 0;
-  constexpr double kLowest = kSigned ? -2147483648.0 : 0.0, kHighest = kSigned ? 2147483647.0 : 4294967295.0;
-  return rounded >= kLowest && rounded <= kHighest ? static_cast<Whole>(rounded)
-         : rounded > kHighest                      ? static_cast<Whole>(kHighest)
-         : rounded < kLowest                       ? static_cast<Whole>(kLowest)
-                                                   : Whole{0};
+  using Limits = std::numeric_limits<Whole>;
+  // The highest number of 64 bits is no double.
+  constexpr double kLowest = static_cast<double>(Limits::min());
+  const double beyond = std::ldexp(1.0, Limits::digits);
+  return rounded >= kLowest && rounded < beyond ? static_cast<Whole>(rounded)
+         : rounded >= beyond                    ? Limits::max()
+         : rounded < kLowest                    ? Limits::min()
+                                                : Whole{0};
 }
 
 }  // namespace cpu_device
