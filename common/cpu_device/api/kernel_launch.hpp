@@ -46,8 +46,8 @@ cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&,
                              KernelBody body);
 /// Completes a launch with what the kernel's declaration says: its clusters, and its name if that is null.
 void complete_from_declaration(KernelLaunch&);
-/// Of a launch that breaks a limit: says so on stderr, and leaves the error to cudaGetLastError().
-void refuse(const KernelLaunch&);
+/// Of a launch that breaks a limit: says so on stderr, and leaves the error to cudaGetLastError(), too.
+cudaError_t refuse(const KernelLaunch&);
 
 /// Enqueues `kernel` with parameters of its own types.
 template <class... Params>
@@ -78,6 +78,14 @@ cudaError_t enqueue_kernel(void (*kernel)(Params...), KernelLaunch& launch, cuda
                               std::apply(call_kernel, params);
                             });
                           });
+}
+
+/// The same of calls that launch: what they return.
+template <class... Params>
+cudaError_t launch_kernel(void (*kernel)(Params...), KernelLaunch launch, cudaStream_t stream,
+                          DefaultStream meaning, std::tuple<Params...> params) {
+  if (refused(launch)) return refuse(launch);
+  return enqueue_kernel(kernel, launch, stream, meaning, std::move(params));
 }
 
 }  // namespace cpu_device

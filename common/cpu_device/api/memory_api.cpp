@@ -26,7 +26,9 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind, Location whe
   if (refused_while_capturing()) return cudaErrorStreamCaptureUnsupported;
   const int device = current_device();
   if (bytes > free_device_bytes(device)) return cudaErrorMemoryAllocation;
-  const char* const origin = on_device ? "of cudaMalloc" : "of the host";
+  const char* const origin = on_device                     ? "of cudaMalloc"
+                             : kind == MemoryKind::managed ? "of cudaMallocManaged"
+                                                           : "of the host";
   *pointer = take_guarded_memory(bytes, describe_memory(kind, bytes, origin));
   if (!*pointer) return cudaErrorMemoryAllocation;
   std::memset(*pointer, on_device ? 0xff : 0, bytes);
@@ -85,7 +87,10 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes, Location where) {
 cudaError_t cudaFree(void* pointer) {
   return destroying_call("cudaFree", [&] {
     if (!pointer) return cudaSuccess;
-    const AllocationPointer allocation = find_to_release("cudaFree", pointer, MemoryKind::device);
+    const AllocationPointer begins = streams().memory.find_begin(pointer);
+    const bool is_managed = begins && begins->kind == MemoryKind::managed;
+    const AllocationPointer allocation =
+        find_to_release("cudaFree", pointer, is_managed ? MemoryKind::managed : MemoryKind::device);
     if (!allocation) return cudaErrorInvalidValue;
     // CUDA waits for the device here, unless the memory is a pool's. That saves programs which have not
     // waited themselves; they are named, because the wait is nowhere promised.
@@ -142,13 +147,107 @@ cudaError_t cudaHostUnregister(void* pointer) {
   });
 }
 
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
+  return host_call("cudaHostGetDevicePointer", [&] {
+    if (!device || flags) return cudaErrorInvalidValue;
+    const AllocationPointer allocation = streams().memory.find(host);
+    if (!allocation || allocation->kind == MemoryKind::device) return cudaErrorInvalidValue;
+    *device = host;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* host) {
+  return host_call("cudaHostGetFlags", [&] {
+    const AllocationPointer allocation = streams().memory.find(host);
+    if (!flags || !allocation || allocation->kind != MemoryKind::pinned) return cudaErrorInvalidValue;
+    *flags = cudaHostAllocMapped;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags, Location where) {
+  return host_call("cudaMallocManaged", [&] {
+    if (!bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return cudaErrorInvalidValue;
+    return allocate(pointer, bytes, MemoryKind::managed, where);
+  });
+}
+
+namespace {
+
+/// What says where managed memory had best lie: nothing changes.
+cudaError_t advise(const char* call, const void* pointer, size_t bytes) {
+  return host_call(call, [&] {
+    const AllocationPointer allocation = streams().memory.find(pointer);
+    const bool is_inside =
+        allocation && bytes && allocation->contains(static_cast<const std::byte*>(pointer) + bytes - 1);
+    return is_inside && allocation->kind == MemoryKind::managed ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+constexpr size_t kPitch = 512;
+size_t pitch_of(size_t width) { return (width + kPitch - 1) / kPitch * kPitch; }
+
+}  // namespace
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int, cudaStream_t) {
+  return advise("cudaMemPrefetchAsync", pointer, bytes);
+}
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation, unsigned, cudaStream_t) {
+  return advise("cudaMemPrefetchAsync", pointer, bytes);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, int) {
+  return advise("cudaMemAdvise", pointer, bytes);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, cudaMemLocation) {
+  return advise("cudaMemAdvise", pointer, bytes);
+}
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void* pointer, size_t bytes, unsigned) {
+  return advise("cudaStreamAttachMemAsync", pointer, bytes ? bytes : 1);
+}
+
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height, Location where) {
+  return host_call("cudaMallocPitch", [&] {
+    if (!pitch) return cudaErrorInvalidValue;
+    *pitch = pitch_of(width);
+    return allocate(pointer, *pitch * height, MemoryKind::device, where);
+  });
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, Location where) {
+  return host_call("cudaMalloc3D", [&] {
+    if (!pointer) return cudaErrorInvalidValue;
+    *pointer = {nullptr, pitch_of(extent.width), extent.width, extent.height};
+    return allocate(&pointer->ptr, pointer->pitch * extent.height * extent.depth, MemoryKind::device, where);
+  });
+}
+
+namespace cpu_device {
+
+void* symbol_address(const void* symbol, size_t bytes, Location where) {
+  void* const variable = const_cast<void*>(symbol);
+  host_call("cudaGetSymbolAddress", [&] {
+    MemoryTable& memory = streams().memory;
+    // Born before everything: it always was there.
+    if (!memory.find(variable))
+      memory.add(MemoryKind::device, variable, bytes, current_device(), "of a variable of kernels", 0)
+          ->where = where;
+    return cudaSuccess;
+  });
+  return variable;
+}
+
+}  // namespace cpu_device
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   return host_call("cudaPointerGetAttributes", [&] {
     if (!attributes) return cudaErrorInvalidValue;
     *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer)};
     if (const AllocationPointer allocation = streams().memory.find(pointer)) {
       const bool on_device = allocation->kind == MemoryKind::device;
-      attributes->type = on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+      attributes->type = on_device                                 ? cudaMemoryTypeDevice
+                         : allocation->kind == MemoryKind::managed ? cudaMemoryTypeManaged
+                                                                   : cudaMemoryTypeHost;
       attributes->device = allocation->device;
       attributes->devicePointer = const_cast<void*>(pointer);
       if (on_device) attributes->hostPointer = nullptr;

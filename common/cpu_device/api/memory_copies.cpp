@@ -132,22 +132,45 @@ Rows rows_at(const void* begin, size_t pitch) {
   return {static_cast<std::byte*>(const_cast<void*>(begin)), pitch, nullptr};
 }
 
-cudaError_t fill(const char* function, void* to, int value, size_t bytes, CUstream_st* stream,
+cudaError_t fill(const char* function, Rows rows, int value, Extent extent, CUstream_st* stream,
                  Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
-  if (!bytes) return cudaSuccess;
-  if (!to) return cudaErrorInvalidValue;
+  if (!extent.bytes()) return cudaSuccess;
+  if (!rows.begin) return cudaErrorInvalidValue;
   if (stream->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
-  Rows rows = rows_at(to, bytes);
-  const Extent extent{bytes};
   look_up(rows, extent, /*write=*/true, function, *stream, where);
-  Work work{"memset", std::to_string(bytes) + " bytes", where};
-  work.us = static_cast<double>(bytes) / kStreamModel.memset;
+  Work work{"memset", std::to_string(extent.bytes()) + " bytes", where};
+  work.us = static_cast<double>(extent.bytes()) / kStreamModel.memset;
   note(work, rows, extent, /*write=*/true);
   if (stream->is_legacy) work.returns_early = kFilledLater;
-  work.run = [to, value, bytes](Operation&) { std::memset(to, value, bytes); };
+  work.run = [rows, value, extent](Operation&) {
+    for (size_t row = 0; row < extent.height; ++row)
+      std::memset(rows.begin + row * rows.pitch, value, extent.width);
+  };
   streams().enqueue(*stream, std::move(work));
   return cudaSuccess;
+}
+
+std::byte* at(const cudaPitchedPtr& pointer, const cudaPos& from, size_t slice) {
+  return static_cast<std::byte*>(pointer.ptr) + ((from.z + slice) * pointer.ysize + from.y) * pointer.pitch +
+         from.x;
+}
+
+/// One slice after the other.
+cudaError_t copy_slices(const char* function, const cudaMemcpy3DParms* parts, cudaStream_t stream,
+                        DefaultStream meaning, bool waits, Location where) {
+  return host_call(function, [&] {
+    if (!parts || parts->srcArray || parts->dstArray) return cudaErrorInvalidValue;
+    for (size_t slice = 0; slice < parts->extent.depth; ++slice) {
+      const cudaError_t error =
+          copy(function, {at(parts->dstPtr, parts->dstPos, slice), parts->dstPtr.pitch, nullptr},
+               {at(parts->srcPtr, parts->srcPos, slice), parts->srcPtr.pitch, nullptr},
+               {parts->extent.width, parts->extent.height}, parts->kind,
+               streams().find(stream, meaning, current_device()), waits, where);
+      if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+  });
 }
 
 }  // namespace
@@ -193,14 +216,95 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 
 cudaError_t cudaMemset(void* to, int value, size_t bytes, DefaultStream meaning, Location where) {
   return host_call("cudaMemset", [&] {
-    return fill("cudaMemset", to, value, bytes, streams().find(nullptr, meaning, current_device()), where);
+    return fill("cudaMemset", rows_at(to, bytes), value, {bytes},
+                streams().find(nullptr, meaning, current_device()), where);
   });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, DefaultStream meaning,
                             Location where) {
   return host_call("cudaMemsetAsync", [&] {
-    return fill("cudaMemsetAsync", to, value, bytes, streams().find(stream, meaning, current_device()),
-                where);
+    return fill("cudaMemsetAsync", rows_at(to, bytes), value, {bytes},
+                streams().find(stream, meaning, current_device()), where);
   });
 }
+
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
+                         DefaultStream meaning, Location where) {
+  return host_call("cudaMemset2D", [&] {
+    if (width > pitch) return cudaErrorInvalidValue;
+    return fill("cudaMemset2D", rows_at(to, pitch), value, {width, height},
+                streams().find(nullptr, meaning, current_device()), where);
+  });
+}
+
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream, DefaultStream meaning, Location where) {
+  return host_call("cudaMemset2DAsync", [&] {
+    if (width > pitch) return cudaErrorInvalidValue;
+    return fill("cudaMemset2DAsync", rows_at(to, pitch), value, {width, height},
+                streams().find(stream, meaning, current_device()), where);
+  });
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, DefaultStream meaning,
+                         Location where) {
+  return host_call("cudaMemset3D", [&] {
+    if (extent.width > to.pitch || extent.height > to.ysize) return cudaErrorInvalidValue;
+    for (size_t slice = 0; slice < extent.depth; ++slice) {
+      const cudaError_t error =
+          fill("cudaMemset3D", {at(to, {}, slice), to.pitch, nullptr}, value, {extent.width, extent.height},
+               streams().find(nullptr, meaning, current_device()), where);
+      if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream, DefaultStream meaning,
+                              Location where) {
+  return host_call("cudaMemcpy2DAsync", [&] {
+    if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
+    return copy("cudaMemcpy2DAsync", rows_at(to, to_pitch), rows_at(from, from_pitch), {width, height}, kind,
+                streams().find(stream, meaning, current_device()), /*waits=*/false, where);
+  });
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parts, DefaultStream meaning, Location where) {
+  return copy_slices("cudaMemcpy3D", parts, nullptr, meaning, /*waits=*/true, where);
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parts, cudaStream_t stream, DefaultStream meaning,
+                              Location where) {
+  return copy_slices("cudaMemcpy3DAsync", parts, stream, meaning, /*waits=*/false, where);
+}
+
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                           DefaultStream meaning, Location where) {
+  return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, nullptr, meaning, where);
+}
+
+namespace cpu_device {
+
+cudaError_t copy_to_symbol(const char* call, const void* symbol, size_t size, const void* from, size_t bytes,
+                           size_t offset, cudaMemcpyKind kind, bool waits, cudaStream_t stream,
+                           DefaultStream meaning, Location where) {
+  auto* const to = static_cast<std::byte*>(symbol_address(symbol, size, where)) + offset;
+  return host_call(call, [&] {
+    return copy(call, rows_at(to, bytes), rows_at(from, bytes), {bytes}, kind,
+                streams().find(stream, meaning, current_device()), waits, where);
+  });
+}
+
+cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, size_t size, size_t bytes,
+                             size_t offset, cudaMemcpyKind kind, bool waits, cudaStream_t stream,
+                             DefaultStream meaning, Location where) {
+  const auto* const from = static_cast<const std::byte*>(symbol_address(symbol, size, where)) + offset;
+  return host_call(call, [&] {
+    return copy(call, rows_at(to, bytes), rows_at(from, bytes), {bytes}, kind,
+                streams().find(stream, meaning, current_device()), waits, where);
+  });
+}
+
+}  // namespace cpu_device

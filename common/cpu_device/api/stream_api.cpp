@@ -188,6 +188,47 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   });
 }
 
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return host_call("cudaStreamGetPriority", [&] {
+    const CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (!priority) return cudaErrorInvalidValue;
+    *priority = found->priority;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  return host_call("cudaStreamGetFlags", [&] {
+    const CUstream_st* found = streams().find(stream, DefaultStream::legacy, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (!flags) return cudaErrorInvalidValue;
+    *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
+                                  unsigned flags, DefaultStream meaning, Location where) {
+  return host_call("cudaStreamAddCallback", [&] {
+    CUstream_st* found = streams().find(stream, meaning, current_device());
+    if (!found) return cudaErrorInvalidResourceHandle;
+    if (!callback || flags) return cudaErrorInvalidValue;
+    if (found->capture) return cudaErrorStreamCaptureUnsupported;
+    Work work{"host", "", where};
+    work.is_host_function = true;
+    work.run = [=](Operation&) { callback(stream, cudaSuccess, user_data); };
+    const OperationPointer operation = streams().enqueue(*found, std::move(work));
+    if (operation && !operation->done) watch_for_a_spinning_host();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags,
+                                     DefaultStream meaning, Location where) {
+  return flags ? cudaErrorNotSupported : cudaEventRecord(event, stream, meaning, where);
+}
+
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return create_event("cudaEventCreate", event, cudaEventDefault);
 }

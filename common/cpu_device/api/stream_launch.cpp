@@ -25,10 +25,12 @@ void complete_from_declaration(KernelLaunch& kernel) {
   if (kernel.cluster.count() == 1) find_cluster_dims(kernel.function, kernel.cluster);
 }
 
-void refuse(const KernelLaunch& kernel) {
-  host_call("cudaLaunchKernel", [&] {
+cudaError_t refuse(const KernelLaunch& kernel) {
+  return host_call("cudaLaunchKernel", [&] {
     const cudaError_t error =
-        has_refused_cluster(kernel) ? cudaErrorInvalidClusterSize : cudaErrorInvalidConfiguration;
+        has_refused_cluster(kernel)           ? cudaErrorInvalidClusterSize
+        : is_too_large_to_cooperate(kernel) ? cudaErrorCooperativeLaunchTooLarge
+                                            : cudaErrorInvalidConfiguration;
     std::fprintf(stderr, "%s fails: %s\n", describe_launch(kernel, refused(kernel)).c_str(),
                  cudaGetErrorString(error));
     return error;
@@ -42,7 +44,7 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || found->device != current_device()) return cudaErrorInvalidResourceHandle;
     if (found->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
-    Work work{"kernel", kernel.name};
+    Work work{"kernel", kernel.name, kernel.where};
     work.engine = Engine::multiprocessors;
     work.pointers = std::move(pointers);
     work.reaches_host = std::any_of(words.begin(), words.end(), [](const void* word) {

@@ -39,6 +39,7 @@ struct BlockIds {
   Dim3 block_dim, grid_dim, cluster_dim;
   unsigned rank_in_cluster = 0;
   unsigned threads = 0;
+  bool cooperative = false;  ///< the grid was launched so that its blocks may wait for each other
 };
 
 /// The built-in variables of one thread.
@@ -233,11 +234,15 @@ struct KernelLaunch {
   /// What the kernel's source is found by; null where it is a function object, as in tests.
   const void* function = nullptr;
   std::vector<MapParameter> map_parameters = {};
+  bool cooperative = false;  ///< all blocks run at once, and may wait for each other
+  Location where = {};       ///< of the launch; empty where reports do not ask for it
 };
 /// Looks for tensor maps in the bytes of a parameter, and notes them.
 void note_parameter(KernelLaunch&, unsigned index, const void* value, size_t bytes);
 /// CUDA's limits on a launch. @return the limit that is broken, or null.
 const char* refused(const KernelLaunch&);
+/// Does it have more blocks than can run at once?
+bool is_too_large_to_cooperate(const KernelLaunch&);
 /// Is the size of its cluster what is refused? CUDA has an error of its own for that.
 bool has_refused_cluster(const KernelLaunch&);
 

@@ -204,6 +204,10 @@ void note_parameter(KernelLaunch& kernel, unsigned index, const void* value, siz
 
 bool has_refused_cluster(const KernelLaunch& kernel) { return kernel.cluster.count() > kMaxClusterBlocks; }
 
+bool is_too_large_to_cooperate(const KernelLaunch& kernel) {
+  return kernel.cooperative && kernel.grid.count() * kernel.block.count() > kMaxStacks;
+}
+
 const char* refused(const KernelLaunch& kernel) {
   if (!kernel.grid.count() || !kernel.block.count() || !kernel.cluster.count()) {
     return "the grid, the block or the cluster is empty";
@@ -219,12 +223,19 @@ const char* refused(const KernelLaunch& kernel) {
       kernel.grid.z % kernel.cluster.z) {
     return "the grid is not a multiple of the cluster";
   }
+  if (is_too_large_to_cooperate(kernel))
+    return "a cooperative grid has at most 24576 threads on the CPU device, where all run at once";
+  if (kernel.cooperative && kernel.cluster.count() > 1)
+    return "a cooperative grid has no clusters on the CPU device";
   if (kernel.shared_bytes > kMaxSharedBytes) return "a block has at most 227 KiB of dynamic shared memory";
   return nullptr;
 }
 
-void launch(const KernelLaunch& kernel, const std::function<void()>& thread_body) {
-  if (const char* limit = refused(kernel)) throw std::invalid_argument(limit);
+void launch(const KernelLaunch& of_kernel, const std::function<void()>& thread_body) {
+  if (const char* limit = refused(of_kernel)) throw std::invalid_argument(limit);
+  KernelLaunch kernel = of_kernel;
+  // The blocks of a cluster run at once, so that a cooperative grid is one.
+  if (kernel.cooperative) kernel.cluster = kernel.grid;
   const HiddenMemoryIsOpen open;
   Launch(kernel, thread_body, options()).run();
 }

@@ -165,6 +165,7 @@ void Cluster::prepare(uint64_t index) {
 void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   const auto threads = static_cast<unsigned>(kernel_.block.count());
   block.ids = {index, kernel_.block, kernel_.grid, kernel_.cluster, rank, threads};
+  block.ids.cooperative = kernel_.cooperative;
   block.live = threads;
   block.is_early = kernel_.pdl;
   block.shared.poison();

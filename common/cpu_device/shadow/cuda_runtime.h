@@ -17,6 +17,7 @@
 #include "common/cpu_device/shadow/device_functions.hpp"
 #include "common/cpu_device/shadow/gpu_only.hpp"
 #include "common/cpu_device/shadow/integer_functions.hpp"
+#include "common/cpu_device/shadow/launch_functions.hpp"
 #include "common/cpu_device/shadow/math_functions.hpp"
 #include "common/cpu_device/shadow/min_max.hpp"
 #include "common/cpu_device/shadow/observed_copies.hpp"

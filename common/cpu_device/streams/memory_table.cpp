@@ -95,7 +95,9 @@ bool is_on_own_stack(const std::byte* place) {
 }  // namespace
 
 std::string describe_memory(MemoryKind kind, size_t bytes, const std::string& origin) {
-  const char* what = kind == MemoryKind::device ? "the buffer of " : "the pinned memory of ";
+  const char* const what = kind == MemoryKind::device    ? "the buffer of "
+                           : kind == MemoryKind::managed ? "the managed memory of "
+                                                         : "the pinned memory of ";
   return fmt::format("{}{} bytes {}", what, bytes, origin);
 }
 

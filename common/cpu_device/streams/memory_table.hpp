@@ -15,7 +15,7 @@ struct CUmemPoolHandle_st;
 
 namespace cpu_device {
 
-enum class MemoryKind : uint8_t { device, pinned, registered };
+enum class MemoryKind : uint8_t { device, pinned, registered, managed };
 
 /// "the buffer of 4096 bytes allocated on stream 2".
 std::string describe_memory(MemoryKind, size_t bytes, const std::string& origin);
