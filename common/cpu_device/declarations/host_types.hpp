@@ -7,6 +7,8 @@
 
 /// The sources that public files are written for.
 #define CUDART_VERSION 12080
+#define CUDART_CB
+#define CUDARTAPI
 
 enum cudaError_t {
   cudaSuccess = 0,
@@ -142,6 +144,17 @@ enum cudaError_t {
   cudaErrorInvalidResourceType = 914,
   cudaErrorInvalidResourceConfiguration = 915,
   cudaErrorUnknown = 999
+};
+using cudaError = cudaError_t;
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess,
+  cudaDriverEntryPointSymbolNotFound,
+  cudaDriverEntryPointVersionNotSufficent
+};
+enum : unsigned long long {
+  cudaEnableDefault = 0,
+  cudaEnableLegacyStream = 1,
+  cudaEnablePerThreadDefaultStream = 2
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,

@@ -119,6 +119,10 @@ uint32_t match_any(uint32_t mask, uint64_t value, Location where);
 enum class Reduction { add, min, max, min_signed, max_signed, bit_and, bit_or, bit_xor };
 /// `__reduce_*_sync`.
 uint32_t reduce(Reduction, uint32_t mask, uint32_t value, Location where);
+/// All lanes of the warp at one instruction, `.aligned`: the last calls `work` with the `own` of each.
+/// @param flops that tensor cores do
+void execute_as_warp(const char* what, void* own, const std::function<void(void* const (&)[32])>& work,
+                     Location where, uint64_t flops = 0);
 /// The lanes of this warp that have not exited.
 uint32_t active_mask();
 /// A step of a loop that waits for others: lets them run.

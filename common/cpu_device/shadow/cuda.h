@@ -2,3 +2,4 @@
 /// Shadow of <cuda.h>.
 #pragma once
 #include "common/cpu_device/declarations/driver_api.hpp"
+#include "common/cpu_device/declarations/driver_calls.hpp"

@@ -217,4 +217,22 @@ void mma_sync(MmaSync& operands, Location where) {
   });
 }
 
+void execute_as_warp(const char* what, void* own, const std::function<void(void* const (&)[32])>& work,
+                     Location where, uint64_t flops) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  thread.slots[0] = reinterpret_cast<uintptr_t>(own);
+  execute_together(thread, ~0u, Meeting::aligned, what, where, [&](Warp& warp, uint32_t) {
+    void* lanes[kWarpLanes] = {};
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (warp.lanes[lane]) lanes[lane] = reinterpret_cast<void*>(warp.lanes[lane]->slots[0]);
+    }
+    work(lanes);
+    if (!flops) return;
+    cluster.totals().mma_flops += flops;
+    cluster.count_work();
+    if (VirtualClock* clock = cluster.clock()) clock->mma_sync(thread.number, static_cast<double>(flops));
+  });
+}
+
 }  // namespace cpu_device

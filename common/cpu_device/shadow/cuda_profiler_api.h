@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <cuda_profiler_api.h>.
+#pragma once
+#include <cuda_runtime.h>

@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <device_launch_parameters.h>.
+#pragma once
+#include <cuda_runtime.h>

@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <driver_types.h>.
+#pragma once
+#include <cuda_runtime.h>

@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <vector_types.h>.
+#pragma once
+#include <cuda_runtime.h>
