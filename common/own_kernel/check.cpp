@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -53,7 +54,11 @@ bool builds(const Request& request) {
   return errors.empty();
 }
 
+/// What a report begins with whose program had to be ended; main.cpp writes it.
+constexpr const char* kPartly = "partly: ";
+
 /// Runs the program on one schedule, and shows what it prints if it fails, or if `shows`.
+/// @param report what the program reports; begins with kPartly where its time was over
 /// @returns what is wrong, the end of a sentence; empty if nothing
 std::string run_once(const Request& request, const std::string& schedule, bool shows, std::string& report) {
   const fs::path folder = LADDER_OWN_FOLDER, output = folder / "output", report_file = folder / "report";
@@ -66,11 +71,17 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   setenv("LADDER_CHECK_THREADS", std::to_string(request.execution.os_threads).c_str(), 1);
   std::vector<std::string> command = {(fs::path(LADDER_BINARY_DIR) / "bin" / "own_kernel").string()};
   command.insert(command.end(), request.words.begin(), request.words.end());
-  const SubprocessEnd end =
-      run_subprocess(command, {.output = output, .errors_too = true, .limit = request.limit});
+  // The program watches its own time, and is ended here only if it cannot.
+  setenv("LADDER_CHECK_LIMIT", std::to_string(request.limit.count()).c_str(), 1);
+  const int terminal = dup(STDERR_FILENO);
+  setenv("LADDER_CHECK_TERMINAL", std::to_string(terminal).c_str(), 1);
+  const SubprocessEnd end = run_subprocess(
+      command, {.output = output, .errors_too = true, .limit = request.limit + std::chrono::seconds(1)});
+  close(terminal);
   report = text_of(report_file);
   const std::string printed = text_of(output);
   if (shows || end.exit_code || end.stopped_at_limit) std::cout << printed << std::flush;
+  if (report.rfind(kPartly, 0) == 0) return "";
   if (end.stopped_at_limit)
     return ": it had not ended after " + std::to_string(request.limit.count()) +
            " s; a loop that only reads memory is not seen to wait, and --limit gives more time";
@@ -107,6 +118,7 @@ int check(const Request& request) {
   wait_for_other_checks();
   if (!builds(request)) return kExitBadInput;
   std::string first_report;
+  bool is_partial = false;
   for (const std::string& schedule : request.execution.schedules) {
     std::string report;
     const bool is_first = schedule == request.execution.schedules.front();
@@ -115,7 +127,21 @@ int check(const Request& request) {
       std::cout << "not right on schedule " << schedule << wrong << "\n";
       return kExitFailure;
     }
+    if (report.rfind(kPartly, 0) == 0) {
+      is_partial = true;
+      std::cout << wrapped("partly, on " + schedule + ": " + report.substr(std::strlen(kPartly)),
+                           kTerminalColumns, "\n  ")
+                << "\n";
+    }
     if (is_first) first_report = report;
+  }
+  if (is_partial) {
+    std::cout << wrapped(
+                     "not checked to the end: give smaller sizes, by -D NAME=VALUE or by arguments after --, "
+                     "or more time, by --limit SECONDS",
+                     kTerminalColumns, "\n  ")
+              << "\n";
+    return kExitBadInput;
   }
   const auto& schedules = request.execution.schedules;
   const size_t line = first_report.find('\n');

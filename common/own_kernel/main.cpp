@@ -2,14 +2,21 @@
 /// What runs around the main() of the reader's file (linked with --wrap): chooses the schedule that
 /// `ladder check` names in the environment, makes one message of what is thrown, and reports what was
 /// launched.
+#include <fmt/core.h>
+#include <algorithm>
 #include <cerrno>  // program_invocation_short_name
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/launch_progress.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/streams/kernel_writes.hpp"
 #include "common/cuda/unwritten_reads.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/device/execution.hpp"
@@ -20,6 +27,9 @@ extern "C" int __real_main(int argc, char** argv);
 extern "C" [[noreturn]] void __real_exit(int code);
 
 namespace {
+
+/// What a report begins with whose program was ended; check.cpp knows it, too.
+constexpr const char* kPartly = "partly: ";
 
 std::string setting(const char* name) {
   const char* const value = std::getenv(name);
@@ -41,6 +51,37 @@ void write_report(std::ostream& out) {
       << did.barrier_waits << " waits, " << did.async_copies << " asynchronous copies\n";
 }
 
+/// Says on the terminal how far the program is, if it takes long; and ends it at the limit, where what it has
+/// done so far is a part of a verdict. A kernel of which no block ends is left to `ladder check`.
+void watch(int terminal, double limit, const std::string& report) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  double next_line = 2;
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (seconds < std::min(next_line, limit)) continue;
+    const cpu_device::LaunchProgress now = cpu_device::launch_progress();
+    const std::string blocks = now.runs ? fmt::format("{} of {} blocks of kernel '{}', launch {},",
+                                                      now.blocks_done, now.blocks, now.name, now.launches)
+                                        : fmt::format("{} {}, main() runs on the host,", now.launches,
+                                                      now.launches == 1 ? "launch" : "launches");
+    if (seconds >= next_line) {
+      if (seconds < limit) dprintf(terminal, "%s after %.0f s\n", blocks.c_str(), seconds);
+      next_line = next_line < 10 ? 10 : next_line + 20;
+    }
+    if (seconds < limit || (now.runs && now.blocks_done == 0)) continue;
+    std::string verdict = fmt::format("{} ran in {:.0f} s, without a mistake", blocks, limit);
+    if (now.runs)
+      verdict +=
+          fmt::format("; the whole launch takes about {:.0f} s here",
+                      now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));
+    std::ofstream(report) << kPartly << verdict;
+    std::fflush(stdout);
+    std::_Exit(ladder::kExitBadInput);
+  }
+}
+
 /// At the end of the reader's main(), while what the thread has recorded still exists.
 void finish() {
   if (const std::string path = setting("LADDER_CHECK_REPORT"); !path.empty()) {
@@ -57,8 +98,9 @@ void finish() {
 
 /// Where the reader's main() calls exit().
 extern "C" [[noreturn]] void __wrap_exit(int code) {
-  const int failed = ladder::run_program(program_invocation_short_name, [] {
+  const int failed = ladder::run_program(program_invocation_short_name, [code] {
     finish();
+    if (code) std::cout << cpu_device::describe_partly_written() << std::flush;
     return ladder::kExitOk;
   });
   __real_exit(failed ? failed : code);
@@ -75,8 +117,15 @@ extern "C" int __wrap_main(int argc, char** argv) {
     execution.blocks = std::atoi(setting("LADDER_CHECK_BLOCKS").c_str());
     execution.os_threads = std::atoi(setting("LADDER_CHECK_THREADS").c_str());
     ladder::use_schedule(execution, setting("LADDER_CHECK_SCHEDULE"));
+    if (const std::string limit = setting("LADDER_CHECK_LIMIT"); !limit.empty()) {
+      cpu_device::count_kernel_writes();
+      std::thread(watch, std::atoi(setting("LADDER_CHECK_TERMINAL").c_str()), std::atof(limit.c_str()),
+                  setting("LADDER_CHECK_REPORT"))
+          .detach();
+    }
     const int result = __real_main(argc, argv);
     finish();
+    if (result) std::cout << cpu_device::describe_partly_written();
     // A result that is wrong for this reason is NaN.
     if (const std::string read = ladder::take_unwritten_read(); result && !read.empty())
       std::cout << read << std::endl;

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "common/cpu_device/streams/stream_model.hpp"
 
@@ -15,6 +17,32 @@ namespace cpu_device {
 std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit) {
   const std::string launch = fmt::format("launch of kernel '{}'", kernel.name);
   return broken_limit ? fmt::format("{} ({})", launch, broken_limit) : launch;
+}
+
+static std::mutex permissions_mutex;
+static std::map<const void*, size_t>& permitted_shared_bytes() {
+  static auto& bytes = *new std::map<const void*, size_t>;
+  return bytes;
+}
+
+cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  constexpr int kMost = 227 * 1024;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  if (value < 0 || value > kMost) return remember(cudaErrorInvalidValue);
+  const std::lock_guard<std::mutex> lock(permissions_mutex);
+  permitted_shared_bytes()[kernel] = static_cast<size_t>(value);
+  return cudaSuccess;
+}
+
+cudaError_t refusal_without_permission(const KernelLaunch& kernel) {
+  constexpr size_t kFree = 48 * 1024;
+  const std::lock_guard<std::mutex> lock(permissions_mutex);
+  if (kernel.shared_bytes <= std::max(kFree, permitted_shared_bytes()[kernel.function])) return cudaSuccess;
+  const std::string launch = describe_launch(kernel,
+                                             "more than 48 KiB of dynamic shared memory need cudaFuncSetAttribute() "
+                                             "with cudaFuncAttributeMaxDynamicSharedMemorySize");
+  std::fprintf(stderr, "%s fails: %s\n", launch.c_str(), cudaGetErrorString(cudaErrorInvalidValue));
+  return remember(cudaErrorInvalidValue);
 }
 
 void complete_from_declaration(KernelLaunch& kernel) {

@@ -305,10 +305,13 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, s
 
 // --- what kernels need and may have
 
+namespace cpu_device {
+cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute, int value);
+}  // namespace cpu_device
 /// Launches need no preparation here; limits are checked when a kernel is launched.
 template <class Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
-  return cudaSuccess;
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
+  return cpu_device::set_function_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 template <class Kernel>
 cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {

@@ -135,7 +135,7 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
 }
 
 void observe_global(const ObservedThread& thread, const Access& access) {
-  if (GlobalAccesses* global = observers().global) {
+  if (GlobalAccesses* global = observers().global; global && (access.write || !global->only_writes)) {
     (access.write ? global->writes : global->reads).add(access.address, access.bytes);
     if (observers().early_blocks >> thread.block & 1)
       global->early.add(access.address, access.bytes, access.write, {}, access.return_address);

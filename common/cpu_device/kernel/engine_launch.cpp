@@ -2,6 +2,7 @@
 /// Spreads the clusters of a launch over OS threads and collects what they did.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/launch_progress.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
@@ -38,6 +40,34 @@ struct LaunchRecord {
   const void* kernel = nullptr;
 };
 thread_local LaunchRecord last_record;
+
+/// Of this process. Several host threads may launch; then it is about one of them.
+struct RunningLaunch {
+  std::mutex mutex;
+  LaunchProgress state;
+  std::chrono::steady_clock::time_point begin;
+  std::atomic<uint64_t> blocks_done = 0;
+};
+RunningLaunch& running_launch() {
+  static auto& launch = *new RunningLaunch;
+  return launch;
+}
+
+/// While it lives, a launch runs.
+struct LaunchRuns {
+  explicit LaunchRuns(const KernelLaunch& kernel) {
+    RunningLaunch& running = running_launch();
+    const std::lock_guard<std::mutex> lock(running.mutex);
+    running.state = {running.state.launches + 1, true, kernel.name, kernel.grid.count()};
+    running.begin = std::chrono::steady_clock::now();
+    running.blocks_done = 0;
+  }
+  ~LaunchRuns() {
+    const std::lock_guard<std::mutex> lock(running_launch().mutex);
+    running_launch().state.runs = false;
+  }
+  LaunchRuns(const LaunchRuns&) = delete;
+};
 
 std::mutex unwritten_read_mutex;
 std::string first_unwritten_read;  ///< since somebody asked last
@@ -100,6 +130,7 @@ class Launch {
     try {
       Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
                       options_.check_grid ? &grid_order_ : nullptr, layout_);
+      if (accesses_) cluster.global_accesses()->only_writes = accesses_->only_writes;
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {
         const uint64_t number = order_.empty() ? index : order_[index];
@@ -110,6 +141,7 @@ class Launch {
           remember_failure(cluster, index);
           break;
         }
+        running_launch().blocks_done += kernel_.cluster.count();
       }
       add_figures(cluster);
     } catch (...) {  // out of memory, for example
@@ -178,6 +210,15 @@ class Launch {
 
 }  // namespace
 
+LaunchProgress launch_progress() {
+  RunningLaunch& running = running_launch();
+  const std::lock_guard<std::mutex> lock(running.mutex);
+  LaunchProgress progress = running.state;
+  progress.blocks_done = running.blocks_done;
+  progress.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - running.begin).count();
+  return progress;
+}
+
 void set_launch_options(const Options& options) { current_options() = options; }
 const Options& options() { return current_options(); }
 const Counters& last_launch() { return last_record.counters; }
@@ -237,6 +278,7 @@ void launch(const KernelLaunch& of_kernel, const std::function<void()>& thread_b
   // The blocks of a cluster run at once, so that a cooperative grid is one.
   if (kernel.cooperative) kernel.cluster = kernel.grid;
   const HiddenMemoryIsOpen open;
+  const LaunchRuns runs(kernel);
   Launch(kernel, thread_body, options()).run();
 }
 

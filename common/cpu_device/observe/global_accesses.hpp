@@ -74,6 +74,7 @@ struct GlobalAccesses {
   /// Of a programmatic dependent launch: what blocks touched before one of their threads had waited for the
   /// kernel before. Also in `reads` and `writes`.
   AccessesByPlace early;
+  bool only_writes = false;             ///< nobody wants to know the plain loads
   bool waited_for_grid_before = false;  ///< somebody has
   bool has_atomics = false;             ///< has changed something by an atomic operation
   AccessesByPlace copied;               ///< by cp.async and TMA; also in `reads` and `writes`

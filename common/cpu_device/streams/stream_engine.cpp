@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/cpu_device/observe/hidden_memory.hpp"
+#include "common/cpu_device/streams/kernel_writes.hpp"
 
 namespace cpu_device {
 
@@ -186,7 +187,9 @@ void StreamEngine::perform(const OperationPointer& operation) {
   std::optional<HiddenMemoryIsOpen> open;
   if (!operation->is_host_function) open.emplace();
   // Looking costs time, and with the legacy stream alone everything is in order.
-  if (is_kernel && is_checking()) accesses_of_running_kernel = &accesses;
+  const bool checks = is_checking();
+  accesses.only_writes = !checks;
+  if (is_kernel && (checks || counts_kernel_writes())) accesses_of_running_kernel = &accesses;
   try {
     if (operation->collective) {
       if (!std::exchange(operation->collective->has_run, true)) operation->collective->run();
@@ -212,6 +215,11 @@ void StreamEngine::perform(const OperationPointer& operation) {
     fail("an exception left " + operation->describe() + ": " + error.what());
   }
   accesses_of_running_kernel = nullptr;
+  if (is_kernel && counts_kernel_writes()) add_kernel_writes(memory, accesses.writes, accesses.has_atomics);
+  if (!checks) {
+    operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
+    return;
+  }
   for (AccessesOfPlace& early : accesses.early.all()) {
     const std::vector<Ranges::Range> ranges = early.ranges.merged();
     const auto place = std::make_shared<const AccessesOfPlace>(std::move(early));

@@ -37,8 +37,10 @@ struct Launcher {
     cpu_device::KernelLaunch launch{name, configuration.grid, configuration.block, dim3(1, 1, 1),
                                     configuration.shared_bytes};
     launch.function = reinterpret_cast<const void*>(kernel);
+    launch.where = where;
     cpu_device::complete_from_declaration(launch);
-    if (cpu_device::refused(launch)) return cpu_device::refuse(launch);
+    if (cpu_device::refused(launch)) return static_cast<void>(cpu_device::refuse(launch));
+    if (cpu_device::refusal_without_permission(launch) != cudaSuccess) return;
     cpu_device::enqueue_kernel(kernel, launch, configuration.stream, cpu_device::kDefaultStream,
                                std::tuple<Params...>(params...));
   }

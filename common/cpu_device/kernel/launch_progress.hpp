@@ -1,0 +1,19 @@
+/// @file
+/// How far the kernel that runs now is: for another thread of the host, which may look at any time.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace cpu_device {
+
+struct LaunchProgress {
+  uint64_t launches = 0;     ///< that have begun
+  bool runs = false;         ///< one of them has not ended; what follows is about the last
+  std::string name;          ///< of its kernel
+  uint64_t blocks = 0;       ///< of its grid
+  uint64_t blocks_done = 0;  ///< that have ended, without a mistake
+  double seconds = 0;        ///< since it began
+};
+LaunchProgress launch_progress();
+
+}  // namespace cpu_device
