@@ -111,6 +111,10 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup + kWarp, 1)
       ptx::named_barrier_sync(1, kComputeThreads);
       if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(ptx::clock_cycles() - begin) / kSteps);
     }
+    // ptxas leaves out products whose sums nobody needs.
+    float sum = 0;
+    for (const float one : core.d) sum += one;
+    if (sum == 1.25f) notes.add(0, 0, sum);
   } else {
     for (int round = 0; round < kRounds; ++round) {
       __syncthreads();
