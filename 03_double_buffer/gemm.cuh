@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int row_offset = Core::kRows * warpgroup_index();  // of this warpgroup's rows in the tile
+  const int row_offset = Core::kRows * warpgroup_index();
 
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
@@ -84,8 +84,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     core.publish();                     // to the async proxy, by which wgmma reads
     __syncthreads();  // the tile is complete, and all have read the one before: its slot is free
     load(step + kAhead);
-    // The first product overwrites the sums.
-    core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
+    core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);  // the first product overwrites the sums
     core.finish();
   }
   // [k_loop]

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const
   TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int row_offset = Core::kRows * warpgroup_index();  // of this warpgroup's rows in the tile
+  const int row_offset = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const
     __pipeline_wait_prior(0);  // this thread's copies have landed
     core.publish();            // to the async proxy, by which wgmma reads
     __syncthreads();           // the tiles are complete
-    // The first product overwrites the sums.
-    core.start(smem.a, row_offset, smem.b, step == 0);
+
+    core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   ladder::TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   ladder::TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int row_offset = Core::kRows * ladder::warpgroup_index();  // of this warpgroup's rows in the tile
+  const int row_offset = Core::kRows * ladder::warpgroup_index();
 
   Pipe pipe(smem.pipe);
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
