@@ -12,22 +12,11 @@
 namespace lesson01 {
 using namespace ladder;
 
-/// How threads are laid over C. `rows` swaps the two axes: the same work, but a warp's loads of A then lie in
-/// one column.
-enum class Along {
-  columns,  ///< of C: neighbouring threads have neighbouring columns
-  rows      ///< of C: they have neighbouring rows
-};
+constexpr TileShape kTile{8, 32, 1};  ///< a row is as wide as a warp
 
-constexpr int kBlockFast = 32;  ///< threads along the axis that threadIdx.x walks: a warp
-constexpr int kBlockSlow = 8;   ///< threads along the other
-
-/// c[row, column] = the row of a times the column of b, for any m, n, k.
-template <Along kAlong>
-__global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
-  const int fast = blockIdx.x * kBlockFast + threadIdx.x, slow = blockIdx.y * kBlockSlow + threadIdx.y;
-  const int row = kAlong == Along::columns ? slow : fast;
-  const int column = kAlong == Along::columns ? fast : slow;
+/// Each block computes 8 x 32 elements of C, each thread one of them; any m, n, k.
+__global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
+  const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;
   if (row >= p.m || column >= p.n) return;
 
   // [dot_product]
@@ -41,14 +30,12 @@ __global__ void __launch_bounds__(kBlockFast* kBlockSlow) gemm(const Gemm p) {
   // [dot_product]
 }
 
-/// One thread for each element of C, in blocks of 32 x 8: at most 524,280 along the slow axis (grid.y).
-template <Along kAlong>
-void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const int fast = kAlong == Along::columns ? p.n : p.m, slow = kAlong == Along::columns ? p.m : p.n;
-  ladder::launch(gemm<kAlong>,
+/// One thread for each element of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
                  {.name = "01_naive",
-                  .grid = dim3(tiles_over(fast, kBlockFast), tiles_over(slow, kBlockSlow)),
-                  .block = dim3(kBlockFast, kBlockSlow),
+                  .grid = dim3(tiles_over(p.n, kTile.n), tiles_over(p.m, kTile.m)),
+                  .block = dim3(kTile.n, kTile.m),
                   .stream = stream},
                  p);
 }

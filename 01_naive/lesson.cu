@@ -1,31 +1,23 @@
 /// @file
 /// Lesson 01 for the programs: its knob, its rung, its limits.
-#include <fmt/core.h>
-#include <stdexcept>
-
 #include "01_naive/gemm.cuh"
+#include "01_naive/variants/along_rows.cuh"
 #include "common/host/problem/lessons.hpp"
+#include "common/host/problem/requirements.hpp"
 
 namespace lesson01 {
 namespace {
 
-Along along(const ladder::Settings& settings) {
-  return settings.at("along") == "rows" ? Along::rows : Along::columns;
-}
+bool is_along_columns(const ladder::Settings& settings) { return settings.at("along") == "columns"; }
 
-/// The second axis of a grid has at most 65535 blocks.
 void check(const Gemm& p, const ladder::Settings& settings) {
-  const bool columns = along(settings) == Along::columns;
-  const int slow = columns ? p.m : p.n, limit = 65535 * kBlockSlow;
-  if (slow > limit)
-    throw std::invalid_argument(
-        fmt::format("{} = {}: must be at most {} in this lesson", columns ? "m" : "n", slow, limit));
+  const bool columns = is_along_columns(settings);
+  ladder::require_grid_rows(columns ? "m" : "n", columns ? p.m : p.n, kTile.m);
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  along(settings) == Along::columns ? launch_gemm<Along::columns>(p, stream)
-                                    : launch_gemm<Along::rows>(p, stream);
+  is_along_columns(settings) ? launch_gemm(p, stream) : along_rows::launch_gemm(p, stream);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 /// @file
-/// Lesson 02: a block computes a tile of C from tiles of A and B in shared memory.
+/// Lesson 02: tensor cores multiply a tile of A by a tile of B in shared memory.
 ///
-/// Added since 01: every element that a block loads is used 128 times instead of once, and the products are
-/// done by tensor cores (or, with --core fma, by CUDA cores: tiling and tensor cores are two gains). Loading
-/// and computing take turns, with a barrier between them.
+/// Added since step 4: the products are done by tensor cores, which read both tiles from shared memory, where
+/// they lie as tensor cores want them. Loading and computing take turns, with a barrier between them.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"
@@ -28,8 +27,8 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes one tile of C. kAligned: n and k are multiples of 8. While one block loads, another
-/// one may compute, if the registers of both fit.
+/// Each block computes a tile of C; any m, n, k.
+/// @tparam kAligned n and k are multiples of 8, so that a chunk is one load; it takes fewer registers
 template <class Core, bool kAligned>
 __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm : 1) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
@@ -40,26 +39,27 @@ __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm 
   TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int row_offset = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    uint4 a[a_share.kChunks], b[b_share.kChunks];  // this thread's part of both tiles
-    a_share.template load<kAligned>(a);
-    b_share.template load<kAligned>(b);  // all loads are under way before the first store waits for one
-    a_share.store(a, smem.a);
-    b_share.store(b, smem.b);
+    uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
+    a_share.template load<kAligned>(a_chunks);
+    b_share.template load<kAligned>(b_chunks);  // all loads are under way before the first store
+    a_share.store(a_chunks, smem.a);
+    b_share.store(b_chunks, smem.b);
     a_share.next_right();
     b_share.next_down();
 
-    core.publish();                                  // wgmma may miss ordinary stores without it
-    __syncthreads();                                 // the tiles are complete
-    core.start(smem.a, my_rows, smem.b, step == 0);  // the first product overwrites the sums
+    core.publish();   // to the async proxy, by which wgmma reads
+    __syncthreads();  // the tiles are complete
+
+    core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
-  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + row_offset, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.

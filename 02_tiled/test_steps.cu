@@ -3,6 +3,7 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,13 @@
 #include "common/testing/gemm_checks.hpp"
 
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using ladder::LaunchCounters;
 using ladder::Settings;
 using ladder::Shape;
+using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
@@ -78,11 +83,36 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
   check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
 
+TEST_CASE("02: any shape is multiplied from swizzled tiles, in any order of tiles") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto step = GENERATE("swizzled_tile", "tile_order");
+  const auto shape = GENERATE(Shape{1, 1, 1},        // one element
+                              Shape{1, 136, 72},     // one row, rows aligned
+                              Shape{130, 1, 65},     // one column
+                              Shape{128, 128, 64},   // exactly one tile, one step
+                              Shape{257, 264, 200},  // three by three tiles, rows aligned
+                              Shape{67, 133, 67});   // nothing aligned
+  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", step}});
+}
+
+TEST_CASE("02: steps before the core take turns for any number of tiles along k") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto step = GENERATE("shared_tile", "register_tile", "swizzled_tile", "tile_order");
+  for (const int k : {64, 128, 256})
+    check_gemm_on_all_schedules(lesson02::lesson(), {128, 128, k}, {{"step", step}}, 1);
+}
+
+TEST_CASE("02: a grid of more tile rows than a group has is covered by the order of tiles") {
+  skip_unless_runnable(lesson02::lesson());
+  check_gemm(lesson02::lesson(), {17 * 128 + 1, 2 * 128, 64}, {{"step", "tile_order"}});
+}
+
 TEST_CASE("02: a tile in shared memory is read once for as many products as it is wide") {
   skip_unless_counted();
   // Without tiles, every product reads its elements.
   CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
-  CHECK(reads_of_an_element(counted("register_tile")) == Approx(kSize / 128));
+  for (const char* step : {"register_tile", "swizzled_tile", "tile_order", "core"})
+    CHECK(reads_of_an_element(counted(step)) == Approx(kSize / 128));
 }
 
 TEST_CASE("02: sums in registers spare shared memory") {
@@ -90,10 +120,37 @@ TEST_CASE("02: sums in registers spare shared memory") {
   CHECK(counted("register_tile").shared_wavefronts < counted("shared_tile").shared_wavefronts / 4);
 }
 
+TEST_CASE("02: at swizzled places nobody waits for a bank") {
+  skip_unless_counted();
+  CHECK(counted("register_tile").bank_conflicts > 0);
+  CHECK(counted("swizzled_tile").bank_conflicts == 0);
+}
+
+TEST_CASE("02: more blocks than a grid has along its second axis are refused by the steps that have two") {
+  skip_unless_runnable(lesson02::lesson());
+  expect_refused(lesson02::lesson(), {65535 * 32 + 1, 8, 8}, {{"step", "shared_tile"}},
+                 {"m = 2097121", "at most 2097120"});
+  const auto step = GENERATE("register_tile", "swizzled_tile");
+  expect_refused(lesson02::lesson(), {65535 * 128 + 1, 8, 8}, {{"step", step}},
+                 {"m = 8388481", "at most 8388480"});
+}
+
+TEST_CASE("02: a matrix that does not start at a whole chunk is refused") {
+  const ladder::Lesson& lesson = lesson02::lesson();
+  skip_unless_runnable(lesson);
+  const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(8 * 8 + 1));
+  ladder::DeviceBuffer<__nv_bfloat16> c(8 * 8);
+  const ladder::Gemm p{.a = a.data() + 1, .b = a.data(), .c = c.data(), .m = 8, .n = 8, .k = 8};
+  for (const char* step : {"swizzled_tile", "tile_order", "core"})
+    CHECK_THROWS_WITH(lesson.launch(p, lesson.settings({{"step", step}}), nullptr),
+                      StartsWith("a = 0x") && ContainsSubstring("must start at a multiple of 16 bytes"));
+  CHECK_NOTHROW(lesson.check(p, lesson.settings({{"step", "register_tile"}})));
+}
+
 TEST_CASE("02: a core that a step does not have is refused") {
   skip_unless_runnable(lesson02::lesson());
   const auto core = GENERATE("wgmma", "mma_sync");
-  const auto step = GENERATE("shared_tile", "register_tile");
+  const auto step = GENERATE("shared_tile", "register_tile", "swizzled_tile", "tile_order");
   expect_refused(lesson02::lesson(), {128, 128, 64}, {{"step", step}, {"core", core}},
                  {"--core " + std::string(core), "--step core", "--step " + std::string(step)});
 }
@@ -105,6 +162,7 @@ TEST_CASE("02: results name the core that multiplied") {
   };
   CHECK(core_of({{"step", "shared_tile"}}) == "fma");
   CHECK(core_of({{"step", "register_tile"}, {"core", "fma"}}) == "fma");
+  CHECK(core_of({{"step", "tile_order"}}) == "fma");
   CHECK(core_of({{"core", "fma"}}) == "fma");
   CHECK(core_of({{"core", "mma_sync"}}) == "mma_sync");
   CHECK(core_of({}) == core_of({{"step", "core"}}));

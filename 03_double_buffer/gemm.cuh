@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 03: while the tensor cores work on one tile, the next one is already on its way.
 ///
-/// Added since 02: a ring of slots instead of one pair of tiles, and copies that neither pass through
-/// registers nor make a thread wait. Every warp copies and every warp computes. A thread waits for a tile
-/// only when it is about to multiply it. n and k must be multiples of 8, so that a copy is 16 bytes.
+/// Added since step 1: a ring of slots instead of one pair of tiles. Every warp copies and every warp
+/// computes. A thread waits for a tile only when it is about to multiply it, and the barrier before it says
+/// two things: this tile is complete, and the slot of the one before is free.
 #pragma once
 #include <cuda_pipeline.h>
 
@@ -47,7 +47,7 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
   });
 }
 
-/// Each block computes one tile of C; n and k are multiples of 8.
+/// Each block computes a tile of C; n and k are multiples of 8.
 template <int kSlots, class Core>
 __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int row_offset = Core::kRows * warpgroup_index();
 
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
   int load_slot = 0;
@@ -77,18 +77,18 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
 
   // [k_loop]
   constexpr int kAhead = kSlots - 1;  // tiles on their way while one is computed
-  static_assert(kAhead > 0, "with one slot nothing overlaps: that is lesson 02");
+  static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 1");
   for (int step = 0; step < kAhead; ++step) load(step);
   for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {
     __pipeline_wait_prior(kAhead - 1);  // this thread's copies of this tile have landed
-    core.publish();                     // cp.async writes by the generic proxy, wgmma reads by the async one
-    __syncthreads();  // The tile is complete, and all threads have read the one before: its slot is free.
+    core.publish();                     // to the async proxy, by which wgmma reads
+    __syncthreads();  // the tile is complete, and all have read the one before: its slot is free
     load(step + kAhead);
-    core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+    core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);  // the first product overwrites the sums
     core.finish();
   }
   // [k_loop]
-  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + row_offset, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.

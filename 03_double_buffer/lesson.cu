@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "03_double_buffer/gemm.cuh"
+#include "03_double_buffer/steps/1_async_copy.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/problem/lessons.hpp"
@@ -16,9 +17,10 @@ using MmaSync = ladder::MmaSyncCore<kTile.n>;
 using SmallMmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;  ///< leaves registers for a tile
 using Fma = ladder::FmaCore<kTile.n>;
 
-/// The lesson's kernel.
+/// The lesson's kernel; with one slot that of its first step.
 template <class Core>
 void launch_ring(const Gemm& p, const std::string& slots, cudaStream_t stream) {
+  if (slots == "1") one_slot::launch_gemm<Core>(p, stream);
   if (slots == "2") launch_gemm<2, Core>(p, stream);
   if (slots == "3") launch_gemm<3, Core>(p, stream);
   if (slots == "4") launch_gemm<4, Core>(p, stream);
@@ -37,7 +39,6 @@ void launch_with(const Gemm& p, const std::string& slots, cudaStream_t stream) {
 template <class Core>
 void launch_copy(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string &copy = settings.at("copy"), &bytes = settings.at("bytes"), &slots = settings.at("slots");
-  if (copy == "primitives") copies::launch_gemm<1, copies::Primitives, Core>(p, stream);
   if (copy == "memcpy_async" && bytes == "16") launch_with<copies::MemcpyAsync<16>, Core>(p, slots, stream);
   if (copy == "memcpy_async" && bytes == "8") copies::launch_gemm<3, copies::MemcpyAsync<8>, Core>(p, stream);
   if (copy == "memcpy_async" && bytes == "4") copies::launch_gemm<3, copies::MemcpyAsync<4>, Core>(p, stream);
@@ -51,15 +52,8 @@ void launch_through_registers(const Gemm& p, const std::string& slots, cudaStrea
   launch_with<copies::ThroughRegisters<TileA, TileB, kThreads<Core>>, Core>(p, slots, stream);
 }
 
-bool is_variant(const Settings& settings) {
-  return settings.at("copy") != "primitives" || settings.at("slots") == "1";
-}
-
 void check(const Gemm& p, const Settings& settings) {
-  ladder::require_multiple("n", p.n, TileB::kChunk,
-                           "because copies move 16 bytes at a time (02_tiled takes any size)");
-  ladder::require_multiple("k", p.k, TileA::kChunk,
-                           "because copies move 16 bytes at a time (02_tiled takes any size)");
+  ladder::require_chunks(p);
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
                     &bytes = settings.at("bytes"), &slots = settings.at("slots");
   if (bytes != "16" && copy != "memcpy_async")
@@ -80,10 +74,9 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (settings.at("copy") == "registers") {
     if (core == "wgmma") launch_through_registers<Wgmma>(p, slots, stream);
     if (core == "mma_sync") launch_through_registers<SmallMmaSync>(p, slots, stream);
-  } else if (is_variant(settings)) {
+  } else if (settings.at("copy") != "primitives") {
     if (core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
     if (core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
-    if (core == "fma") copies::launch_gemm<1, copies::Primitives, Fma>(p, stream);
   } else {
     if (core == "wgmma") launch_ring<Wgmma>(p, slots, stream);
     if (core == "mma_sync") launch_ring<MmaSync>(p, slots, stream);
@@ -103,7 +96,12 @@ const ladder::Lesson& lesson() {
                  "how a tile gets to shared memory",
                  {"primitives", "memcpy_async", "block", "cg", "registers"}},
                 {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
-      .rungs = {{.label = "ring of 3",
+      .rungs = {{.label = "async copies",
+                 .settings = {{"slots", "1"}},
+                 .id = "03.1",
+                 .source = "steps/1_async_copy.cuh",
+                 .cause = "cp.async: a copy skips the registers"},
+                {.label = "ring of 3",
                  .settings = {},
                  .id = "03",
                  .cause = "a ring of slots: the next tiles are copied while this one is computed"}},

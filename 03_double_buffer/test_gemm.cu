@@ -3,6 +3,7 @@
 /// tried first.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <string>
 
@@ -14,6 +15,8 @@
 #include "common/cpu_device/cpu_device.hpp"
 #endif
 
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using ladder::Shape;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
@@ -54,18 +57,30 @@ TEST_CASE("03: narrow copies bring the same tile") {
 TEST_CASE("03: edges are cut, on every core") {
   const auto core = GENERATE("wgmma", "mma_sync", "fma");
   skip_unless_runnable(lesson03::lesson(), core);
+  const auto slots = GENERATE("3", "1");
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
                               Shape{1, 136, 72},      // one row
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 72},    // one more than a tile
                               Shape{257, 264, 200});  // nothing fits
-  check_gemm_on_two_schedules(lesson03::lesson(), shape, {{"core", core}});
+  check_gemm_on_two_schedules(lesson03::lesson(), shape, {{"core", core}, {"slots", slots}});
 }
 
 TEST_CASE("03: what copies of 16 bytes cannot move is refused") {
   skip_unless_runnable(lesson03::lesson());
   expect_refused(lesson03::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
   expect_refused(lesson03::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
+}
+
+TEST_CASE("03: a matrix that does not start at a whole chunk is refused") {
+  const ladder::Lesson& lesson = lesson03::lesson();
+  skip_unless_runnable(lesson);
+  const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(8 * 8));
+  ladder::DeviceBuffer<__nv_bfloat16> c(8 * 8 + 1);
+  const ladder::Gemm p{.a = a.data(), .b = a.data(), .c = c.data() + 1, .m = 8, .n = 8, .k = 8};
+  for (const char* slots : {"1", "3"})
+    CHECK_THROWS_WITH(lesson.launch(p, lesson.settings({{"slots", slots}}), nullptr),
+                      StartsWith("c = 0x") && ContainsSubstring("must start at a multiple of 16 bytes"));
 }
 
 TEST_CASE("03: combinations that do not exist are refused") {

@@ -8,7 +8,6 @@
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/host/problem/gemm.hpp"
 
@@ -25,35 +24,34 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes one tile of C, each thread one element of it; any m, n, k.
+/// Each block computes a tile of C, each thread one element of it; any m, n, k.
 __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
-  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
-  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;
   const int k_steps = tiles_over(p.k, kTile.k);
+
   const int y = threadIdx.y, x = threadIdx.x;
+  float sum = 0;
 
   // [k_loop]
-  float sum = 0;
   for (int step = 0; step < k_steps; ++step) {
     const int k = step * kTile.k;
-    smem.a[y][x] = element(p.a, p.m, p.k, first_row + y, k + x);
-    smem.b[y][x] = element(p.b, p.k, p.n, k + y, first_column + x);
+    smem.a[y][x] = element(p.a, p.m, p.k, row, k + x);
+    smem.b[y][x] = element(p.b, p.k, p.n, k + y, column);
     __syncthreads();  // the tiles are complete
 #pragma unroll
     for (int i = 0; i < kTile.k; ++i) sum += __bfloat162float(smem.a[y][i]) * __bfloat162float(smem.b[i][x]);
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
-  const int row = first_row + y, column = first_column + x;
   if (row < p.m && column < p.n) p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
 }
 
-/// One block for each tile of C.
+/// One block for each tile of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm,
                  {.name = "02_tiled",
-                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .grid = dim3(tiles_over(p.n, kTile.n), tiles_over(p.m, kTile.m)),
                   .block = dim3(kTile.n, kTile.m),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},

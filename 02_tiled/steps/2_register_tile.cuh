@@ -8,7 +8,6 @@
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
 #include "common/device/shared_storage.cuh"
-#include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/host/problem/gemm.hpp"
 
@@ -18,6 +17,7 @@ using namespace ladder;
 constexpr TileShape kTile{128, 128, 64};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
+constexpr int kBlocksPerSm = 2;  ///< while one of them loads, the other one may compute
 
 using TileA = __nv_bfloat16[kTile.m][kTile.k];
 using TileB = __nv_bfloat16[kTile.k][kTile.n];
@@ -27,37 +27,39 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes one tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that a
+/// Each block computes a tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that a
 /// warp reads neighbouring elements of B.
-__global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
-  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
-  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
-  const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
 
+  const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
   float sums[kSums * kSums] = {};
+
+  // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-#pragma unroll 8  // eight loads of each tile are on their way at a time
-    for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads) {  // A and B have equally many elements
-      smem.a[i / kTile.k][i % kTile.k] =
-          element(p.a, p.m, p.k, first_row + i / kTile.k, step * kTile.k + i % kTile.k);
-      smem.b[i / kTile.n][i % kTile.n] =
-          element(p.b, p.k, p.n, step * kTile.k + i / kTile.n, first_column + i % kTile.n);
-    }
+    const int k = step * kTile.k;
+#pragma unroll 8  // eight loads are on their way at a time
+    for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads)
+      smem.a[i / kTile.k][i % kTile.k] = element(p.a, p.m, p.k, first_row + i / kTile.k, k + i % kTile.k);
+#pragma unroll 8
+    for (int i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
+      smem.b[i / kTile.n][i % kTile.n] = element(p.b, p.k, p.n, k + i / kTile.n, first_column + i % kTile.n);
     __syncthreads();  // the tiles are complete
-    // [multiply]
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll
-      for (int j = 0; j < kSums; ++j)
-        a[j] = __bfloat162float(smem.a[y + j * kSide][i]), b[j] = __bfloat162float(smem.b[i][x + j * kSide]);
+      for (int j = 0; j < kSums; ++j) {
+        a[j] = __bfloat162float(smem.a[y + j * kSide][i]);
+        b[j] = __bfloat162float(smem.b[i][x + j * kSide]);
+      }
 #pragma unroll
       for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];
     }
-    // [multiply]
     __syncthreads();  // everyone has read them: they may be overwritten
   }
+  // [k_loop]
 #pragma unroll
   for (int i = 0; i < kSums * kSums; ++i) {
     const int row = first_row + y + i / kSums * kSide, column = first_column + x + i % kSums * kSide;
@@ -65,11 +67,11 @@ __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
   }
 }
 
-/// One block for each tile of C.
+/// One block for each tile of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm,
                  {.name = "02_tiled",
-                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .grid = dim3(tiles_over(p.n, kTile.n), tiles_over(p.m, kTile.m)),
                   .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},

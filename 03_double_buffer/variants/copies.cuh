@@ -1,5 +1,5 @@
 /// @file
-/// Five ways to bring a tile to shared memory while something else is computed, with the same four verbs.
+/// Other ways to bring a tile to shared memory while something else is computed, with the same four verbs.
 ///
 ///     producer_acquire  waits until the next slot may be filled
 ///     producer_commit   closes the batch of copies that fill it
@@ -10,7 +10,6 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_bf16.h>
-#include <cuda_pipeline.h>
 
 #include <cuda/pipeline>
 
@@ -103,28 +102,6 @@ struct BlockPipeline {
   __device__ __forceinline__ void consumer_release() { pipe.consumer_release(); }
 
   cuda::pipeline<cuda::thread_scope_block> pipe;
-};
-
-/// The C primitives under the two above.
-struct Primitives {
-  static constexpr bool kBlockWide = false;
-  template <int kSlots>
-  struct SharedState {};
-
-  template <class State>
-  __device__ explicit Primitives(State&) {}
-
-  __device__ __forceinline__ void producer_acquire() {}
-  template <class Share, class Tile>
-  __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
-    copy_share<16>(share, tile, [](char* to, const char* from) { __pipeline_memcpy_async(to, from, 16); });
-  }
-  __device__ __forceinline__ void producer_commit() { __pipeline_commit(); }
-  template <int kAhead>
-  __device__ __forceinline__ void consumer_wait() {
-    __pipeline_wait_prior(later(kAhead));
-  }
-  __device__ __forceinline__ void consumer_release() {}
 };
 
 /// `cooperative_groups::memcpy_async`, by groups of one thread because the swizzle scatters a row. Each call

@@ -1,6 +1,6 @@
 /// @file
-/// Lesson 03 with other ways to copy, and with a single slot: what the pipeline of each thread, that of the
-/// whole block, cooperative groups and plain loads make of the same ring.
+/// Lesson 03 with other ways to copy, and with any number of slots: what the pipeline of each thread, that of
+/// the whole block, cooperative groups and plain loads make of the same ring.
 #pragma once
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/variants/copies.cuh"
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   ladder::TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
   ladder::TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
-  const int my_rows = Core::kRows * ladder::warpgroup_index();
+  const int row_offset = Core::kRows * ladder::warpgroup_index();
 
   Pipe pipe(smem.pipe);
   const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
@@ -59,13 +59,13 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
     // finished with the tile before this one, so that its slot may be filled again.
     if (!Pipe::kBlockWide) __syncthreads();
     if (kAhead > 0) load(kt + kAhead);
-    core.start(smem.a[slot], my_rows, smem.b[slot], kt == 0);
+    core.start(smem.a[slot], row_offset, smem.b[slot], kt == 0);
     core.finish();
     pipe.consumer_release();
     if (kAhead == 0 && !Pipe::kBlockWide) __syncthreads();
   }
   // [k_loop]
-  ladder::store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  ladder::store_sums<Core>(core.d, p.c, first_row + row_offset, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.

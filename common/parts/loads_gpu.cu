@@ -93,6 +93,48 @@ __global__ void load_in_flight(Notes notes, const __grid_constant__ CUtensorMap 
   }
 }
 
+/// Loads as the blocks of a product ask for them: a box of A of 128 rows, and one of 64 x 64 for each 64
+/// columns of B, step after step along k. kRowsOfBlocks x kColumnsOfBlocks blocks share rows of A and columns
+/// of B, so that a tile comes from memory once and from L2 eleven or twelve times, at about the same moment.
+constexpr int kRowsOfBlocks = 12, kColumnsOfBlocks = 11, kStepsOfRound = 12;
+constexpr int kStepsInMemory = kStepsOfRound * kRounds;
+constexpr uint64_t kPause = 600;  // between the landing of a load and the next request: about a product
+
+/// Figure 0: the clocks of a load, with one in flight from the request to the end of the wait, else of one of
+/// many.
+/// @param next_steps from round to round: 0 stays in L2
+template <int kPanels, int kInFlight>
+__global__ void load_as_product(Notes notes, const __grid_constant__ TensorMaps maps, int next_steps) {
+  static_assert(kStepsOfRound % (2 * kInFlight) == 0 && (2 + kPanels) * kInFlight <= kMostPlaces);
+  auto& smem = shared_storage<LoadStorage>();
+  init_barriers(smem);
+  if (!ptx::elect_one()) return;
+  const int row = static_cast<int>(blockIdx.x) % kRowsOfBlocks * 128;
+  const int column = static_cast<int>(blockIdx.x) / kRowsOfBlocks * kPanels * 64;
+  for (int round = 0; round < kRounds; ++round) {
+    uint64_t begin = ptx::clock_cycles(), paused = 0;
+    for (int step = 0; step < kStepsOfRound + kInFlight; ++step) {
+      const int slot = step % kInFlight;
+      if (step >= kInFlight) ptx::mbarrier_wait(&smem.full[slot], (step / kInFlight + 1) % 2);
+      if (step >= kStepsOfRound) continue;
+      if (kInFlight == 1) {
+        const uint64_t landed = ptx::clock_cycles();
+        uint64_t now = landed;
+        while (now - landed < kPause) now = ptx::clock_cycles();
+        paused += now - landed;
+      }
+      const int k = (round * next_steps + step) * 64;
+      Box* const boxes = &smem.boxes[slot * (2 + kPanels)];
+      ptx::mbarrier_arrive_expect_bytes(&smem.full[slot], (2 + kPanels) * sizeof(Box));
+      ptx::tma_load(boxes, &maps.a, k, row, &smem.full[slot]);
+#pragma unroll
+      for (int i = 0; i < kPanels; ++i)
+        ptx::tma_load(&boxes[2 + i], &maps.b, column + 64 * i, k, &smem.full[slot]);
+    }
+    notes.add(0, round, static_cast<float>(ptx::clock_cycles() - begin - paused) / kStepsOfRound);
+  }
+}
+
 /// A matrix with 64 rows for each multiprocessor and 64 more, whose boxes the last block's tall ones reach.
 struct Matrix {
   Matrix(int columns)
@@ -117,8 +159,8 @@ template <int kTall, int kFlat>
 void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
   constexpr int kBytes = (2 * kTall + kFlat) * sizeof(Box);
   const BoxMaps maps = {matrix.map(128), matrix.map(64)};
-  std::string boxes = kTall ? std::to_string(kTall) + " of 16 KB" : "";
-  if (kFlat) boxes += (kTall ? " and " : "") + std::to_string(kFlat) + " of 8 KB";
+  std::string boxes = kTall ? std::to_string(kTall) + " x 16 KB" : "";
+  if (kFlat) boxes += (kTall ? " + " : "") + std::to_string(kFlat) + " x 8 KB";
   for (const Blocks& blocks : alone_and_everywhere())
     for (const bool in_l2 : {true, false}) {
       if (only_asking && (blocks.count > 1 || !in_l2)) continue;
@@ -140,6 +182,42 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
     }
 }
 
+template <int kPanels, int kInFlight>
+void add_load_of_product(const TensorMaps& maps, const std::string& rows, const AddRow& add) {
+  const int blocks = kRowsOfBlocks * kColumnsOfBlocks;
+  if (device_info().multiprocessors < blocks) return;  // they would take turns
+  for (const bool in_l2 : {true, false}) {
+    if (!in_l2) empty_l2();
+    const LaunchConfig config = {.name = "load_as_product",
+                                 .grid = dim3(blocks),
+                                 .block = dim3(32),
+                                 .shared_bytes = sizeof(LoadStorage)};
+    constexpr int kBytes = (2 + kPanels) * sizeof(Box);
+    add({"tile",
+         {{"size", kilobytes(kBytes)},
+          {"in_flight", std::to_string(kInFlight) + " in flight"},
+          {"rows", rows},
+          {"from", in_l2 ? "L2" : "memory"}},
+         measured(1, load_as_product<kPanels, kInFlight>, config, maps, in_l2 ? 0 : kStepsOfRound)[0],
+         kBytes});
+  }
+}
+
+/// @param columns of A, of which some may lie behind the last step; and of B
+void add_loads_of_product(int columns_of_a, int columns_of_b, const std::string& rows, const AddRow& add) {
+  const int rows_of_a = kRowsOfBlocks * 128, rows_of_b = kStepsInMemory * 64;
+  DeviceBuffer<__nv_bfloat16> a(static_cast<size_t>(rows_of_a) * columns_of_a),
+      b(static_cast<size_t>(rows_of_b) * columns_of_b);
+  const TensorMaps maps = {make_tensor_map(a.data(), rows_of_a, columns_of_a, 128, 64),
+                           make_tensor_map(b.data(), rows_of_b, columns_of_b, 64, 64)};
+  add_load_of_product<2, 1>(maps, rows, add);
+  add_load_of_product<2, 2>(maps, rows, add);
+  add_load_of_product<2, 3>(maps, rows, add);
+  add_load_of_product<4, 1>(maps, rows, add);
+  add_load_of_product<4, 2>(maps, rows, add);
+  add_load_of_product<4, 3>(maps, rows, add);
+}
+
 /// @param offset of the first row's first byte from a cache line
 template <int kInFlight>
 void add_overlap(const CUtensorMap& map, const std::string& rows, int offset, const AddRow& add) {
@@ -150,9 +228,7 @@ void add_overlap(const CUtensorMap& map, const std::string& rows, int offset, co
                                  .shared_bytes = sizeof(LoadStorage)};
     constexpr int kBytes = kBoxesOfLoad * sizeof(Box);
     add({"overlap",
-         {{"in_flight", std::to_string(kInFlight) + " loads of 32 KB"},
-          {"rows", rows},
-          {"blocks", blocks.name}},
+         {{"in_flight", std::to_string(kInFlight) + " in flight"}, {"rows", rows}, {"blocks", blocks.name}},
          measured(1, load_in_flight<kInFlight>, config, map,
                   offset / static_cast<int>(sizeof(__nv_bfloat16)))[0],
          kBytes});
@@ -175,6 +251,11 @@ void measure_loads(const AddRow& add) {
   add_load<4, 0>(matrix, add);
   add_load<2, 0>(matrix, add, true);
   add_load<16, 0>(matrix, add, true);
+
+  constexpr int kA = kStepsInMemory * 64, kB = kColumnsOfBlocks * 256;
+  add_loads_of_product(kA, kB, "whole lines", add);
+  add_loads_of_product(kA + 8, kB + 8, "straddling",
+                       add);  // rows begin 16 bytes later in a line than those above
 
   Matrix straddling(5000);  // rows of 10,000 bytes: 16 more than a multiple of a cache line
   const CUtensorMap map = matrix.map(64), straddling_map = straddling.map(64);

@@ -60,14 +60,15 @@ inline void wait_for(const std::string& kernel) {
   CUDA_CHECK(state);
 }
 
-/// Launches kernel(Notes, args...) and returns the quartiles of each of its figures.
+/// Launches kernel(Notes, args...) `launches` times in a row, and returns the quartiles of each figure of the
+/// last.
 template <class... Params, class... Args>
-std::vector<Quartiles> measured(int figures, void (*kernel)(Notes, Params...), const LaunchConfig& config,
-                                Args&&... args) {
+std::vector<Quartiles> measured_after(int launches, int figures, void (*kernel)(Notes, Params...),
+                                      const LaunchConfig& config, const Args&... args) {
   const size_t count = size_t{config.grid.x} * kRepetitions;
   DeviceBuffer<float> buffer(figures * count);
   fill_on_device(buffer.data(), 0xff, buffer.size() * sizeof(float));  // not a number: not noted
-  launch(kernel, config, Notes(buffer.data()), std::forward<Args>(args)...);
+  for (int i = 0; i < launches; ++i) launch(kernel, config, Notes(buffer.data()), args...);
   wait_for(config.name);
   const std::vector<float> all = download(buffer.data(), buffer.size());
   std::vector<Quartiles> result;
@@ -78,6 +79,13 @@ std::vector<Quartiles> measured(int figures, void (*kernel)(Notes, Params...), c
     result.push_back(quartiles(samples));
   }
   return result;
+}
+
+/// The same of one launch.
+template <class... Params, class... Args>
+std::vector<Quartiles> measured(int figures, void (*kernel)(Notes, Params...), const LaunchConfig& config,
+                                const Args&... args) {
+  return measured_after(1, figures, kernel, config, args...);
 }
 
 /// One block alone on the GPU, or one on every multiprocessor.

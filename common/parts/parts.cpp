@@ -54,7 +54,8 @@ std::vector<std::string> cells_of(const PartRow& row) {
           fixed(row.clocks.median, row.clocks.median < 100 ? 1 : 0),
           fixed(half_spread, 1),
           row.bytes > 0 ? fixed(bytes_a_clock(row), 1) : "",
-          row.ideal_clocks > 0 ? fixed(row.ideal_clocks, 0) : ""};
+          row.ideal_clocks > 0 ? fixed(row.ideal_clocks, 0) : "",
+          row.mhz > 0 ? fixed(row.mhz, 0) : ""};
 }
 
 Json json_of(const PartRow& row) {
@@ -68,6 +69,7 @@ Json json_of(const PartRow& row) {
   json["clocks_q3"] = rounded(row.clocks.q3);
   if (row.bytes > 0) json["bytes"] = static_cast<int64_t>(row.bytes);
   if (row.ideal_clocks > 0) json["ideal_clocks"] = rounded(row.ideal_clocks);
+  if (row.mhz > 0) json["mhz"] = rounded(row.mhz);
   return json;
 }
 
@@ -96,12 +98,13 @@ int run(int argc, char** argv) {
             << ", in clocks of a multiprocessor\n";
   for (const PartGroup& group : groups) {
     std::cout << "\n" << group.what << "\n\n";
-    Table table(std::cout, {{"part", 13, false},
-                            {"setting", 50, false},
+    Table table(std::cout, {{"part", 11, false},
+                            {"setting", 45, false},
                             {"clocks", 7},
                             {"+- %", 5},
                             {"bytes/clk", 9},
-                            {"ideal", 6}});
+                            {"ideal", 6},
+                            {"MHz", 5}});
     table.header();
     group.measure([&](const PartRow& row) {
       table.row(cells_of(row));

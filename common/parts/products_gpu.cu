@@ -20,7 +20,8 @@ namespace ladder::parts {
 namespace {
 
 constexpr int kK = 64, kSteps = 128;
-constexpr int kSlots = 3;  // slot 0 is multiplied; TMA fills the others
+constexpr int kAhead = 2, kSlots = 1 + kAhead;  // slot 0 is multiplied; TMA fills the others
+static_assert(kSteps % (2 * kAhead) == 0);      // every round begins with parity 0
 constexpr int kMultiplyAdds = 2048;
 
 template <int kN, int kWarpgroups>
@@ -31,6 +32,7 @@ struct ProductStorage {
   SwizzledTile<64 * kWarpgroups, kK> a[kSlots];
   SwizzledTile<kK, kN> b[kSlots];
   ptx::Mbarrier full[kSlots];
+  uint64_t asked;  // the sum of moments
 };
 
 /// Asks for the tiles of a slot, in boxes of 64 x 64.
@@ -50,18 +52,31 @@ __device__ __forceinline__ void fill_slot(ProductStorage<kN, kWarpgroups>& smem,
 
 /// One load for each step, at the pace of the tensor cores' peak, two on their way. Compute does not wait for
 /// them.
+/// @returns the sum of the moments of all requests
 template <int kN, int kWarpgroups>
-__device__ __forceinline__ void load_beside(ProductStorage<kN, kWarpgroups>& smem, const CUtensorMap& map) {
-  constexpr int kAhead = kSlots - 1;
-  static_assert(kSteps % (2 * kAhead) == 0);  // every round begins with parity 0
+__device__ __forceinline__ uint64_t load_beside(ProductStorage<kN, kWarpgroups>& smem,
+                                                const CUtensorMap& map) {
   const uint64_t begin = ptx::clock_cycles();
-  for (int load = 0; load < kSteps + kAhead; ++load) {
+  uint64_t asked = 0;
+  for (int load = 0; load < kSteps; ++load) {
     const int slot = 1 + load % kAhead;
     if (load >= kAhead) ptx::mbarrier_wait(&smem.full[slot], (load / kAhead + 1) % 2);
-    if (load >= kSteps) continue;
     while (ptx::clock_cycles() - begin < uint64_t{ideal_clocks<kN, kWarpgroups>} * load) continue;
+    asked += ptx::clock_cycles();
     fill_slot(smem, slot, map);
   }
+  return asked;
+}
+
+/// Another thread sees them land. @returns the sum of those moments
+template <int kN, int kWarpgroups>
+__device__ __forceinline__ uint64_t watch_loads(ProductStorage<kN, kWarpgroups>& smem) {
+  uint64_t landed = 0;
+  for (int load = 0; load < kSteps; ++load) {
+    ptx::mbarrier_wait(&smem.full[1 + load % kAhead], load / kAhead % 2);
+    landed += ptx::clock_cycles();
+  }
+  return landed;
 }
 
 /// B with k contiguous, [n][k], in the place of the tile that has n contiguous: only the descriptor differs.
@@ -79,9 +94,10 @@ __device__ __forceinline__ void start_k_major(WgmmaCore<kN>& core, ProductStorag
   ptx::wgmma_commit_group();
 }
 
-/// Figure 0: the clocks of a step, until the last warpgroup has multiplied kSteps times.
+/// Figure 0: the clocks of a step, until the last warpgroup has multiplied kSteps times. Figure 1: those of a
+/// load, from the request to the end of the wait. Figure 2: millions of clocks a second.
 template <int kN, int kWarpgroups, int kInFlight, bool kBRowMajor>
-__global__ void __launch_bounds__(kWarpgroups* kWarpgroup + kWarp, 1)
+__global__ void __launch_bounds__(kWarpgroups* kWarpgroup + 2 * kWarp, 1)
     multiply(Notes notes, const __grid_constant__ CUtensorMap map, bool with_loads) {
   constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
   auto& smem = shared_storage<ProductStorage<kN, kWarpgroups>>();
@@ -99,7 +115,7 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup + kWarp, 1)
     const int my_rows = 64 * warpgroup_index();
     for (int round = 0; round < kRounds; ++round) {
       __syncthreads();
-      const uint64_t begin = ptx::clock_cycles();
+      const uint64_t begin = ptx::clock_cycles(), begin_ns = ptx::globaltimer_ns();
       for (int step = 0; step < kSteps; ++step) {
         if constexpr (kBRowMajor)
           core.start(smem.a[0], my_rows, smem.b[0], false);
@@ -109,13 +125,31 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup + kWarp, 1)
       }
       core.finish();
       ptx::named_barrier_sync(1, kComputeThreads);
-      if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(ptx::clock_cycles() - begin) / kSteps);
+      const uint64_t end = ptx::clock_cycles(), end_ns = ptx::globaltimer_ns();
+      if (threadIdx.x == 0) {
+        notes.add(0, round, static_cast<float>(end - begin) / kSteps);
+        notes.add(2, round, 1000 * static_cast<float>(end - begin) / static_cast<float>(end_ns - begin_ns));
+      }
+      __syncthreads();
     }
+    // ptxas leaves out products whose sums nobody needs.
+    float sum = 0;
+    for (const float one : core.d) sum += one;
+    if (sum == 1.25f) notes.add(0, 0, sum);
   } else {
+    const bool loads = threadIdx.x < kComputeThreads + kWarp;
     for (int round = 0; round < kRounds; ++round) {
       __syncthreads();
-      if (with_loads && ptx::elect_one()) load_beside(smem, map);
-      __syncwarp();
+      uint64_t landed = 0;
+      if (with_loads && ptx::elect_one()) {
+        if (loads)
+          smem.asked = load_beside(smem, map);
+        else
+          landed = watch_loads(smem);
+      }
+      __syncthreads();
+      if (!loads && (landed > 0 || (!with_loads && ptx::elect_one())))
+        notes.add(1, round, with_loads ? static_cast<float>(landed - smem.asked) / kSteps : 1);
     }
   }
 }
@@ -137,26 +171,42 @@ struct Operands {
   DeviceBuffer<__nv_bfloat16> elements;
 };
 
+/// What a row of products may have beside its sizes.
+struct Variant {
+  const char* name = nullptr;
+  bool everywhere = true;  ///< else on one multiprocessor alone
+  int launches = 1;        ///< of which the last counts: a GPU takes a tenth of a second to its power limit
+};
+
 template <int kN, int kWarpgroups, int kInFlight, bool kBRowMajor = true>
-void add_product(const AddRow& add, const CUtensorMap& map, const char* unusual = nullptr,
-                 bool everywhere = true) {
+void add_product(const AddRow& add, const CUtensorMap& map, const Variant& variant = {}) {
   for (const bool with_loads : {false, true}) {
     const LaunchConfig config = {.name = "multiply",
-                                 .grid = dim3(everywhere ? device_info().multiprocessors : 1),
-                                 .block = dim3(kWarpgroups * kWarpgroup + kWarp),
+                                 .grid = dim3(variant.everywhere ? device_info().multiprocessors : 1),
+                                 .block = dim3(kWarpgroups * kWarpgroup + 2 * kWarp),
                                  .shared_bytes = sizeof(ProductStorage<kN, kWarpgroups>)};
-    PartRow row{
-        "product",
-        {{"n", "n " + std::to_string(kN)},
-         {"warpgroups", std::to_string(kWarpgroups) + (kWarpgroups == 1 ? " warpgroup" : " warpgroups")},
-         {"wait", kInFlight ? "in flight" : "waited for"},
-         {"loads", with_loads ? "loads" : "no loads"}},
-        measured(1, multiply<kN, kWarpgroups, kInFlight, kBRowMajor>, config, map, with_loads)[0]};
-    if (unusual) row.settings.emplace_back("unusual", unusual);
+    const auto clocks = measured_after(variant.launches, 3, multiply<kN, kWarpgroups, kInFlight, kBRowMajor>,
+                                       config, map, with_loads);
+    const auto row = [&](const char* part, const Quartiles& of_step) {
+      PartRow result{part,
+                     {{"m", "m " + std::to_string(64 * kWarpgroups)},
+                      {"n", "n " + std::to_string(kN)},
+                      {"wait", kInFlight ? "in flight" : "waited for"},
+                      {"loads", with_loads ? "loads" : "no loads"}},
+                     of_step};
+      if (variant.name) result.settings.emplace_back("unusual", variant.name);
+      result.mhz = clocks[2].median;
+      return result;
+    };
     constexpr int kReadByAWarpgroup = (64 + kN) * kK * 2, kLoaded = (64 * kWarpgroups + kN) * kK * 2;
-    row.bytes = kWarpgroups * kReadByAWarpgroup + (with_loads ? kLoaded : 0);
-    row.ideal_clocks = ideal_clocks<kN, kWarpgroups>;
-    add(row);
+    PartRow product = row("product", clocks[0]);
+    product.bytes = kWarpgroups * kReadByAWarpgroup + (with_loads ? kLoaded : 0);
+    product.ideal_clocks = ideal_clocks<kN, kWarpgroups>;
+    add(product);
+    if (!with_loads) continue;
+    PartRow load = row("beside", clocks[1]);
+    load.bytes = kLoaded;
+    add(load);
   }
 }
 
@@ -168,13 +218,17 @@ void add_width(const AddRow& add, const CUtensorMap& map) {
   add_product<kN, 2, 1>(add, map);
 }
 
+constexpr int kLaunches = 150;  // of 1.5 ms
+
 /// Where does n = 256 lose what n = 192 does not? With zeros power is out of the question, on one
 /// multiprocessor the others are; with k contiguous the tensor cores need not transpose B.
 template <int kN>
 void add_unusual(const AddRow& add, const CUtensorMap& map, const CUtensorMap& zeros) {
-  add_product<kN, 2, 1>(add, zeros, "zeros");
-  add_product<kN, 2, 1>(add, map, "one SM", false);
-  add_product<kN, 2, 1, false>(add, map, "B k-major");
+  add_product<kN, 2, 1>(add, zeros, {.name = "zeros"});
+  add_product<kN, 2, 1>(add, map, {.name = "one SM", .everywhere = false});
+  add_product<kN, 2, 1, false>(add, map, {.name = "B k-major"});
+  add_product<kN, 2, 0>(add, map, {.name = "sustained", .launches = kLaunches});
+  add_product<kN, 2, 1>(add, map, {.name = "sustained", .launches = kLaunches});
 }
 
 }  // namespace

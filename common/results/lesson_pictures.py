@@ -113,7 +113,7 @@ SECTOR, ELEMENT, WARP = 32, 2, 32  # bytes, bytes, threads
 
 
 def thread_per_element(sources):
-    fast, slow = (sources.constant("01_naive/gemm.cuh", name) for name in ("kBlockFast", "kBlockSlow"))
+    slow, fast, _ = sources.tile_shape("01_naive/gemm.cuh")
     shapes = [text(104, 20, "C: one block for"), text(104, 37, f"{slow} × {fast} elements"),
               text(374, 20, f"a block: {slow} warps"), text(374, 37, f"of {WARP} threads"),
               text(642, 20, "a thread: a row of A"), text(642, 37, "times a column of B")]

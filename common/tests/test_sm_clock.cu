@@ -30,14 +30,17 @@ __global__ void multiply_for_long(double* mhz, float* sink) {
     for (int i = 0; i < 64; ++i)
       for (float(&sum)[4] : sums) ptx::mma_m16n8k16(sum, a, a[0], a[1]);
   if (threadIdx.x == 0)
-    mhz[blockIdx.x] = static_cast<double>(ptx::clock_cycles() - first_cycle) * 1000 / static_cast<double>(ns - first_ns);
+    mhz[blockIdx.x] =
+        static_cast<double>(ptx::clock_cycles() - first_cycle) * 1000 / static_cast<double>(ns - first_ns);
   for (const float(&sum)[4] : sums)
     if (sum[0] == 1.25f) *sink = sum[1];  // so that nothing is left out
 }
 
 }  // namespace
 
-TEST_CASE("The clock between two stamps is within 2 % of the one that a kernel reads, and none is above the card's") {
+TEST_CASE(
+    "The clock between two stamps is within 2 % of the one that a kernel reads, and none is above the "
+    "card's") {
   try {
     ladder::require_device();
   } catch (const ladder::BadInput& missing) {
@@ -54,7 +57,10 @@ TEST_CASE("The clock between two stamps is within 2 % of the one that a kernel r
   for (int round = 0; round < 3; ++round) {
     clock.before(stream.get());
     ladder::launch(multiply_for_long,
-                   {.name = "multiply_for_long", .grid = static_cast<unsigned>(sms), .block = kThreads, .stream = stream.get()},
+                   {.name = "multiply_for_long",
+                    .grid = static_cast<unsigned>(sms),
+                    .block = kThreads,
+                    .stream = stream.get()},
                    inside.data(), sink.data());
     clock.after(stream.get());
     const ladder::SmClock outside = clock.read();

@@ -1,5 +1,6 @@
 /// @file
-/// The clock of the multiprocessors is that between two stamps: the GPU's source, on the CPU device and with made-up counters.
+/// The clock of the multiprocessors is that between two stamps: the GPU's source, on the CPU device and with
+/// made-up counters.
 #include <cuda_runtime.h>
 
 #include <atomic>

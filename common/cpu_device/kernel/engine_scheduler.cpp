@@ -11,6 +11,7 @@
 #include "common/cpu_device/kernel/engine_registers.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 
 constinit thread_local cpu_device::Uint3 threadIdx, blockIdx;
 constinit thread_local cpu_device::Dim3 blockDim, gridDim;
@@ -419,6 +420,11 @@ void Cluster::yield_poll(Thread& thread, Wait wait) {
   park(thread, wait);
 }
 
+void exit_thread(Location where) {
+  this_thread(where);
+  throw Exits{};
+}
+
 // --- the life of a thread -----------------------------------------------------------------------------
 
 [[gnu::noinline]] void poison_local_variables() {
@@ -438,7 +444,10 @@ void Cluster::thread_main(Thread& thread) {
   thread.body_frame = __builtin_frame_address(0);
   while (!closing_) {
     try {
-      thread_body_();
+      try {
+        thread_body_();
+      } catch (const Exits&) {
+      }
       thread_exits(thread);
     } catch (const Abandoned&) {
     } catch (const std::exception& error) {

@@ -20,5 +20,7 @@ struct Wait {
 
 /// Leaves a fiber whose kernel has failed. Never seen outside the engine and the kernel's destructors.
 struct Abandoned {};
+/// Leaves the kernel as its end does.
+struct Exits {};
 
 }  // namespace cpu_device

@@ -30,6 +30,14 @@ struct SharedPlace {
 SharedPlace find_in_shared_window(uint64_t address, size_t bytes, bool of_cluster, const char* what,
                                   Location where);
 
+/// Of the block.
+size_t shared_memory_bytes();
+
+// --- threads
+
+/// `exit`: leaves the kernel.
+[[noreturn]] void exit_thread(Location where);
+
 // --- loads and stores -------------------------------------------------------------------------------------
 
 /// A load or store that the caller makes next; `what` outlives the launch: "ld.global.v4.f32". Observed like

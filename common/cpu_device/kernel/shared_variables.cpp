@@ -11,7 +11,7 @@ namespace {
 
 /// For gaps and alignment.
 constexpr size_t kSlackBytes = 80 * 1024;
-constexpr size_t kAlignment = 1024;
+constexpr size_t kDynamicAlignment = 1024;
 /// A row of a small tile, so that an index one too large falls into the gap.
 constexpr size_t kGapBytes = 128;
 std::atomic<bool> reserves_variables = false;
@@ -44,7 +44,7 @@ void reserve_shared_variables() { reserves_variables = true; }
 SharedLayout::SharedLayout(size_t dynamic_bytes) : dynamic_bytes_(dynamic_bytes), end_(dynamic_bytes) {
   capacity_ = dynamic_bytes;
   if (!reserves_variables) return;
-  capacity_ = rounded_up(dynamic_bytes, kAlignment) + kMaxStaticBytes + kSlackBytes;
+  capacity_ = rounded_up(dynamic_bytes, kDynamicAlignment) + kMaxStaticBytes + kSlackBytes;
   granules_.resize(capacity_ / kGranule);
   cover(0, dynamic_bytes);
 }

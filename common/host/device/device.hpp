@@ -18,7 +18,8 @@ struct DeviceInfo {
   int compute_capability = 0;  ///< major * 10 + minor
   Code code;                   ///< of this build, that the device runs; the CPU device runs that for sm_90a
   int multiprocessors = 0;
-  double max_clock_mhz = 0;  ///< of the multiprocessors; what they get under load is less (measure/sm_clock.hpp)
+  double max_clock_mhz =
+      0;  ///< of the multiprocessors; what they get under load is less (measure/sm_clock.hpp)
   size_t memory_bytes = 0;
   size_t l2_bytes = 0;
   size_t block_shared_bytes = 0;  ///< that a block can ask for
@@ -39,8 +40,8 @@ const DeviceInfo& device_info();
 /// not say.
 std::optional<double> read_power_watts();
 
-/// What the board has consumed since its driver was loaded, by a counter that advances every 100 ms or so; nothing where
-/// the GPU has none.
+/// What the board has consumed since its driver was loaded, by a counter that advances every 100 ms or so;
+/// nothing where the GPU has none.
 std::optional<double> read_energy_joules();
 
 /// The GPU and this build, for compiled_code.hpp.

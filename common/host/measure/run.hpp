@@ -25,9 +25,9 @@ struct Run {
   std::optional<double> tflops;
   std::optional<double> clock_mhz, power_watts;
   std::optional<double> joules;  ///< of one launch, where that was asked for and the GPU counts them
-  std::string rung;    ///< of the climb: the id of the rung, as "04.1"; else empty
-  std::string choice;  ///< of lessons that choose; see Lesson::choice
-  std::string inputs;  ///< "cold", "hot" or "zeros" (see Inputs) where timed, else empty
+  std::string rung;              ///< of the climb: the id of the rung, as "04.1"; else empty
+  std::string choice;            ///< of lessons that choose; see Lesson::choice
+  std::string inputs;            ///< "cold", "hot" or "zeros" (see Inputs) where timed, else empty
   std::optional<bool> verified;
   std::optional<double> rel_error;         ///< Frobenius norm, on normal data
   std::optional<LaunchCounters> counters;  ///< only on the CPU device

@@ -1,6 +1,7 @@
 /// @file
-/// The clock that the multiprocessors ran at while a piece of work ran, by stamps before and after it. The driver reports
-/// the clock that it asks for, a few hundred milliseconds late; while tensor cores are busy, the SMs get less.
+/// The clock that the multiprocessors ran at while a piece of work ran, by stamps before and after it. The
+/// driver reports the clock that it asks for, a few hundred milliseconds late; while tensor cores are busy,
+/// the SMs get less.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -11,7 +12,8 @@
 
 namespace ladder {
 
-/// The cycle counter of a multiprocessor and the global timer, read together. The counter goes on from kernel to kernel.
+/// The cycle counter of a multiprocessor and the global timer, read together. The counter goes on from kernel
+/// to kernel.
 struct ClockStamp {
   uint64_t cycles, ns;  ///< both 0 where no stamp was taken
 };
@@ -26,7 +28,8 @@ struct SmClock {
 class ClockStamps {
  public:
   explicit ClockStamps(int multiprocessors = device_info().multiprocessors);
-  /// A kernel of a few microseconds, in front of the work and behind it. The work may be any number of launches.
+  /// A kernel of a few microseconds, in front of the work and behind it. The work may be any number of
+  /// launches.
   void before(cudaStream_t stream);
   void after(cudaStream_t stream);
   /// The clock between the last two stamps. Waits until the work has run.

@@ -14,7 +14,8 @@
 namespace ladder {
 namespace {
 
-// Longer than it takes to start all blocks: each multiprocessor gets its own, as the next block goes to the emptiest.
+// Longer than it takes to start all blocks: each multiprocessor gets its own, as the next block goes to the
+// emptiest.
 constexpr uint64_t kStampNs = 2'000;
 
 /// One thread a multiprocessor. @param stamps [count], by the number of the multiprocessor
@@ -48,8 +49,10 @@ void ClockStamps::after(cudaStream_t stream) {
 
 void ClockStamps::stamp(int which, cudaStream_t stream) {
   stream_ = stream;
-  launch(take_stamps, {.name = "take_stamps", .grid = static_cast<unsigned>(multiprocessors_), .block = 1, .stream = stream},
-         stamps_.data() + size_t(which) * multiprocessors_, static_cast<uint32_t>(multiprocessors_));
+  launch(
+      take_stamps,
+      {.name = "take_stamps", .grid = static_cast<unsigned>(multiprocessors_), .block = 1, .stream = stream},
+      stamps_.data() + size_t(which) * multiprocessors_, static_cast<uint32_t>(multiprocessors_));
 }
 
 SmClock ClockStamps::read() const {
@@ -63,7 +66,8 @@ SmClock ClockStamps::read() const {
   for (int sm = 0; sm < multiprocessors_; ++sm) {
     const ClockStamp &begin = stamps[sm], &end = stamps[multiprocessors_ + sm];
     if (begin.ns && end.ns > begin.ns)
-      mhz.push_back(static_cast<double>(end.cycles - begin.cycles) * 1000 / static_cast<double>(end.ns - begin.ns));
+      mhz.push_back(static_cast<double>(end.cycles - begin.cycles) * 1000 /
+                    static_cast<double>(end.ns - begin.ns));
   }
   if (mhz.empty()) throw std::logic_error("no multiprocessor has both stamps");
   return {quartiles(mhz).median, static_cast<int>(mhz.size())};

@@ -29,7 +29,7 @@ struct TimingOptions {
       150;  ///< shorter launches are timed through a CUDA graph, or we would time the host
   uint64_t data_seed = 1;
   Inputs inputs = Inputs::cold;
-  bool energy = false;  ///< measure joules, which takes 1.3 s more for each contender
+  bool energy = false;                      ///< measure joules, which takes 1.3 s more for each contender
   std::function<void(int round)> on_round;  ///< progress; may be empty
 };
 

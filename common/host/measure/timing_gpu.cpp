@@ -52,8 +52,8 @@ class InputSets {
   std::vector<Buffers> sets_;
 };
 
-/// Watts while it lives: between the first and the last step of the energy counter, which a thread of its own watches,
-/// since the host waits in its queue of launches.
+/// Watts while it lives: between the first and the last step of the energy counter, which a thread of its own
+/// watches, since the host waits in its queue of launches.
 class EnergyMeter {
  public:
   EnergyMeter() : watcher_([this] { watch(); }) {}
@@ -128,7 +128,8 @@ class Stopwatch {
     return us;
   }
 
-  /// Joules of one launch, averaged over more than a second of launches; nothing where the GPU does not count them.
+  /// Joules of one launch, averaged over more than a second of launches; nothing where the GPU does not count
+  /// them.
   std::optional<double> joules() {
     launch(warm_up_launches_);
     EnergyMeter meter;

@@ -3,6 +3,7 @@
 #include "common/host/problem/requirements.hpp"
 
 #include <fmt/core.h>
+#include <cstdint>
 #include <stdexcept>
 
 #include "common/host/device/device.hpp"
@@ -13,6 +14,27 @@ void require_multiple(const std::string& name, int value, int factor, const std:
   if (value % factor != 0)
     throw std::invalid_argument(
         fmt::format("{} = {}: must be a multiple of {}, {}", name, value, factor, why));
+}
+
+void require_grid_rows(const std::string& name, int value, int rows) {
+  constexpr int kMostGridRows = 65535;
+  if (value > kMostGridRows * rows)
+    throw std::invalid_argument(
+        fmt::format("{} = {}: must be at most {}, because a grid has at most {} rows of blocks", name, value,
+                    kMostGridRows * rows, kMostGridRows));
+}
+
+void require_aligned_matrices(const Gemm& p) {
+  static constexpr uintptr_t kBytes = 16;
+  const auto require = [](const char* name, const void* address) {
+    if (reinterpret_cast<uintptr_t>(address) % kBytes != 0)
+      throw std::invalid_argument(
+          fmt::format("{} = {}: must start at a multiple of {} bytes, because chunks of {} bytes are copied",
+                      name, address, kBytes, kBytes));
+  };
+  require("a", p.a);
+  require("b", p.b);
+  require("c", p.c);
 }
 
 std::string usable_core(const Settings& settings) {
@@ -53,6 +75,7 @@ void require_chunks(const Gemm& p) {
   const std::string why = "because copies move 16 bytes at a time (02_tiled takes any size)";
   require_multiple("n", p.n, 8, why);
   require_multiple("k", p.k, 8, why);
+  require_aligned_matrices(p);
 }
 
 void require_shared_memory(const std::string& argument, size_t bytes, size_t most) {

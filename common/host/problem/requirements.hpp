@@ -11,6 +11,14 @@ namespace ladder {
 /// @throws std::invalid_argument unless `value` is a multiple of `factor`; `why` ends the sentence.
 void require_multiple(const std::string& name, int value, int factor, const std::string& why);
 
+/// @throws std::invalid_argument if the rows of blocks, each `rows` high, are more than a two-dimensional
+/// grid has: `name` is `value`.
+void require_grid_rows(const std::string& name, int value, int rows);
+
+/// What chunks of 16 bytes need: matrices that start at multiples of 16 bytes.
+/// @throws std::invalid_argument
+void require_aligned_matrices(const Gemm& p);
+
 /// The core that the setting `core` stands for on this device: wgmma, mma_sync or fma.
 /// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
@@ -25,7 +33,7 @@ void require_tma(const Gemm& p, const Settings& settings);
 /// does not go with the core.
 std::string usable_loader(const Settings& settings);
 
-/// What copies of 16 bytes need: n and k that are multiples of 8.
+/// What copies of 16 bytes need: n and k that are multiples of 8, and aligned matrices.
 /// @throws std::invalid_argument
 void require_chunks(const Gemm& p);
 

@@ -150,7 +150,8 @@ int report_comparisons(const Report& report, const ContendersOf& contenders, con
         traffic.push_back(shape.name() + " " + outcome.contender->label + ": " +
                           fixed(*outcome.run.global_bytes * 1e-6, 1) + " MB");
       if (outcome.run.joules)
-        energy.push_back(shape.name() + " " + outcome.contender->label + ": " + fixed(*outcome.run.joules, 3) + " J");
+        energy.push_back(shape.name() + " " + outcome.contender->label + ": " +
+                         fixed(*outcome.run.joules, 3) + " J");
       const std::string library = outcome.fastest_variant + " at " + shape.name();
       if (!outcome.fastest_variant.empty() && (libraries.empty() || libraries.back() != library))
         libraries.push_back(library);

@@ -105,7 +105,10 @@ SharedPlace find_in_shared_window(uint64_t address, size_t bytes, bool of_cluste
   return place;
 }
 
+size_t shared_memory_bytes() { return current_thread ? current_thread->block->shared.bytes() : 0; }
+
 bool is_local(const void* address) {
+  if (!current_thread) return true;
   const ObservedThread& thread = current_thread->observed;
   return address >= thread.stack_begin && address < thread.stack_end;
 }

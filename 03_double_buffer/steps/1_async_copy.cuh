@@ -1,0 +1,90 @@
+/// @file
+/// Lesson 03, step 1: asynchronous copies bring the tiles, past the registers.
+///
+/// Added since 02: a thread starts a copy of 16 bytes from global to shared memory, and goes on at once. All
+/// copies of a tile are under way before it waits for them. Loading and computing still take turns. n and k
+/// must be multiples of 8, so that a copy is 16 bytes.
+#pragma once
+#include <cuda_pipeline.h>
+
+#include "common/cuda/launch.cuh"
+#include "common/device/epilogue.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/tile_order.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/device/tile_share.cuh"
+#include "common/host/problem/gemm.hpp"
+
+namespace lesson03::one_slot {
+using namespace ladder;
+
+constexpr TileShape kTile{128, 128, 64};
+template <class Core>
+constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
+
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+struct SharedStorage {
+  TileA a;
+  TileB b;
+};
+
+/// Starts to copy this thread's chunks of a tile: one cp.async each. What lies outside the matrix becomes
+/// zero, by an ordinary store.
+template <class Share, class Tile>
+__device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
+  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
+    if (valid > 0)
+      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
+    else
+      *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
+  });
+}
+
+/// Each block computes a tile of C; n and k are multiples of 8.
+template <class Core>
+__global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const Gemm p) {
+  auto& smem = shared_storage<SharedStorage>();
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int k_steps = tiles_over(p.k, kTile.k);
+
+  TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
+  Core core;
+  const int row_offset = Core::kRows * warpgroup_index();
+
+  // [k_loop]
+  for (int step = 0; step < k_steps; ++step) {
+    copy_async(a_share, smem.a);
+    copy_async(b_share, smem.b);
+    a_share.next_right();
+    b_share.next_down();
+
+    __pipeline_commit();
+    __pipeline_wait_prior(0);  // this thread's copies have landed
+    core.publish();            // to the async proxy, by which wgmma reads
+    __syncthreads();           // the tiles are complete
+
+    core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
+    core.finish();
+    __syncthreads();  // everyone has read them: they may be overwritten
+  }
+  // [k_loop]
+  store_sums<Core>(core.d, p.c, first_row + row_offset, first_column, p.m, p.n);
+}
+
+/// One block for each tile of C.
+template <class Core>
+void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm<Core>,
+                 {.name = "03_double_buffer",
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .block = dim3(kThreads<Core>),
+                  .shared_bytes = sizeof(SharedStorage),
+                  .stream = stream},
+                 p);
+}
+
+}  // namespace lesson03::one_slot
