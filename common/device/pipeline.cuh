@@ -62,16 +62,17 @@ struct Producer {
   }
   /// Arrives, and announces bytes. Returns the barrier that counts them: when it has, the slot is full.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
-    ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
-    return barrier();
+    ptx::mbarrier_arrive_expect_bytes(full_barrier(), bytes);
+    return full_barrier();
   }
-  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
+  /// Where the slot that is being filled becomes full.
+  __device__ __forceinline__ ptx::Mbarrier* full_barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
   __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
   /// Arrives, once this thread's part of the slot is filled, and goes on. Only threads with `arrives` arrive:
   /// one of a warp is enough after a __syncwarp.
   __device__ __forceinline__ void producer_commit(bool arrives = true) {
-    if (arrives) ptx::mbarrier_arrive(barrier());
+    if (arrives) ptx::mbarrier_arrive(full_barrier());
     position_.advance();
   }
 
@@ -101,11 +102,13 @@ struct Consumer {
   /// Says that the oldest slot that was waited for has been read. Only threads with `arrives` say so: one of
   /// a warpgroup is enough after wgmma_wait_group, and every arrival costs.
   __device__ __forceinline__ void consumer_release(bool arrives = true) {
-    if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
-    released_.advance();
+    if (arrives) ptx::mbarrier_arrive(empty_barrier());
+    next_release();
   }
+  /// Goes on to the next slot; arrivals at empty_barrier() release this one.
+  __device__ __forceinline__ void next_release() { released_.advance(); }
   /// Where the oldest slot that was waited for is released.
-  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.empty[released_.slot]; }
+  __device__ __forceinline__ ptx::Mbarrier* empty_barrier() { return &pipeline_.empty[released_.slot]; }
 
  private:
   Pipeline<kSlots>& pipeline_;
