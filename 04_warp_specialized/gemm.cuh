@@ -43,8 +43,7 @@ struct SharedStorage {
 // [load_tiles]
 /// One thread fills the slot, step after step.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -63,7 +62,7 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, c
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -74,8 +73,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
       pipe_lc.consumer_wait();
       core.start(smem.a, row_offset, smem.b, step == 0);
       core.finish();
-      // One arrival for all four warps: CUTLASS relies on that, PTX does not promise it.
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
     pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
@@ -88,7 +86,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;

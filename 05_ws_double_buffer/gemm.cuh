@@ -1,9 +1,8 @@
 /// @file
 /// Lesson 05: a tile twice as wide, so that every byte of A in shared memory is used twice as often.
 ///
-/// Added since step 2: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Compute
-/// holds twice as many sums, and the warpgroup that only moves data gives it registers (setmaxnreg). Where
-/// the wide tile would leave multiprocessors without work, the launcher is that of step 2.
+/// Added since step 2: the tile of C is 128 x 256. Compute holds twice as many sums, and the warpgroup that
+/// only moves data gives it registers (setmaxnreg). It pays where every multiprocessor still gets a tile.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -28,8 +27,7 @@ constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; eac
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
-/// Of 64 K registers each of 384 threads gets 168: enough for 128 sums and little else. Two thirds of the
-/// threads take what the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
@@ -50,8 +48,7 @@ struct SharedStorage {
 // [load_tiles]
 /// One thread keeps the ring full.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -70,7 +67,7 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, c
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -81,8 +78,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      // One arrival for all four warps: CUTLASS relies on that, PTX does not promise it.
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
 #pragma unroll  // registers have no addresses
@@ -98,7 +94,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;

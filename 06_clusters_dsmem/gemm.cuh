@@ -1,10 +1,9 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 1: a cluster has two pairs of blocks. Each pair takes every other step of K. Then each
-/// block sends its sums of half of the columns to the block with the other steps of K. It receives that
-/// block's sums of the other columns, completes them, and stores these columns. Twice as many blocks work on
-/// each tile. That is for few tiles of C, so that the tile is the small one of 05's steps.
+/// Added since step 1: a cluster has two pairs of blocks, which take turns at the steps of K. Then each block
+/// sends its sums of half of the columns to the block with the other steps, and receives that block's sums of
+/// the other half. It completes and stores these columns. That is for few tiles, so that they are small ones.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -30,8 +29,7 @@ constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; eac
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
-/// Of 64 K registers each of 384 threads gets 168: enough for 128 sums and little else. Two thirds of the
-/// threads take what the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 /// A cluster is a pair of blocks, one below the other, for each part of K: rank = part of K * kBlocksM + row.
 constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
@@ -63,8 +61,8 @@ __device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps,
-                                           const ClusterWalk<kBlocks>& walk, int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
+                                           int k_steps) {
   const uint16_t receivers = 0b11 << block_k() * kBlocksM;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -124,7 +122,7 @@ __device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const ClusterWalk<kBlocks>& walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -154,8 +152,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const ClusterWalk<kBlo
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps,
-                                            const ClusterWalk<kBlocks>& walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;

@@ -69,8 +69,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, int k_steps) {
     pipe_lc.consumer_wait();
     core.start(smem.a, row_offset, smem.b, step == 0);
     core.finish();
-    // One arrival for all four warps: CUTLASS relies on that, PTX does not promise it.
-    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
   }
   // [k_loop]
   pipe_cs.producer_acquire();  // waits until the storer has read what was staged before

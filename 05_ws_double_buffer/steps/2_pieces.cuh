@@ -45,8 +45,7 @@ struct SharedStorage {
 // [load_tiles]
 /// One thread keeps the ring full.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -65,7 +64,7 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, c
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -76,8 +75,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      // One arrival for all four warps: CUTLASS relies on that, PTX does not promise it.
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
 #pragma unroll  // registers have no addresses
@@ -93,7 +91,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TileWalk& walk, 
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, const TileWalk& walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;

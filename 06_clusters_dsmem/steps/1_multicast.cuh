@@ -29,8 +29,7 @@ constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; eac
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
-/// Of 64 K registers each of 384 threads gets 168: enough for 128 sums and little else. Two thirds of the
-/// threads take what the others give: 256 * 232 + 128 * 40 = 384 * 168.
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
@@ -56,8 +55,8 @@ __device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps,
-                                           const ClusterWalk<kBlocks>& walk, int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
+                                           int k_steps) {
   const uint16_t receivers = 0b11;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -89,7 +88,7 @@ __device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const ClusterWalk<kBlocks>& walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -116,8 +115,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const ClusterWalk<kBlo
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps,
-                                            const ClusterWalk<kBlocks>& walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;

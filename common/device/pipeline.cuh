@@ -12,9 +12,8 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// `producers` arrivals fill a slot, one where a thread expects bytes of TMA; `consumers` arrivals empty
-  /// it. One thread calls it. Then come a fence_mbarrier_init, if other blocks use the barriers, and a
-  /// __syncthreads, or a cluster_sync.
+  /// `producers` arrivals fill a slot, one where a thread expects bytes of TMA; `consumers` empty it. One
+  /// thread calls it. Then come a fence_mbarrier_init and a __syncthreads, or a cluster_sync.
   __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&full[slot], producers);
@@ -60,12 +59,11 @@ struct Producer {
       position_.advance();
     }
   }
-  /// Arrives, and announces bytes. Returns the barrier that counts them: when it has, the slot is full.
+  /// Arrives, and announces bytes. Returns full_barrier(), which counts them: when it has, the slot is full.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
     ptx::mbarrier_arrive_expect_bytes(full_barrier(), bytes);
     return full_barrier();
   }
-  /// Where the slot that is being filled becomes full.
   __device__ __forceinline__ ptx::Mbarrier* full_barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
   __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
@@ -102,8 +100,8 @@ struct Consumer {
   /// Says that the oldest slot that was waited for has been read. Only threads with `arrives` say so: one of
   /// a warpgroup is enough after wgmma_wait_group, and every arrival costs.
   __device__ __forceinline__ void consumer_release(bool arrives = true) {
-    if (arrives) ptx::mbarrier_arrive(empty_barrier());
-    next_release();
+    if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
+    released_.advance();
   }
   /// Goes on to the next slot; arrivals at empty_barrier() release this one.
   __device__ __forceinline__ void next_release() { released_.advance(); }

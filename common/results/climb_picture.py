@@ -1,6 +1,6 @@
 """The climb as a picture: a bar for each step, beside the fastest library.
 
-    <!-- climb: picture=climb.svg sizes=4096,5000 -->
+    <!-- climb: picture=climb.svg sizes=4096,5000,256x1024x8192 -->
     <!-- end -->
 
 One panel for each cube of the newest result file in docs/results that is named here. A bar is a step's speed; the number in

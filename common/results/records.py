@@ -35,7 +35,7 @@ KERNELS = tuple(root for roots in (*LESSON.values(), *BESIDE.values()) for root 
 TIMING = ("common/host/measure/timing.cpp", "common/host/measure/timing_gpu.cpp", "common/host/problem/fill_gpu.cu",
           "common/host/problem/fill_values.hpp")
 # The batches of lesson 07 go through the kernel of the lessons that is best on the GPU.
-STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["any"])
+STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["06"], *LESSON["any"])
 TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/device/*.cuh",
            "common/instrumented/shadow/common/ptx/*.cuh")
 # The cores beside wgmma, what they alone include, and the kernel of lessons 04 and 05 for GPUs without wgmma: a lesson includes
