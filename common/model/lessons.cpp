@@ -116,7 +116,7 @@ std::optional<Kernel> kernel_of(const Run& run) {
     return Kernel{128, 128, 64, slots, slots <= 3 ? 2 : 1, false, true, Release::after_next_wait};
   }
   if (run.lesson == "04_warp_specialized") {
-    if (setting(run, "step", "walk") != "walk") return std::nullopt;
+    if (run.rung.empty() ? setting(run, "step", "walk") != "walk" : run.rung != "04") return std::nullopt;
     return Kernel{128, 128, 64, 1, 2, true};
   }
   if (run.lesson == "05_ws_double_buffer") {
