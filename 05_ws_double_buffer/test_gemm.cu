@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -148,6 +149,19 @@ TEST_CASE("05: an epilogue without a bias is refused") {
   CHECK_THROWS_WITH(
       lesson05::lesson().launch(no_bias, lesson05::lesson().settings({{"epilogue", "bias_relu"}}), nullptr),
       ContainsSubstring("--epilogue bias_relu") && ContainsSubstring("needs a bias"));
+}
+
+TEST_CASE("05: matrices and a bias whose addresses do not suit are refused") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto at = [](uintptr_t address) { return reinterpret_cast<__nv_bfloat16*>(address); };
+  const auto launch = [&](const ladder::Gemm& p, const ladder::Settings& chosen) {
+    lesson05::lesson().launch(p, lesson05::lesson().settings(chosen), nullptr);
+  };
+  CHECK_THROWS_WITH(launch({at(1024), at(1032), at(1024), 128, 256, 64}, {}),
+                    ContainsSubstring("b = 0x408: must start at a multiple of 16 bytes"));
+  CHECK_THROWS_WITH(
+      launch({at(1024), at(1024), at(1024), 128, 256, 64, at(1026)}, {{"epilogue", "bias_relu"}}),
+      ContainsSubstring("bias = 0x402: begins 2 bytes past a multiple of 4"));
 }
 
 TEST_CASE("05: a ring that does not fit is refused with its sizes") {

@@ -26,6 +26,7 @@ RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cu
          for number, (root,) in LESSON.items() if number != "any" for folder in [root.rpartition("/")[0]]}
 for number in ("02", "03"):
     RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
+RUNGS["06"] = RUNGS["05"] + RUNGS["06"]  # where clusters do not pay, 05 runs
 RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
