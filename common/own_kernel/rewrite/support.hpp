@@ -10,9 +10,7 @@
 
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
-#if __has_include("common/own_kernel/ptx/asm.hpp")
 #include "common/own_kernel/ptx/asm.hpp"
-#endif
 
 namespace ladder::own {
 
@@ -32,6 +30,7 @@ struct Launcher {
   const char* name;
   void (*kernel)(Params...);
   Configuration configuration;
+  cpu_device::Location where;
 
   void operator()(Params... params) const {
     cpu_device::KernelLaunch launch{name, configuration.grid, configuration.block, dim3(1, 1, 1),
@@ -48,8 +47,9 @@ struct Launcher {
 
 /// @param name null where it is not written at the launch: a pointer to a kernel
 template <class... Params>
-Launcher<Params...> launcher(const char* name, void (*kernel)(Params...), Configuration configuration) {
-  return {name, kernel, configuration};
+Launcher<Params...> launcher(const char* name, void (*kernel)(Params...), Configuration configuration,
+                             CPU_DEVICE_WHERE) {
+  return {name, kernel, configuration, where};
 }
 
 template <class Type>
