@@ -54,6 +54,7 @@ struct Options {
   bool trace = false;         ///< keep the virtual-time spans and the mbarriers of the first cluster
   bool check_grid = false;    ///< see below
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
+  size_t report_lines = 0;    ///< of a deadlock, at most; 0: all
   bool warn = true;           ///< on stderr, of waits for events that were never recorded
 };
 // Options::check_grid is for kernels whose blocks hand over to each other through global memory: clusters run

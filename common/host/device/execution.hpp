@@ -54,16 +54,17 @@ struct Execution {
   bool check_grid = false;  ///< see cpu_device::Options
   bool record = false;      ///< what last_launch_record() says
   bool warn = true;         ///< the same
-  int blocks = 0;       ///< that a persistent kernel's grid may have; 0: as many as the device has at once
-  bool chosen = false;  ///< the reader has chosen schedules or race checks
+  int blocks = 0;          ///< that a persistent kernel's grid may have; 0: as many as the device has at once
+  bool all_lines = false;  ///< reports of deadlocks are not shortened
+  bool chosen = false;     ///< the reader has chosen schedules or race checks
 };
 
 /// What finds mistakes that one run hides: race checks, on a late and an eager schedule of different orders.
 /// Nothing on the GPU, and in programs without the instrumentation that race checks need.
 std::optional<Execution> thorough_execution();
 
-/// Adds --schedule, --seed, --check-races, --resident-blocks and --threads to a program, where the device has
-/// such choices.
+/// Adds --schedule, --seed, --check-races, --all, --resident-blocks and --threads to a program, where the
+/// device has such choices.
 class ExecutionOptions {
  public:
   /// Adds the options to a program.
@@ -74,7 +75,7 @@ class ExecutionOptions {
 
  private:
   std::string schedule_, seed_, threads_, blocks_;
-  bool check_races_ = false;
+  bool check_races_ = false, all_lines_ = false;
 };
 
 /// From now on, kernels run by this schedule.

@@ -15,6 +15,8 @@
 namespace ladder {
 namespace {
 
+constexpr size_t kReportLines = 12;  ///< of a deadlock; the rest with --all
+
 /// "17" is one seed, "1-100" a hundred.
 std::vector<std::string> random_schedules(const std::string& seeds) {
   constexpr uint64_t kMaxSeeds = 100000;
@@ -46,6 +48,7 @@ void ExecutionOptions::add_to(Arguments& arguments) {
                        "Blocks of a persistent kernel, which walk over all tiles of C (default: 4)");
   arguments.add_flag("--check-races", check_races_,
                      "Check every access to shared memory for races, and to global memory that blocks share");
+  arguments.add_flag("--all", all_lines_, "Print all lines of a deadlock's report");
 }
 
 Execution ExecutionOptions::parsed() const {
@@ -70,6 +73,7 @@ Execution ExecutionOptions::parsed() const {
   if (!blocks_.empty())
     execution.blocks = static_cast<int>(parse_number("--resident-blocks", blocks_, 1, 1024));
   execution.check_races = execution.check_grid = check_races_;
+  execution.all_lines = all_lines_;
   execution.chosen = check_races_ || !schedule_.empty() || !seed_.empty();
   if (check_races_ && !cpu_device::instrumented())
     throw std::invalid_argument("--check-races: this program was built without the instrumentation it needs");
@@ -91,6 +95,7 @@ void use_schedule(const Execution& execution, const std::string& schedule) {
   options.check_races = execution.check_races;
   options.check_grid = execution.check_grid;
   options.warn = execution.warn;
+  options.report_lines = execution.all_lines ? 0 : kReportLines;
   options.trace = execution.record;
   options.count = cpu_device::instrumented();
   cpu_device::set_options(options);

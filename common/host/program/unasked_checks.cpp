@@ -179,6 +179,7 @@ UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& 
   tried.integers_alone = true;
   tried.execution = *thorough;
   tried.execution.os_threads = options.execution.os_threads;
+  tried.execution.all_lines = options.execution.all_lines;
   UnaskedChecks result;
   const std::vector<Check> checks = checks_of(lesson, contenders, thorough->schedules, result.line);
   for (const Check& check : checks) {
