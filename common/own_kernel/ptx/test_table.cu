@@ -47,6 +47,9 @@
 
 namespace {
 
+/// Whose NaN a double is, nobody says.
+#define NUMBER_64(text) text "{.reg .pred p; testp.notanumber.f64 p, %0; @p mov.b64 %0, 0;}"
+
 /// Rows: the registers of the result and of the operands (h 16 bits, r 32, l 64), and the text.
 #define ROWS(ROW)                                                                             \
   ROW(r, r, "add.u32 %0, %1, %2;")                                                            \
@@ -117,10 +120,10 @@ namespace {
   ROW(r, r, "div.rn.f32 %0, %1, %2;")                                                         \
   ROW(r, r, "rcp.rn.f32 %0, %1;")                                                             \
   ROW(r, r, "sqrt.rn.f32 %0, %1;")                                                            \
-  ROW(l, l, "add.f64 %0, %1, %2;")                                                            \
-  ROW(l, l, "mul.f64 %0, %1, %2;")                                                            \
-  ROW(l, l, "fma.rn.f64 %0, %1, %2, %3;")                                                     \
-  ROW(l, l, "sqrt.rn.f64 %0, %1;")                                                            \
+  ROW(l, l, NUMBER_64("add.f64 %0, %1, %2;"))                                                 \
+  ROW(l, l, NUMBER_64("mul.f64 %0, %1, %2;"))                                                 \
+  ROW(l, l, NUMBER_64("fma.rn.f64 %0, %1, %2, %3;"))                                          \
+  ROW(l, l, NUMBER_64("sqrt.rn.f64 %0, %1;"))                                                 \
   ROW(h, h, "add.f16 %0, %1, %2;")                                                            \
   ROW(h, h, "mul.f16 %0, %1, %2;")                                                            \
   ROW(h, h, "fma.rn.f16 %0, %1, %2, %3;")                                                     \
