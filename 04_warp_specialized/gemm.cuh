@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 04: every warp has one job, for good: load, compute or store.
 ///
-/// Added since step 2: a storer, and blocks that stay. Compute hands a finished tile of C to the storer
-/// through a second pipeline, pipe_cs, and goes on with the next tile of C: while TMA still writes the tile
-/// to global memory, the loader already fills the slot for the next.
+/// Added since step 3: blocks that stay. A block walks over its share of the tiles of C, and each role walks
+/// by itself: while TMA still writes one tile to global memory, the loader already fills the slot for the
+/// next.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -31,6 +31,7 @@ constexpr int kThreads = kComputeThreads + 2 * kWarp;
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
 
+/// The roles take it as a template's argument: lesson 05 gives them a larger one.
 struct SharedStorage {
   TileA a;
   TileB b;
@@ -41,54 +42,57 @@ struct SharedStorage {
 
 // [load_tiles]
 /// One thread fills the slot, step after step.
-__device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps& maps, const TileWalk& walk,
-                                           int k_steps) {
+template <class Smem>
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     for (int step = 0; step < k_steps; ++step) {
       pipe_lc.producer_acquire();  // waits until both compute warpgroups have released the slot
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));
-      ptx::tma_load(&smem.a, &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
-        ptx::tma_load(&smem.b.panels[column / 64], &maps.b, first_column + column, step * kTile.k, full);
+      const int k = step * kTile.k;
+      ptx::tma_load(&smem.a, &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
+        ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
-__device__ __forceinline__ void compute_tiles(SharedStorage& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+/// Each warpgroup multiplies its rows; together they hand the tile to the storer.
+template <class Smem>
+__device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for ([[maybe_unused]] const TileIndex tile : walk) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       pipe_lc.consumer_wait();
-      core.start(smem.a, my_rows, smem.b, step == 0);
-      core.finish();                                            // there is no other slot to go on with
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
+      core.start(smem.a, row_offset, smem.b, step == 0);
+      core.finish();
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
-    pipe_cs.producer_acquire();  // waits until the storer has read the tile before
-    stage_fragment(core.d, 0, smem.c, my_rows);
+    pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
+    stage_fragment(core.d, 0, smem.c, row_offset);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
-    pipe_cs.producer_commit();
+    __syncwarp();              // all lanes have, so one arrives for them
+    pipe_cs.producer_commit(threadIdx.x % kWarp == 0);
   }
 }
 
 /// One thread sends what is staged to global memory.
-__device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps,
-                                            const TileWalk& walk) {
+template <class Smem>
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     pipe_cs.consumer_wait();
-    for (int column = 0; column < kTile.n; column += 64)
-      ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + column,
-                     tile.row * kTile.m);
+    for (int panel = 0; panel < smem.c.kPanels; ++panel)
+      ptx::tma_store(&maps.c, &smem.c.panels[panel], first_column + panel * kPanelColumns, first_row);
     ptx::tma_store_commit();
     ptx::tma_store_wait_read<0>();  // TMA has read what was staged
     pipe_cs.consumer_release();
@@ -96,15 +100,16 @@ __device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMap
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
+/// Persistent blocks: each walks over its share of the tiles of C. While one block loads, another one may
+/// compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const TileWalk walk{tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n)};
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups);      // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kComputeThreads, 1);  // each compute thread writes a part, so each arrives
+    smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -122,9 +127,9 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
 /// One block for each tile of C, but no more blocks than the GPU holds at one time.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, kPanelColumns)};
   const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm,
                  {.name = "04_warp_specialized",

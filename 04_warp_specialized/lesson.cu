@@ -7,6 +7,7 @@
 #include "04_warp_specialized/gemm.cuh"
 #include "04_warp_specialized/steps/1_tma.cuh"
 #include "04_warp_specialized/steps/2_roles.cuh"
+#include "04_warp_specialized/steps/3_storer.cuh"
 #include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
@@ -36,7 +37,8 @@ void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream
         });
   if (step == "tma") tma::launch_gemm(p, stream);
   if (step == "roles") roles::launch_gemm(p, stream);
-  if (step == "storer") launch_gemm(p, stream);
+  if (step == "storer") storer::launch_gemm(p, stream);
+  if (step == "walk") launch_gemm(p, stream);
 }
 
 }  // namespace
@@ -48,8 +50,8 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::roles_core_knob(),
                 ladder::loader_knob(),
                 {"step",
-                 "how far the lesson has come: storer is its kernel, tma and roles are the steps to it",
-                 {"storer", "roles", "tma"}}},
+                 "how far the lesson has come: walk is its kernel, tma, roles and storer are the steps to it",
+                 {"walk", "storer", "roles", "tma"}}},
       .rungs = {{.label = "TMA, one slot",
                  .settings = {{"step", "tma"}},
                  .id = "04.1",
@@ -62,10 +64,16 @@ const ladder::Lesson& lesson() {
                  .source = "steps/2_roles.cuh",
                  .cause = "one warp only loads, two warpgroups only compute",
                  .core = "wgmma"},
-                {.label = "a storer, blocks that stay",
+                {.label = "a storer",
+                 .settings = {{"step", "storer"}},
+                 .id = "04.3",
+                 .source = "steps/3_storer.cuh",
+                 .cause = "C goes through shared memory, and one thread lets TMA store it",
+                 .core = "wgmma"},
+                {.label = "blocks that stay",
                  .settings = {},
                  .id = "04",
-                 .cause = "C leaves while the next tile is loaded",
+                 .cause = "a block walks over tiles: C leaves while the next tile is loaded",
                  .core = "wgmma"},
                 {.label = "roles, one slot",
                  .settings = {},

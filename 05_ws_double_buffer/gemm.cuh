@@ -1,9 +1,8 @@
 /// @file
 /// Lesson 05: a tile twice as wide, so that every byte of A in shared memory is used twice as often.
 ///
-/// Added since step 1: the tile of C is 128 x 256, and one block has the multiprocessor for itself. Compute
-/// holds twice as many accumulators, and the warpgroup that only moves data gives it registers (setmaxnreg).
-/// The ring fills shared memory: compute hands over its tile of C one panel at a time.
+/// Added since step 2: the tile of C is 128 x 256. Compute holds twice as many sums, and the warpgroup that
+/// only moves data gives it registers (setmaxnreg). It pays where every multiprocessor still gets a tile.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -27,11 +26,11 @@ using Core = WgmmaCore<kTile.n>;
 constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// Of 64 K registers each of 384 threads gets 168: enough for 128 accumulators and little else. Two thirds of
-/// the threads take what the others give: 256 * 232 + 128 * 40 = 384 * 168.
+constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kStagedN = 64;  ///< columns of C that are handed over at a time: one panel
+constexpr int kPieces = 2;              ///< of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -41,68 +40,67 @@ template <int kSlots>
 struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
-  SwizzledTile<kTile.m, kStagedN> c;
-  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
-  Pipeline<1> pipe_cs;       ///< from compute to the storer
+  SwizzledTile<kTile.m, kPieceN> c[kPieces];
+  Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
 };
 
 // [load_tiles]
 /// One thread keeps the ring full.
-template <int kSlots>
-__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                           const TileWalk& walk, int k_steps) {
+template <class Smem>
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until both compute warpgroups have released it
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
-        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kTile.k,
-                      full);
+      const int k = step * kTile.k;
+      ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
+        ptx::tma_load(&smem.b[slot].panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
-template <int kSlots>
-__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const TileWalk& walk,
-                                              int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+/// Each warpgroup multiplies its rows; together they hand the tile to the storer.
+template <class Smem>
+__device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for ([[maybe_unused]] const TileIndex tile : walk) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
-      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
 #pragma unroll  // registers have no addresses
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment(core.d, column, smem.c, my_rows);
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
+      stage_fragment(core.d, column, smem.c[piece], row_offset);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      pipe_cs.producer_commit();
+      __syncwarp();              // all lanes have, so one arrives for them
+      pipe_cs.producer_commit(threadIdx.x % kWarp == 0);
     }
   }
 }
 
 /// One thread sends what is staged to global memory.
-template <int kSlots>
-__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                            const TileWalk& walk) {
+template <class Smem>
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column, tile.row * kTile.m);
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();  // TMA has read what was staged
       pipe_cs.consumer_release();
@@ -111,7 +109,7 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C. n and k are multiples of 8.
+/// Persistent blocks: each walks over its share of the tiles of C. One block fits on a multiprocessor.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
@@ -119,8 +117,8 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups);      // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kComputeThreads, 1);  // each compute thread writes a part, so each arrives
+    smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -143,9 +141,9 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 /// One block for each tile of C, but no more blocks than the GPU holds at one time.
 template <int kSlots>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, kPanelColumns)};
   const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<kSlots>,
                  {.name = "05_ws_double_buffer",
@@ -154,6 +152,14 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
                  maps, p);
+}
+
+/// When does the wide tile pay? Where every multiprocessor still gets one. If not, lesson.cu launches step 2.
+template <int kSlots>
+bool pays(const Gemm& p) {
+  const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
+  const int resident = resident_blocks(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>));
+  return tiles >= resident;
 }
 
 }  // namespace lesson05

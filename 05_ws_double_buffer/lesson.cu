@@ -7,6 +7,7 @@
 #include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/steps/1_ring.cuh"
+#include "05_ws_double_buffer/steps/2_pieces.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "05_ws_double_buffer/variants/ratios.cuh"
 #include "05_ws_double_buffer/variants/separate_epilogue.cuh"
@@ -36,6 +37,11 @@ bool is_plain(const Settings& settings) {
 }
 
 bool is_step(const Settings& settings) { return !is_default(settings, "step"); }
+
+/// Whose kernel runs: with the narrow tile it is that of step 2.
+std::string plain_kernel(const Settings& settings) {
+  return settings.at("tile") == "128x128" ? "pieces" : settings.at("step");
+}
 
 bool has_wgmma(const Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
@@ -87,19 +93,32 @@ void visit_epilogue(const Gemm& p, const Settings& settings, const Visit& visit)
 }
 
 /// Calls visit(kernel, its launcher, its threads, its shared memory, its tile) for the lesson's own kernel or
-/// the step to it. Only rings that fit into shared memory are compiled.
+/// a step to it. Only rings that fit into shared memory are compiled.
 template <class Visit>
 void visit_plain(const Settings& settings, const Visit& visit) {
+  const std::string kernel = plain_kernel(settings);
   visit_slots(settings, [&](auto slots) {
     constexpr int kSlots = slots();
-    if (is_step(settings)) {
-      if constexpr (sizeof(ring::SharedStorage<kSlots>) <= kMaxSharedBytes)
-        visit(ring::gemm<kSlots>, ring::launch_gemm<kSlots>, ring::kThreads,
-              sizeof(ring::SharedStorage<kSlots>), ring::kTile);
-    } else if constexpr (sizeof(SharedStorage<kSlots>) <= kMaxSharedBytes) {
-      visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile);
-    }
+    if (kernel == "ring")
+      visit(ring::gemm<kSlots>, ring::launch_gemm<kSlots>, ring::kThreads,
+            sizeof(ring::SharedStorage<kSlots>), ring::kTile);
+    if (kernel == "pieces")
+      visit(pieces::gemm<kSlots>, pieces::launch_gemm<kSlots>, pieces::kThreads,
+            sizeof(pieces::SharedStorage<kSlots>), pieces::kTile);
+    if constexpr (sizeof(SharedStorage<kSlots>) <= kMaxSharedBytes)
+      if (kernel == "wide")
+        visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile);
   });
+}
+
+/// The settings of a launch: the tile that `auto` stands for, by the rule of the lesson's kernel.
+Settings with_tile(const Gemm& p, Settings settings) {
+  if (settings.at("tile") != "auto" || is_step(settings)) return settings;
+  visit_slots(settings, [&](auto slots) {
+    if constexpr (sizeof(SharedStorage<slots()>) <= kMaxSharedBytes)
+      settings["tile"] = pays<slots()>(p) ? "128x256" : "128x128";
+  });
+  return settings;
 }
 
 /// visit(shape, epilogue), for shapes that fit into shared memory; no kernel is compiled for others.
@@ -139,17 +158,16 @@ void require_shared_memory(const Settings& settings, size_t slot_bytes, size_t o
 }
 
 void check_plain(const Settings& settings) {
-  const ladder::TileShape& tile = is_step(settings) ? ring::kTile : kTile;
-  const int staged_columns = is_step(settings) ? ring::kTile.n : kStagedN;
+  const ladder::TileShape& tile = plain_kernel(settings) == "wide" ? kTile : ring::kTile;
   require_shared_memory(settings, sizeof(__nv_bfloat16) * tile.k * (tile.m + tile.n),
-                        sizeof(__nv_bfloat16) * tile.m * staged_columns + sizeof(ladder::Pipeline<6>));
+                        sizeof(SharedStorage<1>::c) + sizeof(ladder::Pipeline<6>));
 }
 
 /// Roles without wgmma are those of the lesson's own kernel alone.
 void check_without_wgmma(const Gemm& p, const Settings& settings) {
   ladder::usable_loader(settings);
   ladder::require_chunks(p);
-  for (const char* const knob : {"step", "consumers", "ratio", "epilogue", "in_flight"})
+  for (const char* const knob : {"step", "tile", "consumers", "ratio", "epilogue", "in_flight"})
     if (settings.at(knob) != lesson().default_of(knob))
       throw std::invalid_argument(fmt::format("--{} {}: only with --core wgmma", knob, settings.at(knob)));
   if (settings.at("slots") == "1")
@@ -168,6 +186,12 @@ void check(const Gemm& p, const Settings& settings) {
     throw std::invalid_argument(fmt::format(
         "--step {}: has --slots, and none of --consumers, --ratio, --epilogue, --group and --in_flight",
         settings.at("step")));
+  if (!is_default(settings, "tile") && (is_step(settings) || !is_plain(settings)))
+    throw std::invalid_argument(
+        fmt::format("--tile {}: goes with --slots, and with none of --step, --consumers, --ratio, "
+                    "--epilogue, --group and "
+                    "--in_flight",
+                    settings.at("tile")));
   if (takes_turns(settings)) return check_ping_pong(settings);
   if (is_plain(settings)) return check_plain(settings);
   if (settings.at("slots") == "1")
@@ -201,7 +225,8 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
     return visit_epilogue(p, settings,
                           [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
   if (is_plain(settings))
-    return visit_plain(settings, [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
+    return visit_plain(with_tile(p, settings),
+                       [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
   visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
     ratios::launch_gemm<Shape>(p, group, epilogue, stream);
   });
@@ -261,6 +286,14 @@ std::vector<ladder::Alternative> alternatives(const Settings& settings) {
            }}};
 }
 
+/// Where the rule takes the narrow tile.
+std::string remark(const ladder::Shape& shape, const Settings& settings) {
+  if (!has_wgmma(settings) || !is_plain(settings) || settings.at("tile") != "auto") return "";
+  const Settings chosen = with_tile({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, settings);
+  if (chosen.at("tile") != "128x128") return "";
+  return "05: too few tiles of 128x256 for all multiprocessors, so that --tile auto takes 128x128";
+}
+
 }  // namespace
 
 const ladder::Lesson& lesson() {
@@ -270,8 +303,12 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::roles_core_knob(),
                 ladder::loader_knob(),
                 {"step",
-                 "how far the lesson has come: wide is its kernel, ring is the step to it",
-                 {"wide", "ring"}},
+                 "how far the lesson has come: wide is its kernel, ring and pieces are the steps to it",
+                 {"wide", "pieces", "ring"}},
+                {"tile",
+                 "of the lesson's kernel; auto: 128x256 where every multiprocessor gets one, else the tile "
+                 "of the steps",
+                 {"auto", "128x256", "128x128"}},
                 {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
                 {"consumers",
                  "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
@@ -292,6 +329,12 @@ const ladder::Lesson& lesson() {
                  .source = "steps/1_ring.cuh",
                  .cause = "a ring of slots between the roles: the loader runs ahead",
                  .core = "wgmma"},
+                {.label = "two staging tiles",
+                 .settings = {{"step", "pieces"}},
+                 .id = "05.2",
+                 .source = "steps/2_pieces.cuh",
+                 .cause = "a ring of two staging tiles: C is handed over in pieces",
+                 .core = "wgmma"},
                 {.label = "a tile twice as wide",
                  .settings = {},
                  .id = "05",
@@ -310,7 +353,8 @@ const ladder::Lesson& lesson() {
       .resources = resources,
       .epilogue = ladder::reference_epilogue,
       .global_bytes = global_bytes,
-      .alternatives = alternatives};
+      .alternatives = alternatives,
+      .remark = remark};
   return lesson;
 }
 

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -33,37 +34,56 @@ struct Choice {
   int slots, rows, columns;
 };
 
+/// The kernels of the lesson that have no variant's knob.
+const std::pair<const std::string, std::string> kRing{"step", "ring"}, kPieces{"step", "pieces"},
+    kWide{"tile", "128x256"};
+
 /// The most that `--slots` may ask for on this device.
 int slots_without_wgmma() { return slots_that_fit(5, ladder::device_info().block_shared_bytes); }
 }  // namespace
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const std::string step = GENERATE("ring", "wide");
+  const auto kernel = GENERATE(kRing, kPieces, kWide);
   const int slots = GENERATE(1, 2, 3, 4);
   for (const int steps : trip_counts(slots))
     check_gemm_on_all_schedules(lesson05::lesson(), {128, 256, 64 * steps},
-                                {{"step", step}, {"slots", std::to_string(slots)}}, 2);
+                                {kernel, {"slots", std::to_string(slots)}}, 2);
 }
 
 TEST_CASE("05: the ring turns on from tile to tile") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const std::string step = GENERATE("ring", "wide");
+  const auto kernel = GENERATE(kRing, kPieces, kWide);
   const auto slots = GENERATE("2", "3", "4");
   const auto shape =
       GENERATE(Shape{128, 256 * 9, 64}, Shape{128 * 5, 256 * 2, 192}, Shape{128 * 3, 256 * 3, 320});
-  check_gemm_on_all_schedules(lesson05::lesson(), shape, {{"step", step}, {"slots", slots}}, 1);
+  check_gemm_on_all_schedules(lesson05::lesson(), shape, {kernel, {"slots", slots}}, 1);
 }
 
 TEST_CASE("05: edges are cut by TMA") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto kernel = GENERATE(kRing, kPieces, kWide);
   const auto shape =
       GENERATE(Shape{1, 8, 8},         // the smallest
                Shape{1, 264, 72},      // one row
                Shape{130, 8, 64},      // the fewest columns
                Shape{65, 136, 200},    // the second warpgroup has one row, the third panel 8 columns
                Shape{257, 520, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, {});
+  check_gemm_on_two_schedules(lesson05::lesson(), shape, {kernel});
+}
+
+TEST_CASE("05: the wide tile is taken where every multiprocessor gets one, and can be forced") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const ladder::Lesson& lesson = lesson05::lesson();
+  const Shape few{128, 256, 64}, many{128 * 20, 256 * 20, 64};
+  CHECK_THAT(lesson.remark(few, lesson.settings()), ContainsSubstring("--tile auto takes 128x128"));
+  CHECK(lesson.remark(many, lesson.settings()).empty());
+  CHECK(lesson.remark(few, lesson.settings({kWide})).empty());
+  check_gemm(lesson, few, {});
+  check_gemm(lesson, few, {{"tile", "128x128"}});
+  CHECK(lesson.resources(lesson.settings({{"tile", "128x128"}})).tile == "128x128");
+  expect_refused(lesson, few, {kWide, {"step", "ring"}}, {"--tile 128x256"});
+  expect_refused(lesson, few, {kWide, {"ratio", "1:1"}}, {"--tile 128x256"});
 }
 
 TEST_CASE("05: every order of tiles covers C") {
@@ -131,10 +151,23 @@ TEST_CASE("05: an epilogue without a bias is refused") {
       ContainsSubstring("--epilogue bias_relu") && ContainsSubstring("needs a bias"));
 }
 
+TEST_CASE("05: matrices and a bias whose addresses do not suit are refused") {
+  skip_unless_runnable(lesson05::lesson(), "wgmma");
+  const auto at = [](uintptr_t address) { return reinterpret_cast<__nv_bfloat16*>(address); };
+  const auto launch = [&](const ladder::Gemm& p, const ladder::Settings& chosen) {
+    lesson05::lesson().launch(p, lesson05::lesson().settings(chosen), nullptr);
+  };
+  CHECK_THROWS_WITH(launch({at(1024), at(1032), at(1024), 128, 256, 64}, {}),
+                    ContainsSubstring("b = 0x408: must start at a multiple of 16 bytes"));
+  CHECK_THROWS_WITH(
+      launch({at(1024), at(1024), at(1024), 128, 256, 64, at(1026)}, {{"epilogue", "bias_relu"}}),
+      ContainsSubstring("bias = 0x402: begins 2 bytes past a multiple of 4"));
+}
+
 TEST_CASE("05: a ring that does not fit is refused with its sizes") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   expect_refused(lesson05::lesson(), {128, 256, 64}, {{"slots", "5"}},
-                 {"--slots 5", "48 KB", "16 KB", "227 KB"});
+                 {"--slots 5", "48 KB", "32 KB", "227 KB"});
 }
 
 TEST_CASE("05: only the lesson's own kernel and the step to it run with one slot") {

@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 1: a cluster has two pairs of blocks. Each pair multiplies one half of K. Then each block
-/// sends its sums of half of the columns to the block with the other half of K. It receives that block's sums
-/// of the other columns, completes them, and stores these columns. Twice as many blocks work on each tile.
+/// Added since step 1: a cluster has two pairs of blocks, which take turns at the steps of K. Then each block
+/// sends its sums of half of the columns to the block with the other steps, and receives that block's sums of
+/// the other half. It completes and stores these columns. That is for few tiles, so that they are small ones.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -23,19 +23,21 @@
 namespace lesson06 {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 256, 64};
+constexpr TileShape kTile{128, 128, 64};  // K is split where tiles are few: small ones are more
 using Core = WgmmaCore<kTile.n>;
 constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// The launch gives each thread 168; compute takes what the movers give: 256 * 232 + 128 * 40 = 384 * 168.
+constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 /// A cluster is a pair of blocks, one below the other, for each part of K: rank = part of K * kBlocksM + row.
 constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
-constexpr int kStagedN = 64;                ///< columns of C that are handed over at a time: one panel
+constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent, and as many that are completed
+constexpr int kPieces = 2;                  ///< of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;      ///< columns of a piece
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -45,11 +47,11 @@ template <int kSlots>
 struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
-  SwizzledTile<kTile.m, kStagedN> c;
-  Pipeline<kSlots> pipe_lc;                          ///< from the loader to compute
-  float4 inbox[kWarpgroups][kOwnN / 8][kWarpgroup];  ///< sums from the peer
-  Pipeline<kWarpgroups> pipe_sums;                   ///< a pair of barriers for each inbox: not a ring
-  Pipeline<1> pipe_cs;                               ///< from compute to the storer
+  SwizzledTile<kTile.m, kPieceN> c[kPieces];
+  Pipeline<kSlots> pipe_lc;                                   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;                                  ///< from compute to the storer
+  float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];  ///< sums from the peer
+  ptx::Mbarrier inbox_full, peer_inbox_free;
 };
 
 /// This block's place in its cluster.
@@ -58,21 +60,22 @@ __device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_
 
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
-template <int kSlots>
-__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                           const ClusterWalk<kBlocks>& walk, int first_step, int after_step) {
+template <class Smem>
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
+                                           int k_steps) {
   const uint16_t receivers = 0b11 << block_k() * kBlocksM;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
-    for (int step = first_step; step < after_step; ++step) {
+    for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until both blocks have released it
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // in panels; a block's own columns come first
-        ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
-                                first_column + (column + block_k() * kOwnN) % kTile.n,
-                                step * kTile.k + block_m() * kBRows, full, receivers);
+      const int k = (step * kBlocksK + block_k()) * kTile.k;                            // parts take turns
+      ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // a block's own columns come first
+        ptx::tma_load_multicast(&smem.b[slot].panels[panel][block_m() * kBRows], &maps.b,
+                                first_column + (panel * kPanelColumns + block_k() * kOwnN) % kTile.n,
+                                k + block_m() * kBRows, full, receivers);
       pipe_lc.producer_commit_bytes();
     }
   }
@@ -80,73 +83,82 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
 // [load_tiles]
 
 // [exchange_sums]
-/// Two blocks, peers, have sums of all columns of a tile, each over its own half of K. Each sends the sums of
+/// Two blocks, peers, have sums of all columns of a tile, each over its own part of K. Each sends the sums of
 /// the second half of its columns, which the peer completes, and adds what it receives to the first half.
-template <int kSlots>
-__device__ __forceinline__ void exchange_sums(SharedStorage<kSlots>& smem, float (&d)[kTile.n / 2],
-                                              uint32_t parity) {
-  constexpr int kOwn = kOwnN / 2;  // sums of a thread that its block completes
+template <class Smem>
+__device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPerThread], uint32_t parity) {
   const int warpgroup = warpgroup_index(), thread = threadIdx.x % kWarpgroup;
   const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;  // the same row, the other part of K
   auto& inbox = smem.inbox[warpgroup];
-  ptx::Mbarrier* const full = &smem.pipe_sums.full[warpgroup];
-  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(full, sizeof(inbox));
-  ptx::mbarrier_wait_cluster(&smem.pipe_sums.empty[warpgroup], parity ^ 1);  // the peer's inbox is free
+  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(inbox));
+  ptx::mbarrier_wait_cluster(&smem.peer_inbox_free, parity ^ 1);
   // st.async, to the address that mapa gives for the same place in the peer's memory
 #pragma unroll
-  for (int i = 0; i < kOwn; i += 4)
-    ptx::store_async(&inbox[i / 4][thread], peer,
-                     make_float4(d[kOwn + i], d[kOwn + i + 1], d[kOwn + i + 2], d[kOwn + i + 3]), full);
-  ptx::mbarrier_wait_cluster(full, parity);
+  for (int i = 0; i < kSumsPerThread; i += 4) {
+    const float* const sums = &d[kSumsPerThread + i];
+    ptx::store_async(&inbox[i / 4][thread], peer, make_float4(sums[0], sums[1], sums[2], sums[3]),
+                     &smem.inbox_full);
+  }
+  ptx::mbarrier_wait_cluster(&smem.inbox_full, parity);
 #pragma unroll
-  for (int i = 0; i < kOwn; i += 4) {
+  for (int i = 0; i < kSumsPerThread; i += 4) {
     const float4 sum = inbox[i / 4][thread];
     d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
   }
   __syncwarp();  // all lanes have read
-  if (thread % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.pipe_sums.empty[warpgroup], peer);
+  if (thread % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.peer_inbox_free, peer);
 }
 // [exchange_sums]
 
-/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
-template <int kSlots>
-__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
-                                              int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index(), thread = threadIdx.x % kWarpgroup;
+/// Says to the loaders of its pair that this warpgroup has read the slot. As in CUTLASS, one arrival speaks
+/// for four warps, and it is relaxed, beside waits that acquire at the scope of a block: PTX promises
+/// neither.
+template <class Pipe>
+__device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
+  const int thread = threadIdx.x % kWarpgroup;
+  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.empty_barrier(), thread + block_k() * kBlocksM);
+  pipe_lc.next_release();
+}
+
+/// Each warpgroup multiplies its rows; together they hand the tile to the storer.
+template <class Smem>
+__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   uint32_t parity = 0;
-  for ([[maybe_unused]] const TileIndex tile : walk) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
     Core core;
+    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
-      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread + block_k() * kBlocksM);
-      pipe_lc.consumer_release(false);  // goes on: this block's own barrier has its arrival
+      release_in_both(pipe_lc);
     }
+    // [k_loop]
     exchange_sums(smem, core.d, parity);
     parity ^= 1;
 #pragma unroll  // registers have no addresses
-    for (int column = 0; column < kOwnN; column += kStagedN) {
-      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment(core.d, column, smem.c, my_rows);
+    for (int column = 0; column < kOwnN; column += kPieceN) {
+      const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
+      stage_fragment(core.d, column, smem.c[piece], row_offset);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      pipe_cs.producer_commit();
+      __syncwarp();              // all lanes have, so one arrives for them
+      pipe_cs.producer_commit(threadIdx.x % kWarp == 0);
     }
   }
 }
 
 /// One thread sends what is staged to global memory.
-template <int kSlots>
-__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                            const ClusterWalk<kBlocks>& walk) {
+template <class Smem>
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    for (int column = block_k() * kOwnN; column < (block_k() + 1) * kOwnN; column += kStagedN) {
-      pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column,
-                     (tile.row * kBlocksM + block_m()) * kTile.m);
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
+    for (int column = block_k() * kOwnN; column < (block_k() + 1) * kOwnN; column += kPieceN) {
+      const int piece = pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();  // TMA has read what was staged
       pipe_cs.consumer_release();
@@ -155,44 +167,46 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8, and
-/// k is more than kTile.k, so that each part of K has a step.
+/// Persistent clusters: each walks over its share of the pairs of tiles of C.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
-  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n)};
-  const int k_steps = tiles_over(p.k, kTile.k);
-  const int first_step = k_steps * block_k() / kBlocksK, after_step = k_steps * (block_k() + 1) / kBlocksK;
+  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n),
+                                  kTileGroup / kBlocksM};
+  const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kComputeThreads, 1);         // each compute thread writes a part, so each arrives
-    smem.pipe_sums.init(1, kWarpsPerWarpgroup);
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
+    ptx::mbarrier_init(&smem.inbox_full, kWarpgroups);       // each expects its bytes
+    ptx::mbarrier_init(&smem.peer_inbox_free, kLoaderWarp);  // the peer's warps, when they have read theirs
     ptx::fence_mbarrier_init();
   }
-  ptx::cluster_sync();  // no block sends before all barriers are initialised
+  ptx::cluster_sync();  // no block sends before the barriers of both are initialised
 
+  // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
-    compute_tiles(smem, walk, after_step - first_step);
+    compute_tiles(smem, walk, k_steps);
   } else {
     ptx::setmaxnreg_dec<kMoverRegisters>();
     if (ptx::elect_one()) {
-      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, first_step, after_step);
+      if (warp == kLoaderWarp) load_tiles(smem, maps, walk, k_steps);
       if (warp == kStorerWarp) store_tiles(smem, maps, walk);
     }
   }
+  // [roles]
   __syncwarp();         // the elected threads have finished
-  ptx::cluster_sync();  // no block exits while another may still reach its shared memory
+  ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
 }
 
 /// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.
 template <int kSlots>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kBRows, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kBRows, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, kPanelColumns)};
   const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<kSlots>,
                  {.name = "06_clusters_dsmem",
@@ -202,6 +216,15 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .cluster = dim3(kBlocks),
                   .stream = stream},
                  maps, p);
+}
+
+/// When does it pay to split K? Where tiles are so few that all clusters run at one time. If not, lesson.cu
+/// launches step 1. Each part of K needs a step.
+template <int kSlots>
+bool pays(const Gemm& p) {
+  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
+  const int resident = resident_clusters(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kBlocks);
+  return p.k > kTile.k && tiles <= resident;
 }
 
 }  // namespace lesson06

@@ -4,9 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "05_ws_double_buffer/gemm.cuh"
+#include "05_ws_double_buffer/steps/2_pieces.cuh"
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/steps/1_multicast.cuh"
 #include "common/cuda/kernel_resources.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
 
@@ -16,28 +19,68 @@ namespace {
 
 bool splits_k(const ladder::Settings& settings) { return settings.at("step") == "split_k"; }
 
-void check(const Gemm& p, const ladder::Settings& settings) {
-  ladder::require_tma(p, settings);
-  if (splits_k(settings)) ladder::require_k_steps(p, kTile.k, 2);
+bool always(const ladder::Settings& settings) { return settings.at("clusters") == "always"; }
+
+constexpr int kSlots = 4;
+
+/// Calls visit(kernel, its launcher, its threads, its shared memory, its tile, its name) for the kernel of
+/// the step, or of the last one before it that pays for the shape.
+template <class Visit>
+void visit_kernel(const Gemm& p, const ladder::Settings& settings, const Visit& visit) {
+  const bool forced = always(settings);
+  if (splits_k(settings) && (forced || pays<kSlots>(p)))
+    return visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile, "06");
+  if (multicast::pays<kSlots>(p) || (forced && !splits_k(settings)))
+    return visit(multicast::gemm<kSlots>, multicast::launch_gemm<kSlots>, multicast::kThreads,
+                 sizeof(multicast::SharedStorage<kSlots>), multicast::kTile, "06.1");
+  if (lesson05::pays<kSlots>(p))
+    return visit(lesson05::gemm<kSlots>, lesson05::launch_gemm<kSlots>, lesson05::kThreads,
+                 sizeof(lesson05::SharedStorage<kSlots>), lesson05::kTile, "05");
+  visit(lesson05::pieces::gemm<kSlots>, lesson05::pieces::launch_gemm<kSlots>, lesson05::pieces::kThreads,
+        sizeof(lesson05::pieces::SharedStorage<kSlots>), lesson05::pieces::kTile, "05.2");
 }
 
-/// As many slots as fit beside what else the kernels keep in shared memory.
-constexpr int kSlots = 3, kMulticastSlots = 4;
+void check(const Gemm& p, const ladder::Settings& settings) {
+  ladder::require_tma(p, settings);
+  if (!always(settings)) return;
+  if (splits_k(settings)) ladder::require_k_steps(p, kTile.k, kBlocksK);
+  visit_kernel(p, settings, [&](auto* kernel, auto*, int threads, size_t shared_bytes, auto&&...) {
+    const int blocks = splits_k(settings) ? kBlocks : multicast::kBlocks;
+    if (ladder::resident_clusters(kernel, threads, shared_bytes, blocks) == 0)
+      throw std::invalid_argument(
+          fmt::format("--clusters always: this GPU has no room for a cluster of {} blocks", blocks));
+  });
+}
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  if (splits_k(settings))
-    launch_gemm<kSlots>(p, stream);
-  else
-    multicast::launch_gemm<kMulticastSlots>(p, stream);
+  visit_kernel(p, settings, [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
 }
 
+/// Of the kernel of the step, which need not be the one that pays for a shape.
 ladder::Resources resources(const ladder::Settings& settings) {
-  const std::string tile = fmt::format("{}x{}", kTile.m, kTile.n);
-  if (splits_k(settings))
-    return ladder::kernel_resources(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), tile);
-  return ladder::kernel_resources(multicast::gemm<kMulticastSlots>, multicast::kThreads,
-                                  sizeof(multicast::SharedStorage<kMulticastSlots>), tile);
+  ladder::Settings forced = settings;
+  forced["clusters"] = "always";
+  ladder::Resources result;
+  visit_kernel(
+      {}, forced, [&](auto* kernel, auto*, int threads, size_t shared_bytes, const auto& tile, const char*) {
+        result =
+            ladder::kernel_resources(kernel, threads, shared_bytes, fmt::format("{}x{}", tile.m, tile.n));
+      });
+  return result;
+}
+
+/// Where the rules take the kernel of an earlier step.
+std::string remark(const ladder::Shape& shape, const ladder::Settings& settings) {
+  std::string text;
+  visit_kernel({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, settings,
+               [&](auto*, auto*, int, size_t, const auto&, const std::string& name) {
+                 if (name != (splits_k(settings) ? "06" : "06.1"))
+                   text =
+                       fmt::format("06: {} does not pay here, so that --clusters auto takes the kernel of {}",
+                                   splits_k(settings) ? "a split of K" : "multicast", name);
+               });
+  return text;
 }
 
 }  // namespace
@@ -51,7 +94,10 @@ const ladder::Lesson& lesson() {
            {"step",
             "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks; multicast is "
             "the step to it, in clusters of two",
-            {"split_k", "multicast"}}},
+            {"split_k", "multicast"}},
+           {"clusters",
+            "auto: where they pay by the rules of the kernels, elsewhere the kernel of an earlier step",
+            {"auto", "always"}}},
       .rungs = {{.label = "multicast",
                  .settings = {{"step", "multicast"}},
                  .id = "06.1",
@@ -66,6 +112,8 @@ const ladder::Lesson& lesson() {
       .check = check,
       .launch = launch,
       .resources = resources,
+      .remark = remark,
+      .cpu_rows = {{{"clusters", "always"}}, {{"step", "multicast"}, {"clusters", "always"}}},
       // Few tiles: a cluster computes four times as much as a block.
       .cpu_check = {131, 264, 264},
       .cpu_check_few = {40, 776, 40}};

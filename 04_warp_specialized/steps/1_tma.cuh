@@ -47,30 +47,32 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   __syncthreads();
 
   Core core;
-  const int my_rows = Core::kRows * warpgroup_index();
+  const int row_offset = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    if (threadIdx.x < kWarp && ptx::elect_one()) {
+    if (threadIdx.x < kWarp &&
+        ptx::elect_one()) {  // tells the compiler, unlike threadIdx.x == 0, that one goes on
       ptx::Mbarrier* const full = &smem.full;
       ptx::mbarrier_arrive_expect_bytes(full, sizeof(TileA) + sizeof(TileB));
-      ptx::tma_load(&smem.a, &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
-        ptx::tma_load(&smem.b.panels[column / 64], &maps.b, first_column + column, step * kTile.k, full);
+      const int k = step * kTile.k;
+      ptx::tma_load(&smem.a, &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
+        ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
     }
     ptx::mbarrier_wait(&smem.full, step % 2);  // the tiles are complete; each phase has the other parity
-    core.start(smem.a, my_rows, smem.b, step == 0);  // the first product overwrites the sums
+    core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
   }
   // [k_loop]
-  store_sums<Core>(core.d, p.c, first_row + my_rows, first_column, p.m, p.n);
+  store_sums<Core>(core.d, p.c, first_row + row_offset, first_column, p.m, p.n);
 }
 
 /// One block for each tile of C.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns)};
   ladder::launch(gemm,
                  {.name = "04_warp_specialized",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),

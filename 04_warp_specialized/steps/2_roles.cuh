@@ -30,6 +30,7 @@ constexpr int kThreads = kComputeThreads + kWarp;
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
 
+/// The roles take it as a template's argument: lesson 05 gives them a larger one.
 struct SharedStorage {
   TileA a;
   TileB b;
@@ -38,36 +39,37 @@ struct SharedStorage {
 
 // [load_tiles]
 /// One thread fills the slot, step after step.
-__device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps& maps, TileIndex tile,
-                                           int k_steps) {
+template <class Smem>
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileIndex tile, int k_steps) {
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   Producer pipe_lc(smem.pipe_lc);
   for (int step = 0; step < k_steps; ++step) {
     pipe_lc.producer_acquire();  // waits until both compute warpgroups have released the slot
     ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));
-    ptx::tma_load(&smem.a, &maps.a, step * kTile.k, first_row, full);
-    for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
-      ptx::tma_load(&smem.b.panels[column / 64], &maps.b, first_column + column, step * kTile.k, full);
+    const int k = step * kTile.k;
+    ptx::tma_load(&smem.a, &maps.a, k, first_row, full);
+    for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
+      ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
     pipe_lc.producer_commit_bytes();
   }
 }
 // [load_tiles]
 
 /// Each warpgroup multiplies its rows and stores them.
-__device__ __forceinline__ void compute_tiles(SharedStorage& smem, const Gemm& p, TileIndex tile,
-                                              int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+template <class Smem>
+__device__ __forceinline__ void compute_tiles(Smem& smem, const Gemm& p, TileIndex tile, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Core core;
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     pipe_lc.consumer_wait();
-    core.start(smem.a, my_rows, smem.b, step == 0);
-    core.finish();                                            // there is no other slot to go on with
-    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrival: all four warps have read it
+    core.start(smem.a, row_offset, smem.b, step == 0);
+    core.finish();
+    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
   }
   // [k_loop]
-  store_sums<Core>(core.d, p.c, tile.row * kTile.m + my_rows, tile.column * kTile.n, p.m, p.n);
+  store_sums<Core>(core.d, p.c, tile.row * kTile.m + row_offset, tile.column * kTile.n, p.m, p.n);
 }
 
 /// Each block computes one tile of C. While one block loads, another one may compute.
@@ -94,8 +96,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
 /// One block for each tile of C.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns)};
   ladder::launch(gemm,
                  {.name = "04_warp_specialized",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),

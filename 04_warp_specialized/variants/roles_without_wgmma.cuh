@@ -157,7 +157,7 @@ struct CopyLoader {
         a_share.copy(smem.a[slot]);
         b_share.copy(smem.b[slot]);
         // Arrives at the slot's barrier when this thread's copies have landed.
-        ptx::cp_async_mbarrier_arrive_noinc(pipe_lc.barrier());
+        ptx::cp_async_mbarrier_arrive_noinc(pipe_lc.full_barrier());
         pipe_lc.producer_commit_bytes();
         a_share.next_right();
         b_share.next_down();

@@ -50,13 +50,13 @@ __device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();
       pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe_lc.barrier());
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe_lc.full_barrier());
 #pragma unroll
       for (int which = 0; which < 2; ++which)
 #pragma unroll
         for (int column = 0; column < kTile.n; column += 64)
           ptx::tma_load(&smem.b[slot].panels[(which * kTile.n + column) / 64], &maps.b[which],
-                        tile.column * kTile.n + column, step * kTile.k, pipe_lc.barrier());
+                        tile.column * kTile.n + column, step * kTile.k, pipe_lc.full_barrier());
       pipe_lc.producer_commit_bytes();
     }
   }

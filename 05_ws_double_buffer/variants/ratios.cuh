@@ -53,11 +53,11 @@ __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const lad
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until all compute warpgroups have released it
       pipe_lc.expect_bytes(sizeof(smem.a[slot]) + sizeof(smem.b[slot]));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe_lc.barrier());
+      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, tile.row * kTile.m, pipe_lc.full_barrier());
 #pragma unroll
       for (int column = 0; column < kTile.n; column += 64)
         ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, tile.column * kTile.n + column,
-                      step * kTile.k, pipe_lc.barrier());
+                      step * kTile.k, pipe_lc.full_barrier());
       pipe_lc.producer_commit_bytes();
     }
   }

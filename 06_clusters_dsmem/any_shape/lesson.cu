@@ -87,12 +87,20 @@ std::string asked_for(const Settings& settings) {
 /// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
 std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Candidate> open;
+  std::string too_large;  // clusters for which this GPU has no room
   for (Candidate candidate : all_candidates()) {
     const Plan& plan = candidate.plan;
+    if (candidate.resident_clusters == 0) {
+      if (allow(settings, plan)) too_large = plan.name();
+      continue;
+    }
     candidate.resident_clusters =
         clusters_beside(spare_sms(settings), plan.blocks(), candidate.resident_clusters);
     if (allow(settings, plan)) open.push_back(candidate);
   }
+  if (open.empty() && !too_large.empty())
+    throw std::invalid_argument(
+        fmt::format("{}: this GPU has no room for one cluster of {}", asked_for(settings), too_large));
   if (open.empty())
     throw std::invalid_argument(
         fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), kernels(settings)));

@@ -212,7 +212,7 @@ __device__ __forceinline__ void release(Consumer<Shape::kSlots>& pipe_lc, const 
   // [release]
   const int thread = threadIdx.x % kWarpgroup;
   if constexpr (Shape::kFillers == 1) return pipe_lc.consumer_release(thread == 0);
-  if (thread < Shape::kFillers) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), block.filler(thread));
+  if (thread < Shape::kFillers) ptx::mbarrier_arrive_remote(pipe_lc.empty_barrier(), block.filler(thread));
   pipe_lc.consumer_release(false);
   // [release]
 }

@@ -14,7 +14,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   check(p, settings);
-  launch_gemm<3>(p, stream);
+  launch_gemm<4>(p, stream);
 }
 
 }  // namespace

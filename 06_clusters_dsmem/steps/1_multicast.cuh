@@ -28,12 +28,13 @@ using Core = WgmmaCore<kTile.n>;
 constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-constexpr int kThreads = kComputeThreads + kWarpgroup;
-/// The launch gives each thread 168; compute takes what the movers give: 256 * 232 + 128 * 40 = 384 * 168.
+constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
+/// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
-constexpr int kStagedN = 64;                     ///< columns of C that are handed over at a time: one panel
+constexpr int kPieces = 2;                       ///< of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;           ///< columns of a piece
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -43,9 +44,9 @@ template <int kSlots>
 struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
-  SwizzledTile<kTile.m, kStagedN> c;
-  Pipeline<kSlots> pipe_lc;  ///< from the loader to compute
-  Pipeline<1> pipe_cs;       ///< from compute to the storer
+  SwizzledTile<kTile.m, kPieceN> c[kPieces];
+  Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
 };
 
 /// This block's place in its cluster.
@@ -53,9 +54,9 @@ __device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_
 
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
-template <int kSlots>
-__device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                           const ClusterWalk<kBlocks>& walk, int k_steps) {
+template <class Smem>
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
+                                           int k_steps) {
   const uint16_t receivers = 0b11;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -63,52 +64,64 @@ __device__ __forceinline__ void load_tiles(SharedStorage<kSlots>& smem, const Te
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();  // waits until both blocks have released it
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)  // TMA moves panels of 64 columns
-        ptx::tma_load_multicast(&smem.b[slot].panels[column / 64][block_m() * kBRows], &maps.b,
-                                first_column + column, step * kTile.k + block_m() * kBRows, full, receivers);
+      const int k = step * kTile.k;
+      ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
+        ptx::tma_load_multicast(&smem.b[slot].panels[panel][block_m() * kBRows], &maps.b,
+                                first_column + panel * kPanelColumns, k + block_m() * kBRows, full,
+                                receivers);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 // [load_tiles]
 
-/// Each warpgroup multiplies its rows; together they hand finished tiles to the storer.
-template <int kSlots>
-__device__ __forceinline__ void compute_tiles(SharedStorage<kSlots>& smem, const ClusterWalk<kBlocks>& walk,
-                                              int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index(), thread = threadIdx.x % kWarpgroup;
+/// Says to the loaders of both blocks that this warpgroup has read the slot. As in CUTLASS, one arrival
+/// speaks for four warps, and it is relaxed, beside waits that acquire at the scope of a block: PTX promises
+/// neither.
+template <class Pipe>
+__device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
+  const int thread = threadIdx.x % kWarpgroup;
+  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.empty_barrier(), thread);
+  pipe_lc.next_release();
+}
+
+/// Each warpgroup multiplies its rows; together they hand the tile to the storer.
+template <class Smem>
+__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for ([[maybe_unused]] const TileIndex tile : walk) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
     Core core;
+    // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
-      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.barrier(), thread);
-      pipe_lc.consumer_release(false);  // goes on: this block's own barrier has its arrival
+      release_in_both(pipe_lc);
     }
+    // [k_loop]
 #pragma unroll  // registers have no addresses
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.producer_acquire();  // waits until the storer has read the piece before
-      stage_fragment(core.d, column, smem.c, my_rows);
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
+      stage_fragment(core.d, column, smem.c[piece], row_offset);
       ptx::fence_proxy_async();  // TMA reads what these threads have stored
-      pipe_cs.producer_commit();
+      __syncwarp();              // all lanes have, so one arrives for them
+      pipe_cs.producer_commit(threadIdx.x % kWarp == 0);
     }
   }
 }
 
 /// One thread sends what is staged to global memory.
-template <int kSlots>
-__device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const TensorMaps& maps,
-                                            const ClusterWalk<kBlocks>& walk) {
+template <class Smem>
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column,
-                     (tile.row * kBlocksM + block_m()) * kTile.m);
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();  // TMA has read what was staged
       pipe_cs.consumer_release();
@@ -117,20 +130,22 @@ __device__ __forceinline__ void store_tiles(SharedStorage<kSlots>& smem, const T
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent clusters: each walks over its share of the pairs of tiles of C. n and k are multiples of 8.
+/// Persistent clusters: each walks over its share of the pairs of tiles of C.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
-  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n)};
+  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n),
+                                  kTileGroup / kBlocksM};
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kComputeThreads, 1);         // each compute thread writes a part, so each arrives
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
     ptx::fence_mbarrier_init();
   }
   ptx::cluster_sync();  // no block sends before the barriers of both are initialised
 
+  // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
@@ -142,6 +157,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
       if (warp == kStorerWarp) store_tiles(smem, maps, walk);
     }
   }
+  // [roles]
   __syncwarp();         // the elected threads have finished
   ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
 }
@@ -149,9 +165,9 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 /// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.
 template <int kSlots>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kBRows, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kBRows, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, kPanelColumns)};
   const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm<kSlots>,
                  {.name = "06_clusters_dsmem",
@@ -161,6 +177,17 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .cluster = dim3(kBlocks),
                   .stream = stream},
                  maps, p);
+}
+
+/// When does multicast pay? Where rows straddle cache lines, so that L2 reads two for each row of a box, and
+/// every multiprocessor still gets a tile. If not, lesson.cu launches 05.
+template <int kSlots>
+bool pays(const Gemm& p) {
+  constexpr int kLineColumns = 128 / sizeof(__nv_bfloat16);  // of a cache line
+  const bool straddles = p.n % kLineColumns != 0 || p.k % kLineColumns != 0;
+  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
+  const int resident = resident_clusters(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kBlocks);
+  return straddles && resident > 0 && tiles >= resident;
 }
 
 }  // namespace lesson06::multicast

@@ -152,7 +152,7 @@ std::vector<Level> levels() {
   };
   add(2, "roles", "04");
   add(3, "ring", pays_here("05") ? "05" : "03");
-  add(4, "clusters", "06_any_shape");
+  add(4, "clusters, where they pay", "06_clusters_dsmem");  // its rules take the best kernel for a shape
   return result;
 }
 

@@ -94,7 +94,7 @@ TEST_CASE(
   const std::vector<Level> all = levels();
   REQUIRE(all.size() >= 3);
   CHECK((!ladder::on_cpu_device() || all.size() == 5));
-  CHECK(all.back().kernel.lesson == best_kernel().lesson);
+  if (ladder::on_cpu_device()) CHECK(all.back().kernel.lesson->name == "06_clusters_dsmem");
   CHECK_FALSE(all[0].overlaps_batches);
   CHECK(all[0].kernel.lesson == all[1].kernel.lesson);
   for (size_t i = 1; i < all.size(); ++i) CHECK(all[i].overlaps_batches);
@@ -188,6 +188,6 @@ TEST_CASE("the table of levels has a row for each level, verified, with its boun
   }
   CHECK(results.runs[0].settings.at("level") == "0");
   CHECK(results.runs[0].settings.at("streams") == "1");
-  CHECK(results.runs[2].settings.at("kernel") == best_kernel().lesson->name);
+  CHECK(results.runs[2].settings.at("kernel") == levels().back().kernel.lesson->name);
   CHECK_THAT(out.str(), ContainsSubstring("x bound") && ContainsSubstring(levels().back().added));
 }

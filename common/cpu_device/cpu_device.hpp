@@ -54,6 +54,7 @@ struct Options {
   bool trace = false;         ///< keep the virtual-time spans and the mbarriers of the first cluster
   bool check_grid = false;    ///< see below
   bool check_streams = true;  ///< operations of streams that touch the same bytes need an order between them
+  size_t report_lines = 0;    ///< of a deadlock, at most; 0: all
   bool warn = true;           ///< on stderr, of waits for events that were never recorded
 };
 // Options::check_grid is for kernels whose blocks hand over to each other through global memory: clusters run
@@ -84,6 +85,7 @@ struct Counters {
   uint64_t barrier_waits = 0;   ///< warps that really had to wait, at any kind of barrier or pipeline
   uint64_t async_copies = 0;    ///< cp.async, st.async and TMA operations
   uint64_t mma_flops = 0;       ///< done by mma.sync and wgmma
+  uint64_t slot_fills = 0;      ///< of the slot of a ring that a block has filled most often; 0: there is no ring
   // Virtual time, in cycles of one SM that runs one block (cluster) at a time; the first block only.
   double cycles = 0;          ///< length of the block
   double copy_cycles = 0;     ///< union of the spans in which a copy from global memory was in flight

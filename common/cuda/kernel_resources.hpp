@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/cuda/error.hpp"
+#include "common/cuda/residency.hpp"
 #include "common/cuda/resources.hpp"
 
 namespace ladder {
@@ -15,8 +16,7 @@ namespace ladder {
 template <class... Params>
 Resources kernel_resources(void (*kernel)(Params...), int threads, size_t shared_bytes,
                            const std::string& tile) {
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared_bytes)));
+  detail::allow_shared_bytes(reinterpret_cast<const void*>(kernel), shared_bytes);
   cudaFuncAttributes attributes{};
   CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
   Resources resources{tile, shared_bytes, attributes.numRegs, 0};

@@ -7,6 +7,7 @@
 
 #include "common/cuda/error.hpp"
 #include "common/cuda/launch_config.hpp"
+#include "common/cuda/residency.hpp"
 
 namespace ladder {
 
@@ -14,8 +15,7 @@ namespace ladder {
 /// @throws CudaError if the launch is refused.
 template <class... Params, class... Args>
 void launch(void (*kernel)(Params...), const LaunchConfig& config, Args&&... args) {
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(config.shared_bytes)));
+  detail::allow_shared_bytes(reinterpret_cast<const void*>(kernel), config.shared_bytes);
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   // A cluster of one block is a plain launch, which also GPUs without clusters accept.

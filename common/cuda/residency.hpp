@@ -7,16 +7,33 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "common/cuda/error.hpp"
 
 namespace ladder {
 namespace detail {
 
-/// Asks the driver, which takes as long as a launch. See resident_clusters().
-inline int ask_resident_clusters(const void* kernel, int threads, size_t shared_bytes, int blocks) {
+/// Lets blocks of the kernel have so much dynamic shared memory on the current GPU. The driver is told once,
+/// and again where more is asked for than before.
+inline void allow_shared_bytes(const void* kernel, size_t shared_bytes) {
+  constexpr size_t kAlwaysAllowed = 48 << 10;
+  if (shared_bytes <= kAlwaysAllowed) return;
+  static std::mutex mutex;
+  static std::map<std::pair<int, const void*>, size_t> allowed;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  const std::lock_guard lock(mutex);
+  size_t& bytes = allowed[{device, kernel}];
+  if (shared_bytes <= bytes) return;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(shared_bytes)));
+  bytes = shared_bytes;
+}
+
+/// Asks the driver, which takes as long as a launch. See resident_clusters().
+inline int ask_resident_clusters(const void* kernel, int threads, size_t shared_bytes, int blocks) {
+  allow_shared_bytes(kernel, shared_bytes);
   int count = 0;
   if (blocks == 1) {
     int device = 0, multiprocessors = 0;

@@ -12,9 +12,8 @@ template <int kSlots>
 struct Pipeline {
   ptx::Mbarrier full[kSlots], empty[kSlots];
 
-  /// `producers` arrivals fill a slot, one where a thread expects bytes of TMA; `consumers` arrivals empty
-  /// it. One thread calls it. Then come a fence_mbarrier_init, if other blocks use the barriers, and a
-  /// __syncthreads, or a cluster_sync.
+  /// `producers` arrivals fill a slot, one where a thread expects bytes of TMA; `consumers` empty it. One
+  /// thread calls it. Then come a fence_mbarrier_init and a __syncthreads, or a cluster_sync.
   __device__ __forceinline__ void init(int producers, int consumers) {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&full[slot], producers);
@@ -60,18 +59,18 @@ struct Producer {
       position_.advance();
     }
   }
-  /// Arrives, and announces bytes. Returns the barrier that counts them: when it has, the slot is full.
+  /// Arrives, and announces bytes. Returns full_barrier(), which counts them: when it has, the slot is full.
   __device__ __forceinline__ ptx::Mbarrier* expect_bytes(uint32_t bytes) {
-    ptx::mbarrier_arrive_expect_bytes(barrier(), bytes);
-    return barrier();
+    ptx::mbarrier_arrive_expect_bytes(full_barrier(), bytes);
+    return full_barrier();
   }
-  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.full[position_.slot]; }
+  __device__ __forceinline__ ptx::Mbarrier* full_barrier() { return &pipeline_.full[position_.slot]; }
   /// Goes on to the next slot; the bytes that were expected complete this one.
   __device__ __forceinline__ void producer_commit_bytes() { position_.advance(); }
   /// Arrives, once this thread's part of the slot is filled, and goes on. Only threads with `arrives` arrive:
   /// one of a warp is enough after a __syncwarp.
   __device__ __forceinline__ void producer_commit(bool arrives = true) {
-    if (arrives) ptx::mbarrier_arrive(barrier());
+    if (arrives) ptx::mbarrier_arrive(full_barrier());
     position_.advance();
   }
 
@@ -104,8 +103,10 @@ struct Consumer {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
     released_.advance();
   }
+  /// Goes on to the next slot; arrivals at empty_barrier() release this one.
+  __device__ __forceinline__ void next_release() { released_.advance(); }
   /// Where the oldest slot that was waited for is released.
-  __device__ __forceinline__ ptx::Mbarrier* barrier() { return &pipeline_.empty[released_.slot]; }
+  __device__ __forceinline__ ptx::Mbarrier* empty_barrier() { return &pipeline_.empty[released_.slot]; }
 
  private:
   Pipeline<kSlots>& pipeline_;

@@ -6,6 +6,8 @@
 
 namespace ladder {
 
+inline constexpr int kPanelColumns = 64;  ///< columns of a panel: a row of it is 128 bytes
+
 /// A tile of kRows x kColumns bf16 with the 128-byte swizzle that wgmma and TMA understand. The columns are
 /// cut into panels of 64; a row of a panel is 128 bytes, all 32 banks once, in eight chunks of 16 bytes.
 /// Chunk c of row r is stored at c XOR (r % 8). Reading a row stays contiguous, and eight rows of one column,
@@ -17,9 +19,10 @@ struct alignas(1024) SwizzledTile {  // the swizzle is a function of address bit
   static constexpr int kChunk = 8;  ///< elements in 16 bytes
   static constexpr int kChunksPerRow = kColumns / kChunk;
   static constexpr int kChunks = kRows * kChunksPerRow;
+  static constexpr int kPanels = kColumns / kPanelColumns;
   static constexpr int kPanelBytes = kRows * 128;
 
-  __nv_bfloat16 panels[kColumns / 64][kRows][64];
+  __nv_bfloat16 panels[kPanels][kRows][kPanelColumns];
 
   /// The 16-byte chunk that holds (row, column) up to column + 7; column is a multiple of 8.
   __device__ __forceinline__ __nv_bfloat16* chunk(int row, int column) {

@@ -24,6 +24,7 @@ struct WgmmaCore : WarpgroupFragment<kN> {
   template <int kRows, int kK>
   __device__ __forceinline__ void start(const SwizzledTile<kRows, kK>& a, int row,
                                         const SwizzledTile<kK, kN>& b, bool first) {
+    // [start]
     // Descriptors count in units of 16 bytes. A has k contiguous: 16 columns are 32 bytes within the swizzled
     // row of a panel of 64 columns. B has n contiguous: 16 rows are 2048 bytes.
     const uint64_t a_rows = ptx::matrix_descriptor(&a.panels[0][row], 16, 1024);
@@ -39,6 +40,7 @@ struct WgmmaCore : WarpgroupFragment<kN> {
       if constexpr (kN == 256) ptx::wgmma_m64n256k16<true>(d, a_k, b_k, !first || k > 0);
     }
     ptx::wgmma_commit_group();
+    // [start]
   }
 
   /// Waits until at most kInFlight of the products started are unfinished; without a number, until none is.

@@ -135,8 +135,8 @@ def without_shape(arguments):
 
 CPU_LIMIT_S = 60
 ONE_THREAD = ("--threads", "1")  # of the host, so that processor time is time
-DEFAULT_SCHEDULE = ("--schedule", "round-robin/late")  # named, so that nothing else is checked
-ALL_SCHEDULES = ("--schedule", "all")
+DEFAULT_SCHEDULE = ("--schedule", "round-robin/late", "--only-asked")
+ALL_SCHEDULES = ("--schedule", "all", "--only-asked")
 
 
 def plain_command(programs, mistake):

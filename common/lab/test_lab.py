@@ -309,8 +309,8 @@ class OnCpu(WithFolder):
         for name in ("plain command", "result", "races"):
             self.assertEqual(detectors.CPU_DETECTORS[name](Programs(self.folder, None, ""), mistake).outcome, MISSED)
         self.assertEqual(log.read_text(encoding="utf-8").splitlines(),
-                         ["--slots 2 --threads 1", "--slots 2 --shape 8x8x8 --threads 1 --schedule round-robin/late",
-                          "--slots 2 --shape 8x8x8 --threads 1 --schedule all --check-races"])
+                         ["--slots 2 --threads 1", "--slots 2 --shape 8x8x8 --threads 1 --schedule round-robin/late --only-asked",
+                          "--slots 2 --shape 8x8x8 --threads 1 --schedule all --only-asked --check-races"])
 
     def test_the_plain_command_comes_first(self):
         self.assertEqual(detectors.detectors_for("handshake", "cpu")[0], "plain command")

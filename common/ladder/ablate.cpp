@@ -49,7 +49,7 @@ struct Variant {
 const std::map<std::string, std::vector<Variant>>& ablations() {
   static const std::vector<std::string> mma_sync = {"--core", "mma_sync"},
                                         pair = {"--tile", "128x256", "--cluster_m", "2"},
-                                        yours = {"--lessons", "yours"};
+                                        always = {"--clusters", "always"}, yours = {"--lessons", "yours"};
   static const std::map<std::string, std::vector<Variant>> all = {
       {"02",
        {{"(as it is)", "right_02", mma_sync},
@@ -68,9 +68,11 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
         {"stores by TMA", "broken_05_stores_from_registers", {}},
         {"persistence", "broken_05_not_persistent", {}}}},
       {"06",
-       {{"(as it is)", "06_clusters_dsmem", {}},
+       {{"(as it is)", "06_clusters_dsmem", always},
         {"multicast", "broken_06_no_multicast", {}},
-        {"the split of K", "06_clusters_dsmem", {"--step", "multicast"}}}},
+        {"the split of K, and its tile",
+         "06_clusters_dsmem",
+         {"--step", "multicast", "--clusters", "always"}}}},
       {"any",
        {{"(as it is)", "right_any", pair},
         {"multicast", "broken_any_no_multicast", pair},

@@ -53,8 +53,7 @@ std::vector<Prediction> predictions(const ResultFile& file, const Parameters& pa
       const std::optional<Kernel> kernel = kernel_of(run);
       const bool predicted = std::none_of(parameters.read_from.begin(), parameters.read_from.end(),
                                           [&](const Run& source) { return same_run(run, source); });
-      if (kernel && predicted && run.shape == Shape{size, size, size} && run.time_us_median &&
-          run.clock_mhz)
+      if (kernel && predicted && run.shape == Shape{size, size, size} && run.time_us_median && run.clock_mhz)
         result.push_back(predict(run, *kernel, parameters, file.gpu));
     }
   return result;
@@ -117,13 +116,13 @@ std::optional<Kernel> kernel_of(const Run& run) {
     return Kernel{128, 128, 64, slots, slots <= 3 ? 2 : 1, false, true, Release::after_next_wait};
   }
   if (run.lesson == "04_warp_specialized") {
-    if (setting(run, "step", "storer") != "storer") return std::nullopt;
+    if (run.rung.empty() ? setting(run, "step", "walk") != "walk" : run.rung != "04") return std::nullopt;
     return Kernel{128, 128, 64, 1, 2, true};
   }
   if (run.lesson == "05_ws_double_buffer") {
     if (setting(run, "ratio", "1:2") != "1:2" || setting(run, "consumers", "together") != "together" ||
         setting(run, "epilogue", "none") != "none" || setting(run, "step", "wide") != "wide" ||
-        setting(run, "in_flight", "auto") != "auto")
+        setting(run, "tile", "128x256") == "128x128" || setting(run, "in_flight", "auto") != "auto")
       return std::nullopt;
     return Kernel{128, 256, 64, number_of(run, "slots", "4"), 1, true};
   }

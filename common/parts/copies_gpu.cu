@@ -1,7 +1,9 @@
 /// @file
-/// What 256 threads take to bring a tile of 128 x 64 to shared memory without TMA: through registers, as in
+/// What 256 threads take to bring the tiles of a step to shared memory without TMA: through registers, as in
 /// lesson 02, and by cp.async, as in lesson 03.
 #include <cuda_pipeline.h>
+
+#include <algorithm>
 
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_share.cuh"
@@ -11,33 +13,53 @@
 namespace ladder::parts {
 namespace {
 
-using Tile = SwizzledTile<128, 64>;
+using TileA = SwizzledTile<128, 64>;
+using TileB = SwizzledTile<64, 128>;
 constexpr int kThreads = 2 * kWarpgroup;
-constexpr int kTilesApart = 8;  // a block's tiles: 128 KB in L2
-constexpr int kColumns = kTilesApart * Tile::kColumns;
+/// Blocks share rows of A and columns of B, as those of a product do: a tile comes from memory once.
+constexpr int kRowsOfBlocks = 12, kColumnsOfBlocks = 11;
+constexpr int kM = kRowsOfBlocks * TileA::kRows, kN = kColumnsOfBlocks * TileB::kColumns,
+              kK = kRounds * TileA::kColumns;
 
-/// The blocks' tiles lie below each other in the matrix [rows, kColumns].
-template <int kTiles>
-struct CopyStorage {
-  Tile tiles[kTiles];
+/// A [kM, kK] and B [kK, kN].
+struct Operands {
+  const __nv_bfloat16 *a, *b;
 };
 
+/// Lesson 02 and 03 bring one tile of each.
+struct CopyStorage {
+  TileA a;
+  TileB b;
+};
+
+/// A thread's shares of both tiles of step `step`.
+struct Shares {
+  TileShare<TileA, kThreads> a;
+  TileShare<TileB, kThreads> b;
+
+  __device__ Shares(const Operands& p, int step)
+      : a(p.a, kM, kK, static_cast<int>(blockIdx.x) % kRowsOfBlocks * TileA::kRows, step * TileA::kColumns),
+        b(p.b, kK, kN, step * TileB::kRows, static_cast<int>(blockIdx.x) / kRowsOfBlocks * TileB::kColumns) {}
+};
+
+template <class Share, class Tile>
+__device__ __forceinline__ void start_copies(const Share& share, Tile& tile) {
+  share.for_each([&](int i, const __nv_bfloat16* source, int) {
+    __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
+  });
+}
+
 /// Figure 0: until this thread has asked for its chunks. Figure 1: until all threads have theirs.
-template <int kTiles>
-__global__ void __launch_bounds__(kThreads) copy_async(Notes notes, const __nv_bfloat16* matrix, int rows) {
-  auto& smem = shared_storage<CopyStorage<kTiles>>();
+/// @param next_step from round to round: 0 stays in L2
+template <bool kBoth>
+__global__ void __launch_bounds__(kThreads) copy_async(Notes notes, const Operands p, int next_step) {
+  auto& smem = shared_storage<CopyStorage>();
   for (int round = 0; round < kRounds; ++round) {
-    TileShare<Tile, kThreads> share(matrix, rows, kColumns, static_cast<int>(blockIdx.x) * Tile::kRows,
-                                    round * kTiles % kTilesApart * Tile::kColumns);
+    const Shares shares(p, round * next_step);
     __syncthreads();
     const uint64_t begin = ptx::clock_cycles();
-#pragma unroll
-    for (Tile& tile : smem.tiles) {
-      share.for_each([&](int i, const __nv_bfloat16* source, int) {
-        __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
-      });
-      share.next_right();
-    }
+    start_copies(shares.a, smem.a);
+    if constexpr (kBoth) start_copies(shares.b, smem.b);
     __pipeline_commit();
     const uint64_t asked = ptx::clock_cycles();
     __pipeline_wait_prior(0);
@@ -50,54 +72,61 @@ __global__ void __launch_bounds__(kThreads) copy_async(Notes notes, const __nv_b
 }
 
 /// Figure 0: until all threads have stored their chunks.
-template <int kTiles>
+template <bool kBoth>
 __global__ void __launch_bounds__(kThreads)
-    copy_through_registers(Notes notes, const __nv_bfloat16* matrix, int rows) {
-  using Share = TileShare<Tile, kThreads>;
-  auto& smem = shared_storage<CopyStorage<kTiles>>();
+    copy_through_registers(Notes notes, const Operands p, int next_step) {
+  auto& smem = shared_storage<CopyStorage>();
   for (int round = 0; round < kRounds; ++round) {
-    Share share(matrix, rows, kColumns, static_cast<int>(blockIdx.x) * Tile::kRows,
-                round * kTiles % kTilesApart * Tile::kColumns);
+    const Shares shares(p, round * next_step);
     __syncthreads();
     const uint64_t begin = ptx::clock_cycles();
-    uint4 chunks[kTiles][Share::kChunks];
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-      share.template load<true>(chunks[tile]);
-      share.next_right();
-    }
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) share.store(chunks[tile], smem.tiles[tile]);
+    uint4 a[shares.a.kChunks], b[shares.b.kChunks];
+    shares.a.load<true>(a);
+    if constexpr (kBoth)
+      shares.b.load<true>(b);  // all loads are under way before the first store waits for one
+    shares.a.store(a, smem.a);
+    if constexpr (kBoth) shares.b.store(b, smem.b);
     __syncthreads();
     const uint64_t stored = ptx::clock_cycles();
     if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(stored - begin));
   }
 }
 
-template <int kTiles>
-void add_copies(const AddRow& add, const __nv_bfloat16* matrix, int rows) {
-  constexpr int kBytes = sizeof(CopyStorage<kTiles>);
-  for (const Blocks& blocks : alone_and_everywhere()) {
-    const LaunchConfig config = {
-        .name = "copy", .grid = dim3(blocks.count), .block = dim3(kThreads), .shared_bytes = kBytes};
-    const auto row = [&](const char* way, const Quartiles& clocks) {
-      add({"copy", {{"way", way}, {"size", kilobytes(kBytes)}, {"blocks", blocks.name}}, clocks, kBytes});
-    };
-    const auto async = measured(2, copy_async<kTiles>, config, matrix, rows);
-    row("cp.async, asked for", async[0]);
-    row("cp.async, landed", async[1]);
-    row("through registers", measured(1, copy_through_registers<kTiles>, config, matrix, rows)[0]);
-  }
+template <bool kBoth>
+void add_copies(const AddRow& add, const Operands& operands) {
+  constexpr int kBytes = kBoth ? sizeof(CopyStorage) : sizeof(TileA);
+  for (const Blocks& blocks : alone_and_everywhere())
+    for (const bool in_l2 : {true, false}) {
+      const LaunchConfig config = {.name = "copy",
+                                   .grid = dim3(std::min(blocks.count, kRowsOfBlocks * kColumnsOfBlocks)),
+                                   .block = dim3(kThreads),
+                                   .shared_bytes = sizeof(CopyStorage)};
+      const auto row = [&](const char* way, const Quartiles& clocks) {
+        add({"copy",
+             {{"way", way},
+              {"size", kilobytes(kBytes)},
+              {"blocks", blocks.name},
+              {"from", in_l2 ? "L2" : "memory"}},
+             clocks,
+             kBytes});
+      };
+      const int next_step = in_l2 ? 0 : 1;
+      if (!in_l2) empty_l2();
+      const auto async = measured(2, copy_async<kBoth>, config, operands, next_step);
+      if (in_l2) row("cp.async, asked for", async[0]);
+      row("cp.async, landed", async[1]);
+      if (!in_l2) empty_l2();
+      row("through registers", measured(1, copy_through_registers<kBoth>, config, operands, next_step)[0]);
+    }
 }
 
 }  // namespace
 
 void measure_copies(const AddRow& add) {
-  const int rows = device_info().multiprocessors * Tile::kRows;
-  DeviceBuffer<__nv_bfloat16> matrix(static_cast<size_t>(rows) * kColumns);
-  fill_on_device(matrix.data(), 0, matrix.size() * sizeof(__nv_bfloat16));
-  add_copies<1>(add, matrix.data(), rows);
-  add_copies<2>(add, matrix.data(), rows);  // as much as a step of lessons 02 and 03
+  DeviceBuffer<__nv_bfloat16> a(size_t{kM} * kK), b(size_t{kK} * kN);
+  const Operands operands = {a.data(), b.data()};
+  add_copies<false>(add, operands);
+  add_copies<true>(add, operands);  // a step of lessons 02 and 03
 }
 
 }  // namespace ladder::parts

@@ -4,6 +4,7 @@
 #include "common/device/shared_storage.cuh"
 #include "common/parts/groups.hpp"
 #include "common/parts/measured_gpu.cuh"
+#include "common/ptx/multiprocessor.cuh"
 
 namespace ladder::parts {
 namespace {
@@ -58,6 +59,31 @@ void add_hand_over(const AddRow& add) {
        measured(1, hand_over<kArrivals>, config)[0]});
 }
 
+/// The last clock of the launch before, on each multiprocessor.
+constexpr int kMostMultiprocessors = 1024;
+
+/// Figure 0: from the end of a block to the beginning of the next launch's block on the same multiprocessor.
+__global__ void __launch_bounds__(384, 1) follow(Notes notes, unsigned long long* ends, int round) {
+  const uint64_t begin = ptx::clock_cycles();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  unsigned long long& end = ends[ptx::multiprocessor() % kMostMultiprocessors];
+  notes.add(0, round, static_cast<float>(begin - end));
+  end = ptx::clock_cycles();
+}
+
+/// Launches that follow each other in a stream, of blocks as lesson 05 has.
+void add_launch(const AddRow& add) {
+  DeviceBuffer<unsigned long long> ends(kMostMultiprocessors);
+  const LaunchConfig config = {.name = "follow",
+                               .grid = dim3(device_info().multiprocessors),
+                               .block = dim3(384),
+                               .shared_bytes = 200 * 1024};
+  Figures noted(1, config);
+  for (int round = 0; round < kRounds; ++round) launch(follow, config, noted.notes(), ends.data(), round);
+  add({"launch", {{"what", "from a launch to the next in its stream"}}, noted.read()[0]});
+}
+
 }  // namespace
 
 void measure_hand_overs(const AddRow& add) {
@@ -71,6 +97,7 @@ void measure_hand_overs(const AddRow& add) {
   add_hand_over<1>(add);
   add_hand_over<4>(add);
   add_hand_over<128>(add);
+  add_launch(add);
 }
 
 }  // namespace ladder::parts

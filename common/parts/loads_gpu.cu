@@ -149,12 +149,6 @@ struct Matrix {
   DeviceBuffer<__nv_bfloat16> elements;
 };
 
-/// Larger than L2: when it has been written, L2 holds nothing else.
-void empty_l2() {
-  static DeviceBuffer<unsigned char> flush(4 * device_info().l2_bytes);
-  fill_on_device(flush.data(), 0, flush.size());
-}
-
 template <int kTall, int kFlat>
 void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
   constexpr int kBytes = (2 * kTall + kFlat) * sizeof(Box);

@@ -60,25 +60,43 @@ inline void wait_for(const std::string& kernel) {
   CUDA_CHECK(state);
 }
 
+/// The figures of one measurement, in device memory.
+class Figures {
+ public:
+  Figures(int figures, const LaunchConfig& config)
+      : name_(config.name), count_(size_t{config.grid.x} * kRepetitions), buffer_(figures * count_) {
+    fill_on_device(buffer_.data(), 0xff, buffer_.size() * sizeof(float));  // not a number: not noted
+  }
+  Notes notes() { return Notes(buffer_.data()); }
+
+  /// Waits for the kernels, and returns the quartiles of each figure.
+  std::vector<Quartiles> read() {
+    wait_for(name_);
+    const std::vector<float> all = download(buffer_.data(), buffer_.size());
+    std::vector<Quartiles> result;
+    for (auto first = all.begin(); first != all.end(); first += count_) {
+      const std::vector<double> samples(first, first + count_);
+      for (const double sample : samples)
+        if (!(sample > 0)) throw std::logic_error(name_ + ": a block noted no clocks");
+      result.push_back(quartiles(samples));
+    }
+    return result;
+  }
+
+ private:
+  std::string name_;
+  size_t count_;
+  DeviceBuffer<float> buffer_;
+};
+
 /// Launches kernel(Notes, args...) `launches` times in a row, and returns the quartiles of each figure of the
 /// last.
 template <class... Params, class... Args>
 std::vector<Quartiles> measured_after(int launches, int figures, void (*kernel)(Notes, Params...),
                                       const LaunchConfig& config, const Args&... args) {
-  const size_t count = size_t{config.grid.x} * kRepetitions;
-  DeviceBuffer<float> buffer(figures * count);
-  fill_on_device(buffer.data(), 0xff, buffer.size() * sizeof(float));  // not a number: not noted
-  for (int i = 0; i < launches; ++i) launch(kernel, config, Notes(buffer.data()), args...);
-  wait_for(config.name);
-  const std::vector<float> all = download(buffer.data(), buffer.size());
-  std::vector<Quartiles> result;
-  for (int figure = 0; figure < figures; ++figure) {
-    const std::vector<double> samples(all.begin() + figure * count, all.begin() + (figure + 1) * count);
-    for (const double sample : samples)
-      if (!(sample > 0)) throw std::logic_error(std::string(config.name) + ": a block noted no clocks");
-    result.push_back(quartiles(samples));
-  }
-  return result;
+  Figures noted(figures, config);
+  for (int i = 0; i < launches; ++i) launch(kernel, config, noted.notes(), args...);
+  return noted.read();
 }
 
 /// The same of one launch.
@@ -95,6 +113,12 @@ struct Blocks {
 };
 inline std::vector<Blocks> alone_and_everywhere() {
   return {{1, "one SM"}, {device_info().multiprocessors, "all SMs"}};
+}
+
+/// Writes more than L2 holds: afterwards it holds nothing else.
+inline void empty_l2() {
+  static DeviceBuffer<unsigned char> flush(4 * device_info().l2_bytes);
+  fill_on_device(flush.data(), 0, flush.size());
 }
 
 inline std::string kilobytes(int bytes) { return std::to_string(bytes / 1024) + " KB"; }

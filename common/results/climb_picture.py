@@ -1,9 +1,9 @@
 """The climb as a picture: a bar for each step, beside the fastest library.
 
-    <!-- climb: picture=climb.svg sizes=4096,5000 -->
+    <!-- climb: picture=climb.svg sizes=4096,5000,256x1024x8192 -->
     <!-- end -->
 
-One panel for each cube of the newest result file in docs/results that is named here. A bar is a step's speed; the number in
+One panel for each size, 4096 for the cube, of the newest result file in docs/results that is named here. A bar is a step's speed; the number in
 brackets is its gain over the step that it builds on. The dashed line is the fastest variant of
 the libraries in the same run. It is written to docs/figures, as SVG that follows the reader's light or dark theme.
 """
@@ -15,7 +15,7 @@ from idea_pictures import svg, text
 from page_requests import parse_words
 from stale import dated
 
-WIDTH, LABELS, GAP = 760, 232, 18  # pixels; LABELS: of the column with the rungs' names
+WIDTH, LABELS, GAP = 900, 232, 18  # pixels; LABELS: of the column with the rungs' names
 ROW, BAR, TOP = 26, 18, 46
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
@@ -42,15 +42,17 @@ class Request:
             raise BadInput(f"{line}: needs picture= and sizes=, and nothing else")
         if not re.fullmatch(r"[\w-]+\.svg", values["picture"]):
             raise BadInput(f"{line}: picture={values['picture']}: must be the name of an SVG file")
-        if not re.fullmatch(r"\d+(,\d+)*", values["sizes"]):
-            raise BadInput(f"{line}: sizes={values['sizes']}: must be numbers, as 4096,5000")
+        size = r"\d+(x\d+x\d+)?"
+        if not re.fullmatch(rf"{size}(,{size})*", values["sizes"]):
+            raise BadInput(f"{line}: sizes={values['sizes']}: must be sizes, as 4096,256x1024x8192")
         self.picture = values["picture"]
         self.path = max(results_folder.glob("*.json"), default=None)
         if self.path is None:
             return
         self.results = read_results(self.path)
         self.climb = Climb(self.results["runs"])
-        self.shapes = [(int(size),) * 3 for size in values["sizes"].split(",")]
+        extents = [tuple(map(int, size.split("x"))) for size in values["sizes"].split(",")]
+        self.shapes = [size * 3 if len(size) == 1 else size for size in extents]
         for cube in self.shapes:
             if cube not in self.climb.shapes or fastest_library(self.climb.runs, cube) is None:
                 raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")

@@ -101,6 +101,9 @@ def speed(run):
     return f"{run['tflops']:.{0 if run['tflops'] >= 100 else 1}f}" if run else ""
 
 
+LARGE_CUBES = [(size,) * 3 for size in (4096, 5000, 8192)]
+
+
 class Climb:
     """The runs of a file as the steps of the climb, each with the one that it builds on, and the libraries."""
 
@@ -115,9 +118,11 @@ class Climb:
         self.by_place = {(contender(run) if is_library(run) else run["rung"], shape(run)): run for run in self.runs}
 
     def base(self, number):
-        """The id of the step that this one builds on; empty if that was not recorded."""
+        """The id of the step that this one builds on, or of the nearest below it that was recorded; empty if none was."""
         base = self.steps[number].base
-        return base if base in self.rungs else ""
+        while base and base not in self.rungs:
+            base = self.steps[base].base
+        return base
 
     def title(self, key):
         """A step with its label and a link to its kernel, or a library."""
@@ -167,6 +172,20 @@ class Climb:
             return []
         whole = self.by_place[way[-1], sizes]["tflops"] / self.by_place[way[0], sizes]["tflops"]
         return ["", f"From {way[0]} to {way[-1]} at {shape_title(sizes)}: " + " × ".join(f"{gain:.2f}" for gain in gains) + f" = {whole:.{0 if whole >= 10 else 2}f}."]
+
+    def descents(self):
+        """[(step, base, shape)] where the climb goes down: a step is more than 1 % slower than the one that it builds on, and in the
+        better half of its samples slower than that in the worse half. Of the large cubes all steps count, of other sizes those from
+        lesson 04 on: before, a larger tile may leave multiprocessors empty."""
+        found = []
+        for number in self.rungs:
+            for sizes in self.shapes:
+                run, before = self.by_place.get((number, sizes)), self.by_place.get((self.base(number), sizes))
+                counts = number != "any" and (number >= "04" or sizes in LARGE_CUBES)
+                if (run and before and counts and run["time_us_median"] > 1.01 * before["time_us_median"]
+                        and run["time_us_q1"] > before["time_us_q3"]):
+                    found.append((number, self.base(number), sizes))
+        return found
 
     def losses(self):
         """A sentence for each step that is slower than the one that it builds on."""

@@ -26,6 +26,7 @@ RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cu
          for number, (root,) in LESSON.items() if number != "any" for folder in [root.rpartition("/")[0]]}
 for number in ("02", "03"):
     RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
+RUNGS["06"] = RUNGS["05"] + RUNGS["06"]  # where clusters do not pay, 05 runs
 RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
@@ -35,7 +36,7 @@ KERNELS = tuple(root for roots in (*LESSON.values(), *BESIDE.values()) for root 
 TIMING = ("common/host/measure/timing.cpp", "common/host/measure/timing_gpu.cpp", "common/host/problem/fill_gpu.cu",
           "common/host/problem/fill_values.hpp")
 # The batches of lesson 07 go through the kernel of the lessons that is best on the GPU.
-STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["any"])
+STREAMS = ("07_streams/pipeline.cpp", "07_streams/program/levels.cpp", *LESSON["05"], *LESSON["06"], *LESSON["any"])
 TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/device/*.cuh",
            "common/instrumented/shadow/common/ptx/*.cuh")
 # The cores beside wgmma, what they alone include, and the kernel of lessons 04 and 05 for GPUs without wgmma: a lesson includes

@@ -13,6 +13,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
+import climb_table  # noqa: E402
 import concept_pictures  # noqa: E402
 import cube_table  # noqa: E402
 import sm_picture  # noqa: E402
@@ -742,10 +743,30 @@ class PageTables(WithResults):
         for label in (">100<", ">150 (1.25×)<", ">170 (1.70×)<", ">cublasLt: 200<"):
             self.assertIn(label, picture.replace(", best of 8", ""))
         xml.etree.ElementTree.fromstring(picture)
-        for bad, message in (("sizes=65", "has no climb beside a library at 65³"), ("sizes=x", "must be numbers"),
+        for bad, message in (("sizes=65", "has no climb beside a library at 65³"), ("sizes=x", "must be sizes"), ("sizes=4x4", "must be sizes"),
                              ("picture=../c.svg sizes=64", "must be the name of an SVG file")):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder)
+
+    def test_the_climb_only_goes_up(self):
+        def climb(*of_04_3, size=4096, base="04.3", over="04"):
+            rows = [dict(step(number, 1, size=size), time_us_q1=times[0], time_us_median=times[1], time_us_q3=times[2])
+                    for number, times in ((base, of_04_3), (over, (102, 103, 104)))]
+            return climb_table.Climb(rows).descents()
+        self.assertEqual(climb(99, 100, 101), [("04", "04.3", (4096,) * 3)])
+        self.assertEqual(climb(99, 100, 103), [])  # the quartiles overlap
+        self.assertEqual(climb(101.5, 102, 102), [])  # less than 1 %
+        self.assertEqual(climb(99, 100, 101, size=1024), [("04", "04.3", (1024,) * 3)])
+        self.assertEqual(climb(99, 100, 101, size=1024, base="02.1", over="02.2"), [])  # a larger tile, SMs without one
+        self.assertEqual(len(climb(99, 100, 101, base="02.1", over="02.2")), 1)
+
+    def test_the_recorded_climb_only_goes_up(self):
+        path = max(page_tables.RESULTS.glob("*.json"))
+        recorded = climb_table.Climb(climb_table.read_results(path)["runs"])
+        missing = [number for number in recorded.steps if number not in recorded.rungs and number != "any"]
+        if missing:
+            self.skipTest(f"{path.name} was recorded before there were {', '.join(missing)}")
+        self.assertEqual(recorded.descents(), [])
 
     def test_two_pages_may_not_draw_two_pictures_of_one_name(self):
         for page, blocks in (("a.md", 2), ("b.md", 4)):
@@ -810,8 +831,8 @@ class PageTables(WithResults):
     def test_lessons_say_what_they_build_on(self):
         below = {one.id: one.base for one in lattice.steps()}
         self.assertEqual([below[number] for number in ("01", "02.1", "02", "03.1", "03", "04.1", "04", "05.1", "05", "06.1", "any")],
-                         ["", "01", "02.4", "02", "03.1", "02", "04.2", "04", "05.1", "05", "06"])
-        self.assertEqual([one.diff for one, _ in lattice.diffs()][5:10], ["diff_02_03_1", "diff_03_1_03", "diff_02_04_1", "diff_04_1_2", "diff_04_2_04"])
+                         ["", "01", "02.4", "02", "03.1", "02", "04.3", "04", "05.2", "05", "06"])
+        self.assertEqual([one.diff for one, _ in lattice.diffs()][5:10], ["diff_02_03_1", "diff_03_1_03", "diff_02_04_1", "diff_04_1_2", "diff_04_2_3"])
 
     def test_links_lead_to_the_lessons_from_where_the_page_lies(self):
         root = page_tables.ROOT

@@ -46,7 +46,7 @@ LESSONS = {
     "03_double_buffer": Lesson("launch_gemm<3, ladder::WgmmaCore<kTile.n>>(p, nullptr)"),
     "04_warp_specialized": Lesson("launch_gemm(p, nullptr)"),
     "05_ws_double_buffer": Lesson("launch_gemm<4>(p, nullptr)"),
-    "06_clusters_dsmem": Lesson("launch_gemm<3>(p, nullptr)", clusters=True),
+    "06_clusters_dsmem": Lesson("launch_gemm<4>(p, nullptr)", clusters=True),
 }
 
 # A program of one file needs less of these headers than the repository.

@@ -188,6 +188,23 @@ TEST_CASE("Products that are missing or counted twice are named, and what is sta
                         "still holds K tile 2 (of 5, 64 wide), where zeros must be"));
 }
 
+TEST_CASE("A mistake that does not explain all tiles is not named: what some tiles hold is") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  // The first tile lacks the last K tile, as if K / 64 had been rounded down; others lack another one.
+  const std::string two =
+      complaint_of_k_tiles([](int row, int, int tile) { return tile == (row < 64 ? 4 : 1) ? -1 : tile; });
+  CHECK_THAT(two,
+             ContainsSubstring("\n  in tile row 0, tile column 0: C lacks the products of k = 256 to 295, "
+                               "the last K tile; in tile row 1, tile column 0: C lacks the products of "
+                               "k = 64 to 127; all"));
+  CHECK_THAT(two, !ContainsSubstring("must be rounded up"));
+  const std::string unknown = complaint_of_terms([](int row, int, int k) -> Term {
+    return row >= 64 ? Term{k, std::max(0, 295 - k)} : Term{k, k, k / 64 == 4 ? 0 : 1};
+  });
+  CHECK_THAT(unknown,
+             ContainsSubstring("the last K tile; in tile row 1, tile column 0: something else; all"));
+}
+
 TEST_CASE("Of normal data, too, missing products are named, and another tile that was taken") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   const auto complaint = [](const std::function<Term(int row, int column, int k)>& term_for) {

@@ -184,7 +184,7 @@ class Problem {
                   to_float(expected[i]), got[i]);
     if (wrong.nan_count() || wrong.examples().empty()) return "";
     const std::string text =
-        ladder::explain(wrong.examples(), reference, /*is_exact=*/true, a, Matrix(b_.begin(), b_.end()));
+        ladder::explain(wrong, reference, /*is_exact=*/true, a, Matrix(b_.begin(), b_.end()));
     // The verifier thinks of races, of which the device would have said more.
     const size_t cause = text.find(": a slot was ");
     return cause == text.npos ? text

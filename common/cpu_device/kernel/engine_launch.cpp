@@ -177,6 +177,7 @@ class Launch {
     to.barrier_waits += from.barrier_waits;
     to.async_copies += from.async_copies;
     to.mma_flops += from.mma_flops;
+    to.slot_fills = std::max(to.slot_fills, from.slot_fills);
     to.cycles += from.cycles;
     to.copy_cycles += from.copy_cycles;
     to.math_cycles += from.math_cycles;

@@ -71,7 +71,21 @@ struct Mbarrier {
     uint64_t phase = 0;
   };
   RepeatedWait repeated_wait;
-  std::vector<Wait> last_waits;  ///< of each of these threads, where races are checked
+  /// The first wait that passed although its slot was not filled again, or not emptied. The slot had been
+  /// filled and emptied so often.
+  struct EarlyWait {
+    const Thread* thread = nullptr;
+    Location where;
+    uint32_t parity = 0;
+    uint64_t filled = 0, emptied = 0;
+  };
+  EarlyWait early_wait;
+  /// The other end of its slot, and how many mbarriers the block had when it was looked for; see other_end().
+  mutable const Mbarrier* partner = nullptr;
+  mutable size_t partnered_among = 0;
+  mutable bool is_full = false;        ///< of the two ends
+  std::vector<uint64_t> ever_arrived;  ///< a bit for each thread of the cluster that has arrived in any phase
+  std::vector<Wait> last_waits;        ///< of each of these threads, where races are checked
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
   SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope
@@ -84,6 +98,8 @@ Mbarrier& find_mbarrier(Thread&, const uint64_t* object, Location where);
 Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* operation, Location where);
 /// " for full[1]": which barrier an operation completes on, for the race checker. Kept: operations are many.
 const std::string& note_of(Mbarrier&);
+/// "empty" of the slot whose "full" it is, or the reverse; null if there is none. Sets Mbarrier::is_full.
+const Mbarrier* other_end(const Mbarrier&);
 /// An arrival by a thread of another block.
 void arrive_from_afar(Cluster&, const RemoteArrival&);
 /// An arrival on an mbarrier by an asynchronous operation.

@@ -118,32 +118,68 @@ std::string binary(uint32_t mask, const Block& block) {
   return "0b" + digits;
 }
 
-/// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each.
-std::string list(const std::vector<Mbarrier::Arrival>& arrivals) {
-  std::vector<std::pair<std::string, unsigned>> counted;
+}  // namespace
+
+std::string list(const std::vector<Mbarrier::Arrival>& arrivals, const Block* own) {
+  /// Who did something at a place so often.
+  struct Entry {
+    std::string did;
+    unsigned times;
+    std::vector<std::pair<const Block*, std::vector<unsigned>>> warps;
+  };
+  std::vector<Entry> entries;
+  const auto same_did = [](const Entry& one, const Entry& other) {
+    return one.did == other.did && one.times == other.times;
+  };
+  std::vector<Entry> single;  // of one warp each
   for (const Mbarrier::Arrival& arrival : arrivals) {
-    const Block& from = *arrival.thread->block;
-    const std::string block = from.ids.cluster_dim.count() > 1 ? " " + describe(from) : std::string();
-    const std::string mask =
-        arrival.multicast_mask ? " with mask " + binary(arrival.multicast_mask, from) : std::string();
-    const std::string text = block + print(" warp %u (%s%s at %s)", arrival.thread->warp->index, arrival.what,
-                                           mask.c_str(), own_place(arrival.where).c_str());
-    const auto same =
-        std::find_if(counted.begin(), counted.end(), [&](auto& entry) { return entry.first == text; });
-    if (same == counted.end()) {
-      counted.emplace_back(text, 1);
+    const Thread& thread = *arrival.thread;
+    const std::string mask = arrival.multicast_mask
+                                 ? " with mask " + binary(arrival.multicast_mask, *thread.block)
+                                 : std::string();
+    const std::string did =
+        print(" (%s%s at %s)", arrival.what, mask.c_str(), own_place(arrival.where).c_str());
+    const auto same = std::find_if(single.begin(), single.end(), [&](const Entry& entry) {
+      return entry.did == did && entry.warps.front().first == thread.block &&
+             entry.warps.front().second.front() == thread.warp->index;
+    });
+    if (same == single.end()) {
+      single.push_back({did, 1, {{thread.block, {thread.warp->index}}}});
     } else {
-      ++same->second;
+      ++same->times;
+    }
+  }
+  for (const Entry& one : single) {
+    const auto& [block, warps] = one.warps.front();
+    if (entries.empty() || !same_did(entries.back(), one)) {
+      entries.push_back(one);
+    } else if (entries.back().warps.back().first == block) {
+      entries.back().warps.back().second.push_back(warps.front());
+    } else {
+      entries.back().warps.push_back(one.warps.front());
     }
   }
   std::string text;
-  for (const auto& [what, times] : counted) {
-    text += (text.empty() ? "" : ",") + what + (times > 1 ? print(" x%u", times) : "");
+  for (const Entry& entry : entries) {
+    text += text.empty() ? "" : ",";
+    for (const auto& [block, warps] : entry.warps) {
+      if (&entry.warps.front().first != &block) text += ",";
+      if (block->ids.cluster_dim.count() > 1 && block != own) text += " " + describe(*block);
+      text += warps.size() == 1 ? " warp" : " warps";
+      for (size_t i = 0; i < warps.size(); ++i) {
+        size_t last = i;
+        while (last + 1 < warps.size() && warps[last + 1] == warps[last] + 1) ++last;
+        text += print("%s %u", i ? "," : "", warps[i]);
+        if (last > i) text += print("-%u", warps[last]);
+        i = last;
+      }
+    }
+    const bool several = entry.warps.size() > 1 || entry.warps.front().second.size() > 1;
+    text += entry.did + (entry.times > 1 ? print(" x%u", entry.times) + (several ? " each" : "") : "");
   }
   return text;
 }
 
-/// Those that brought bytes, or those that arrived.
 std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>& arrivals, bool bytes) {
   std::vector<Mbarrier::Arrival> chosen;
   std::copy_if(arrivals.begin(), arrivals.end(), std::back_inserter(chosen),
@@ -151,13 +187,16 @@ std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>& 
   return chosen;
 }
 
+namespace {
+
 bool has_sent(const std::vector<Mbarrier::Arrival>& arrivals, const Thread* thread, Location where) {
   return std::any_of(arrivals.begin(), arrivals.end(), [&](const Mbarrier::Arrival& arrival) {
     return arrival.bytes && arrival.thread == thread && arrival.where == where;
   });
 }
 
-/// Of the threads that arrived in two phases, none in both: perhaps all were meant for one.
+}  // namespace
+
 std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::Arrival>& before,
                           const std::vector<Mbarrier::Arrival>& after) {
   std::set<const Thread*> first, second;
@@ -166,11 +205,10 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   const bool is_disjoint = std::none_of(second.begin(), second.end(),
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
+  if (!explain_early_wait(*barrier.block, nullptr).empty()) return "";  // which is why they came early
   return print("; different threads ended the last two: more arrive than the count of %u at %s says",
                barrier.expected, to_string(barrier.initialised_at).c_str());
 }
-
-}  // namespace
 
 std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;
@@ -364,15 +402,6 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   return where + " comes before both";
 }
 
-/// "empty" of the slot whose "full" it is, or the reverse; null if there is none.
-const Mbarrier* other_end(const Mbarrier& barrier) {
-  for (const auto& other : barrier.block->mbarriers)
-    if (other->slot == barrier.slot && *other->end && *barrier.end &&
-        other->initialised_at == barrier.initialised_at && std::strcmp(other->end, barrier.end) != 0)
-      return other.get();
-  return nullptr;
-}
-
 /// The reader has waited until a slot was full, and its warpgroup that fills it does so without waiting.
 std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
   const Mbarrier* const full = reader.last_seen.barrier;
@@ -516,9 +545,6 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                      : " with parity 1, which passes before the first phase has ended");
 }
 
-namespace {
-
-/// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
 std::string names_of(const std::vector<const Thread*>& threads) {
   std::map<const Block*, std::map<unsigned, std::vector<const Thread*>>> lanes;
   for (const Thread* thread : threads) {
@@ -545,7 +571,9 @@ std::string names_of(const std::vector<const Thread*>& threads) {
   return text;
 }
 
-}  // namespace
+bool are_several(const std::string& names) {
+  return names.find("warps") != names.npos || names.find(", ") != names.npos;
+}
 
 std::string explain_early_exits(const Block& block) {
   std::vector<const Thread*> gone;
@@ -555,7 +583,27 @@ std::string explain_early_exits(const Block& block) {
   return ": " + names_of(gone);
 }
 
+std::string explain_early_wait(const Block& block, const Thread* thread) {
+  for (const auto& barrier : block.mbarriers) {
+    const Mbarrier::EarlyWait& wait = barrier->early_wait;
+    if (!wait.thread || (thread && wait.thread->warp != thread->warp)) continue;
+    const auto times = [](uint64_t count) {
+      return count == 0   ? std::string("never")
+             : count == 1 ? std::string("once")
+                          : print("%llu times", static_cast<unsigned long long>(count));
+    };
+    return print("the wait of warp %u lane %u for ", wait.thread->warp->index, wait.thread->lane) +
+           name_of(*barrier) + print(" with parity %u (", wait.parity) + own_place(wait.where) +
+           ") passed too early: its slot had " +
+           (wait.filled == 0 ? "never been filled"
+                             : "been filled " + times(wait.filled) + " and emptied " +
+                                   (wait.emptied == wait.filled ? "as often" : times(wait.emptied)));
+  }
+  return "";
+}
+
 std::string explain_repeated_wait(const Block& block) {
+  if (const std::string early = explain_early_wait(block, nullptr); !early.empty()) return "\n  " + early;
   for (const auto& barrier : block.mbarriers) {
     const Mbarrier::RepeatedWait& wait = barrier->repeated_wait;
     if (!wait.thread) continue;
@@ -581,468 +629,6 @@ std::string explain_exit(const Block& block) {
       block.last_call.line ? " (its last call seen was at " + to_string(block.last_call) + ")" : "";
   return print("block %u must reach a last cluster_sync, or wait for what others do there, before it exits%s",
                block.ids.rank_in_cluster, where.c_str());
-}
-
-// --- deadlock -----------------------------------------------------------------------------------------
-
-namespace {
-bool are_several(const std::string& names) {
-  return names.find("warps") != names.npos || names.find(", ") != names.npos;
-}
-}  // namespace
-
-/// The mbarrier that all others wait for in the end, and why nobody ends its phase.
-class DeadlockRoot {
- public:
-  explicit DeadlockRoot(const std::vector<std::unique_ptr<Thread>>& threads) {
-    for (const auto& thread : threads) {
-      threads_.push_back(thread.get());
-      lacks_registers_ |= !thread->done && thread->wait.kind == WaitKind::registers;
-      const bool at_mbarrier = thread->wait.kind == WaitKind::mbarrier || thread->wait.kind == WaitKind::poll;
-      if (thread->done || !at_mbarrier || !thread->wait.object) continue;
-      waiting_[static_cast<const Mbarrier*>(thread->wait.object)].push_back(thread.get());
-    }
-  }
-
-  /// Two lines; empty if nobody waits for an mbarrier.
-  std::string write() const {
-    if (lacks_registers_) return "";  // which explains all
-    const Mbarrier* root = nullptr;
-    for (const auto& [barrier, waiting] : waiting_)
-      if (!root || rank(*barrier) < rank(*root) ||
-          (rank(*barrier) == rank(*root) && comes_first(*barrier, *root)))
-        root = barrier;
-    if (!root) return "";
-    const std::vector<const Thread*>& waiting = waiting_.at(root);
-    const std::string who = names_of(waiting);
-    return who + (are_several(who) ? " wait at " : " waits at ") + own_place(waiting.front()->wait.where) +
-           " for " + name_of(*root) + print(", phase %llu: ", static_cast<unsigned long long>(root->phase)) +
-           what_is_missing(*root) + "\n  " + why(*root) + "\n  ";
-  }
-
- private:
-  enum Rank { bytes, missed, first_lap, partial, exited, nobody, others, last };
-
-  /// What explains most comes first. Who waits for threads that wait themselves explains nothing.
-  Rank rank(const Mbarrier& barrier) const {
-    if (!barrier.pending) return bytes;
-    if (has_missed(barrier)) return missed;
-    if (waits_for_new_slot(barrier)) return first_lap;
-    const std::vector<const Thread*> absent = absent_from(barrier);
-    if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
-      return exited;
-    if (!with_bytes(barrier.arrivals, false).empty() && absent.empty()) return partial;
-    if (!absent.empty()) return others;
-    // Where others wait in a circle, the threads that never arrived here may have stopped there.
-    const bool is_circle = std::any_of(waiting_.begin(), waiting_.end(),
-                                       [&](const auto& entry) { return !absent_from(*entry.first).empty(); });
-    return !is_circle || holds_up_others(barrier) ? nobody : last;
-  }
-  /// Do threads wait for it that others wait for?
-  bool holds_up_others(const Mbarrier& barrier) const {
-    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
-      const std::vector<const Thread*> absent = absent_from(*entry.first);
-      return std::any_of(absent.begin(), absent.end(), [&](const Thread* thread) {
-        return !thread->done && thread->wait.object == &barrier;
-      });
-    });
-  }
-  static bool comes_first(const Mbarrier& one, const Mbarrier& other) {
-    const unsigned block = one.block->ids.rank_in_cluster, other_block = other.block->ids.rank_in_cluster;
-    // Of several of which nobody knows more, the one that has had phases before is the less usual.
-    return block != other_block ? block < other_block : one.offset < other.offset;
-  }
-
-  static uint64_t seen_by(const Mbarrier& barrier, const Thread& thread) {
-    return barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
-  }
-  /// Does a thread wait for the phase in progress that wants one that has ended?
-  const Thread* has_missed(const Mbarrier& barrier) const {
-    for (const Thread* thread : waiting_.at(&barrier))
-      if (seen_by(barrier, *thread) < barrier.phase) return thread;
-    return nullptr;
-  }
-
-  static bool is_unused(const Mbarrier& barrier) {
-    return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
-  }
-  /// Who fills a slot for the first time must find it empty. Does a thread wait until a new one is emptied?
-  bool waits_for_new_slot(const Mbarrier& barrier) const {
-    if (std::strcmp(barrier.end, "empty") != 0 || !is_unused(barrier)) return false;
-    const Mbarrier* const full = other_end(barrier);
-    if (!full || !is_unused(*full) || waiting_.count(full) == 0) return false;
-    const Thread::Seen& seen = waiting_.at(&barrier).front()->last_seen;
-    const bool second_lap = seen.barrier && seen.barrier->initialised_at == barrier.initialised_at &&
-                            seen.barrier->slot >= barrier.slot;
-    return !second_lap;
-  }
-
-  /// Threads that arrived in the phase before, and have not in this one.
-  static std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
-    std::vector<const Thread*> absent;
-    for (const Mbarrier::Arrival& earlier : with_bytes(barrier.last_arrivals, false)) {
-      const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
-                                    [&](const auto& arrival) { return arrival.thread == earlier.thread; });
-      if (!came) absent.push_back(earlier.thread);
-    }
-    return absent;
-  }
-
-  static std::string what_is_missing(const Mbarrier& barrier) {
-    if (barrier.pending) return print("%u of %u arrivals missing", barrier.pending, barrier.expected);
-    if (barrier.missing_bytes < 0)
-      return print("%lld bytes more than expected have come", static_cast<long long>(-barrier.missing_bytes));
-    return print("%lld of %lld bytes missing", static_cast<long long>(barrier.missing_bytes),
-                 static_cast<long long>(barrier.expected_bytes));
-  }
-
-  std::string why(const Mbarrier& barrier) const {
-    if (!barrier.pending) return why_of_bytes(barrier);
-    const Thread* const late = has_missed(barrier);
-    if (late) return why_of_missed(barrier, *late);
-    if (waits_for_new_slot(barrier)) return why_of_new_slot(barrier);
-    std::vector<const Thread*> absent = absent_from(barrier);
-    if (!absent.empty()) {
-      const Mbarrier::Arrival* last = nullptr;
-      for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
-        if (arrival.thread == absent.front()) last = &arrival;
-      return names_of(absent) + " arrived in the phase before (" + own_place(last->where) + "), and " +
-             where_now(absent) + passed_by(barrier);
-    }
-    std::string text;
-    if (const auto came = with_bytes(barrier.arrivals, false); !came.empty()) {
-      std::vector<const Thread*> those;
-      for (const Mbarrier::Arrival& arrival : came) those.push_back(arrival.thread);
-      text = "only " + names_of(those) + " arrived (" + own_place(came.front().where) + ")";
-    } else {
-      text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
-    }
-    std::vector<const Thread*> gone;
-    for (const Thread* thread : threads_)
-      if (thread->done && !thread->warp->live) gone.push_back(thread);
-    const std::string peers = of_other_end(barrier);
-    // Of those who should arrive, some did: the rest may be gone.
-    const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
-    if (!says_gone) return peers.empty() ? text : text + "; " + peers;
-    const std::string names = names_of(gone);
-    return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
-  }
-
-  std::string why_of_bytes(const Mbarrier& barrier) const {
-    std::string text = print("%lld bytes were expected", static_cast<long long>(barrier.expected_bytes));
-    for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
-      text += " (" + own_place(arrival.where) + ")";
-    const std::string came = list(with_bytes(barrier.arrivals, true));
-    return text + (came.empty() ? ", and none came" : ", and these came:" + came) +
-           (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
-  }
-
-  std::string why_of_missed(const Mbarrier& barrier, const Thread& late) const {
-    const uint64_t seen = seen_by(barrier, late);
-    std::vector<const Thread*> those;
-    for (const Thread* thread : waiting_.at(&barrier))
-      if (seen_by(barrier, *thread) == seen) those.push_back(thread);
-    if ((barrier.phase - seen) % 2)
-      return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names_of(those) +
-             print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",
-                   static_cast<unsigned long long>(barrier.phase - 1),
-                   static_cast<unsigned>((barrier.phase - 1) % 2),
-                   static_cast<unsigned long long>(barrier.phase));
-    return names_of(those) +
-           print(" came too late: phases %llu to %llu ended before", static_cast<unsigned long long>(seen),
-                 static_cast<unsigned long long>(barrier.phase - 1)) +
-           explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
-  }
-
-  std::string why_of_new_slot(const Mbarrier& barrier) const {
-    const unsigned parity = waiting_.at(&barrier).front()->wait.argument;
-    const Mbarrier* const full = other_end(barrier);
-    const std::string readers = names_of(waiting_.at(full));
-    return print("the slot is new, and empty: the first wait for it must have parity %u, and has %u; ",
-                 1 - parity, parity) +
-           readers + (are_several(readers) ? " wait for " : " waits for ") + name_of(*full);
-  }
-
-  static std::string where_now(const std::vector<const Thread*>& threads) {
-    const Thread& first = *threads.front();
-    const bool several = are_several(names_of(threads));
-    const bool all_done =
-        std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
-    if (all_done)
-      return several ? "have exited: they made fewer steps than those who wait"
-                     : "has exited: it made fewer steps than those who wait";
-    const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
-    const Thread& thread = waits == threads.end() ? first : **waits;
-    std::string text = (several ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
-    if ((thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll) && thread.wait.object)
-      return text + " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object));
-    return text + " in " + thread.wait.what;
-  }
-
-  /// Has a thread that waits seen phases end two at a time? Then others went on without it.
-  std::string passed_by(const Mbarrier& barrier) const {
-    for (const Thread* thread : waiting_.at(&barrier)) {
-      const uint64_t passed = barrier.phases_passed.empty() ? 0 : barrier.phases_passed[thread->ids.rank];
-      if (passed)
-        return print(
-            "; %llu phases had ended before warp %u lane %u looked: those who arrive do not wait for it",
-            static_cast<unsigned long long>(passed), thread->warp->index, thread->lane);
-    }
-    return "";
-  }
-
-  /// Those who wait for the other end of a slot are the ones who must arrive at this end.
-  std::string of_other_end(const Mbarrier& barrier) const {
-    const Mbarrier* const other = other_end(barrier);
-    if (!other) return "";
-    std::vector<const Thread*> have_waited;
-    for (const Thread* thread : threads_)
-      if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
-    if (!have_waited.empty())
-      return names_of(have_waited) + " waited for " + name_of(*other) + ", and " + where_now(have_waited);
-    if (waiting_.count(other) == 0 && other->phases_seen.empty())
-      return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
-    return "";
-  }
-
-  std::vector<const Thread*> threads_;
-  std::map<const Mbarrier*, std::vector<const Thread*>> waiting_;
-  bool lacks_registers_ = false;
-};
-
-/// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
-class DeadlockReport {
- public:
-  explicit DeadlockReport(const Cluster& cluster) : cluster_(cluster), root_(cluster.threads_) {}
-
-  std::string write(const char* why) {
-    text_ = "deadlock: " + root_.write() +
-            print("%s; %u of %zu threads have not finished", why, cluster_.live_, cluster_.threads_.size());
-    for (const auto& block : cluster_.blocks_) {
-      for (size_t first = 0; first < block->warps.size();) {
-        size_t end = first + 1;
-        while (end < block->warps.size() && wait_alike(block->warps[first], block->warps[end])) ++end;
-        write_warps(*block, first, end);
-        first = end;
-      }
-    }
-    for (const Mbarrier* barrier : mbarriers_) write_arrivals(*barrier);
-    for (const auto& [barrier, block] : block_barriers_) {
-      if (barrier->expected) continue;  // any warps may be the ones that a named barrier counts
-      text_ += "\n  never arrived at the __syncthreads of " + describe(*block) + ":";
-      write_absent(*barrier, *block);
-    }
-    if (cluster_barrier_waits_) {
-      for (const auto& block : cluster_.blocks_) {
-        if (!is_absent(cluster_.cluster_barrier_, *block)) continue;
-        text_ += "\n  never arrived at the cluster.sync, of " + describe(*block) + ":";
-        write_absent(cluster_.cluster_barrier_, *block);
-      }
-    }
-    return text_;
-  }
-
- private:
-  static bool wait_alike(const Thread& a, const Thread& b) {
-    return a.done == b.done && a.wait.kind == b.wait.kind && a.wait.object == b.wait.object &&
-           a.wait.argument == b.wait.argument && a.wait.where == b.wait.where;
-  }
-
-  static bool wait_alike(const Warp& a, const Warp& b) {
-    if (a.present != b.present) return false;
-    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-      if (!(a.present >> lane & 1)) continue;
-      const Thread &x = *a.lanes[lane], &y = *b.lanes[lane];
-      // Warps wait for their own lanes at objects of their own.
-      const bool both_in_warp = x.wait.kind == WaitKind::warp && y.wait.kind == WaitKind::warp &&
-                                x.wait.where == y.wait.where && x.wait.argument == y.wait.argument;
-      if (!both_in_warp && !wait_alike(x, y)) return false;
-    }
-    return true;
-  }
-
-  void write_warps(const Block& block, size_t first, size_t end) {
-    const Warp& warp = block.warps[first];
-    std::string who =
-        "\n  " + describe(block) +
-        (end - first == 1 ? print(" warp %zu", first) : print(" warps %zu-%zu", first, end - 1));
-    for (unsigned lane = 0; lane < kWarpLanes;) {
-      if (!(warp.live >> lane & 1)) {
-        ++lane;
-        continue;
-      }
-      unsigned last = lane;
-      while (last + 1 < kWarpLanes && (warp.live >> (last + 1) & 1) &&
-             wait_alike(*warp.lanes[lane], *warp.lanes[last + 1])) {
-        ++last;
-      }
-      text_ += who;
-      const bool whole_warp = last - lane + 1 == static_cast<unsigned>(__builtin_popcount(warp.present));
-      if (!whole_warp) text_ += lane == last ? print(" lane %u", lane) : print(" lanes %u-%u", lane, last);
-      const bool several = end - first > 1 || (!whole_warp && lane != last);
-      write_wait(block, *warp.lanes[lane], several ? "wait" : "waits");
-      lane = last + 1;
-    }
-  }
-
-  void write_wait(const Block& block, const Thread& thread, const char* verb) {
-    const Wait& wait = thread.wait;
-    text_ += print(" %s at %s in %s", verb, to_string(wait.where).c_str(), wait.what);
-    switch (wait.kind) {
-      case WaitKind::mbarrier:
-      case WaitKind::poll:
-        if (!wait.object) break;
-        text_ += " for " + name_of(*static_cast<const Mbarrier*>(wait.object)) +
-                 print(", phase of parity %u", static_cast<unsigned>(wait.argument));
-        write_missed_phases(*static_cast<const Mbarrier*>(wait.object), thread);
-        remember(static_cast<const Mbarrier*>(wait.object));
-        break;
-      case WaitKind::block_barrier: {
-        const auto* barrier = static_cast<const NamedBarrier*>(wait.object);
-        const bool is_of_cluster = barrier == &cluster_.cluster_barrier_;
-        const unsigned expected = is_of_cluster       ? cluster_.live_
-                                  : barrier->expected ? barrier->expected
-                                                      : block.live;
-        if (wait.argument) text_ += print(" %u", static_cast<unsigned>(wait.argument));
-        text_ += print(": %u of %u threads arrived", barrier->arrived, expected);
-        if (is_of_cluster) {
-          cluster_barrier_waits_ = true;
-        } else {
-          block_barriers_[barrier] = &block;
-        }
-        break;
-      }
-      case WaitKind::warp:
-        text_ += print(" for lanes of mask 0x%08x", static_cast<unsigned>(wait.argument));
-        break;
-      case WaitKind::registers:
-        text_ += print(" for %u registers: its threads have %u, and %u are free",
-                       static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
-        break;
-      case WaitKind::wgmma:
-        write_warps_without_commit(block, thread);
-        break;
-      case WaitKind::none:
-      case WaitKind::copies:
-      case WaitKind::stores:
-        break;
-    }
-  }
-
-  /// A thread that begins to wait for a phase two phases too late takes the one in progress for it.
-  void write_missed_phases(const Mbarrier& barrier, const Thread& thread) {
-    const uint64_t seen = barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
-    if (seen >= barrier.phase) return;
-    if ((barrier.phase - seen) % 2) {
-      text_ += print(": it has not waited for phase %llu, of parity %u, which has ended",
-                     static_cast<unsigned long long>(barrier.phase - 1),
-                     static_cast<unsigned>((barrier.phase - 1) % 2));
-      return;
-    }
-    text_ += print(": it came too late, and has not seen phases %llu to %llu end",
-                   static_cast<unsigned long long>(seen), static_cast<unsigned long long>(barrier.phase - 1));
-  }
-
-  /// Which warps of the warpgroup are behind, and who has told others of the product although it is in
-  /// flight.
-  void write_warps_without_commit(const Block& block, const Thread& waiting) {
-    const size_t first = waiting.ids.rank / kWarpgroupThreads * (kWarpgroupThreads / kWarpLanes);
-    std::string missing;
-    std::vector<std::string> early;
-    for (size_t w = first; w < first + kWarpgroupThreads / kWarpLanes; ++w) {
-      bool is_missing = false;
-      for (const Thread* lane : block.warps[w].lanes) {
-        is_missing |= lane->wgmma_committed_groups < waiting.wait.argument;
-        const Thread::ArrivalInFlight& arrival = lane->arrival_in_flight;
-        if (!arrival.barrier || lane->wait.kind != WaitKind::wgmma) continue;
-        early.push_back(print("\n    warp %zu lane %u arrived at ", w, lane->lane) +
-                        name_of(*arrival.barrier) + " (" + to_string(arrival.where) +
-                        ") before this wait, while the product was in flight and others had yet to start it");
-      }
-      if (is_missing) missing += print("%s warp %zu", missing.empty() ? "" : ",", w);
-    }
-    if (missing.empty()) return;
-    text_ += "; missing:" + missing;
-    for (const std::string& line : early) {
-      if (text_.find(line) == std::string::npos) text_ += line;
-    }
-  }
-
-  void remember(const Mbarrier* barrier) {
-    if (std::find(mbarriers_.begin(), mbarriers_.end(), barrier) == mbarriers_.end())
-      mbarriers_.push_back(barrier);
-  }
-
-  void write_arrivals(const Mbarrier& barrier) {
-    text_ += "\n  " + describe(barrier) +
-             print(": in phase %llu (parity %u), %u of %u arrivals missing",
-                   static_cast<unsigned long long>(barrier.phase), static_cast<unsigned>(barrier.phase & 1),
-                   barrier.pending, barrier.expected);
-    if (barrier.missing_bytes > 0)
-      text_ += print(", %lld bytes missing", static_cast<long long>(barrier.missing_bytes));
-    if (barrier.missing_bytes < 0)
-      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes)) +
-               explain_surplus(barrier);
-    text_ +=
-        barrier.arrivals.empty() ? "; nobody arrived in this phase" : "; arrived:" + list(barrier.arrivals);
-    if (barrier.pending && barrier.expected > 1) write_absent_blocks(barrier);
-    std::vector<Mbarrier::Arrival> absent;
-    for (const Mbarrier::Arrival& earlier : barrier.last_arrivals) {
-      const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
-                                    [&](const auto& arrival) { return arrival.thread == earlier.thread; });
-      if (!came) absent.push_back(earlier);
-    }
-    if (!absent.empty()) text_ += "; arrived in the phase before but not in this one:" + list(absent);
-  }
-
-  /// Where several blocks may arrive: those of which nobody did.
-  void write_absent_blocks(const Mbarrier& barrier) {
-    if (cluster_.blocks_.size() == 1) return;
-    std::string names;
-    for (const auto& block : cluster_.blocks_) {
-      const bool came =
-          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
-                      [&](const auto& arrival) { return arrival.thread->block == block.get(); });
-      if (!came) names += (names.empty() ? " " : ", ") + describe(*block);
-    }
-    if (!names.empty()) text_ += "; no arrival from" + names;
-  }
-
-  /// Threads of the warp that have not exited and have not arrived.
-  static unsigned count_absent(const NamedBarrier& barrier, const Warp& warp) {
-    unsigned absent = 0;
-    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-      if (!(warp.live >> lane & 1)) continue;
-      const auto& arrivals = barrier.arrivals;
-      absent += std::find(arrivals.begin(), arrivals.end(), warp.lanes[lane]) == arrivals.end();
-    }
-    return absent;
-  }
-
-  static bool is_absent(const NamedBarrier& barrier, const Block& block) {
-    return std::any_of(block.warps.begin(), block.warps.end(),
-                       [&](const Warp& warp) { return count_absent(barrier, warp) > 0; });
-  }
-
-  void write_absent(const NamedBarrier& barrier, const Block& block) {
-    std::string names;
-    for (const Warp& warp : block.warps) {
-      const unsigned absent = count_absent(barrier, warp);
-      if (absent) names += (names.empty() ? "" : ",") + print(" warp %u (%u threads)", warp.index, absent);
-    }
-    text_ += names;
-  }
-
-  const Cluster& cluster_;
-  DeadlockRoot root_;
-  std::string text_;
-  std::vector<const Mbarrier*> mbarriers_;
-  std::map<const NamedBarrier*, const Block*> block_barriers_;
-  bool cluster_barrier_waits_ = false;
-};
-
-std::string describe_deadlock(const Cluster& cluster, const char* why) {
-  return DeadlockReport(cluster).write(why);
 }
 
 }  // namespace cpu_device

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
@@ -13,7 +14,6 @@ namespace cpu_device {
 class Cluster;
 struct Block;
 struct CountedCopy;
-struct Mbarrier;
 struct MbarrierRecord;
 struct Thread;
 
@@ -29,6 +29,14 @@ std::string describe(const Block&);
 std::string describe(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
+/// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
+std::string names_of(const std::vector<const Thread*>&);
+/// Does such a name take a verb in the plural?
+bool are_several(const std::string& names);
+/// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each that is not `own`.
+std::string list(const std::vector<Mbarrier::Arrival>&, const Block* own = nullptr);
+/// Those that brought bytes, or those that arrived.
+std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>&, bool bytes);
 /// All of a block.
 std::vector<MbarrierRecord> records_of_mbarriers(const Block&);
 /// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
@@ -45,9 +53,14 @@ std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
 /// Which threads of the block have exited: ": warps 2-3".
 std::string explain_early_exits(const Block&);
-/// A line that says which thread of the block has waited twice for the same phase, if one has: the parity may
-/// be wrong.
+/// Which wait of a thread of the block passed too early, if one did; with `thread`, of its warp.
+std::string explain_early_wait(const Block&, const Thread* thread);
+/// A line that says which thread of the block has waited too early, or twice for the same phase, if one has:
+/// the parity may be wrong.
 std::string explain_repeated_wait(const Block&);
+/// Of the threads that arrived in two phases, none in both: perhaps all were meant for one. Or nothing.
+std::string explain_count(const Mbarrier&, const std::vector<Mbarrier::Arrival>& before,
+                          const std::vector<Mbarrier::Arrival>& after);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.

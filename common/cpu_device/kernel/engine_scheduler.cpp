@@ -505,6 +505,9 @@ void Cluster::block_exits(Block& block) {
     mbarriers_ = records_of_mbarriers(block);
     registers_ = registers_asked_for(block);
   }
+  for (const auto& barrier : block.mbarriers)
+    if (other_end(*barrier) && barrier->is_full)
+      counters_.slot_fills = std::max(counters_.slot_fills, barrier->phase);
   block.shared.poison();
   block.mbarriers.clear();
   if (observed_) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;

@@ -19,6 +19,8 @@ struct LaunchCounters {
   uint64_t shared_wavefronts = 0, bank_conflicts = 0;
   uint64_t cluster_bytes = 0;
   uint64_t block_barriers = 0, barrier_waits = 0, async_copies = 0;
+  uint64_t slot_fills = 0;          ///< of the slot that a block has filled most often; 0: there is no ring
+  bool has_one_piece_each = false;  ///< of a persistent kernel: no block walks on to a second tile
   double cycles = 0, copy_cycles = 0, math_cycles = 0, overlap_cycles = 0;
 };
 
@@ -54,16 +56,18 @@ struct Execution {
   bool check_grid = false;  ///< see cpu_device::Options
   bool record = false;      ///< what last_launch_record() says
   bool warn = true;         ///< the same
-  int blocks = 0;       ///< that a persistent kernel's grid may have; 0: as many as the device has at once
-  bool chosen = false;  ///< the reader has chosen schedules or race checks
+  int blocks = 0;  ///< that a persistent kernel's grid may have; 0: as many as the device has at once
+  bool only_asked = false;  ///< without what the program of a lesson checks besides
+  bool all_lines = false;   ///< reports of deadlocks are not shortened
+  bool chosen = false;      ///< the reader has chosen schedules or race checks
 };
 
 /// What finds mistakes that one run hides: race checks, on a late and an eager schedule of different orders.
 /// Nothing on the GPU, and in programs without the instrumentation that race checks need.
 std::optional<Execution> thorough_execution();
 
-/// Adds --schedule, --seed, --check-races, --resident-blocks and --threads to a program, where the device has
-/// such choices.
+/// Adds --schedule, --seed, --check-races, --all, --only-asked, --resident-blocks and --threads to a program,
+/// where the device has such choices.
 class ExecutionOptions {
  public:
   /// Adds the options to a program.
@@ -74,7 +78,7 @@ class ExecutionOptions {
 
  private:
   std::string schedule_, seed_, threads_, blocks_;
-  bool check_races_ = false;
+  bool check_races_ = false, all_lines_ = false, only_asked_ = false;
 };
 
 /// From now on, kernels run by this schedule.

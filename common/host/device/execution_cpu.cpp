@@ -15,6 +15,8 @@
 namespace ladder {
 namespace {
 
+constexpr size_t kReportLines = 12;  ///< of a deadlock; the rest with --all
+
 /// "17" is one seed, "1-100" a hundred.
 std::vector<std::string> random_schedules(const std::string& seeds) {
   constexpr uint64_t kMaxSeeds = 100000;
@@ -46,6 +48,9 @@ void ExecutionOptions::add_to(Arguments& arguments) {
                        "Blocks of a persistent kernel, which walk over all tiles of C (default: 4)");
   arguments.add_flag("--check-races", check_races_,
                      "Check every access to shared memory for races, and to global memory that blocks share");
+  arguments.add_flag("--only-asked", only_asked_,
+                     "Run the given shapes by the given schedules, and check nothing besides");
+  arguments.add_flag("--all", all_lines_, "Print all lines of a deadlock's report");
 }
 
 Execution ExecutionOptions::parsed() const {
@@ -70,6 +75,8 @@ Execution ExecutionOptions::parsed() const {
   if (!blocks_.empty())
     execution.blocks = static_cast<int>(parse_number("--resident-blocks", blocks_, 1, 1024));
   execution.check_races = execution.check_grid = check_races_;
+  execution.all_lines = all_lines_;
+  execution.only_asked = only_asked_;
   execution.chosen = check_races_ || !schedule_.empty() || !seed_.empty();
   if (check_races_ && !cpu_device::instrumented())
     throw std::invalid_argument("--check-races: this program was built without the instrumentation it needs");
@@ -91,11 +98,13 @@ void use_schedule(const Execution& execution, const std::string& schedule) {
   options.check_races = execution.check_races;
   options.check_grid = execution.check_grid;
   options.warn = execution.warn;
+  options.report_lines = execution.all_lines ? 0 : kReportLines;
   options.trace = execution.record;
   options.count = cpu_device::instrumented();
   cpu_device::set_options(options);
   static const int all_blocks = blocks_at_once;
   blocks_at_once = execution.blocks ? execution.blocks : all_blocks;
+  has_one_piece_each = false;
 }
 
 std::optional<LaunchCounters> last_launch_counters() {
@@ -110,6 +119,8 @@ std::optional<LaunchCounters> last_launch_counters() {
   counters.block_barriers = from.block_barriers;
   counters.barrier_waits = from.barrier_waits;
   counters.async_copies = from.async_copies;
+  counters.slot_fills = from.slot_fills;
+  counters.has_one_piece_each = has_one_piece_each;
   counters.cycles = from.cycles;
   counters.copy_cycles = from.copy_cycles;
   counters.math_cycles = from.math_cycles;

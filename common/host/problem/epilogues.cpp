@@ -2,8 +2,10 @@
 /// The knob `epilogue`.
 #include "common/host/problem/epilogues.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 namespace ladder {
@@ -29,6 +31,11 @@ void require_bias(const Gemm& p, const Settings& settings) {
   if (settings.at("epilogue") != "none" && !p.bias)
     throw std::invalid_argument("--epilogue " + settings.at("epilogue") +
                                 ": needs a bias, which --a and --b do not bring");
+  // It is read in pairs of columns.
+  if (const auto past = reinterpret_cast<uintptr_t>(p.bias) % sizeof(__nv_bfloat162))
+    throw std::invalid_argument(
+        fmt::format("bias = {}: begins {} bytes past a multiple of {}: must begin at one",
+                    static_cast<const void*>(p.bias), past, sizeof(__nv_bfloat162)));
 }
 
 }  // namespace ladder

@@ -65,7 +65,7 @@ struct Lesson {
   std::string name;  ///< its directory, for example "03_double_buffer"
   std::string idea;  ///< one sentence
   std::vector<Knob> knobs;
-  std::vector<Rung> rungs;  ///< at most three; each builds on the one before it
+  std::vector<Rung> rungs;  ///< each builds on the one before it
   /// The lesson, by its name, on whose last rung the first of these builds; none for the first lesson.
   std::vector<std::string> builds_on = {};
   int minimum_architecture = kTuring;  ///< that its kernels are compiled for, see Code::architecture

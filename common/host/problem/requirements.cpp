@@ -49,6 +49,7 @@ void require_tma(const Gemm& p, const Settings& settings) {
   if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
   require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
   require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+  require_aligned_matrices(p);
 }
 
 void require_k_steps(const Gemm& p, int step_k, int blocks) {

@@ -268,14 +268,17 @@ int run(const Lesson& lesson, int argc, char** argv) {
   if (!trace.path.empty())
     return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);
   Report report = make_report(lesson, contenders, options);
-  if (lesson.remark)
-    report.after_shape = [&](const Shape& shape, const std::vector<Run>&) {
-      print_remarks(lesson, shape, runnable);
-    };
+  std::vector<std::string> not_shown;
+  report.after_shape = [&](const Shape& shape, const std::vector<Run>& runs) {
+    if (lesson.remark) print_remarks(lesson, shape, runnable);
+    const std::string line = options.comparison.execution.chosen ? not_shown_by(runs.back()) : "";
+    if (!line.empty()) not_shown.push_back(line);
+  };
   // First, because the CPU device names the causes of wrong results, which the table shows.
   const UnaskedChecks checks = check_unasked(lesson, contenders, options.comparison);
   if (!checks.passed) return kExitFailure;
   const int exit_code = report_comparisons(report, contenders, options);
+  for (const std::string& line : not_shown) std::cout << "\n" << line << "\n";
   std::cout << checks.line << std::flush;
   return exit_code;
 }

@@ -19,6 +19,9 @@ namespace {
 /// K of as few steps as a contender accepts: the first of these, beginning at Lesson::cpu_check_few.
 constexpr int kMoreK[] = {0, 64, 192};
 
+/// Of the schedules that the reader has chosen, so many also run what is checked without being asked.
+constexpr size_t kMostChosen = 8;
+
 /// As wide as A, so that a product can be the A of the next. Small, because only the order of launches
 /// counts.
 constexpr Shape kOfDependentLaunches{8, 200, 200};
@@ -127,10 +130,11 @@ std::vector<Contender> with_dependent_launches(const Lesson& lesson, const std::
 }
 
 /// Lesson::cpu_check, on the grid that the device gives each kernel; and Lesson::cpu_check_few, whose tiles
-/// are all of one block, or cluster, on the first schedule alone. What a lesson refuses is left out: see
+/// are all of one block, or cluster. What a lesson refuses is left out: see
 /// `left_out`.
 std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>& contenders,
-                             const std::vector<std::string>& schedules, std::string& left_out) {
+                             const std::vector<std::string>& schedules,
+                             const std::vector<std::string>& schedules_of_few, std::string& left_out) {
   std::vector<Check> checks;
   const auto add = [&](Shape shape, int blocks, const std::vector<std::string>& chosen,
                        const Contender& contender) {
@@ -152,7 +156,7 @@ std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>&
     for (const int more : kMoreK) {
       Shape shape = lesson.cpu_check_few;
       shape.k += more;
-      if (add(shape, 1, {schedules.front()}, contender).empty()) break;
+      if (add(shape, 1, schedules_of_few, contender).empty()) break;
     }
   return checks;
 }
@@ -169,18 +173,36 @@ std::string names_of(const std::vector<Check>& checks) {
 
 }  // namespace
 
+std::string not_shown_by(const Run& run) {
+  if (!run.counters) return "";
+  std::string reasons;
+  if (run.counters->has_one_piece_each) reasons = "no block has more than one tile";
+  if (run.counters->slot_fills == 1)
+    reasons += std::string(reasons.empty() ? "" : ", and ") + "no slot is filled twice: the ring never wraps";
+  return reasons.empty() ? "" : fmt::format("{} cannot show all: {}", run.shape.name(), reasons);
+}
+
 UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
                             const ComparisonOptions& options) {
   const std::optional<Execution> thorough = thorough_execution();
   if (!thorough) return {};
-  if (options.execution.chosen)
+  if (options.execution.only_asked)
     return {true, options.execution.check_races ? "" : "\nnot checked: races; --check-races does\n"};
   ComparisonOptions tried = options;
   tried.integers_alone = true;
   tried.execution = *thorough;
   tried.execution.os_threads = options.execution.os_threads;
+  tried.execution.all_lines = options.execution.all_lines;
   UnaskedChecks result;
-  const std::vector<Check> checks = checks_of(lesson, contenders, thorough->schedules, result.line);
+  // What the reader chooses comes on top.
+  std::vector<std::string> schedules = thorough->schedules, schedules_of_few = {schedules.front()};
+  size_t chosen = 0;
+  for (const std::string& schedule : options.execution.schedules) {
+    if (schedule.empty() || ++chosen > kMostChosen) continue;
+    for (auto* all : {&schedules, &schedules_of_few})
+      if (std::find(all->begin(), all->end(), schedule) == all->end()) all->push_back(schedule);
+  }
+  const std::vector<Check> checks = checks_of(lesson, contenders, schedules, schedules_of_few, result.line);
   for (const Check& check : checks) {
     result.passed &=
         all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
@@ -199,8 +221,8 @@ UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& 
         [&](const Contender& contender, const std::string&) { return plain_command(lesson, contender); });
   }
   if (!checks.empty())
-    result.line += fmt::format("\nchecked: races, at {}{}; more with --schedule all --check-races\n",
-                               names_of(checks), also);
+    result.line += fmt::format("\nchecked: races, at {}{}{}\n", names_of(checks), also,
+                               options.execution.chosen ? "" : "; more with --schedule all --check-races");
   return result;
 }
 

@@ -11,19 +11,22 @@ namespace ladder {
 
 struct UnaskedChecks {
   bool passed = true;
-  /// What was checked; where the reader has chosen schedules without race checks, what was not.
+  /// What was checked, or what was not.
   std::string line;
 };
 
-/// Where the reader has chosen neither schedules nor race checks, runs each contender once more by
-/// thorough_execution(), on two small problems: Lesson::cpu_check has ragged sizes and several K steps, and
-/// Lesson::cpu_check_few so few rows and K steps that parts of a block have nothing to do, and all its tiles
-/// are one block's. Where its launches may begin before the one before has ended, a contender is also
-/// launched twice in a row, and the second launch reads what the first writes.
+/// Unless only what is asked for shall run, runs each contender once more by thorough_execution(), and by the
+/// first of the schedules that the reader has chosen, on two small problems: Lesson::cpu_check has ragged
+/// sizes and several K steps, and Lesson::cpu_check_few so few rows and K steps that parts of a block have
+/// nothing to do, and all its tiles are one block's. Where its launches may begin before the one before has
+/// ended, a contender is also launched twice in a row, and the second launch reads what the first writes.
 /// @returns whether all results were right; if not, the complaint is on stderr, with a command that repeats
 /// the run
 /// @throws std::runtime_error what the CPU device says of a broken rule, with such a command
 UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
                             const ComparisonOptions& options);
+
+/// What the run does not show because its problem is small: a line, or nothing.
+std::string not_shown_by(const Run& run);
 
 }  // namespace ladder

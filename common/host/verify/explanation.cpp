@@ -396,23 +396,69 @@ class Explainer {
 
 }  // namespace
 
-std::string explain(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
-                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+namespace {
+
+/// What explains the examples of a tile, or of its first row.
+struct Found {
+  std::string where, fact, advice;  ///< the fact is empty if nothing explains them
+
+  std::string said() const { return where + fact; }
+};
+
+Found find(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
+           const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
   std::vector<WrongElement> of_one_row;
   for (const WrongElement& example : examples)
     if (example.row == examples[0].row) of_one_row.push_back(example);
+  const WrongElement& first = examples[0];
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
     const std::string text = Explainer(*chosen, reference, is_exact, a, b).explain();
-    const WrongElement& first = examples[0];
-    const std::string where = chosen == &examples
-                                  ? fmt::format("in tile row {}, tile column {}: ", first.row / kTileWidth,
+    if (!text.empty()) {
+      const size_t colon = text.find(": ");
+      return {chosen == &examples ? fmt::format("in tile row {}, tile column {}: ", first.row / kTileWidth,
                                                 first.column / kTileWidth)
-                                  : fmt::format("in row {}: ", first.row);
-    if (!text.empty()) return where + text;
+                                  : fmt::format("in row {}: ", first.row),
+              text.substr(0, colon), colon == text.npos ? "" : text.substr(colon)};
+    }
     if (of_one_row.size() == examples.size()) break;
   }
-  return "";
+  return {};
+}
+
+}  // namespace
+
+std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
+                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+  constexpr size_t kTilesTried = 12, kFactsSaid = 3;
+  const std::vector<std::vector<WrongElement>> tiles = wrong.examples();
+  if (tiles.empty() || tiles.front().empty()) return "";
+  const Found first = find(tiles.front(), reference, is_exact, a, b);
+  if (first.fact.empty()) return "";
+  // The first, the last, and some between.
+  std::vector<Found> others;
+  bool all_alike = true;
+  for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
+    const size_t at = tiles.size() <= kTilesTried ? i : i * (tiles.size() - 1) / (kTilesTried - 1);
+    if (tiles[at].size() < kMinExamples) continue;
+    Found found = find(tiles[at], reference, is_exact, a, b);
+    if (found.fact.empty())
+      found.where = fmt::format("in tile row {}, tile column {}: ", tiles[at][0].row / kTileWidth,
+                                tiles[at][0].column / kTileWidth);
+    all_alike &= !found.fact.empty() && found.advice == first.advice;
+    others.push_back(std::move(found));
+  }
+  if (all_alike) return first.said() + first.advice;
+  std::vector<Found> said = {first};
+  for (const Found& other : others) {
+    const bool is_new =
+        std::none_of(said.begin(), said.end(), [&](const Found& one) { return one.fact == other.fact; });
+    if (is_new && said.size() < kFactsSaid) said.push_back(other);
+  }
+  std::string text;
+  for (const Found& one : said)
+    text += (text.empty() ? "" : "; ") + (one.fact.empty() ? one.where + "something else" : one.said());
+  return text;
 }
 
 }  // namespace ladder

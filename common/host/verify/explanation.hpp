@@ -9,13 +9,14 @@
 
 namespace ladder {
 
-/// A sentence that says what would make all of the examples: products that are missing or counted twice, K
-/// tiles that were taken in place of others, elements that belong to another tile of C. Empty if nothing of
-/// that does, or if there are too few examples.
+/// A sentence that says what would make the wrong elements: products that are missing or counted twice, K
+/// tiles that were taken in place of others, elements that belong to another tile of C. What the mistake may
+/// be, it says only if that explains all tiles that were looked at; else what it saw in some. Empty if
+/// nothing of that explains the first tile, or if there are too few examples.
 /// @param reference of the product; of rows that are not in it other tiles of C are not looked for
 /// @param is_exact whether products and sums are small integers; else as close as rounding allows will do
 /// @param a, b the operands of the product, all of them
-std::string explain(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
+std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b);
 
 }  // namespace ladder

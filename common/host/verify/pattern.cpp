@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -16,7 +17,9 @@ namespace {
 
 /// All lessons' tiles are multiples of this, and what one warpgroup multiplies has as many rows.
 constexpr int64_t kTile = 64;
-constexpr size_t kMaxExamples = 64;
+constexpr size_t kMaxExamples = 64;                               ///< of the first tile
+constexpr size_t kMaxExamplesOfOthers = 24, kExamplesOfARow = 4;  ///< of every other tile
+constexpr size_t kMaxTilesWithExamples = 4096;
 
 std::string range_text(const char* what, int64_t first, int64_t last) {
   return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {}-{}", what, first, last);
@@ -51,12 +54,29 @@ void WrongElements::add(int64_t compared_row, int64_t column, double expected, _
   if (bf16_bits(got) == kPoisonBits) ++unwritten_count_;
   const double value = to_float(got);
   if (std::isnan(value)) ++nan_count_;
-  if (!std::isfinite(value) || examples_.size() == kMaxExamples) return;
+  if (!std::isfinite(value)) return;
   const int row = reference_.rows[static_cast<size_t>(compared_row)];
-  if (!examples_.empty() &&
-      (row / kTile != examples_[0].row / kTile || column / kTile != examples_[0].column / kTile))
-    return;
-  examples_.push_back({row, static_cast<int>(column), expected, value});
+  const std::pair<int64_t, int64_t> tile{row / kTile, column / kTile};
+  if (examples_.empty()) first_tile_ = tile;
+  const bool is_first = tile == first_tile_;
+  if (!is_first && examples_.size() == kMaxTilesWithExamples && !examples_.count(tile)) return;
+  std::vector<WrongElement>& examples = examples_[tile];
+  if (examples.size() == (is_first ? kMaxExamples : kMaxExamplesOfOthers)) return;
+  const bool row_has_enough =
+      examples.size() >= kExamplesOfARow && examples.rbegin()[kExamplesOfARow - 1].row == row;
+  if (!is_first && row_has_enough) return;
+  examples.push_back({row, static_cast<int>(column), expected, value});
+}
+
+std::vector<std::vector<WrongElement>> WrongElements::examples() const {
+  std::vector<std::vector<WrongElement>> all;
+  for (const auto& [tile, examples] : examples_) all.push_back(examples);
+  const auto first =
+      examples_.find(first_tile_);  // it is the first of its row of tiles, which has rows before others
+  if (first == examples_.end()) return all;
+  const auto at = all.begin() + std::distance(examples_.begin(), first);
+  std::rotate(all.begin(), at, at + 1);
+  return all;
 }
 
 std::string WrongElements::describe_tiles(const Range& rows, const Range& columns) const {

@@ -2,7 +2,9 @@
 /// What wrong elements have in common: in which tiles they lie, and which mistake would make them.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/host/problem/gemm.hpp"
@@ -29,8 +31,9 @@ class WrongElements {
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;
-  /// Some that lie in one tile and are numbers.
-  const std::vector<WrongElement>& examples() const { return examples_; }
+  /// Of each tile of 64 x 64 that has some, the tiles in the order of rows: elements that are numbers. Of the
+  /// first tile there are more than of others.
+  std::vector<std::vector<WrongElement>> examples() const;
 
  private:
   struct Range {
@@ -41,8 +44,9 @@ class WrongElements {
   std::string describe_unwritten_edge(const Range& rows, const Range& columns) const;
 
   const Reference& reference_;
-  std::vector<bool> is_wrong_;  ///< [compared rows, n]
-  std::vector<WrongElement> examples_;
+  std::vector<bool> is_wrong_;                                                 ///< [compared rows, n]
+  std::map<std::pair<int64_t, int64_t>, std::vector<WrongElement>> examples_;  ///< [tile]
+  std::pair<int64_t, int64_t> first_tile_;
   int64_t count_ = 0, nan_count_ = 0, unwritten_count_ = 0;
 };
 

@@ -87,8 +87,7 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
-    return explain(wrong.examples(), problem.products.front(), is_exact,
-                   download(problem.a.data(), problem.a.size()),
+    return explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
                    download(problem.b.data(), problem.b.size()));
   };
 }

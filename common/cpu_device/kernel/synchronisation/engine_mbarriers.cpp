@@ -52,11 +52,37 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
   }
 }
 
+void note_arrival(Mbarrier& barrier, const Mbarrier::Arrival& arrival) {
+  barrier.arrivals.push_back(arrival);
+  const unsigned number = arrival.thread->number;
+  if (barrier.ever_arrived.size() <= number / 64) barrier.ever_arrived.resize(number / 64 + 1);
+  barrier.ever_arrived[number / 64] |= uint64_t{1} << number % 64;
+}
+
+/// Of a slot that a block fills and empties itself: who reads it must find it filled once more often than
+/// emptied, and who fills it, emptied as often as filled.
+void check_early(const Thread& thread, Mbarrier& barrier, Location where) {
+  const Mbarrier* const other = other_end(barrier);
+  if (!other || barrier.early_wait.thread) return;
+  const Mbarrier& full = barrier.is_full ? barrier : *other;
+  const Mbarrier& empty = barrier.is_full ? *other : barrier;
+  if (barrier.is_full ? full.phase > empty.phase : empty.phase >= full.phase) return;
+  // Peers that fill each other's slots wait for an "empty" that speaks of another block's.
+  const auto& releases = empty.phase ? empty.last_arrivals : empty.arrivals;
+  const bool is_own = std::any_of(releases.begin(), releases.end(), [&](const auto& arrival) {
+    return arrival.thread->block == barrier.block;
+  });
+  if (!is_own && barrier.block->ids.cluster_dim.count() > 1) return;
+  barrier.early_wait = {&thread, where, static_cast<uint32_t>(barrier.phase + 1) % 2, full.phase,
+                        empty.phase};
+}
+
 /// The thread has seen that a phase ended.
 void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* what, Location where) {
   const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
+  check_early(thread, barrier, where);
   thread.last_seen = {&barrier, barrier.phase};
   ++thread.mbarrier_waits;
   if (barrier.phases_seen.empty()) {
@@ -184,6 +210,34 @@ const std::string& note_of(Mbarrier& barrier) {
   return barrier.note;
 }
 
+const Mbarrier* other_end(const Mbarrier& barrier) {
+  const size_t all = barrier.block->mbarriers.size();
+  if (barrier.partnered_among == all) return barrier.partner;
+  barrier.partnered_among = all;
+  barrier.partner = nullptr;
+  if (*barrier.end) {
+    barrier.is_full = std::strcmp(barrier.end, "full") == 0;
+    for (const auto& other : barrier.block->mbarriers)
+      if (other->slot == barrier.slot && *other->end && other->initialised_at == barrier.initialised_at &&
+          std::strcmp(other->end, barrier.end) != 0)
+        barrier.partner = other.get();
+    return barrier.partner;
+  }
+  // Barriers that belong to no Pipeline: by the names that the source gives them.
+  const std::string name = name_of(barrier);
+  for (const bool is_full : {true, false}) {
+    const std::string word = is_full ? "full" : "empty";
+    const size_t at = name.rfind(word);
+    if (at == name.npos) continue;
+    const std::string wanted =
+        name.substr(0, at) + (is_full ? "empty" : "full") + name.substr(at + word.size());
+    barrier.is_full = is_full;
+    for (const auto& other : barrier.block->mbarriers)
+      if (!*other->end && name_of(*other) == wanted) barrier.partner = other.get();
+  }
+  return barrier.partner;
+}
+
 uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,
                          Location where) {
   CPU_DEVICE_NOTE_CALL(where);
@@ -204,7 +258,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   barrier.pending -= count;
   barrier.missing_bytes += expect_bytes;
   barrier.expected_bytes += expect_bytes;
-  barrier.arrivals.push_back({what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
+  note_arrival(barrier, {what, &thread, where, /*of_operation=*/false, thread.mbarrier_waits});
   if (RaceChecker* races = cluster.races()) barrier.arrivals.back().epoch = races->epoch(thread.number);
   barrier.arrivals.back().wgmma_in_flight = !thread.wgmma_not_waited_for.empty();
   note_arrival_in_flight(thread, barrier, where);
@@ -245,7 +299,7 @@ void arrive_for_operation(Cluster& cluster, Mbarrier& barrier, const CopyGroup& 
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, group.lands_at);
   --barrier.pending;
-  barrier.arrivals.push_back({"cp.async done", group.issuer, group.where, /*of_operation=*/true});
+  note_arrival(barrier, {"cp.async done", group.issuer, group.where, /*of_operation=*/true});
   complete_if_all_arrived(cluster, barrier);
 }
 
@@ -266,8 +320,8 @@ void arrive_from_afar(Cluster& cluster, const RemoteArrival& arrival) {
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, arrival.lands_at);
   --barrier.pending;
-  barrier.arrivals.push_back({arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true,
-                              /*waits_before=*/0, arrival.order, arrival.epoch});
+  note_arrival(barrier, {arrival.what(), arrival.issuer, arrival.where, /*of_operation=*/true,
+                         /*waits_before=*/0, arrival.order, arrival.epoch});
   barrier.arrivals.back().wgmma_in_flight = arrival.wgmma_in_flight;
   complete_if_all_arrived(cluster, barrier);
 }

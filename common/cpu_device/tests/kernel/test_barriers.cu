@@ -84,7 +84,8 @@ TEST_CASE("a deadlock says who waits where and who never arrived") {
         __syncthreads();
       }
     });
-    REQUIRE_THAT(text, ContainsSubstring("deadlock: no thread can run and nothing is in flight; 128 of 128"));
+    REQUIRE_THAT(text, ContainsSubstring("\n  no thread can run and nothing is in flight; 128 of 128"));
+    REQUIRE_THAT(text, ContainsSubstring("deadlock: warp 2 waits at test_barriers.cu:"));
     REQUIRE_THAT(text, ContainsSubstring("block (0,0,0) warps 0-1 wait at test_barriers.cu:"));
     REQUIRE_THAT(text, ContainsSubstring("in __syncthreads: 96 of 128 threads arrived"));
     REQUIRE_THAT(text, ContainsSubstring("warp 2 waits at test_barriers.cu:"));

@@ -301,6 +301,134 @@ TEST_CASE("a deadlock begins with the barrier that all wait for in the end, and 
                      });
 }
 
+namespace {
+
+/// Warp 0 fills a ring of three slots, and warps 1 and 2 take turns at reading it. What goes wrong is a bit.
+enum RingMistake : unsigned {
+  kNoRelease = 1,
+  kOneLaneReleases = 2,
+  kOneReaderReleases = 4,
+  kFirstWaitForEmpty = 8,
+  kLapsOfTheReader = 16,
+  kFillerDoesNotFlip = 32,
+  kOneLaneEach = 64  ///< no mistake: one thread of each warp does all
+};
+
+std::string ring_of_two_readers(const Schedule& schedule, unsigned mistakes) {
+  struct Ring {
+    ptx::Mbarrier full[3];
+    ptx::Mbarrier empty[3];
+  };
+  return failure({.block = 96, .shared_bytes = sizeof(Ring)}, schedule, [=] {
+    auto& ring = ladder::shared_storage<Ring>();
+    if (threadIdx.x == 0)
+      for (int slot = 0; slot < 3; ++slot) {
+        ptx::mbarrier_init(&ring.full[slot], mistakes & kOneLaneEach ? 1 : 32);
+        ptx::mbarrier_init(&ring.empty[slot], mistakes & kOneLaneEach ? 1 : 32);
+      }
+    __syncthreads();
+    if (mistakes & kOneLaneEach && threadIdx.x % 32) return;
+    const int warp = threadIdx.x / 32;
+    for (int tile = 0; tile < 14; ++tile) {
+      const int slot = tile % 3, lap = tile / 3;
+      if (warp == 0) {
+        const bool parity = mistakes & kFirstWaitForEmpty ? lap % 2 : (lap + 1) % 2;
+        ptx::mbarrier_wait(&ring.empty[slot], mistakes & kFillerDoesNotFlip ? 1 : parity);
+        ptx::mbarrier_arrive(&ring.full[slot]);
+      } else if (tile % 2 == warp - 1) {
+        ptx::mbarrier_wait(&ring.full[slot], mistakes & kLapsOfTheReader ? tile / 2 / 3 % 2 : lap % 2);
+        if (mistakes & kNoRelease) continue;
+        if (mistakes & kOneLaneReleases && threadIdx.x % 32) continue;
+        if (mistakes & kOneReaderReleases && warp == 2) continue;
+        ptx::mbarrier_arrive(&ring.empty[slot]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a missing release is not taken for a wrong parity where readers take turns") {
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(ring_of_two_readers(schedule, 0) == "");
+    const auto check_ends_at = [&](unsigned mistake, const char* where) {
+      const std::string text = ring_of_two_readers(schedule, mistake);
+      CHECK_THAT(text, ContainsSubstring("deadlock: warp 0 waits at test_mbarriers.cu:"));
+      CHECK_THAT(text, ContainsSubstring(where));
+      for (const char* claim : {"wrong parity", "has not waited for", "fewer steps"})
+        CHECK_THAT(text, !ContainsSubstring(claim));
+    };
+    check_ends_at(kNoRelease, " for ring.empty[0], phase 0: 32 of 32 arrivals missing\n  nobody has ever");
+    check_ends_at(kOneLaneReleases, " for ring.empty[0], phase 0: 31 of 32 arrivals missing\n  only warp 1");
+    check_ends_at(kOneReaderReleases, " for ring.empty[1], phase 0: 32 of 32 arrivals missing");
+  }
+}
+
+TEST_CASE("barriers that belong to no pipeline are ends of a slot by their names") {
+  for (const Schedule& schedule : all_schedules())
+    CHECK_THAT(
+        ring_of_two_readers(schedule, kFirstWaitForEmpty),
+        ContainsSubstring(" for ring.empty[0], phase 0: 32 of 32 arrivals missing\n  the slot is new, and "
+                          "empty: the first wait for it must have parity 1, and has 0"));
+}
+
+TEST_CASE(
+    "a missing release is the end of the chain also where its thread waits for what nobody has come to") {
+  struct Ring {
+    ptx::Mbarrier full[1];
+    ptx::Mbarrier empty[1];
+    ptx::Mbarrier turn;
+  };
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure({.block = 96, .shared_bytes = sizeof(Ring)}, schedule, [] {
+      auto& ring = ladder::shared_storage<Ring>();
+      if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&ring.full[0], 1);
+        ptx::mbarrier_init(&ring.empty[0], 1);
+        ptx::mbarrier_init(&ring.turn, 1);
+      }
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        for (const int parity : {1, 0}) {
+          ptx::mbarrier_wait(&ring.empty[0], parity);
+          ptx::mbarrier_arrive(&ring.full[0]);
+        }
+      } else if (threadIdx.x == 32) {
+        ptx::mbarrier_wait(&ring.full[0], 0);  // and does not release
+        ptx::mbarrier_wait(&ring.turn, 0);
+      } else if (threadIdx.x == 64) {
+        ptx::mbarrier_wait(&ring.full[0], 1);
+        ptx::mbarrier_arrive(&ring.turn);
+      }
+    });
+    CHECK_THAT(text, ContainsSubstring("deadlock: warp 0 lane 0 waits at test_mbarriers.cu:") &&
+                         ContainsSubstring(" for ring.empty[0], phase 0: 1 of 1 arrivals missing\n"));
+  }
+}
+
+TEST_CASE("a wait that passes too early is named where its consequence is found") {
+  const auto one_of_all = [](unsigned mistakes, const std::string& words) {
+    std::vector<std::string> texts;
+    for (const Schedule& schedule : all_schedules())
+      texts.push_back(ring_of_two_readers(schedule, mistakes | kOneLaneEach));
+    for (const std::string& text : texts) {
+      INFO(text);
+      CHECK(text.find("more arrive than the count") == text.npos);
+    }
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const std::string& text) { return text.find(words) != text.npos; });
+  };
+  CHECK(one_of_all(kLapsOfTheReader,
+                   "the wait of warp 2 lane 0 for ring.full[0] with parity 0 (test_mbarriers.cu:"));
+  CHECK(one_of_all(kLapsOfTheReader,
+                   ") passed too early: its slot had been filled once and emptied as often\n"));
+  CHECK(one_of_all(kFillerDoesNotFlip,
+                   "the wait of warp 0 lane 0 for ring.empty[0] with parity 1 (test_mbarriers.cu:"));
+  CHECK(one_of_all(kFillerDoesNotFlip,
+                   ") passed too early: its slot had been filled once and emptied never\n"));
+}
+
 TEST_CASE("of an arrival too many it is said if a wait before was for a phase that had been waited for") {
   check_named_always("warp 0 lane 0 waits at test_mbarriers.cu:", [](Storage& shared) {
     if (threadIdx.x != 0) return;

@@ -77,6 +77,10 @@ TEST_CASE("an increase that nobody makes room for is a deadlock, and says what i
     if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
     if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
   });
+  check_named_always("deadlock: warps 4-7 wait at test_registers.cu:", [] {
+    if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
+    if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
+  });
   // 40 + 2 x 240 is more than 3 x 168: one of the two waits for ever.
   check_named_always("in setmaxnreg.inc for 240 registers", [] {
     if (warpgroup() == 0) ptx::setmaxnreg_dec<40>();

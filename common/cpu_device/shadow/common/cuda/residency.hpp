@@ -10,6 +10,9 @@ namespace ladder {
 /// test of large clusters may want more, and sets this before it asks for the first kernel.
 inline int blocks_at_once = 4;
 
+/// Of the persistent kernel that was asked for last: has each of its clusters one piece of work alone?
+inline bool has_one_piece_each = false;
+
 template <class... Params>
 int resident_blocks(void (*)(Params...), int, size_t) {
   return blocks_at_once;

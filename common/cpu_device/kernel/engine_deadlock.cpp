@@ -1,0 +1,804 @@
+/// @file
+/// What a reader sees when nobody can go on: who waits for whom, and who never comes.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+
+namespace cpu_device {
+namespace {
+
+bool is_at_mbarrier(const Thread& thread) {
+  const bool waits = thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll;
+  return !thread.done && waits && thread.wait.object;
+}
+
+const Mbarrier& mbarrier_of(const Thread& thread) {
+  return *static_cast<const Mbarrier*>(thread.wait.object);
+}
+
+uint64_t seen_by(const Mbarrier& barrier, const Thread& thread) {
+  return barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
+}
+
+/// Has the thread missed phases that were meant for it? Where threads share a ring, each may wait for some
+/// phases alone: what another thread has waited for says nothing.
+bool has_missed(const Mbarrier& barrier, const Thread& thread) {
+  if (seen_by(barrier, thread) >= barrier.phase) return false;
+  for (size_t other = 0; other < barrier.phases_seen.size(); ++other)
+    if (other / kWarpLanes != thread.ids.rank / kWarpLanes && barrier.phases_seen[other] >= barrier.phase)
+      return false;
+  return true;
+}
+
+bool came(const Mbarrier& barrier, const Thread* thread) {
+  return std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                     [&](const auto& arrival) { return arrival.thread == thread; });
+}
+
+/// Threads that arrived in the phase before, and have not in this one.
+std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
+  std::vector<const Thread*> absent;
+  for (const Mbarrier::Arrival& earlier : with_bytes(barrier.last_arrivals, false))
+    if (!came(barrier, earlier.thread)) absent.push_back(earlier.thread);
+  return absent;
+}
+
+/// "registers of a thread: warps 0-6 240, warp 7 168".
+std::string registers_of(const Block& block) {
+  std::string text;
+  for (size_t first = 0; first < block.warps.size();) {
+    size_t end = first + 1;
+    while (end < block.warps.size() && block.warps[end].registers == block.warps[first].registers) ++end;
+    text += (text.empty() ? "" : ", ") +
+            (end - first == 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, end - 1)) +
+            print(" %u", block.warps[first].registers);
+    first = end;
+  }
+  return "registers of a thread: " + text;
+}
+
+}  // namespace
+
+/// What all others wait for in the end, and why that does not come: the end of the chain of waits.
+class DeadlockRoot {
+ public:
+  explicit DeadlockRoot(const std::vector<std::unique_ptr<Thread>>& threads,
+                        const NamedBarrier& cluster_barrier)
+      : cluster_barrier_(cluster_barrier) {
+    for (const auto& thread : threads) threads_.push_back(thread.get());
+    for (const Thread* thread : threads_) {
+      const void* const key = waits_for(*thread);
+      if (!key) continue;
+      auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& one) { return one.key == key; });
+      if (node == nodes_.end()) node = nodes_.insert(nodes_.end(), Node{key, {}, {}, {}});
+      node->waiting.push_back(thread);
+    }
+    for (Node& node : nodes_) add_edges(node);
+    // Of what nobody has ever come to, it is not known who should. It explains nothing that a thread waits
+    // there which owes an arrival elsewhere.
+    for (Node& node : nodes_)
+      for (size_t i = 0; i < nodes_.size(); ++i)
+        if (is_unknown(nodes_[i])) node.owe.erase(i);
+    find_root();
+  }
+
+  /// Two lines; empty if nobody waits for what others do.
+  std::string write() const {
+    if (!root_) return "";
+    const std::vector<const Thread*>& waiting = root_->waiting;
+    const Thread& first = *waiting.front();
+    const std::string who = names_of(waiting);
+    const std::string begin =
+        who + (are_several(who) ? " wait at " : " waits at ") + own_place(first.wait.where);
+    if (is_at_mbarrier(first)) {
+      const Mbarrier& barrier = mbarrier_of(first);
+      return begin + " for " + name_of(barrier) +
+             print(", phase %llu: ", static_cast<unsigned long long>(barrier.phase)) +
+             what_is_missing(barrier) + "\n  " + why(barrier) +
+             (late_at(*root_, barrier) ? "" : early_wait("\n  ")) + "\n  ";
+    }
+    return begin + " in " + first.wait.what + why_of_others(first) + "\n  ";
+  }
+
+  /// Null if it is no mbarrier.
+  const Mbarrier* mbarrier() const {
+    return root_ && is_at_mbarrier(*root_->waiting.front()) ? &mbarrier_of(*root_->waiting.front()) : nullptr;
+  }
+
+ private:
+  struct Node {
+    const void* key;  ///< what its threads wait for
+    std::vector<const Thread*> waiting;
+    /// Other nodes, at which threads wait that must come here: those that cannot have come yet, and those
+    /// that should have before they began to wait.
+    std::set<size_t> must, owe;
+  };
+  enum Rank { bytes, missed, first_lap, partial, exited, owed, nobody, others, last };
+
+  static const void* waits_for(const Thread& thread) {
+    if (thread.done) return nullptr;
+    switch (thread.wait.kind) {
+      case WaitKind::mbarrier:
+      case WaitKind::poll:
+      case WaitKind::block_barrier:
+        return thread.wait.object;
+      case WaitKind::warp:
+        return thread.warp;
+      case WaitKind::wgmma:
+        return &thread.block->warpgroups[thread.ids.rank / kWarpgroupThreads];
+      case WaitKind::registers:
+        return &thread.block->free_registers;
+      case WaitKind::none:
+      case WaitKind::copies:
+      case WaitKind::stores:
+        break;
+    }
+    return nullptr;
+  }
+
+  const Node* node_of(const void* key) const {
+    const auto node =
+        std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& one) { return one.key == key; });
+    return node == nodes_.end() ? nullptr : &*node;
+  }
+
+  // --- who must come
+
+  struct Comer {
+    const Thread* thread;
+    bool owes;  ///< it has passed what comes before its arrival
+  };
+
+  /// Did the thread get through the wait that comes before its arrival in this phase?
+  static bool owes(const Mbarrier& barrier, const Thread& thread) {
+    const Mbarrier* const here = other_end(barrier);
+    if (!here) return false;
+    for (const auto& other : thread.block->mbarriers) {
+      if (other->offset != here->offset) continue;
+      const uint64_t seen = seen_by(*other, thread);
+      // Who waits until the slot is filled once more will release that, and not what was there before.
+      if (!barrier.is_full && waits_for(thread) == other.get() && other->phase > barrier.phase) return true;
+      return barrier.is_full ? barrier.phase > 0 && seen >= barrier.phase : seen > barrier.phase;
+    }
+    return false;
+  }
+
+  static bool has_ever_arrived(const Mbarrier& barrier, const Thread& thread) {
+    const size_t word = thread.number / 64;
+    return word < barrier.ever_arrived.size() && barrier.ever_arrived[word] >> thread.number % 64 & 1;
+  }
+
+  std::vector<Comer> comers_to(const Node& node, const Mbarrier& barrier) const {
+    std::vector<Comer> comers;
+    if (late_at(node, barrier) || waits_for_new_slot(node, barrier)) return comers;
+    if (!barrier.pending) {
+      for (const Mbarrier::Arrival& earlier : with_bytes(barrier.last_arrivals, true)) {
+        const auto sent = with_bytes(barrier.arrivals, true);
+        const bool again = std::any_of(sent.begin(), sent.end(),
+                                       [&](const auto& one) { return one.thread == earlier.thread; });
+        if (!again) comers.push_back({earlier.thread, false});
+      }
+      return comers;
+    }
+    for (const Thread* thread : threads_)
+      if (has_ever_arrived(barrier, *thread) && !came(barrier, thread))
+        comers.push_back({thread, owes(barrier, *thread)});
+    if (!comers.empty()) return comers;
+    // Those who wait for the other end of a slot arrive at this one; of a warpgroup perhaps one thread.
+    const Mbarrier* const other = other_end(barrier);
+    if (!other) return comers;
+    const auto group_came = [&](const Thread& thread) {
+      return std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const auto& arrival) {
+        return arrival.thread->block == thread.block &&
+               arrival.thread->ids.rank / kWarpgroupThreads == thread.ids.rank / kWarpgroupThreads;
+      });
+    };
+    for (const Thread* thread : threads_) {
+      if (thread->block != barrier.block || group_came(*thread)) continue;
+      if (seen_by(*other, *thread) || waits_for(*thread) == other)
+        comers.push_back({thread, owes(barrier, *thread)});
+    }
+    return comers;
+  }
+
+  std::vector<Comer> comers_to(const Node& node) const {
+    const Thread& first = *node.waiting.front();
+    std::vector<Comer> comers;
+    if (is_at_mbarrier(first)) return comers_to(node, mbarrier_of(first));
+    for (const Thread* thread : threads_)
+      if (!thread->done && is_awaited(first, *thread)) comers.push_back({thread, false});
+    return comers;
+  }
+
+  /// At what is no mbarrier: does the one wait for the other?
+  bool is_awaited(const Thread& waiting, const Thread& thread) const {
+    switch (waiting.wait.kind) {
+      case WaitKind::block_barrier: {
+        const auto* barrier = static_cast<const NamedBarrier*>(waiting.wait.object);
+        if (barrier->expected) return false;  // any warps may be the ones that a named barrier counts
+        if (barrier != &cluster_barrier_ && thread.block != waiting.block) return false;
+        const auto& arrivals = barrier->arrivals;
+        return std::find(arrivals.begin(), arrivals.end(), &thread) == arrivals.end();
+      }
+      case WaitKind::warp:
+        return thread.warp == waiting.warp && waiting.wait.argument >> thread.lane & 1 &&
+               (thread.wait.kind != WaitKind::warp || !(thread.wait.where == waiting.wait.where));
+      case WaitKind::wgmma:
+        return thread.block == waiting.block &&
+               thread.ids.rank / kWarpgroupThreads == waiting.ids.rank / kWarpgroupThreads &&
+               thread.wgmma_committed_groups < waiting.wait.argument;
+      default:
+        return false;
+    }
+  }
+
+  void add_edges(Node& node) {
+    for (const Comer& comer : comers_to(node)) {
+      const Node* const at = node_of(waits_for(*comer.thread));
+      if (at && at != &node) (comer.owes ? node.owe : node.must).insert(static_cast<size_t>(at - &nodes_[0]));
+    }
+  }
+
+  bool is_unknown(const Node& node) const {
+    const Thread& first = *node.waiting.front();
+    if (!is_at_mbarrier(first) || !comers_to(node).empty()) return false;
+    const Mbarrier& barrier = mbarrier_of(first);
+    return barrier.pending && barrier.ever_arrived.empty() && !late_at(node, barrier) &&
+           !waits_for_new_slot(node, barrier);
+  }
+
+  // --- the end of the chain
+
+  std::set<size_t> reach(size_t from) const {
+    std::set<size_t> found;
+    std::vector<size_t> next = {from};
+    while (!next.empty()) {
+      const Node& node = nodes_[next.back()];
+      next.pop_back();
+      for (const auto* edges : {&node.must, &node.owe})
+        for (const size_t to : *edges)
+          if (found.insert(to).second) next.push_back(to);
+    }
+    return found;
+  }
+
+  void find_root() {
+    std::vector<std::set<size_t>> reached;
+    for (size_t i = 0; i < nodes_.size(); ++i) reached.push_back(reach(i));
+    // In a circle, those who owe an arrival have broken it.
+    const auto is_broken_elsewhere = [&](size_t i) {
+      return !nodes_[i].must.empty() && std::any_of(reached[i].begin(), reached[i].end(),
+                                                    [&](size_t to) { return nodes_[to].must.empty(); });
+    };
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const bool is_end = std::all_of(reached[i].begin(), reached[i].end(),
+                                      [&](size_t to) { return reached[to].count(i) > 0; });
+      if (is_end && !is_broken_elsewhere(i) && (!root_ || comes_before(nodes_[i], *root_)))
+        root_ = &nodes_[i];
+    }
+  }
+
+  bool comes_before(const Node& one, const Node& other) const {
+    if (rank(one) != rank(other)) return rank(one) < rank(other);
+    const Thread &a = *one.waiting.front(), &b = *other.waiting.front();
+    if (!is_at_mbarrier(a) || !is_at_mbarrier(b)) return is_at_mbarrier(a) < is_at_mbarrier(b);
+    const unsigned block = a.block->ids.rank_in_cluster, other_block = b.block->ids.rank_in_cluster;
+    return block != other_block ? block < other_block : mbarrier_of(a).offset < mbarrier_of(b).offset;
+  }
+
+  /// What explains most comes first.
+  Rank rank(const Node& node) const {
+    const Thread& first = *node.waiting.front();
+    if (first.wait.kind == WaitKind::registers) return bytes;
+    if (!is_at_mbarrier(first)) return comers_to(node).empty() && !holds_up_others(node) ? last : others;
+    const Mbarrier& barrier = mbarrier_of(first);
+    if (!barrier.pending) return bytes;
+    if (late_at(node, barrier)) return missed;
+    if (waits_for_new_slot(node, barrier)) return first_lap;
+    const std::vector<const Thread*> absent = absent_from(barrier);
+    if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
+      return exited;
+    if (!with_bytes(barrier.arrivals, false).empty() && absent.empty()) return partial;
+    const std::vector<Comer> comers = comers_to(node, barrier);
+    if (std::any_of(comers.begin(), comers.end(), [](const Comer& comer) { return comer.owes; })) return owed;
+    if (!absent.empty()) return others;
+    return nodes_.size() == 1 || holds_up_others(node) ? nobody : last;
+  }
+
+  bool holds_up_others(const Node& node) const {
+    const auto number = static_cast<size_t>(&node - &nodes_[0]);
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& other) {
+      return other.must.count(number) > 0 || other.owe.count(number) > 0;
+    });
+  }
+
+  /// A thread that waits for the phase in progress and wants one that has ended; null if there is none.
+  static const Thread* late_at(const Node& node, const Mbarrier& barrier) {
+    for (const Thread* thread : node.waiting)
+      if (has_missed(barrier, *thread)) return thread;
+    return nullptr;
+  }
+
+  static bool is_unused(const Mbarrier& barrier) {
+    return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
+  }
+  /// Who fills a slot for the first time must find it empty. Does a thread wait until a new one is emptied?
+  bool waits_for_new_slot(const Node& node, const Mbarrier& barrier) const {
+    const Mbarrier* const full = other_end(barrier);
+    if (!full || barrier.is_full || !is_unused(barrier) || !is_unused(*full) || !node_of(full)) return false;
+    const Thread::Seen& seen = node.waiting.front()->last_seen;
+    const bool second_lap =
+        seen.barrier && seen.barrier->initialised_at == barrier.initialised_at &&
+        (*barrier.end ? seen.barrier->slot >= barrier.slot : seen.barrier->offset >= barrier.offset);
+    return !second_lap;
+  }
+
+  // --- words
+
+  static std::string what_is_missing(const Mbarrier& barrier) {
+    if (barrier.pending) return print("%u of %u arrivals missing", barrier.pending, barrier.expected);
+    if (barrier.missing_bytes < 0)
+      return print("%lld bytes more than expected have come", static_cast<long long>(-barrier.missing_bytes));
+    return print("%lld of %lld bytes missing", static_cast<long long>(barrier.missing_bytes),
+                 static_cast<long long>(barrier.expected_bytes));
+  }
+
+  std::string why(const Mbarrier& barrier) const {
+    if (!barrier.pending) return why_of_bytes(barrier);
+    if (const Thread* const late = late_at(*root_, barrier)) return why_of_missed(barrier, *late);
+    if (waits_for_new_slot(*root_, barrier)) return why_of_new_slot(barrier);
+    std::vector<const Thread*> absent = absent_from(barrier);
+    if (!absent.empty()) {
+      const Mbarrier::Arrival* last_one = nullptr;
+      for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
+        if (arrival.thread == absent.front()) last_one = &arrival;
+      return names_of(absent) + " arrived in the phase before (" + own_place(last_one->where) + "), and " +
+             where_now(absent, /*counts_steps=*/true) + passed_by(barrier);
+    }
+    std::string text;
+    if (const auto arrivals = with_bytes(barrier.arrivals, false); !arrivals.empty()) {
+      std::vector<const Thread*> those;
+      for (const Mbarrier::Arrival& arrival : arrivals) those.push_back(arrival.thread);
+      text = "only " + names_of(those) + " arrived (" + own_place(arrivals.front().where) + ")";
+    } else {
+      text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
+    }
+    std::vector<const Thread*> gone;
+    for (const Thread* thread : threads_)
+      if (thread->done && !thread->warp->live) gone.push_back(thread);
+    const std::string peers = of_other_end(barrier);
+    // Of those who should arrive, some did: the rest may be gone.
+    const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
+    if (!says_gone) return peers.empty() ? text : text + "; " + peers;
+    const std::string names = names_of(gone);
+    return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
+  }
+
+  /// Of the block of those who wait, after these characters; or nothing.
+  std::string early_wait(const char* before) const {
+    const std::string text = explain_early_wait(*root_->waiting.front()->block, nullptr);
+    return text.empty() ? text : before + text;
+  }
+
+  std::string why_of_bytes(const Mbarrier& barrier) const {
+    std::string text = print("%lld bytes were expected", static_cast<long long>(barrier.expected_bytes));
+    for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
+      text += " (" + own_place(arrival.where) + ")";
+    const std::string arrived = list(with_bytes(barrier.arrivals, true));
+    return text + (arrived.empty() ? ", and none came" : ", and these came:" + arrived) +
+           (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
+  }
+
+  std::string why_of_missed(const Mbarrier& barrier, const Thread& late) const {
+    const uint64_t seen = seen_by(barrier, late);
+    std::vector<const Thread*> those;
+    for (const Thread* thread : root_->waiting)
+      if (seen_by(barrier, *thread) == seen) those.push_back(thread);
+    if ((barrier.phase - seen) % 2)
+      return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names_of(those) +
+             print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",
+                   static_cast<unsigned long long>(barrier.phase - 1),
+                   static_cast<unsigned>((barrier.phase - 1) % 2),
+                   static_cast<unsigned long long>(barrier.phase));
+    return names_of(those) +
+           print(" came too late: phases %llu to %llu ended before", static_cast<unsigned long long>(seen),
+                 static_cast<unsigned long long>(barrier.phase - 1)) +
+           explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
+  }
+
+  std::string why_of_new_slot(const Mbarrier& barrier) const {
+    const unsigned parity = root_->waiting.front()->wait.argument;
+    const Mbarrier* const full = other_end(barrier);
+    const std::string readers = names_of(node_of(full)->waiting);
+    return print("the slot is new, and empty: the first wait for it must have parity %u, and has %u; ",
+                 1 - parity, parity) +
+           readers + (are_several(readers) ? " wait for " : " waits for ") + name_of(*full);
+  }
+
+  /// Of threads that wait for what is no mbarrier.
+  std::string why_of_others(const Thread& first) const {
+    std::vector<const Thread*> absent;
+    for (const Comer& comer : comers_to(*root_)) absent.push_back(comer.thread);
+    const std::string missing =
+        absent.empty() ? ""
+                       : "\n  " + names_of(absent) + (are_several(names_of(absent)) ? " have" : " has") +
+                             " not come, and " + where_now(absent, /*counts_steps=*/false);
+    if (first.wait.kind == WaitKind::registers)
+      return print(" for %u registers: its threads have %u, and %u are free",
+                   static_cast<unsigned>(first.wait.argument), first.warp->registers,
+                   first.block->free_registers) +
+             "\n  " + registers_of(*first.block);
+    if (first.wait.kind != WaitKind::block_barrier) return missing;
+    const auto& barrier = *static_cast<const NamedBarrier*>(first.wait.object);
+    const size_t expected = barrier.expected ? barrier.expected : barrier.arrived + absent.size();
+    return (first.wait.argument ? print(" %u", static_cast<unsigned>(first.wait.argument)) : "") +
+           print(": %u of %zu threads arrived", barrier.arrived, expected) + missing;
+  }
+
+  static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps) {
+    const Thread& first = *threads.front();
+    const bool several = are_several(names_of(threads));
+    const bool all_done =
+        std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
+    if (all_done)
+      return std::string(several ? "have exited" : "has exited") +
+             (!counts_steps ? ""
+              : several     ? ": they made fewer steps than those who wait"
+                            : ": it made fewer steps than those who wait");
+    const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
+    const Thread& thread = waits == threads.end() ? first : **waits;
+    std::string text = (several ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
+    if (is_at_mbarrier(thread)) return text + " for " + name_of(mbarrier_of(thread));
+    return text + " in " + thread.wait.what;
+  }
+
+  /// Has a thread that waits seen phases end two at a time? Then others went on without it.
+  std::string passed_by(const Mbarrier& barrier) const {
+    for (const Thread* thread : root_->waiting) {
+      const uint64_t passed = barrier.phases_passed.empty() ? 0 : barrier.phases_passed[thread->ids.rank];
+      if (passed)
+        return print(
+            "; %llu phases had ended before warp %u lane %u looked: those who arrive do not wait for it",
+            static_cast<unsigned long long>(passed), thread->warp->index, thread->lane);
+    }
+    return "";
+  }
+
+  /// Those who wait for the other end of a slot are the ones who must arrive at this end.
+  std::string of_other_end(const Mbarrier& barrier) const {
+    const Mbarrier* const other = other_end(barrier);
+    if (!other) return "";
+    std::vector<const Thread*> have_waited;
+    for (const Thread* thread : threads_)
+      if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
+    if (!have_waited.empty())
+      return names_of(have_waited) + " waited for " + name_of(*other) + ", and " +
+             where_now(have_waited, /*counts_steps=*/false);
+    if (!node_of(other) && other->phases_seen.empty())
+      return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
+    return "";
+  }
+
+  const NamedBarrier& cluster_barrier_;
+  std::vector<const Thread*> threads_;
+  std::vector<Node> nodes_;
+  const Node* root_ = nullptr;
+};
+
+/// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.
+class DeadlockReport {
+ public:
+  explicit DeadlockReport(const Cluster& cluster)
+      : cluster_(cluster), root_(cluster.threads_, cluster.cluster_barrier_) {}
+
+  std::string write(const char* why) {
+    if (root_.mbarrier()) remember(root_.mbarrier());
+    lines_.push_back(
+        print("  %s; %u of %zu threads have not finished", why, cluster_.live_, cluster_.threads_.size()));
+    write_waits();
+    write_mbarriers();
+    for (const auto& [barrier, block] : block_barriers_) {
+      if (barrier->expected) continue;  // any warps may be the ones that a named barrier counts
+      lines_.push_back("  never arrived at the __syncthreads of " + describe(*block) + ":" +
+                       absent_names(*barrier, *block));
+    }
+    if (cluster_barrier_waits_) {
+      for (const auto& block : cluster_.blocks_) {
+        if (!is_absent(cluster_.cluster_barrier_, *block)) continue;
+        lines_.push_back("  never arrived at the cluster.sync, of " + describe(*block) + ":" +
+                         absent_names(cluster_.cluster_barrier_, *block));
+      }
+    }
+    // Two lines say what all wait for, one is that of the schedule, one says what is left out.
+    const size_t limit = cluster_.options_.report_lines;
+    if (limit && lines_.size() + 3 > limit && root_.mbarrier())  // what is cut off is not that of the root
+      std::rotate(lines_.begin() + 1, std::find(lines_.begin(), lines_.end(), root_line_),
+                  std::find(lines_.begin(), lines_.end(), root_line_) + 1);
+    const size_t shown = limit && lines_.size() + 3 > limit ? limit - 4 : lines_.size();
+    std::string text = "deadlock: " + root_.write();
+    for (size_t i = 0; i < shown; ++i) text += (i ? "\n" : "") + lines_[i].substr(i ? 0 : 2);
+    if (shown < lines_.size()) text += print("\n  %zu lines more with --all", lines_.size() - shown);
+    return text;
+  }
+
+ private:
+  static bool wait_alike(const Thread& a, const Thread& b) {
+    return a.done == b.done && a.wait.kind == b.wait.kind && a.wait.object == b.wait.object &&
+           a.wait.argument == b.wait.argument && a.wait.where == b.wait.where;
+  }
+
+  static bool wait_alike(const Warp& a, const Warp& b) {
+    if (a.present != b.present) return false;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(a.present >> lane & 1)) continue;
+      const Thread &x = *a.lanes[lane], &y = *b.lanes[lane];
+      // Warps wait for their own lanes at objects of their own.
+      const bool both_in_warp = x.wait.kind == WaitKind::warp && y.wait.kind == WaitKind::warp &&
+                                x.wait.where == y.wait.where && x.wait.argument == y.wait.argument;
+      if (!both_in_warp && !wait_alike(x, y)) return false;
+    }
+    return true;
+  }
+
+  /// The lines of each block; of blocks whose threads wait as those of a block before, their names.
+  void write_waits() {
+    std::vector<std::pair<std::vector<std::string>, std::vector<const Block*>>> alike;
+    for (const auto& block : cluster_.blocks_) {
+      std::vector<std::string> waits;
+      for (size_t first = 0; first < block->warps.size();) {
+        size_t end = first + 1;
+        while (end < block->warps.size() && wait_alike(block->warps[first], block->warps[end])) ++end;
+        for (std::string& line : waits_of(*block, first, end)) waits.push_back(std::move(line));
+        first = end;
+      }
+      if (waits.empty()) continue;
+      const auto same =
+          std::find_if(alike.begin(), alike.end(), [&](const auto& one) { return one.first == waits; });
+      if (same == alike.end()) {
+        alike.push_back({waits, {block.get()}});
+      } else {
+        same->second.push_back(block.get());
+      }
+    }
+    for (const auto& [waits, blocks] : alike) {
+      for (const std::string& line : waits) lines_.push_back("  " + describe(*blocks.front()) + line);
+      if (blocks.size() > 1)
+        lines_.push_back("  likewise" + names_of_blocks({blocks.begin() + 1, blocks.end()}));
+    }
+  }
+
+  /// " block (1,0,0)", or " blocks (1,0,0) to (3,0,0)".
+  static std::string names_of_blocks(const std::vector<const Block*>& blocks) {
+    std::string text = blocks.size() > 1 ? " blocks" : " block";
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      size_t last = i;
+      while (last + 1 < blocks.size() &&
+             blocks[last + 1]->ids.rank_in_cluster == blocks[last]->ids.rank_in_cluster + 1)
+        ++last;
+      const auto index = [&](size_t at) { return describe(*blocks[at]).substr(std::strlen("block")); };
+      text += (i ? "," : "") + index(i) + (last > i ? " to" + index(last) : "");
+      i = last;
+    }
+    return text;
+  }
+
+  /// One line for each barrier; those at the same place in other blocks with it, if they say the same.
+  void write_mbarriers() {
+    const size_t first_line = lines_.size();
+    std::vector<std::pair<const Mbarrier*, std::string>> states;
+    for (const Mbarrier* barrier : mbarriers_) states.emplace_back(barrier, state_of(*barrier));
+    std::set<const Mbarrier*> written;
+    for (const auto& [barrier, state] : states) {
+      if (!written.insert(barrier).second) continue;
+      std::vector<const Block*> likewise;
+      for (const auto& [other, other_state] : states)
+        if (other->offset == barrier->offset && other_state == state && written.insert(other).second)
+          likewise.push_back(other->block);
+      lines_.push_back("  " + describe(*barrier) + state +
+                       (likewise.empty() ? "" : "; likewise" + names_of_blocks(likewise)));
+    }
+    if (first_line < lines_.size()) root_line_ = lines_[first_line];  // it was remembered first
+  }
+
+  /// Of warps that wait alike: each group of lanes that does.
+  std::vector<std::string> waits_of(const Block& block, size_t first, size_t end) {
+    const Warp& warp = block.warps[first];
+    const std::string who =
+        end - first == 1 ? print(" warp %zu", first) : print(" warps %zu-%zu", first, end - 1);
+    std::vector<std::string> lines;
+    for (unsigned lane = 0; lane < kWarpLanes;) {
+      if (!(warp.live >> lane & 1)) {
+        ++lane;
+        continue;
+      }
+      unsigned last = lane;
+      while (last + 1 < kWarpLanes && (warp.live >> (last + 1) & 1) &&
+             wait_alike(*warp.lanes[lane], *warp.lanes[last + 1])) {
+        ++last;
+      }
+      text_ = who;
+      const bool whole_warp = last - lane + 1 == static_cast<unsigned>(__builtin_popcount(warp.present));
+      if (!whole_warp) text_ += lane == last ? print(" lane %u", lane) : print(" lanes %u-%u", lane, last);
+      const bool several = end - first > 1 || (!whole_warp && lane != last);
+      write_wait(block, *warp.lanes[lane], several ? "wait" : "waits");
+      lines.push_back(text_);
+      lane = last + 1;
+    }
+    return lines;
+  }
+
+  void write_wait(const Block& block, const Thread& thread, const char* verb) {
+    const Wait& wait = thread.wait;
+    text_ += print(" %s at %s in %s", verb, to_string(wait.where).c_str(), wait.what);
+    switch (wait.kind) {
+      case WaitKind::mbarrier:
+      case WaitKind::poll:
+        if (!wait.object) break;
+        text_ += " for " + name_of(*static_cast<const Mbarrier*>(wait.object)) +
+                 print(", phase of parity %u", static_cast<unsigned>(wait.argument));
+        write_missed_phases(*static_cast<const Mbarrier*>(wait.object), thread);
+        remember(static_cast<const Mbarrier*>(wait.object));
+        break;
+      case WaitKind::block_barrier: {
+        const auto* barrier = static_cast<const NamedBarrier*>(wait.object);
+        const bool is_of_cluster = barrier == &cluster_.cluster_barrier_;
+        const unsigned expected = is_of_cluster       ? cluster_.live_
+                                  : barrier->expected ? barrier->expected
+                                                      : block.live;
+        if (wait.argument) text_ += print(" %u", static_cast<unsigned>(wait.argument));
+        text_ += print(": %u of %u threads arrived", barrier->arrived, expected);
+        if (is_of_cluster) {
+          cluster_barrier_waits_ = true;
+        } else {
+          block_barriers_[barrier] = &block;
+        }
+        break;
+      }
+      case WaitKind::warp:
+        text_ += print(" for lanes of mask 0x%08x", static_cast<unsigned>(wait.argument));
+        break;
+      case WaitKind::registers:
+        text_ += print(" for %u registers: its threads have %u, and %u are free",
+                       static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
+        break;
+      case WaitKind::wgmma:
+        write_warps_without_commit(block, thread);
+        break;
+      case WaitKind::none:
+      case WaitKind::copies:
+      case WaitKind::stores:
+        break;
+    }
+  }
+
+  /// A thread that begins to wait for a phase two phases too late takes the one in progress for it.
+  void write_missed_phases(const Mbarrier& barrier, const Thread& thread) {
+    if (!has_missed(barrier, thread)) return;
+    const uint64_t seen = seen_by(barrier, thread);
+    if ((barrier.phase - seen) % 2) {
+      text_ += print(": it has not waited for phase %llu, of parity %u, which has ended",
+                     static_cast<unsigned long long>(barrier.phase - 1),
+                     static_cast<unsigned>((barrier.phase - 1) % 2));
+      return;
+    }
+    text_ += print(": it came too late, and has not seen phases %llu to %llu end",
+                   static_cast<unsigned long long>(seen), static_cast<unsigned long long>(barrier.phase - 1));
+  }
+
+  /// Which warps of the warpgroup are behind, and who has told others of the product although it is in
+  /// flight.
+  void write_warps_without_commit(const Block& block, const Thread& waiting) {
+    const size_t first = waiting.ids.rank / kWarpgroupThreads * (kWarpgroupThreads / kWarpLanes);
+    std::string missing;
+    std::vector<std::string> early;
+    for (size_t w = first; w < first + kWarpgroupThreads / kWarpLanes; ++w) {
+      bool is_missing = false;
+      for (const Thread* lane : block.warps[w].lanes) {
+        is_missing |= lane->wgmma_committed_groups < waiting.wait.argument;
+        const Thread::ArrivalInFlight& arrival = lane->arrival_in_flight;
+        if (!arrival.barrier || lane->wait.kind != WaitKind::wgmma) continue;
+        early.push_back(print("\n    warp %zu lane %u arrived at ", w, lane->lane) +
+                        name_of(*arrival.barrier) + " (" + to_string(arrival.where) +
+                        ") before this wait, while the product was in flight and others had yet to start it");
+      }
+      if (is_missing) missing += print("%s warp %zu", missing.empty() ? "" : ",", w);
+    }
+    if (missing.empty()) return;
+    text_ += "; missing:" + missing;
+    for (const std::string& line : early) {
+      if (text_.find(line) == std::string::npos) text_ += line;
+    }
+  }
+
+  void remember(const Mbarrier* barrier) {
+    if (std::find(mbarriers_.begin(), mbarriers_.end(), barrier) == mbarriers_.end())
+      mbarriers_.push_back(barrier);
+  }
+
+  std::string state_of(const Mbarrier& barrier) {
+    text_ = print(": in phase %llu (parity %u), %u of %u arrivals missing",
+                  static_cast<unsigned long long>(barrier.phase), static_cast<unsigned>(barrier.phase & 1),
+                  barrier.pending, barrier.expected);
+    if (barrier.missing_bytes > 0)
+      text_ += print(", %lld bytes missing", static_cast<long long>(barrier.missing_bytes));
+    if (barrier.missing_bytes < 0)
+      text_ += print(", %lld bytes more than expected", static_cast<long long>(-barrier.missing_bytes)) +
+               explain_surplus(barrier);
+    text_ += barrier.arrivals.empty() ? "; nobody arrived in this phase"
+                                      : "; arrived:" + list(barrier.arrivals, barrier.block);
+    if (barrier.pending && barrier.expected > 1 && !barrier.arrivals.empty()) write_absent_blocks(barrier);
+    std::vector<Mbarrier::Arrival> absent;
+    for (const Mbarrier::Arrival& earlier : barrier.last_arrivals) {
+      const bool came = std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                                    [&](const auto& arrival) { return arrival.thread == earlier.thread; });
+      if (!came) absent.push_back(earlier);
+    }
+    if (!absent.empty())
+      text_ += "; arrived in the phase before but not in this one:" + list(absent, barrier.block);
+    return text_;
+  }
+
+  /// Where several blocks may arrive: those of which nobody did.
+  void write_absent_blocks(const Mbarrier& barrier) {
+    if (cluster_.blocks_.size() == 1) return;
+    std::string names;
+    for (const auto& block : cluster_.blocks_) {
+      const bool came =
+          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                      [&](const auto& arrival) { return arrival.thread->block == block.get(); });
+      if (!came) names += (names.empty() ? " " : ", ") + describe(*block);
+    }
+    if (!names.empty()) text_ += "; no arrival from" + names;
+  }
+
+  /// Threads of the warp that have not exited and have not arrived.
+  static unsigned count_absent(const NamedBarrier& barrier, const Warp& warp) {
+    unsigned absent = 0;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(warp.live >> lane & 1)) continue;
+      const auto& arrivals = barrier.arrivals;
+      absent += std::find(arrivals.begin(), arrivals.end(), warp.lanes[lane]) == arrivals.end();
+    }
+    return absent;
+  }
+
+  static bool is_absent(const NamedBarrier& barrier, const Block& block) {
+    return std::any_of(block.warps.begin(), block.warps.end(),
+                       [&](const Warp& warp) { return count_absent(barrier, warp) > 0; });
+  }
+
+  /// " warps 0-7 (32 threads each), warp 9 (31 threads)".
+  static std::string absent_names(const NamedBarrier& barrier, const Block& block) {
+    std::string names;
+    for (size_t first = 0; first < block.warps.size();) {
+      const unsigned absent = count_absent(barrier, block.warps[first]);
+      size_t end = first + 1;
+      while (end < block.warps.size() && count_absent(barrier, block.warps[end]) == absent) ++end;
+      if (absent)
+        names += (names.empty() ? "" : ",") +
+                 (end - first == 1 ? print(" warp %zu (%u threads)", first, absent)
+                                   : print(" warps %zu-%zu (%u threads each)", first, end - 1, absent));
+      first = end;
+    }
+    return names;
+  }
+
+  const Cluster& cluster_;
+  DeadlockRoot root_;
+  std::string text_;  ///< of the line that is being written
+  std::vector<std::string> lines_;
+  std::string root_line_;  ///< the state of the barrier that all wait for in the end
+  std::vector<const Mbarrier*> mbarriers_;
+  std::map<const NamedBarrier*, const Block*> block_barriers_;
+  bool cluster_barrier_waits_ = false;
+};
+
+std::string describe_deadlock(const Cluster& cluster, const char* why) {
+  return DeadlockReport(cluster).write(why);
+}
+
+}  // namespace cpu_device
