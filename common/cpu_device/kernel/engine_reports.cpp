@@ -46,8 +46,12 @@ std::string describe(const Block& block) {
 
 std::string name_of(const Mbarrier& barrier) {
   const Unobserved unobserved;
-  if (barrier.name)
+  if (barrier.name && std::strcmp(barrier.name, "cuda::barrier") != 0)
     return barrier.name_index < 0 ? barrier.name : print("%s[%d]", barrier.name, barrier.name_index);
+  if (const std::string declared = barrier.initialised_by->cluster.layout().name_of_barrier(barrier.offset);
+      !declared.empty())
+    return declared;
+  if (barrier.name) return barrier.name;
   std::set<uint32_t> before, others;  // that the block initialised at the same place, by their offsets
   for (const auto& other : barrier.block->mbarriers) {
     if (other->offset == barrier.offset || other->slot != barrier.slot || other->name ||

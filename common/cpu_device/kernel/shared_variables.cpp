@@ -102,6 +102,16 @@ std::string SharedLayout::name_of(size_t offset) {
   return print("%s[%zu]", dynamic_->name, offset / dynamic_->bytes);
 }
 
+std::string SharedLayout::name_of_barrier(size_t offset) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Place& place : places_)
+    if (offset >= place.offset && offset < place.offset + place.variable->bytes)
+      return place.variable->element_bytes == sizeof(uint64_t)
+                 ? element(*place.variable, offset - place.offset)
+                 : "";
+  return "";
+}
+
 std::string SharedLayout::describe_overrun(size_t offset, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   size_t begin = 0, size = dynamic_bytes_;

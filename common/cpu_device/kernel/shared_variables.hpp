@@ -57,6 +57,8 @@ class SharedLayout {
   bool covers(size_t offset, size_t bytes) const;
   /// "tile[3][1]"; empty where nothing has a name.
   std::string name_of(size_t offset);
+  /// The same of a variable that is a barrier, or an array of barriers; else empty.
+  std::string name_of_barrier(size_t offset);
   /// "reaches 4 bytes beyond the end of tile, which has 1024 bytes": of bytes that it does not cover.
   std::string describe_overrun(size_t offset, size_t bytes);
 

@@ -166,15 +166,18 @@ class Rewriter {
     return parts;
   }
 
+  /// The token, after a blank where it does not touch the one before.
+  std::string spaced(size_t i) const {
+    const bool touches = i > 0 && tokens_[i - 1].end() == tokens_[i].begin;
+    return (touches ? "" : " ") + std::string(tokens_[i].text);
+  }
+
   /// On one line.
   std::string flat(Range range) const {
     std::string text;
     for (size_t i = range.begin; i < range.end; ++i) {
-      const Token& token = tokens_[i];
-      if (token.kind == Kind::directive || token.is("__global__")) continue;
-      if (!text.empty() && (i == range.begin || tokens_[i - 1].end() != token.begin)) text += ' ';
-      // Words that are kept apart by a marker.
-      text += token.text;
+      if (tokens_[i].kind == Kind::directive || tokens_[i].is("__global__")) continue;
+      text += text.empty() ? std::string(tokens_[i].text) : spaced(i);
     }
     return text;
   }
@@ -297,8 +300,7 @@ class Rewriter {
     std::string requirement;
     for (size_t i = after_head; i < global; ++i)
       if (tokens_[i].is("requires") || !requirement.empty())
-        if (!is_one_of(tokens_[i], {"static", "inline", "extern", "void"}))
-          requirement += " " + std::string(tokens_[i].text);
+        if (!is_one_of(tokens_[i], {"static", "inline", "extern", "void"})) requirement += spaced(i);
     std::string types;
     for (const Range& parameter : split(parameters, ',', true)) {
       Range type = parameter;
@@ -476,7 +478,7 @@ class Rewriter {
       const Token& token = tokens_[i];
       is_extern = is_extern || (token.is("extern") && i < shared + 3);
       if (is_one_of(token, {"__shared__", "static", "extern"}) || token.kind == Kind::directive) continue;
-      declaration += " " + std::string(token.text);
+      declaration += spaced(i);
     }
     const std::vector<Range> parts = split({begin, end}, ',', true);
     std::string text;
@@ -485,14 +487,13 @@ class Rewriter {
       const std::string name(tokens_[declarator.name].text), type = "ladder_dynamic_" + std::to_string(begin);
       text = "typedef";
       for (size_t i = begin; i < parts[0].end; ++i) {
-        if (const size_t behind = behind_attribute(i);
-            behind != i && !is_one_of(tokens_[i], {"decltype", "typeof", "__typeof__"})) {
-          i = behind - 1;
-          continue;
+        const size_t behind = behind_attribute(i);
+        if (behind != i && is_one_of(tokens_[i], {"alignas", "__attribute__", "__declspec"})) {
+          i = behind - 1;  // the base of dynamic shared memory is aligned to 1024 bytes, and no typedef is
+        } else if (!is_one_of(tokens_[i], {"__shared__", "static", "extern"}) &&
+                   tokens_[i].kind != Kind::directive) {
+          text += i == declarator.name ? " " + type : spaced(i);
         }
-        if (is_one_of(tokens_[i], {"__shared__", "static", "extern"}) || tokens_[i].kind != Kind::directive)
-          if (!is_one_of(tokens_[i], {"__shared__", "static", "extern"}))
-            text += " " + (i == declarator.name ? type : std::string(tokens_[i].text));
       }
       text += "; ";
       const std::string call = "::ladder::own::dynamic_shared_memory<" + type + ">(\"" + name + "\")";
