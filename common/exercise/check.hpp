@@ -45,8 +45,10 @@ std::optional<LaunchRecord> recorded(const std::function<void()>& body);
 std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body);
 
 /// All that main() of a check does. With arguments it is the test of a file that must fail:
-///   --starter TEXT  the check must fail with one sentence that contains TEXT
-///   --wrong TEXT    the check must fail, and what it says contain TEXT
+///   --starter TEXT...  the check must fail, and say all of these in a sentence
+///   --wrong TEXT...    the check must fail, and say all of these
+///   --not TEXT...      behind those: the check must say none of these, nor the device in its report's first
+///   line
 /// @param architecture that the kernel must be compiled for, at least; 90 means with wgmma
 /// @returns the exit code: 0; 1 where it is not as it must be; 4 where there is no GPU to run on
 int run_check(int argc, char** argv, const std::function<void()>& check, int architecture = kAmpere);
