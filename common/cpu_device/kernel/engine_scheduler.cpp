@@ -328,6 +328,7 @@ Thread* Cluster::pick() {
 
 void Cluster::resume(Thread& thread) {
   thread.started = true;
+  thread.passes = 0;
   current_thread = &thread;
   current_thread_ids = &thread.ids;
   if (observed_) observers().running = &thread.observed;
