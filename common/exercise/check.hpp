@@ -91,9 +91,13 @@ class Output {
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
     expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
     for (size_t i = size_; i < got.size(); ++i)
-      expect(!is_written(got[i]), fmt::format("memory after {} was overwritten, {} elements after its end: "
-                                              "which threads must write nothing?",
-                                              name_, i - size_));
+      expect(!is_written(got[i]),
+             i == size_ ? fmt::format("memory after {} was overwritten, right behind its last element: which "
+                                      "threads must write nothing?",
+                                      name_)
+                        : fmt::format("memory after {} was overwritten, {} elements after its end: which "
+                                      "threads must write nothing?",
+                                      name_, i - size_));
     Comparison comparison{name_, columns_, tolerance, {}, {}};
     if (const std::vector<bool> places = written_places(); written < size_)
       throw NotYet(describe_unwritten(comparison, places));

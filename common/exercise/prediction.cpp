@@ -23,6 +23,7 @@ std::string how_far_off(double predicted, double right) {
   if (factor > 10) return way + (is_small ? ", less than a tenth" : ", more than ten times");
   if (factor > 3) return way + ", several times";
   if (factor > 2) return way + (is_small ? ", less than half" : ", more than twice");
+  if (factor <= 1.05) return way + ", but within 5 %";
   return factor <= 1.25 ? way + ", but within a quarter" : way;
 }
 

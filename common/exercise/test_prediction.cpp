@@ -37,7 +37,7 @@ TEST_CASE("What is said of a wrong number does not give the right one away") {
   says(90, 40, "kX is 90, too large, more than twice");
   says(60, 90, "kX is 60, too small");
   says(90, 60, "kX is 90, too large");
-  says(73728, 74752, "kX is 73728, too small, but within a quarter");
+  says(73728, 74752, "kX is 73728, too small, but within 5 %");
   says(796.6, 700, "kX is 796.6, too large, but within a quarter");
   says(1, 4, "kX is 1, too small");
   says(5, 4, "kX is 5, too large");
