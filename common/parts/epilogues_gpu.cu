@@ -2,6 +2,7 @@
 /// What lessons 04 and 05 do with a tile of sums, cut into its pieces: conversion and stmatrix, fence and
 /// barrier, and the TMA store until the staging tile has been read, and until all is written.
 #include "common/cuda/tensor_map.hpp"
+#include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/staged_epilogue.cuh"
 #include "common/device/wgmma_core.cuh"
@@ -48,6 +49,24 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
+/// Figure 0: until all threads have asked for their stores, straight from registers, as in lessons 02 and 03.
+template <int kN>
+__global__ void __launch_bounds__(kThreads, 1) store_from_registers(Notes notes, __nv_bfloat16* c, int rows) {
+  float d[kN / 2];
+#pragma unroll
+  for (int i = 0; i < kN / 2; ++i) d[i] = static_cast<float>(threadIdx.x + i);
+  const int first_row = static_cast<int>(blockIdx.x) * kRows + 64 * warpgroup_index();
+  for (int round = 0; round < kRounds; ++round) {
+    ptx::keep_in_registers(d);
+    __syncthreads();
+    const uint64_t begin = ptx::clock_cycles();
+    store_fragment(d, c, first_row, 0, rows, kN);
+    __syncthreads();
+    const uint64_t stored = ptx::clock_cycles();
+    if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(stored - begin));
+  }
+}
+
 template <int kN>
 void add_epilogue(const AddRow& add) {
   const int rows = device_info().multiprocessors * kRows;
@@ -66,6 +85,11 @@ void add_epilogue(const AddRow& add) {
            {{"tile", "128 x " + std::to_string(kN)}, {"piece", pieces[piece]}, {"blocks", blocks.name}},
            clocks[piece],
            piece == kPublish ? 0.0 : kRows * kN * sizeof(__nv_bfloat16)});
+    if constexpr (kN == 128)
+      add({"epilogue",
+           {{"tile", "128 x 128"}, {"piece", "stores from registers"}, {"blocks", blocks.name}},
+           measured(1, store_from_registers<kN>, config, c.data(), rows)[0],
+           kRows * kN * sizeof(__nv_bfloat16)});
   }
 }
 

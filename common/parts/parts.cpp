@@ -77,8 +77,7 @@ int run(int argc, char** argv) {
   Arguments arguments("Measures the parts that the lessons' kernels are made of, in clocks of this GPU",
                       "ladder parts");
   std::string only, json_path;
-  arguments.add_option("--only", only, "NAME,...",
-                       "Measure only these: load, hand-over, product, epilogue, exchange, copy");
+  arguments.add_option("--only", only, "NAME,...", "Measure only these groups; a wrong name lists them");
   arguments.add_option("--json", json_path, "PATH", "Write the rows to a result file");
   arguments.set_footer(
       "Clocks are those of a multiprocessor, read in the kernel: median over repetitions and\n"
