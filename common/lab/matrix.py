@@ -30,7 +30,7 @@ import time
 
 sys.dont_write_bytecode = True
 from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S, HANG, Finding, Programs,  # noqa: E402
-                       detectors_for, findings_for, judged, run)
+                       detectors_for, findings_for, judged, run, without_shape)
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
@@ -263,6 +263,23 @@ def alarms_of_seeds(mistakes, programs, seeds, jobs):
         return [line for part in parts for line in part.result()], len(twins) * seeds
 
 
+FLAGS = (("--schedule", "all"), ("--check-races",), ("--schedule", "all", "--check-races"), ("--seed", "1-3", "--check-races"))
+
+
+def taken_away(mistakes, programs, jobs):
+    """One line for each flag under which a mistake is missed that the plain command notices."""
+    def of_mistake(mistake):
+        if CPU_DETECTORS["plain command"](programs, mistake).outcome == "missed":
+            return []
+        command = [str(programs.path(mistake)), *without_shape(mistake.run), "--threads", "1"]
+        return [f"{title(mistake)}: {' '.join(flag)} misses what the plain command notices"
+                for flag in FLAGS if judged(run([*command, *flag], SEED_LIMIT_S)).outcome == "missed"]
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        asked = [mistake for mistake in mistakes if mistake.kind == "handshake" and mistake.number != "07"]
+        return [line for lines in pool.map(of_mistake, asked) for line in lines]
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="FOLDER", help="where the programs are")
@@ -283,6 +300,8 @@ def parse_arguments():
     parser.add_argument("--commit", metavar="NAME", help="what the file says it was recorded with (default: git's)")
     parser.add_argument("--bar", action="store_true")
     parser.add_argument("--seeds", type=int, default=0, metavar="N")
+    parser.add_argument("--flags", action="store_true",
+                        help="only run the plain command with each flag: it must notice what it notices without")
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
                         help="programs that run at one time (default: one for each core; on the GPU one)")
     return parser.parse_args()
@@ -311,6 +330,11 @@ def main():
         alarms, runs = alarms_of_seeds(mistakes, programs, arguments.seeds, arguments.jobs)
         print("\n".join(alarms + [f"{runs} runs of right programs, {len(alarms)} false alarms"]))
         return 1 if alarms else 0
+
+    if arguments.flags:
+        missed = taken_away(mistakes, programs, arguments.jobs)
+        print("\n".join(missed) or "each flag notices what the plain command does")
+        return 1 if missed else 0
 
     known = recorded_findings(arguments.json, arguments) if arguments.go_on else {}
     asked = sorted(mistakes + right_twins(mistakes), key=lambda mistake: mistake.lesson)

@@ -229,7 +229,8 @@ std::string explain_missing_releases(Cluster& cluster, const CountedCopy& copy) 
       silent += (silent.empty() ? "" : " and ") + describe(*block);
   }
   if (silent.empty()) return "";
-  return ": the sender is ahead: " + describe(sender) + " waited for " + describe(*empty) +
+  return ": the phase in which it was issued has ended before its bytes came: " + describe(sender) +
+         " waited for " + describe(*empty) +
          print(", whose phase %llu ended with no arrival from ",
                static_cast<unsigned long long>(sender.last_seen.phase - 1)) +
          silent + ", to which it sends\n  it ended with those of" + list(arrivals) +
@@ -487,8 +488,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                : "a cluster_sync must come between the initialisation and the use by other blocks";
   if (accesses.lacks_fence) {
     const Thread::Order& fence = first.last_proxy_fence;
-    std::string text = print("the thread that %s must execute fence.proxy.async after that",
-                             accesses.first_writes ? "writes" : "reads");
+    std::string text =
+        print("the thread that %s, or one that has met it since, must execute fence.proxy.async after that",
+              accesses.first_writes ? "writes" : "reads");
     if (hand_over.arrival)
       text += ", and before it arrives at " + name_of(*hand_over.barrier) + " (" +
               own_place(hand_over.arrival->where) + ")";

@@ -842,7 +842,10 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
                  ? "may be read before the copy lands: no barrier or wait orders the two"
                  : "may be read before it is written: no barrier or wait orders the two";
     case Why::overwritten:
-      return "overwritten while it may still be read: no barrier or wait orders the two";
+      return conflict.first_writes
+                 ? "overwritten before it was read, by the write of a later round: no barrier or "
+                   "wait orders the two"
+                 : "overwritten while it may still be read: no barrier or wait orders the two";
     case Why::unordered:
       return "a write and a read that no barrier or wait orders: it is read too early, or overwritten too "
              "early";

@@ -296,7 +296,8 @@ TEST_CASE("a tile that is stored by TMA without a proxy fence before is a race")
   check_race(with(Mistake::compute_does_not_fence_its_tile),
              "no fence.proxy.async is ordered between the two");
   check_race(with(Mistake::compute_does_not_fence_its_tile),
-             "the thread that writes must execute fence.proxy.async after that, and before it arrives at "
+             "the thread that writes, or one that has met it since, must execute fence.proxy.async after "
+             "that, and before it arrives at "
              "staged_full (test_ring.cu:");
 }
 TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") {
