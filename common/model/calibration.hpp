@@ -11,8 +11,8 @@ namespace ladder::model {
 struct Calibration {
   std::string lesson, settings, shape, device, date, commit;
   std::optional<double> clock_mhz;  ///< nothing in files from before it was written down
-  int slots = 0;                       ///< between loader and compute
-  int tiles = 0;                       ///< of C
+  int slots = 0;                    ///< between loader and compute
+  int tiles = 0;                    ///< of C
   int steps_per_tile = 0;
   /// From the release of the slot until the next tile has landed in it: the hand-over to the loader, and the
   /// copy. Known only with one slot: with more, copies land while nobody waits for them.

@@ -122,8 +122,7 @@ Prediction predict(const Run& run, const Parameters& parameters) {
 
 TEST_CASE("A timeline with one slot says what a load and a step take") {
   const TemporaryDirectory directory;
-  const Calibration found =
-      calibrate("--trace", written(directory, one_slot(), {{"clock_mhz", "1500.5"}}));
+  const Calibration found = calibrate("--trace", written(directory, one_slot(), {{"clock_mhz", "1500.5"}}));
   CHECK(found.slots == 1);
   CHECK(found.tiles == kTiles);
   CHECK(found.steps_per_tile == kSteps);

@@ -67,9 +67,8 @@ TEST_CASE("A result file has exactly the fields that were promised") {
   const Json json = ladder::parse_json(ladder::to_json(example()));
   CHECK(keys(json) == std::vector<std::string>{"date", "commit", "gpu", "driver", "toolkit", "runs"});
   const std::vector<std::string> fields = {
-      "lesson",       "core",           "m",          "n",          "k",
-      "settings",     "time_us_median", "time_us_q1", "time_us_q3", "tflops",
-      "clock_mhz", "power_watts",    "verified",   "rel_error"};
+      "lesson",     "core",       "m",      "n",         "k",           "settings", "time_us_median",
+      "time_us_q1", "time_us_q3", "tflops", "clock_mhz", "power_watts", "verified", "rel_error"};
   CHECK(keys(json["runs"][0]) == fields);
   CHECK(json["runs"][0]["m"] == 4096);
   CHECK(json["runs"][0]["settings"] == Json({{"core", "auto"}, {"slots", "3"}}));
