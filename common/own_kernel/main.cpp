@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/launch_progress.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
@@ -111,6 +112,7 @@ extern "C" int __wrap_main(int argc, char** argv) {
   program_invocation_short_name = name.data();
   return ladder::run_program(name, [&] {
     cpu_device::reserve_shared_variables();
+    cpu_device::ask_for_no_keep();
     ladder::Execution execution;
     execution.check_races = execution.check_grid = true;
     execution.record = !setting("LADDER_CHECK_TIMELINE").empty();

@@ -123,5 +123,7 @@ struct Wgmma {
 /// @param sums pointers to columns / 2 floats, or to columns / 4 pairs
 /// @param is_kept nobody asks for keep_in_registers after the wait
 void wgmma(const Wgmma&, void* const* sums, bool is_kept, Location where);
+/// In this program nobody is asked for keep_in_registers, which is no rule of CUDA's.
+void ask_for_no_keep();
 
 }  // namespace cpu_device

@@ -6,6 +6,7 @@
 #include "common/cpu_device/kernel/engine_wgmma.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 
@@ -259,10 +260,12 @@ Accumulator& accumulator_at(Thread& thread, void* const* registers, int count) {
   return added;
 }
 
+std::atomic<bool> asks_for_keep = true;
+
 /// Sums that nobody adds to any more are read by ordinary code, which a compiler may move. `where` is the end
 /// of the time in which they can be read.
 void check_kept(Thread& thread, const Accumulator& accumulator, Location where) {
-  if (accumulator.kept) return;
+  if (accumulator.kept || !asks_for_keep) return;
   thread.cluster.fail(thread,
                       "the sums of a wgmma were waited for at " + to_string(accumulator.delivered_at) +
                           ", and no keep_in_registers followed: the compiler may read the registers before "
@@ -486,6 +489,8 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
   if (cluster.lands_now()) execute_until(cluster, block, warpgroup, number + 1);
   cluster.leave_if_failed();
 }
+
+void ask_for_no_keep() { asks_for_keep = false; }
 
 void keep_in_registers(const float* d, int count, Location where) {
   for (Accumulator& known : this_thread(where).accumulators) {
