@@ -128,7 +128,8 @@ class Build {
     for (const std::string& definition : request_.definitions) command.push_back("-D" + definition);
     for (const std::string& folder : request_.include_folders) command.push_back("-I" + folder);
     for (const std::string& header : kBefore) command.insert(command.end(), {"-include", header});
-    command.insert(command.end(), {"-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
+    command.insert(command.end(),
+                   {"-std=gnu++20", "-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
     if (run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) {
       errors = errors_in_log(file);
       return "";
@@ -153,8 +154,8 @@ class Build {
     fs::remove(object);
     write_changed(source_of(i), source);
     std::vector<std::string> command = command_;
-    command.insert(command.end(), {"-fpermissive", "-fpreprocessed", "-c", "-x", "c++-cpp-output",
-                                   source_of(i).string(), "-o", object.string()});
+    command.insert(command.end(), {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fpreprocessed", "-c",
+                                   "-x", "c++-cpp-output", source_of(i).string(), "-o", object.string()});
     if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) return {};
     return errors_in_log(request_.files[i]);
   }
