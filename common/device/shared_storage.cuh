@@ -5,9 +5,8 @@
 
 namespace ladder {
 
-/// The dynamic shared memory of this block, seen as a T; launched with `shared_bytes = sizeof(T)`. It starts
-/// at a multiple of 1024 bytes, as swizzled tiles need, because kernels here declare no static shared memory:
-/// so it was on every GPU, but CUDA promises 16. Debug builds check it.
+/// The block's dynamic shared memory as a T: launch with `shared_bytes = sizeof(T)`. Without static shared
+/// memory it starts at a multiple of 1024 bytes on every GPU seen; CUDA promises 16. Debug builds check it.
 template <class T>
 __device__ __forceinline__ T& shared_storage() {
   static_assert(alignof(T) <= 1024);

@@ -45,8 +45,10 @@ std::optional<LaunchRecord> recorded(const std::function<void()>& body);
 std::optional<StreamCounters> counted_in_streams(const std::function<void()>& body);
 
 /// All that main() of a check does. With arguments it is the test of a file that must fail:
-///   --starter TEXT  the check must fail with one sentence that contains TEXT
-///   --wrong TEXT    the check must fail, and what it says contain TEXT
+///   --starter TEXT...  the check must fail, and say all of these in a sentence
+///   --wrong TEXT...    the check must fail, and say all of these
+///   --not TEXT...      behind those: the check must say none of these, nor the device in its report's first
+///   line
 /// @param architecture that the kernel must be compiled for, at least; 90 means with wgmma
 /// @returns the exit code: 0; 1 where it is not as it must be; 4 where there is no GPU to run on
 int run_check(int argc, char** argv, const std::function<void()>& check, int architecture = kAmpere);
@@ -89,9 +91,13 @@ class Output {
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
     expect(written > 0, "nothing was written to " + name_ + ": fill in the marked lines");
     for (size_t i = size_; i < got.size(); ++i)
-      expect(!is_written(got[i]), fmt::format("memory after {} was overwritten, {} elements after its end: "
-                                              "which threads must write nothing?",
-                                              name_, i - size_));
+      expect(!is_written(got[i]),
+             i == size_ ? fmt::format("memory after {} was overwritten, right behind its last element: which "
+                                      "threads must write nothing?",
+                                      name_)
+                        : fmt::format("memory after {} was overwritten, {} elements after its end: which "
+                                      "threads must write nothing?",
+                                      name_, i - size_));
     Comparison comparison{name_, columns_, tolerance, {}, {}};
     if (const std::vector<bool> places = written_places(); written < size_)
       throw NotYet(describe_unwritten(comparison, places));

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <iterator>
 
+#include "common/exercise/exercise_file.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
@@ -16,15 +16,6 @@ namespace ladder {
 namespace fs = std::filesystem;
 namespace {
 
-Json read_json(const fs::path& file) {
-  std::ifstream stream(file);
-  try {
-    return parse_json(stream);
-  } catch (const Json::exception& error) {
-    throw BadInput(file.string() + ": " + error.what());
-  }
-}
-
 /// Whether the folder is called "03_double_buffer", "1_ring" or, as those of short exercises are, "a_parity".
 bool is_numbered(const std::string& name) {
   const size_t end = name.find('_');
@@ -33,34 +24,29 @@ bool is_numbered(const std::string& name) {
   return std::isdigit(first) || (end == 1 && std::islower(first));
 }
 
-/// Folders in `parent`, by name: those with letters come first.
-std::vector<fs::path> numbered_folders(const fs::path& parent) {
-  std::vector<fs::path> folders;
-  if (!fs::is_directory(parent)) return folders;
+/// What is called so in `parent`, by name: what has a letter comes first. @param suffix "" of folders, ".md"
+/// of files
+std::vector<fs::path> numbered(const fs::path& parent, const std::string& suffix) {
+  std::vector<fs::path> found;
+  if (!fs::is_directory(parent)) return found;
   for (const auto& entry : fs::directory_iterator(parent)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && is_numbered(name)) folders.push_back(entry.path());
+    const fs::path& path = entry.path();
+    if (entry.is_directory() == suffix.empty() && path.extension() == suffix && is_numbered(path.filename()))
+      found.push_back(path);
   }
-  std::sort(folders.begin(), folders.end());
-  std::stable_partition(folders.begin(), folders.end(),
-                        [](const fs::path& folder) { return std::isalpha(folder.filename().string()[0]); });
-  return folders;
+  std::sort(found.begin(), found.end());
+  std::stable_partition(found.begin(), found.end(),
+                        [](const fs::path& path) { return std::isalpha(path.filename().string()[0]); });
+  return found;
 }
 
-/// An exercise.json, with complaints that name it and the field.
+/// The fields of an exercise.md, with complaints that name it and the field.
 class Description {
  public:
-  explicit Description(fs::path file) : file_(std::move(file)), json_(read_json(file_)) {}
-
-  std::string text(const std::string& field) const {
-    const auto found = json_.find(field);
-    if (found == json_.end()) complain(field, "is missing");
-    if (!found->is_string() || found->get<std::string>().empty()) complain(field, "must be a text");
-    return *found;
-  }
+  explicit Description(const ExerciseFile& file) : file_(file) {}
 
   ExerciseKind kind() const {
-    const std::string name = text("kind");
+    const std::string& name = file_.field("kind");
     for (const ExerciseKind kind : {ExerciseKind::write, ExerciseKind::find, ExerciseKind::predict})
       if (name == name_of(kind)) return kind;
     complain("kind", "must be write, find or predict, not '" + name + "'");
@@ -68,36 +54,31 @@ class Description {
 
   /// Of a stage of the capstone.
   std::string contract() const {
-    const std::string words = text("contract");
-    const auto blanks = std::count(words.begin(), words.end(), ' ');
+    if (file_.contract.empty()) file_.complain("has no section '## Contract'");
+    const auto blanks = std::count(file_.contract.begin(), file_.contract.end(), ' ');
     if (blanks + 1 > kMostWordsOfContract)
-      complain("contract", "has " + std::to_string(blanks + 1) + " words; " +
-                               std::to_string(kMostWordsOfContract) + " are the limit");
-    return words;
+      file_.complain("the contract has " + std::to_string(blanks + 1) + " words; " +
+                     std::to_string(kMostWordsOfContract) + " are the limit");
+    return file_.contract;
   }
 
   /// The end of a sentence, whose full stop is not part of it.
   std::string trains() const {
-    const std::string end = text("trains");
+    const std::string& end = file_.field("trains");
     if (std::isupper(static_cast<unsigned char>(end.front())) || end.back() == '.')
       complain("trains", "must complete 'You can now ...', without a capital and a full stop");
     return end;
   }
 
   std::string existing_file(const std::string& field, const fs::path& root) const {
-    return existing(field, text(field), root);
+    return existing(field, file_.field(field), root);
   }
 
-  /// None, where there is no such field.
+  /// None, where there is no such field; else their names, with blanks between.
   std::vector<std::string> existing_files(const std::string& field, const fs::path& root) const {
-    const auto found = json_.find(field);
-    if (found == json_.end()) return {};
-    std::vector<std::string> names;
-    if (!found->is_array()) complain(field, "must be a list");
-    for (const Json& name : *found) {
-      if (!name.is_string()) complain(field, "must be a list of texts");
-      names.push_back(existing(field, name, root));
-    }
+    if (file_.fields.count(field) == 0) return {};
+    std::vector<std::string> names = split(file_.field(field), ' ');
+    for (const std::string& name : names) existing(field, name, root);
     return names;
   }
 
@@ -108,43 +89,31 @@ class Description {
   }
 
   [[noreturn]] void complain(const std::string& field, const std::string& complaint) const {
-    throw BadInput(file_.string() + ": \"" + field + "\" " + complaint);
+    file_.complain("\"" + field + "\" " + complaint);
   }
 
-  fs::path file_;
-  Json json_;
+  const ExerciseFile& file_;
 };
 
 std::string without_zeros(const std::string& number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
-/// @throws BadInput if there is no such file
-std::string read_text(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw BadInput(file.string() + ": no such file");
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-/// Where the text after the only line that ends with `mark` begins.
-size_t after_mark(const std::string& text, const std::string& mark, const fs::path& file) {
-  const size_t place = text.find(mark);
-  if (place == std::string::npos || place != text.rfind(mark))
-    throw BadInput(file.string() + ": must have one line '" + mark.substr(0, mark.size() - 1) + "'");
-  return place + mark.size();
-}
-
+/// @param directory of a stage: where it would have one
 Exercise read_exercise(const fs::path& root, const std::string& lesson, const fs::path& directory) {
-  const Description description(directory / "exercise.json");
   const bool is_stage = lesson == kCapstone;
+  const ExerciseFile file =
+      read_exercise_file(is_stage ? fs::path(directory).concat(".md") : directory / "exercise.md");
+  const Description description(file);
   return {.id = number_of(lesson) + "." + number_of(directory.filename()),
           .lesson = lesson,
-          .title = description.text("title"),
+          .title = file.field("title"),
           .kind = is_stage ? ExerciseKind::grow : description.kind(),
           .trains = description.trains(),
           .page = description.existing_file("page", root),
           .header = description.existing_file("header", root),
           .directory = directory,
+          .hints = file.hints,
           .more_headers = description.existing_files("more_headers", root),
           .contract = is_stage ? description.contract() : ""};
 }
@@ -179,47 +148,34 @@ bool Exercise::is_called(const std::string& name) const {
 
 std::string Exercise::starter() const {
   if (is_stage()) return "";
-  const fs::path file = directory / "solution.cuh";
-  const std::string solution = read_text(file);
-  const size_t begin = after_mark(solution, "// >>> yours\n", file),
-               mark = after_mark(solution, "// <<<\n", file);
-  const size_t end = solution.rfind('\n', mark - 2) + 1;  // where the line of the second mark begins
-  if (begin > end) throw BadInput(file.string() + ": '// <<<' must come after '// >>> yours'");
-  return solution.substr(0, begin) + read_text(directory / "starter.inc") + solution.substr(end);
+  const ExerciseFile file = read_exercise_file(directory / "exercise.md");
+  if (!file.starter) file.complain("has no section '## Starter'");
+  const MarkedText solution = split_at_marks(directory / "solution.cuh");
+  return solution.before + lines_of(file, *file.starter, solution.marked) + solution.after;
 }
 
 int Exercise::number() const { return std::stoi(number_of(directory.filename())); }
 
 std::vector<Exercise> find_exercises(const fs::path& root) {
   std::vector<Exercise> exercises;
-  for (const fs::path& lesson : numbered_folders(root)) {
-    for (const fs::path& directory : numbered_folders(lesson / "exercise"))
+  for (const fs::path& lesson : numbered(root, "")) {
+    for (const fs::path& directory : numbered(lesson / "exercise", ""))
       exercises.push_back(read_exercise(root, lesson.filename(), directory));
-    for (const fs::path& directory : numbered_folders(lesson / "exercise" / kCapstone))
-      exercises.push_back(read_exercise(root, kCapstone, directory));
+    for (fs::path stage : numbered(lesson / "exercise" / kCapstone, ".md"))
+      exercises.push_back(read_exercise(root, kCapstone, stage.replace_extension()));
   }
   return exercises;
-}
-
-std::vector<std::string> hints_of(const Exercise& exercise) {
-  std::vector<std::string> hints;
-  std::ifstream file(exercise.directory / "hints.md");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("## ", 0) == 0)
-      hints.emplace_back();
-    else if (!hints.empty() && !(hints.back().empty() && line.empty()))
-      hints.back() += line + "\n";
-  for (std::string& hint : hints) hint.erase(hint.find_last_not_of('\n') + 1);
-  return hints;
 }
 
 LearnerState LearnerState::load(const fs::path& file) {
   LearnerState state;
   if (!fs::exists(file)) return state;
-  const Json json = read_json(file);
   try {
+    std::ifstream stream(file);
+    const Json json = parse_json(stream);
     json.at("done").get_to(state.done);
     json.at("hints_shown").get_to(state.hints_shown);
+    if (json.contains("attempts")) json.at("attempts").get_to(state.attempts);  // older files have none
   } catch (const Json::exception& error) {
     throw BadInput(file.string() + ": " + error.what());
   }
@@ -227,7 +183,7 @@ LearnerState LearnerState::load(const fs::path& file) {
 }
 
 void LearnerState::save(const fs::path& file) const {
-  const Json json = {{"done", done}, {"hints_shown", hints_shown}};
+  const Json json = {{"done", done}, {"hints_shown", hints_shown}, {"attempts", attempts}};
   write_file_atomically("what is done", file.string(),
                         [&](std::ostream& out) { out << json_text(json, 2) << "\n"; });
 }

@@ -24,8 +24,8 @@ inline const std::string kCapstone = "capstone";
 constexpr int kMostWordsOfContract = 80;
 constexpr int kFirstAblated = 5;  ///< of its stages: `ladder ablate capstone` runs what was kept from here on
 
-/// A folder NN_lesson/exercise/I_name with a starter, a solution and a check (I is a letter where it is
-/// short); or a stage of the capstone, in NN_lesson/exercise/capstone/I_name. Stages share one file, which
+/// A folder NN_lesson/exercise/I_name with an exercise.md, a solution and a check (I is a letter where it is
+/// short); or a stage of the capstone, NN_lesson/exercise/capstone/I_name.md. Stages share one file, which
 /// begins empty and grows.
 struct Exercise {
   std::string id;      ///< "03.1", "capstone.1"
@@ -34,7 +34,8 @@ struct Exercise {
   ExerciseKind kind;
   std::string trains;                          ///< completes "You can now ..."
   std::string page, header;                    ///< what to read, seen from the root of the source tree
-  std::filesystem::path directory;             ///< absolute
+  std::filesystem::path directory;             ///< absolute; of a stage there is none of that name
+  std::vector<std::string> hints;              ///< from a nudge to nearly the answer
   std::vector<std::string> more_headers = {};  ///< of a stage: what else it cannot do without
   std::string contract = {};  ///< of a stage: what holds then, in at most kMostWordsOfContract words
 
@@ -45,9 +46,9 @@ struct Exercise {
 
   bool is_stage() const { return kind == ExerciseKind::grow; }
   int number() const;
-  /// What the learner's file begins with: the solution with starter.inc between its marks. Of a stage,
+  /// What the learner's file begins with: the solution with the starter between its marks. Of a stage,
   /// nothing.
-  /// @throws BadInput naming the file that is missing, or whose marks are
+  /// @throws BadInput naming the file that is missing, or what in it is
   std::string starter() const;
   /// The file that the learner edits, which git ignores.
   std::filesystem::path mine() const {
@@ -62,16 +63,14 @@ struct Exercise {
 };
 
 /// All exercises of the source tree `root`, in the order in which they are meant to be done.
-/// @throws BadInput naming the exercise.json that is wrong, and the field
+/// @throws BadInput naming the exercise.md that is wrong, and the field
 std::vector<Exercise> find_exercises(const std::filesystem::path& root);
-
-/// The hints of an exercise, from a nudge to nearly the answer: the sections of its hints.md.
-std::vector<std::string> hints_of(const Exercise& exercise);
 
 /// What the learner has done, by the ids of exercises; kept in a file.
 struct LearnerState {
   std::set<std::string> done;
   std::map<std::string, int> hints_shown;
+  std::map<std::string, int> attempts;  ///< of files that compiled, until one was right
 
   /// Nothing done, if there is no such file. @throws BadInput if it cannot be read
   static LearnerState load(const std::filesystem::path& file);

@@ -2,16 +2,16 @@
 /// The program `ladder learn`.
 #include "common/exercise/learn.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 #include <thread>
 
 #include "common/exercise/compile_errors.hpp"
+#include "common/exercise/exercise_file.hpp"
 #include "common/exercise/stages.hpp"
 #include "common/host/base/arguments.hpp"
 #include "common/host/base/subprocess.hpp"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Waits at an mbarrier give up by themselves; a loop that never ends, or any other wait, has only this.
-constexpr int kCheckLimitS = 60;
+constexpr int kCheckLimitS = 10;
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 constexpr size_t kColumns = 100;
 
@@ -103,6 +103,31 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+/// The lines of `left` and `right` beside each other, where both fit into half of the columns; else below
+/// each other.
+std::string beside(const std::string& left_title, const std::string& left, const std::string& right_title,
+                   const std::string& right) {
+  constexpr size_t kHalf = (kColumns - 3) / 2;
+  const auto lines_under = [](const std::string& title, const std::string& text) {
+    std::vector<std::string> lines = split(text, '\n');
+    lines.pop_back();  // text ends with a line's end
+    lines.insert(lines.begin(), title);
+    return lines;
+  };
+  const std::vector<std::string> lefts = lines_under(left_title, left),
+                                 rights = lines_under(right_title, right);
+  size_t widest = 0;
+  for (const auto& lines : {lefts, rights})
+    for (const std::string& line : lines) widest = std::max(widest, line.size());
+  if (widest > kHalf) return join(lefts, "\n") + "\n\n" + join(rights, "\n") + "\n";
+  std::string text;
+  for (size_t i = 0; i < std::max(lefts.size(), rights.size()); ++i) {
+    const std::string right_line = i < rights.size() ? " " + rights[i] : "";
+    text += fmt::format("{:{}} |{}\n", i < lefts.size() ? lefts[i] : "", kHalf, right_line);
+  }
+  return text;
+}
+
 class Learning {
  public:
   Learning(const Workshop& workshop, std::ostream& out)
@@ -111,14 +136,26 @@ class Learning {
         exercises_(find_exercises(workshop.root)),
         state_(LearnerState::load(workshop.state_file)) {}
 
-  void list() const {
+  /// @param name of a lesson; empty: all
+  void list(const std::string& name) const {
+    const auto is_listed = [&](const Exercise& exercise) {
+      return name.empty() || exercise.is_in_lesson(name);
+    };
+    if (std::none_of(exercises_.begin(), exercises_.end(), is_listed))
+      throw std::invalid_argument("--list: '" + name + "' is no lesson");
+    out_ << std::string(28, ' ') << "attempts  hints\n";
     std::string lesson;
     for (const Exercise& exercise : exercises_) {
+      if (!is_listed(exercise)) continue;
       if (exercise.lesson != lesson) out_ << (lesson = exercise.lesson) << "  " << progress(lesson) << "\n";
-      std::ostringstream row;
-      row << "  " << exercise.id << "  " << std::left << std::setw(7) << name_of(exercise.kind) << "  "
-          << (is_done(exercise) ? "done" : "    ") << "  ";
-      out_ << row.str() << wrapped(exercise.title, row.str().size()) << "\n";
+      const auto number_in = [&](const std::map<std::string, int>& numbers) {
+        const auto found = numbers.find(exercise.id);
+        return found == numbers.end() ? "" : std::to_string(found->second);
+      };
+      const std::string row = fmt::format("  {:10}  {:7}  {:4} {:>8}  {:>5}  ", exercise.id,
+                                          name_of(exercise.kind), is_done(exercise) ? "done" : "",
+                                          number_in(state_.attempts), number_in(state_.hints_shown));
+      out_ << row << wrapped(exercise.title, row.size()) << "\n";
     }
     out_ << "\n" << progress("") << " done. ";
     if (const Exercise* const next = first_open(""))
@@ -162,8 +199,23 @@ class Learning {
     if (exercise.is_stage()) out_ << wrapped(exercise.contract, 0) << "\n\n";
   }
 
+  /// What turns the starter into the learner's file; of a stage, what was kept of the stage before.
+  void show_diff(const Exercise& exercise) const {
+    if (!fs::exists(exercise.mine()))
+      throw std::invalid_argument("--diff: " + exercise.id + " is not begun yet");
+    const Begun begun = begun_with(exercise);
+    const std::string diff = line_diff(begun.text, text_of(exercise.mine())),
+                      mine = from_root(exercise.mine());
+    if (diff.empty())
+      out_ << mine << " is as " << begun.name << ".\n";
+    else
+      out_ << "From " << begun.name << " to " << mine << ":\n\n" << diff;
+  }
+
   /// What turns the reference of the stage before into that of this one.
   void show(const Exercise& stage) const {
+    if (!stage.is_stage())
+      throw std::invalid_argument("--show: only stages of the capstone have it, not " + stage.id);
     const std::string marked = text_of(stage.stages());
     const std::string before = stage.number() == 1 ? "" : stage_text(marked, stage.number() - 1);
     out_ << "From " << (stage.number() == 1 ? "an empty file" : "the stage before") << " to " << stage.id
@@ -183,6 +235,7 @@ class Learning {
       if (other.id == exercise.id || (other.is_stage() && exercise.is_stage())) {
         state_.done.erase(other.id);
         state_.hints_shown.erase(other.id);
+        state_.attempts.erase(other.id);
         if (other.is_stage() && fs::exists(other.kept())) put_aside(other.kept());
       }
     state_.save(workshop_.state_file);
@@ -196,9 +249,11 @@ class Learning {
       return false;
     }
     const Attempt attempt = workshop_.check(exercise);
+    count(exercise, attempt);
     if (attempt == Attempt::right) {
       state_.done.insert(exercise.id);
       state_.save(workshop_.state_file);
+      show_solution(exercise);
       out_ << wrapped("You can now " + exercise.trains + ".", 0) << "\n";
       if (exercise.is_stage()) keep(exercise);
       say_what_is_next(exercise);
@@ -238,7 +293,7 @@ class Learning {
   }
 
   void next_hint(const Exercise& exercise) {
-    const std::vector<std::string> hints = hints_of(exercise);
+    const std::vector<std::string>& hints = exercise.hints;
     const size_t shown = hints_shown(exercise, hints.size());
     if (shown == hints.size()) {
       out_ << no_hint_left(exercise, hints.size()) << "\n";
@@ -252,7 +307,7 @@ class Learning {
   }
 
   void hints_again(const Exercise& exercise) const {
-    const std::vector<std::string> hints = hints_of(exercise);
+    const std::vector<std::string>& hints = exercise.hints;
     const size_t shown = hints_shown(exercise, hints.size());
     for (size_t i = 0; i < shown; ++i) show_hint(hints, i);
     if (shown < hints.size())
@@ -263,6 +318,47 @@ class Learning {
 
  private:
   bool is_done(const Exercise& exercise) const { return state_.done.count(exercise.id) > 0; }
+
+  /// What the learner's file was before the exercise.
+  struct Begun {
+    std::string name, text;
+  };
+  Begun begun_with(const Exercise& exercise) const {
+    if (!exercise.is_stage()) return {"the starter", exercise.starter()};
+    Begun begun{"an empty file", ""};
+    for (const Exercise& other : exercises_)
+      if (other.is_stage() && other.number() < exercise.number() && fs::exists(other.kept()))
+        begun = {from_root(other.kept()), text_of(other.kept())};
+    return begun;
+  }
+
+  /// A file as it was before the exercise is no attempt, and neither is one that does not compile.
+  void count(const Exercise& exercise, Attempt attempt) {
+    if (attempt == Attempt::does_not_compile || is_done(exercise)) return;
+    if (text_of(exercise.mine()) == begun_with(exercise).text) return;
+    ++state_.attempts[exercise.id];
+    state_.save(workshop_.state_file);
+  }
+
+  void show_solution(const Exercise& exercise) const {
+    if (exercise.is_stage()) {
+      out_ << command(exercise.id + " --show") << " shows what the reference has in its place.\n";
+      return;
+    }
+    const std::string solution = split_at_marks(exercise.directory / "solution.cuh").marked;
+    std::string answer;
+    try {
+      answer = split_at_marks(exercise.mine()).marked;
+    } catch (const BadInput&) {
+      // the learner took the marks away
+    }
+    if (answer == solution) return;
+    if (answer.empty()) {
+      out_ << "One solution\n" << solution << "\n";
+      return;
+    }
+    out_ << beside("Your answer", answer, "One solution", solution) << "\n";
+  }
 
   /// Null if there is none, or if the exercise is no stage.
   const Exercise* later_stage_done(const Exercise& exercise) const {
@@ -355,7 +451,7 @@ class Learning {
   }
 
   void offer_hints(const Exercise& exercise) const {
-    const size_t hints = hints_of(exercise).size(), left = hints - hints_shown(exercise, hints);
+    const size_t hints = exercise.hints.size(), left = hints - hints_shown(exercise, hints);
     if (left > 0)
       out_ << hint_command(exercise) << " gives a hint; " << left << " left.\n";
     else
@@ -383,12 +479,15 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
   Arguments arguments("Leads through the exercises: lists them, checks what you wrote, gives hints",
                       "ladder learn");
   std::string name;
-  bool hint = false, hints = false, watch = false, again = false, show = false, run_it = false;
+  bool hint = false, hints = false, watch = false, again = false, show = false, run_it = false, diff = false,
+       list = false;
   arguments.add_option("exercise", name, "EXERCISE", "For example 03.1; none: list them all");
+  arguments.add_flag("--list", list, "List exercises, of a lesson or all, with attempts and hints used");
   arguments.add_flag("--hint", hint, "Give one more hint, and do not check");
   arguments.add_flag("--hints", hints, "Show the hints again that were given");
   arguments.add_flag("--watch", watch, "Check again whenever you save your file, until it is right");
   arguments.add_flag("--again", again, "Begin with the starter again; your file is kept as mine.1.cuh");
+  arguments.add_flag("--diff", diff, "Show what you changed in the starter");
   arguments.add_flag("--show", show, "Show what is left to write of a stage of the capstone");
   arguments.add_flag("--run", run_it, "Run the capstone's kernel beside lesson 05's, with races checked");
   arguments.set_footer(
@@ -397,15 +496,16 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
       "next the first of all. capstone is the next stage of a kernel of your own, from an empty file to\n"
       "lesson 05.");
   if (!arguments.parse(argc, argv)) return kExitOk;
-  if (name.empty() && (hint || hints || watch || again || show || run_it))
+  if (name.empty() && (hint || hints || watch || again || show || run_it || diff))
     throw std::invalid_argument("name an exercise, for example: ladder learn next --hint");
-  if (hint + hints + show + run_it + (watch || again) > 1)
+  if (list + hint + hints + diff + show + run_it + (watch || again) > 1)
     throw std::invalid_argument(
-        "--hint, --hints, --show, --run and what checks (--watch, --again) exclude each other");
+        "--list, --hint, --hints, --diff, --show, --run and what checks (--watch, --again) exclude each "
+        "other");
 
   Learning learning(workshop, out);
-  if (name.empty()) {
-    learning.list();
+  if (list || name.empty()) {
+    learning.list(name);
     return kExitOk;
   }
   if (run_it) {
@@ -417,20 +517,20 @@ int learn(const Workshop& workshop, std::ostream& out, int argc, char** argv) {
     learning.say_all_done(name);
     return kExitOk;
   }
-  if (hint || hints) {
-    hint ? learning.next_hint(*exercise) : learning.hints_again(*exercise);
-    return kExitOk;
-  }
-  if (show) {
-    if (!exercise->is_stage())
-      throw std::invalid_argument("--show: only stages of the capstone have it, not " + exercise->id);
+  if (hint) {
+    learning.next_hint(*exercise);
+  } else if (hints) {
+    learning.hints_again(*exercise);
+  } else if (diff) {
+    learning.show_diff(*exercise);
+  } else if (show) {
     learning.show(*exercise);
-    return kExitOk;
+  } else {
+    if (again) learning.begin_again(*exercise);
+    learning.open(*exercise);
+    if (!watch) return learning.check(*exercise) ? kExitOk : kExitFailure;
+    learning.watch(*exercise);
   }
-  if (again) learning.begin_again(*exercise);
-  learning.open(*exercise);
-  if (!watch) return learning.check(*exercise) ? kExitOk : kExitFailure;
-  learning.watch(*exercise);
   return kExitOk;
 }
 
@@ -445,8 +545,8 @@ Workshop this_workshop() {
 bool passes(const fs::path& program, std::ostream& out, int limit_s) {
   const SubprocessEnd end = run_subprocess({program.string()}, {.limit = std::chrono::seconds(limit_s)});
   if (end.stopped_at_limit)
-    out << "not yet: it had not ended after " << limit_s << " s and was stopped; does a thread wait for ever?"
-        << std::endl;
+    out << "not yet: it had not ended after " << limit_s
+        << " s and was stopped; does a loop or a wait never end?" << std::endl;
   return !end.stopped_at_limit && end.exit_code == kExitOk;
 }
 

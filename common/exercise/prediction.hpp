@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ struct Slip {
   std::optional<double> number;
   std::string forgotten;
 };
+
+/// Calls `body`, in which expect_predicted() and expect_predicted_parity() note what is wrong and go on.
+/// @throws NotYet with all that they noted, a line each. Parities are judged when every number is filled in.
+void all_predicted(const std::function<void()>& body);
 
 /// Does nothing if `predicted` is right. @param tolerance the part of a number by which another may differ
 /// from it and count as the same. @throws NotYet with roughly how far off it is and what the first slip says

@@ -18,8 +18,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-bool begins_with(const std::string& line, const std::string& words) { return line.rfind(words, 0) == 0; }
-
 bool compare(const std::string& line, int stage, const std::string& sign, int number) {
   if (sign == "==") return stage == number;
   if (sign == ">=") return stage >= number;
@@ -55,15 +53,15 @@ std::string stage_text(const std::string& marked, int stage) {
   for (const std::string& line : lines_of(marked)) {
     const bool shown =
         std::all_of(open.begin(), open.end(), [](const Condition& condition) { return condition.holds; });
-    if (begins_with(line, "#if")) {
-      const bool of_stage = begins_with(line, "#if STAGE");
+    if (line.starts_with("#if")) {
+      const bool of_stage = line.starts_with("#if STAGE");
       open.push_back({of_stage, !of_stage || holds(line, stage)});
       if (of_stage) continue;
-    } else if (begins_with(line, "#endif") && !open.empty()) {
+    } else if (line.starts_with("#endif") && !open.empty()) {
       const bool of_stage = open.back().of_stage;
       open.pop_back();
       if (of_stage) continue;
-    } else if (begins_with(line, "#else") && !open.empty() && open.back().of_stage) {
+    } else if (line.starts_with("#else") && !open.empty() && open.back().of_stage) {
       open.back().holds = !open.back().holds;
       continue;
     }
@@ -71,13 +69,6 @@ std::string stage_text(const std::string& marked, int stage) {
     if (shown && !second_blank) text += line + "\n";
   }
   return text;
-}
-
-std::string replaced_once(const std::string& text, const std::string& replaced, const std::string& by) {
-  const size_t place = text.find(replaced);
-  if (replaced.empty() || place == std::string::npos || text.find(replaced, place + 1) != std::string::npos)
-    throw std::invalid_argument("'" + replaced + "' must be there exactly once");
-  return std::string(text).replace(place, replaced.size(), by);
 }
 
 std::string line_diff(const std::string& before, const std::string& after, size_t around) {

@@ -11,9 +11,6 @@ namespace ladder {
 /// @throws std::invalid_argument naming a line whose condition is no comparison of STAGE with a number
 std::string stage_text(const std::string& marked, int stage);
 
-/// `text` with `by` in place of `replaced`. @throws std::invalid_argument unless that is there exactly once
-std::string replaced_once(const std::string& text, const std::string& replaced, const std::string& by);
-
 /// What turns the lines of `before` into those of `after`, as `diff -u` shows it: a line each, which begins
 /// with a blank, "-" or "+", with at most `around` unchanged lines around changes, and "..." between.
 std::string line_diff(const std::string& before, const std::string& after, size_t around = 2);

@@ -17,6 +17,7 @@
 #include "common/exercise/check.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/device/execution.hpp"
+#include "common/testing/captured_program.hpp"
 
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches, Catch::Matchers::StartsWith;
@@ -186,4 +187,28 @@ TEST_CASE("A multiple of the right values, and a constant too much, are named") 
   CHECK(with([](float) { return 0.0f; }) == "each of them is 0");
   CHECK(with([](float v) { return v + 1.5f; }) == "each of them is 1.5 too large");
   CHECK(with([](float v) { return v * v + 0.5f; }) == "all 64 elements are wrong");
+}
+
+TEST_CASE("A wrong answer must be refused with its own words, and without those of another") {
+  const auto checked = [](const std::vector<std::string>& arguments, const std::function<void()>& check) {
+    std::vector<std::string> words = {"check"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return ladder::testing::run_captured(
+        [&](int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 0); }, words);
+  };
+  const auto late = [] { throw ladder::exercise::NotYet("it is late, as B is missing"); };
+  const auto hangs = [] { throw std::runtime_error("deadlock\nof all"); };
+  if (const auto result = checked({}, late); result.exit_code == 4) SKIP(result.out);
+  CHECK(checked({}, late).out == "not yet: it is late, as B is missing\n");
+  CHECK(checked({"--wrong", "late"}, late).exit_code == 0);
+  CHECK(checked({"--wrong", "late", "missing", "--not", "early"}, late).exit_code == 0);
+  CHECK(checked({"--wrong", "late", "lost"}, late).err == "error: the check does not say 'lost'\n");
+  CHECK(checked({"--wrong", "late", "--not", "early", "B is"}, late).err ==
+        "error: the check says 'B is', which is what it must say of another wrong answer\n");
+  CHECK(checked({"--wrong", "late"}, [] {}).err == "error: the check accepts it\n");
+  CHECK(checked({"--wrong", "deadlock", "--not", "of all"}, hangs).exit_code == 0);
+  CHECK(checked({"--wrong", "of all", "--not", "deadlock"}, hangs).exit_code == 1);
+  CHECK(checked({"--starter", "late"}, late).exit_code == 0);
+  CHECK(checked({"--wrong", "deadlock"}, hangs).exit_code == 0);
+  CHECK(checked({"--starter", "deadlock"}, hangs).err == "error: the check does not say it in a sentence\n");
 }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/exercise/compile_errors.hpp"
+#include "common/exercise/exercise_file.hpp"
 #include "common/exercise/learn.hpp"
 #include "common/exercise/stages.hpp"
 #include "common/host/base/text.hpp"
@@ -25,11 +26,13 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string description(const std::string& title, const std::string& kind, const std::string& trains) {
-  return R"({"title": ")" + title + R"(", "kind": ")" + kind + R"(", "trains": ")" + trains +
-         R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
+  return "---\ntitle: " + title + "\nkind: " + kind + "\ntrains: " + trains +
+         "\npage: docs/page.md\nheader: common/header.cuh\n---\n";
 }
 
-/// What their solutions are with what starter.inc holds.
+const std::string kHints = "\n## Hint\nThink.\n\n## Hint\nThink more.\n";
+
+/// What their solutions are with the starter between their marks.
 const std::string kStarter = "before\n  // >>> yours\n  starter\n  // <<<\nafter\n";
 
 /// A source tree with four exercises. A file is right when it contains the word "right", and does not compile
@@ -56,11 +59,9 @@ struct FakeWorkshop {
     ladder::testing::write_bytes(tree.file(name), text);
   }
 
-  void add(const std::string& folder, const std::string& json) const {
-    write(folder + "/exercise.json", json);
+  void add(const std::string& folder, const std::string& fields, const std::string& hints = kHints) const {
+    write(folder + "/exercise.md", fields + hints + "\n## Starter\n> not yet\n```cpp\n  starter\n```\n");
     write(folder + "/solution.cuh", "before\n  // >>> yours\n  answer\n  // <<<\nafter\n");
-    write(folder + "/starter.inc", "  starter\n");
-    write(folder + "/hints.md", "# Hints\n\n## 1\n\nThink.\n\n## 2\n\nThink more.\n");
   }
 
   /// Runs `ladder learn` with these words; what it printed is in `text`, and on stderr in `error`.
@@ -119,12 +120,13 @@ TEST_CASE("ladder learn lists lessons and exercises in order, with their kinds a
   fake.solve("01.2");
   CHECK(fake.learn({}) == 0);
   CHECK(fake.text ==
+        "                            attempts  hints\n"
         "01_first  1 of 2\n"
-        "  01.1  write          The idea\n"
-        "  01.2  write    done  Beyond the idea\n"
+        "  01.1        write                          The idea\n"
+        "  01.2        write    done        1         Beyond the idea\n"
         "02_second  0 of 2\n"
-        "  02.1  find           It hangs\n"
-        "  02.2  predict        The limit\n"
+        "  02.1        find                           It hangs\n"
+        "  02.2        predict                        The limit\n"
         "\n1 of 4 done. Next is 01.1: ladder learn next\n");
   CHECK(fake.checks == 1);
 }
@@ -135,7 +137,7 @@ TEST_CASE("ladder learn keeps to 100 columns") {
   for (int i = 0; i < 40; ++i) words += " title";
   fake.add("01_first/exercise/1_idea", description(words, "find", words));
   fake.learn({});
-  CHECK_THAT(fake.text, ContainsSubstring("title\n" + std::string(23, ' ') + "title"));
+  CHECK_THAT(fake.text, ContainsSubstring("title\n" + std::string(45, ' ') + "title"));
   CHECK(longest_line(fake.text) <= 100);
   for (const std::string name : {"01.1", "01.2", "02.1", "02.2", "01.1"}) {
     fake.solve(name);
@@ -157,7 +159,9 @@ TEST_CASE("ladder learn says every time what to read and to edit") {
 
   ladder::testing::write_bytes(fake.idea(), "right");
   CHECK(fake.learn({"next"}) == 0);
-  CHECK(fake.text == head + "You can now do it.\n01_first  1 of 2 done. Next is 01.2: ladder learn 01.2\n");
+  CHECK(fake.text == head +
+                         "One solution\n  answer\n\nYou can now do it.\n01_first  1 of 2 done. Next is 01.2: "
+                         "ladder learn 01.2\n");
   CHECK(ladder::testing::read_bytes(fake.idea()) == "right");
 }
 
@@ -255,7 +259,7 @@ TEST_CASE("ladder learn --hint gives the next hint only, and --hints those that 
   CHECK(fake.learn({"02.1"}) == 1);
   CHECK_THAT(fake.text, EndsWith("\n\nNo hint is left; ladder learn 02.1 --hints shows them again.\n"));
 
-  fake.write("02_second/exercise/1_hang/hints.md", "# Hints\n");
+  fake.add("02_second/exercise/1_hang", description("It hangs", "find", "find out why"), "");
   CHECK(fake.learn({"02.1", "--hint"}) == 0);
   CHECK(fake.text == "There are no hints for 02.1.\n");
   CHECK(fake.learn({"02.1", "--hints"}) == 0);
@@ -361,7 +365,7 @@ TEST_CASE("ladder learn refuses options that do not go together, and a state tha
   for (const std::string option : {"--hint", "--hints", "--watch", "--again"})
     CHECK(fake.learn({option}) == 2);
   CHECK(fake.learn({"01.1", "--no-such-option"}) == 2);
-  for (const std::string option : {"--hints", "--watch", "--again"}) {
+  for (const std::string option : {"--hints", "--watch", "--again", "--diff", "--list"}) {
     CHECK(fake.learn({"01.1", "--hint", option}) == 2);
     CHECK_THAT(fake.error, EndsWith("exclude each other\n"));
   }
@@ -370,30 +374,75 @@ TEST_CASE("ladder learn refuses options that do not go together, and a state tha
   CHECK(fake.checks == 0);
 }
 
-TEST_CASE("A mistake in exercise.json is one line that names the file and the field") {
-  const auto complaint_about = [](const std::string& json) {
+TEST_CASE("A mistake in exercise.md is one line that names the file and the field or the line") {
+  const auto complaint_about = [](const std::string& text) {
     FakeWorkshop fake;
-    fake.add("02_second/exercise/1_hang", json);
+    fake.write("02_second/exercise/1_hang/exercise.md", text);
     CHECK(fake.learn({}) == 2);
-    CHECK_THAT(fake.error, ContainsSubstring("02_second/exercise/1_hang/exercise.json: "));
+    CHECK_THAT(fake.error, ContainsSubstring("02_second/exercise/1_hang/exercise.md: "));
     CHECK(std::count(fake.error.begin(), fake.error.end(), '\n') == 1);
-    return fake.error.substr(fake.error.find("json: ") + 6);
+    return fake.error.substr(fake.error.find(".md: ") + 5);
   };
-  CHECK(complaint_about(R"({"title": "T"})") == "\"kind\" is missing\n");
-  CHECK(complaint_about(R"(["title"])") == "\"title\" is missing\n");
-  CHECK(complaint_about(R"({"title": 3})") == "\"title\" must be a text\n");
-  CHECK(complaint_about(description("", "write", "do it")) == "\"title\" must be a text\n");
+  const auto fields = [](const std::string& lines) { return "---\n" + lines + "---\n"; };
+  CHECK(complaint_about("title: T\n") == "line 1 must begin with a line '---'\n");
+  CHECK(complaint_about("---\ntitle: T\n") == "line 2 must have a second line '---'\n");
+  CHECK(complaint_about(fields("title T\n")) == "line 2 must be 'field: text'\n");
+  CHECK(complaint_about(fields("title: T\ntitle: U\n")) == "line 3 has the field for the second time\n");
+  CHECK(complaint_about(fields("title: T\n")) == "\"kind\" is missing\n");
+  CHECK(complaint_about(fields("kind: find\n")) == "\"title\" is missing\n");
+  CHECK(complaint_about(description("", "write", "do it")) == "line 2 must be 'field: text'\n");
   CHECK(complaint_about(description("T", "guess", "do it")) ==
         "\"kind\" must be write, find or predict, not 'guess'\n");
   for (const std::string trains : {"Do it", "do it."})
     CHECK(complaint_about(description("T", "write", trains)) ==
           "\"trains\" must complete 'You can now ...', without a capital and a full stop\n");
-  CHECK(complaint_about(R"({"title": "T", "kind": "find", "trains": "t", "page": "docs/none.md"})") ==
-        "\"page\" names 'docs/none.md', which is no file\n");
-  CHECK(complaint_about(
-            R"({"title": "T", "kind": "find", "trains": "t", "page": "docs/page.md", "header": "docs"})") ==
+  const std::string begin = "title: T\nkind: find\ntrains: t\npage: docs/";
+  CHECK(complaint_about(fields(begin + "none.md\n")) == "\"page\" names 'docs/none.md', which is no file\n");
+  CHECK(complaint_about(fields(begin + "page.md\nheader: docs\n")) ==
         "\"header\" names 'docs', which is no file\n");
-  complaint_about("{");
+
+  const auto section = [&](const std::string& lines) {
+    return complaint_about(description("T", "find", "do it") + lines);
+  };
+  const std::string sections = "must be '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'\n";
+  CHECK(section("## Hints\n") == "line 8 " + sections);
+  CHECK(section("Words\n") ==
+        "line 8 must be a section: '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'\n");
+  CHECK(section("\n## Wrong: late\n> too late\n\n## Hint\n") == "line 9 late has no code\n");
+  CHECK(section("## Wrong: late\n```cpp\n```\n") ==
+        "line 8 late needs a line '> ...': what the check says of it\n");
+  CHECK(section("## Wrong: late\n```c\n```\n") ==
+        "line 9 must be ```cpp, ```diff or ```diff of the starter\n");
+  CHECK(section("## Wrong: late\n```cpp\nx\n") == "line 10 must be a line '```'\n");
+  CHECK(section("## Wrong: late\n```cpp\n```\n```cpp\n```\n") == "line 11 is the second code of late\n");
+  const std::string starter = "## Starter\n> no\n```cpp\n```\n";
+  CHECK(section(starter + starter) == "line 12 is the second starter\n");
+}
+
+TEST_CASE("An answer is whole, or changes lines of the solution or of the starter") {
+  const ladder::testing::TemporaryDirectory directory;
+  const fs::path path = directory.file("exercise.md");
+  ladder::testing::write_bytes(path.string(),
+                               "---\ntitle: T\n---\n## Starter\n> no\n```diff\n-b\n+s\n```\n"
+                               "\n## Wrong: whole\nWhy.\n> one\n> two\n```cpp\nw\n\nw\n```\n"
+                               "\n## Wrong: change\n> no\n```diff\n a\n-b\n\n+n\n...\n-c\n```\n"
+                               "\n## Wrong: of_starter\n> no\n```diff of the starter\n-s\n+t\n```\n"
+                               "\n## Wrong: gone\n> no\n```diff\n-s\n+t\n```\n");
+  const ladder::ExerciseFile exercise = ladder::read_exercise_file(path);
+  const std::string solution = "a\nb\n\nc\n";
+  const auto lines = [&](size_t i) { return ladder::lines_of(exercise, exercise.wrong.at(i), solution); };
+  CHECK(ladder::lines_of(exercise, *exercise.starter, solution) == "a\ns\n\nc\n");
+  CHECK(exercise.wrong[0].says == Lines{"one", "two"});
+  CHECK(lines(0) == "w\n\nw\n");
+  CHECK(lines(1) == "a\n\nn\n");
+  CHECK(lines(2) == "a\nt\n\nc\n");
+  CHECK_THROWS_WITH(lines(3),
+                    path.string() + ": gone: the change that begins with 's' must fit exactly once");
+
+  CHECK_THROWS_WITH(ladder::patched("a\na\n", "-a\n"),
+                    "the change that begins with 'a' must fit exactly once");
+  CHECK_THROWS_WITH(ladder::patched("a\n", "+b\n"), "a change needs a line that is there already");
+  CHECK_THROWS_WITH(ladder::patched("a\n", "a\n"), "'a' must begin with a blank, '-' or '+'");
 }
 
 TEST_CASE("The exercises of the repository are described, have hints, and say what to read") {
@@ -401,7 +450,7 @@ TEST_CASE("The exercises of the repository are described, have hints, and say wh
   CHECK(exercises.size() >= 16);
   for (const ladder::Exercise& exercise : exercises) {
     INFO(exercise.id);
-    CHECK(ladder::hints_of(exercise).size() >= 2);
+    CHECK(exercise.hints.size() >= 2);
     if (exercise.is_stage()) continue;
     CHECK_THAT(words_before_marks(exercise.starter()),
                EndsWith(" Read " + exercise.page + " and " + exercise.header + ". "));
@@ -419,10 +468,65 @@ TEST_CASE("ladder learn names a solution from which no starter can be made") {
     CHECK(fake.learn({"01.1"}) == 2);
     CHECK_THAT(fake.error, ContainsSubstring(complaint));
   }
-  fs::remove(fake.tree.file("01_first/exercise/1_idea/starter.inc"));
   fake.write(solution, "// >>> yours\n// <<<\n");
+  fake.write("01_first/exercise/1_idea/exercise.md", description("The idea", "write", "do it"));
   CHECK(fake.learn({"01.1"}) == 2);
-  CHECK_THAT(fake.error, ContainsSubstring("starter.inc: no such file"));
+  CHECK_THAT(fake.error, ContainsSubstring("exercise.md: has no section '## Starter'"));
+}
+
+TEST_CASE("ladder learn counts attempts until one is right, of files that compile and are no starter") {
+  FakeWorkshop fake;
+  const auto listed = [&] {
+    fake.learn({"01", "--list"});
+    const size_t row = fake.text.find("01.1 ");
+    return fake.text.substr(row, fake.text.find('\n', row) - row);
+  };
+  fake.learn({"01.1"});
+  CHECK(listed() == "01.1        write                          The idea");
+  for (const std::string answer : {"wrong", "typo", "wrong again", "right", "right, too"}) {
+    ladder::testing::write_bytes(fake.idea(), answer);
+    fake.learn({"01.1"});
+  }
+  fake.learn({"01.1", "--hint"});
+  CHECK(listed() == "01.1        write    done        3      1  The idea");
+  CHECK_THAT(fake.text, !ContainsSubstring("02_second"));
+  CHECK(fake.learn({"03", "--list"}) == 2);
+  CHECK_THAT(fake.error, EndsWith("--list: '03' is no lesson\n"));
+  ladder::testing::write_bytes(fake.tree.file("state.json"), R"({"done": ["01.2"], "hints_shown": {}})");
+  CHECK(listed() == "01.1        write                          The idea");
+}
+
+TEST_CASE("A right answer is shown beside the solution, or above it where columns are few") {
+  FakeWorkshop fake;
+  const auto answer = [&](const std::string& lines) {
+    ladder::testing::write_bytes(fake.idea(), "before\n// >>> yours\n" + lines + "  // <<<\nafter\n");
+    CHECK(fake.learn({"01.1"}) == 0);
+    return fake.text.substr(fake.text.find("'<<<'.\n\n") + 8);
+  };
+  const std::string bar = std::string(32, ' ') + "      | ",
+                    long_line = "  right" + std::string(50, '!') + "\n";
+  CHECK_THAT(answer("  right\n  or so\n"), StartsWith("Your answer" + bar + "One solution\n  right    " +
+                                                      bar + "  answer\n  or so" + bar.substr(0, 37)));
+  CHECK_THAT(answer(long_line),
+             StartsWith("Your answer\n" + long_line + "\nOne solution\n  answer\n\nYou can"));
+  const auto check = fake.workshop.check;
+  fake.workshop.check = [](const ladder::Exercise&) { return Attempt::right; };
+  CHECK_THAT(answer("  answer\n"), StartsWith("You can now"));
+}
+
+TEST_CASE("ladder learn --diff shows what the learner changed") {
+  FakeWorkshop fake;
+  CHECK(fake.learn({"01.1", "--diff"}) == 2);
+  CHECK_THAT(fake.error, EndsWith("--diff: 01.1 is not begun yet\n"));
+  fake.learn({"01.1"});
+  CHECK(fake.learn({"01.1", "--diff"}) == 0);
+  CHECK(fake.text == "01_first/exercise/1_idea/mine.cuh is as the starter.\n");
+  ladder::testing::write_bytes(fake.idea(), "before\n  // >>> yours\n  mine\n  // <<<\nafter\n");
+  CHECK(fake.learn({"01.1", "--diff"}) == 0);
+  CHECK(fake.text ==
+        "From the starter to 01_first/exercise/1_idea/mine.cuh:\n\n before\n   // >>> yours\n-  starter\n"
+        "+  mine\n   // <<<\n after\n");
+  CHECK(fake.checks == 1);
 }
 
 TEST_CASE("Of a compiler's log a learner sees the errors of the own file, by its short name") {
@@ -497,7 +601,7 @@ TEST_CASE("A check that hangs is stopped, and one line says so") {
   const auto begin = std::chrono::steady_clock::now();
   const auto [passed, said] = passes("exec sleep 30", 1);
   CHECK_FALSE(passed);
-  CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a thread wait for ever?\n");
+  CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a loop or a wait never end?\n");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
@@ -516,12 +620,6 @@ TEST_CASE("the stages of a capstone are taken from one marked source") {
                     "'#if STAGE >= two': must compare STAGE with a number");
 }
 
-TEST_CASE("what is wrong in a stage replaces a text that is there once") {
-  CHECK(ladder::replaced_once("a b c", "b", "d") == "a d c");
-  CHECK_THROWS_WITH(ladder::replaced_once("a b b", "b", "d"), "'b' must be there exactly once");
-  CHECK_THROWS_WITH(ladder::replaced_once("a", "b", "d"), "'b' must be there exactly once");
-}
-
 TEST_CASE("a diff shows what is new, what goes, and a little of what stays") {
   CHECK(ladder::line_diff("1\n2\n3\n4\n5\n6\n", "1\n2\nnew\n3\n4\n5\n", 1) == " 2\n+new\n 3\n...\n 5\n-6\n");
   CHECK(ladder::line_diff("same\n", "same\n").empty());
@@ -532,9 +630,8 @@ namespace {
 /// A capstone of two stages in lesson 01 of the workshop.
 struct CapstoneWorkshop : FakeWorkshop {
   CapstoneWorkshop() {
-    write(folder + "/1_begin/exercise.json", stage("It is right."));
-    write(folder + "/2_end/exercise.json", stage("It is right again."));
-    write(folder + "/1_begin/hints.md", "# Hints\n\n## 1\n\nThink.\n");
+    write(folder + "/1_begin.md", stage("It is right.") + "\n## Hint\nThink.\n");
+    write(folder + "/2_end.md", stage("It is right again."));
     write(folder + "/stages.cuh", "begin\n#if STAGE >= 2\nend\n#endif\n");
     workshop.climb = [this](const ladder::Exercise& exercise) {
       climbed = exercise.mine().filename();
@@ -542,9 +639,9 @@ struct CapstoneWorkshop : FakeWorkshop {
     };
   }
 
-  static std::string stage(const std::string& contract) {
-    return R"({"title": "A stage", "trains": "grow", "contract": ")" + contract +
-           R"(", "page": "docs/page.md", "header": "common/header.cuh"})";
+  static std::string stage(const std::string& contract, const std::string& more_fields = "") {
+    return "---\ntitle: A stage\ntrains: grow\npage: docs/page.md\nheader: common/header.cuh\n" +
+           more_fields + "---\n\n## Contract\n" + contract + "\n";
   }
 
   std::string mine(const std::string& name = "my_gemm.cuh") const { return tree.file(folder + "/" + name); }
@@ -563,6 +660,10 @@ TEST_CASE("ladder learn capstone goes from stage to stage in one file, which beg
   ladder::testing::write_bytes(fake.mine(), "right");
   CHECK(fake.learn({"capstone"}) == 0);
   CHECK_THAT(fake.text, ContainsSubstring("Next is capstone.2"));
+  CHECK_THAT(fake.text, ContainsSubstring("capstone.1 --show shows what the reference has in its place.\n"));
+  CHECK(fake.learn({"capstone.2", "--diff"}) == 0);
+  CHECK_THAT(fake.text,
+             ContainsSubstring("my_gemm.cuh is as 01_first/exercise/capstone/my_gemm.stage_1.cuh.\n"));
   CHECK(fake.learn({"capstone"}) == 0);
   CHECK_THAT(fake.text, ContainsSubstring("It is right again."));
 
@@ -579,7 +680,7 @@ TEST_CASE("ladder learn capstone goes from stage to stage in one file, which beg
 
 TEST_CASE("a stage of the capstone stays done while a later one is, and what was kept of it stays") {
   CapstoneWorkshop fake;
-  fake.write(fake.folder + "/5_loop/exercise.json", fake.stage("It loops."));
+  fake.write(fake.folder + "/5_loop.md", fake.stage("It loops."));
   const auto check = [&](const std::string& name, const std::string& kernel) {
     ladder::testing::write_bytes(fake.mine(), kernel);
     return fake.learn({name});
@@ -632,30 +733,30 @@ TEST_CASE("ladder learn capstone --show prints what the next stage adds, and --r
 
 TEST_CASE("a stage may name several headers to read") {
   CapstoneWorkshop fake;
-  const std::string begin = fake.stage("It is right.");
   const auto with_more = [&](const std::string& headers) {
-    fake.write(fake.folder + "/1_begin/exercise.json",
-               begin.substr(0, begin.size() - 1) + R"(, "more_headers": )" + headers + "}");
+    fake.write(fake.folder + "/1_begin.md", fake.stage("It is right.", "more_headers: " + headers + "\n"));
     return fake.learn({"capstone"});
   };
   fake.write("common/other.hpp", "");
-  CHECK(with_more(R"(["common/other.hpp"])") == 1);
-  CHECK_THAT(fake.text, ContainsSubstring("\n      common/header.cuh\n      common/other.hpp\nEdit"));
-  CHECK(with_more(R"(["common/none.hpp"])") == 2);
+  fake.write("common/third.hpp", "");
+  CHECK(with_more("common/other.hpp common/third.hpp") == 1);
+  CHECK_THAT(
+      fake.text,
+      ContainsSubstring("\n      common/header.cuh\n      common/other.hpp\n      common/third.hpp\nEdit"));
+  CHECK(with_more("common/none.hpp") == 2);
   CHECK_THAT(fake.error, ContainsSubstring("\"more_headers\" names 'common/none.hpp', which is no file"));
-  CHECK(with_more(R"("common/other.hpp")") == 2);
-  CHECK_THAT(fake.error, ContainsSubstring("\"more_headers\" must be a list"));
 }
 
 TEST_CASE("a contract has 80 words at most") {
   CapstoneWorkshop fake;
   std::string words = "word";
   for (int i = 0; i < 80; ++i) words += " word";
-  fake.write(fake.folder + "/2_end/exercise.json",
-             R"({"title": "A stage", "trains": "grow", "contract": ")" + words +
-                 R"(", "page": "docs/page.md", "header": "common/header.cuh"})");
+  fake.write(fake.folder + "/2_end.md", fake.stage(words));
   CHECK(fake.learn({"capstone"}) == 2);
-  CHECK_THAT(fake.error, ContainsSubstring("\"contract\" has 81 words; 80 are the limit"));
+  CHECK_THAT(fake.error, ContainsSubstring("the contract has 81 words; 80 are the limit"));
+  fake.write(fake.folder + "/2_end.md", fake.stage(""));
+  CHECK(fake.learn({"capstone"}) == 2);
+  CHECK_THAT(fake.error, ContainsSubstring("2_end.md: has no section '## Contract'"));
 }
 
 TEST_CASE("the last stage of the capstone is the kernel of lesson 05") {

@@ -7,6 +7,7 @@
 #include "common/exercise/prediction.hpp"
 
 using Catch::Matchers::Message;
+using ladder::exercise::all_predicted;
 using ladder::exercise::expect_predicted, ladder::exercise::expect_predicted_parity;
 using ladder::exercise::expect_returned, ladder::exercise::NotYet;
 
@@ -36,7 +37,7 @@ TEST_CASE("What is said of a wrong number does not give the right one away") {
   says(90, 40, "kX is 90, too large, more than twice");
   says(60, 90, "kX is 60, too small");
   says(90, 60, "kX is 90, too large");
-  says(73728, 74752, "kX is 73728, too small, but within a quarter");
+  says(73728, 74752, "kX is 73728, too small, but within 5 %");
   says(796.6, 700, "kX is 796.6, too large, but within a quarter");
   says(1, 4, "kX is 1, too small");
   says(5, 4, "kX is 5, too large");
@@ -64,6 +65,29 @@ TEST_CASE("The first slip that matches says what was forgotten") {
   says(51, "kX is 51, too small: you forgot B");
   says(51.2, "kX is 51.2, too small: you forgot C");
   says(90, "kX is 90, too small, but within a quarter: what is added up?");
+}
+
+TEST_CASE("All wrong numbers are said at once, and parities when every number is filled in") {
+  const auto says = [](double x, double y, double z, int parity, const char* sentences) {
+    const auto predict = [&] {
+      expect_predicted("kX", x, 10, {});
+      expect_predicted("kY", y, 20, {{30, "you forgot B"}});
+      expect_predicted("kZ", z, 30, {});
+      expect_predicted_parity("kParity", parity, 1, "which lap is it?");
+    };
+    CHECK_THROWS_MATCHES(all_predicted(predict), NotYet, Message(sentences));
+  };
+  all_predicted([] { expect_predicted("kX", 10, 10, {}); });
+  says(0, 0, 0, 0, "kX, kY and kZ are 0: write your predictions in the marked lines");
+  says(0, 30, 30, 0,
+       "kX is 0: write your prediction in the marked lines\n         kY is 30, too large: you forgot B");
+  says(11, 30, 30, 0,
+       "kX is 11, too large\n         kY is 30, too large: you forgot B\n"
+       "         kParity is not what the role waits for: which lap is it?");
+  says(10, 20, 30, 2, "kParity is 2, but a parity is 0 or 1");
+  CHECK_THROWS_MATCHES(expect_predicted("kX", 11, 10, {}), NotYet, Message("kX is 11, too large"));
+  CHECK_THROWS_AS(all_predicted([] { throw std::logic_error("the device's"); }), std::logic_error);
+  CHECK_THROWS_AS(expect_predicted("kX", 11, 10, {}), NotYet);
 }
 
 TEST_CASE("Of a function's value is said what it must be, and which slip it is") {

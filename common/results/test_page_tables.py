@@ -149,7 +149,8 @@ class Exercises(WithResults):
     def describe(self, name, lesson="04_x", **fields):
         folder = self.folder / lesson / "exercise" / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "exercise.json").write_text(json.dumps(fields), encoding="utf-8")
+        lines = [f"{field}: {text}" for field, text in fields.items()]
+        (folder / "exercise.md").write_text("\n".join(["---", *lines, "---", "", "## Hint", "title: not this", ""]), encoding="utf-8")
 
     def test_a_row_has_the_name_the_kind_and_the_title_and_the_command_is_there_once(self):
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[2:8], [
@@ -178,7 +179,7 @@ class Exercises(WithResults):
             with self.assertRaisesRegex(BadInput, complaint):
                 self.filled(f"<!-- exercises: {words} -->\n<!-- end -->\n")
         self.describe("2_b", kind="find")
-        with self.assertRaisesRegex(BadInput, "2_b/exercise.json: has no field 'title'"):
+        with self.assertRaisesRegex(BadInput, "2_b/exercise.md: has no field 'title'"):
             page_tables.filled(self.page)
 
 

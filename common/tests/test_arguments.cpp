@@ -95,7 +95,11 @@ TEST_CASE("A command line that does not fit the program is refused, naming the o
   arguments.exclude("--trace", "--lessons");
   check_refused(arguments, {}, "lesson");
   check_refused(arguments, {"03", "04"}, "04");
-  check_refused(arguments, {"03", "--traces", "x"}, "--traces");
+  check_refused(arguments, {"03", "--traces", "x"},
+                "--traces: there is no such option; did you mean --trace?");
+  check_refused(arguments, {"03", "--trces=x"}, "--trces: there is no such option; did you mean --trace?");
+  check_refused(arguments, {"03", "--timeline"},
+                "--timeline: there is no such option; --help lists what there is");
   check_refused(arguments, {"03", "--trace"}, "--trace");
   check_refused(arguments, {"03", "--trace", "x", "--trace", "y"}, "--trace");
   check_refused(arguments, {"03", "--load", "soon"}, "--load");
@@ -111,6 +115,7 @@ TEST_CASE("A command has arguments of its own") {
   compare.require("file");
   check_refused(arguments, {"compare"}, "file");
   check_refused(arguments, {"compare", "x", "--json", "y"}, "--json");
+  check_refused(arguments, {"compere", "x"}, "compere: there is no such word; did you mean compare?");
   CHECK(parse_words(arguments, {"compare", "x"}));
   CHECK(compare.chosen());
   CHECK(file == "x");

@@ -123,6 +123,10 @@ TEST_CASE("NaN passes through") {
 TEST_CASE("A missing, an empty and a foreign file are refused by name") {
   CHECK_THROWS_MATCHES(ladder::read_npy("--b", "/nonexistent/b.npy"), std::invalid_argument,
                        MessageMatches(ContainsSubstring("--b '/nonexistent/b.npy': cannot be read")));
+  CHECK_THROWS_MATCHES(ladder::read_npy("--b", "/nonexistent/b.npy"), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("No such file")));
+  CHECK_THROWS_MATCHES(ladder::read_npy("--b", TemporaryDirectory().file("")), std::invalid_argument,
+                       MessageMatches(ContainsSubstring("is a folder; must be an .npy file")));
   check_refused("", "is empty");
   check_refused("PK\x03\x04 a zip file", "not an .npy file");
   check_refused("\x93NUM", "cut short in its header");
@@ -151,6 +155,11 @@ TEST_CASE("A header that promises more than fits into memory is refused before m
   check_refused(npy(dictionary("<f4", "(18446744073709551615, 2)"), kSixFloats), "fewer than 2^31 elements");
   check_refused(npy(dictionary("<f4", "(18446744073709551616, 2)"), kSixFloats), "malformed header");
   check_refused(npy(dictionary("<f4", "(40000, 40000)"), kSixFloats), "cut short in its data");
+}
+
+TEST_CASE("A negative size is named with its axis") {
+  check_refused(npy(dictionary("<f4", "(2, -3)"), kSixFloats),
+                "axis 1 has the size -3; it must be 0 or more");
 }
 
 TEST_CASE("A header that is no dictionary of the three keys is refused") {

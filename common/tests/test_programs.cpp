@@ -589,6 +589,10 @@ TEST_CASE("Matrices that do not fit, or that the lesson cannot run, are refused 
   check_bad_input(run_fake({"--a", a, "--b", odd, "-o", c, "--size", "4"}), "cannot be combined");
   check_bad_input(run_fake({"--a", a, "--b", odd, "-o", c, "--slots", "1,2"}), "only one value");
   check_bad_input(run_fake({"--a", a, "--b", odd, "-o", directory.file("")}), "--output");
+  const std::string same = directory.file("./odd.npy");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", a}), "is the file of --a, which it would overwrite");
+  check_bad_input(run_fake({"--a", a, "--b", odd, "-o", same}),
+                  "is the file of --b, which it would overwrite");
   CHECK_FALSE(std::filesystem::exists(c));
 }
 

@@ -15,6 +15,7 @@ NO_SOURCES = re.compile(r"(^|/)(tests|shadow|broken|exercise)/|(^|/)test_[^/]*$|
 SHOWN = re.compile(r"^(?!07_)\d\d_[^/]*/.*\.cuh$|^06_[^/]*/any_shape/plan\.hpp$|^07_[^/]*/[^/]*$|^common/(device|ptx)/|"
                    r"^common/cpu_device/observe/")
 SHOWN_IF_INCLUDED = re.compile(r"^common/(cuda|host/problem)/")
+OF_EXERCISES = re.compile(r"^\d\d_[^/]*/exercise/")
 NESTED = re.compile(r"^namespace (lesson\d\d::\w+)", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
@@ -50,10 +51,10 @@ def silent_namespaces():
 
 
 def pages():
-    """Every page of the repository but those of the machinery itself, and hints that `ladder learn` gives one by one."""
+    """Every page of the repository but what is written of exercises, with hints that `ladder learn` gives one by one."""
     folders = lessons() + [ROOT / folder for folder in PAGE_FOLDERS]
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    return found + sorted(page for folder in folders for page in folder.rglob("*.md") if page.name != "hints.md")
+    return found + sorted(page for folder in folders for page in folder.rglob("*.md") if not OF_EXERCISES.match(relative(page)))
 
 
 class Reference:

@@ -158,4 +158,7 @@ void check() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check, 90); }
+int main(int argc, char** argv) {
+  return ladder::exercise::run_check(
+      argc, argv, [] { ladder::exercise::all_predicted(check); }, 90);
+}

@@ -2,7 +2,7 @@
 /// @file
 /// The eight stages of `ladder learn capstone` in one source: a line belongs to the stages that the `#if`s
 /// around it name. The last is the kernel of lesson 05. What a stage holds is what `--show` prints; the build
-/// writes it to a file of its own (common/exercise/write_stages.cpp).
+/// writes it to a file of its own (common/exercise/write_checks.cpp).
 #endif
 #pragma once
 #include "common/cuda/launch.cuh"

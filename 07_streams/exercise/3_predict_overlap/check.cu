@@ -225,4 +225,6 @@ void check() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return ladder::exercise::run_check(argc, argv, check); }
+int main(int argc, char** argv) {
+  return ladder::exercise::run_check(argc, argv, [] { ladder::exercise::all_predicted(check); });
+}

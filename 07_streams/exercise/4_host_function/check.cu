@@ -112,7 +112,7 @@ void on_crash(int) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3) words_of_test = argv[2];
+  if (argc > 2) words_of_test = argv[2];
   std::signal(SIGSEGV, on_crash);
   return ladder::exercise::run_check(argc, argv, check);
 }

@@ -88,6 +88,8 @@ cudaError_t enqueue_kernel(void (*kernel)(Params...), KernelLaunch& launch, cuda
 template <class... Params>
 cudaError_t launch_kernel(void (*kernel)(Params...), KernelLaunch launch, cudaStream_t stream,
                           DefaultStream meaning, std::tuple<Params...> params) {
+  launch.function = reinterpret_cast<const void*>(kernel);
+  complete_from_declaration(launch);
   if (refused(launch)) return refuse(launch);
   return enqueue_kernel(kernel, launch, stream, meaning, std::move(params));
 }

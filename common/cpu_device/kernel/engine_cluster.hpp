@@ -4,6 +4,7 @@
 /// A cluster runs whole on one OS thread, so nothing here needs a lock. One Cluster object runs many clusters
 /// of a launch, one after the other.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -79,6 +81,11 @@ class Cluster {
   void land_before_cluster_sync();
   bool lands_now();  ///< asked where an operation could take effect at once
   const Options& options() const { return options_; }
+  /// At most so many run at a time: the processor time of all is their sum.
+  unsigned os_threads() const {
+    return options_.os_threads ? static_cast<unsigned>(options_.os_threads)
+                               : std::max(1u, std::thread::hardware_concurrency());
+  }
   const KernelLaunch& kernel() const { return kernel_; }
 
   // --- for the operations: failures

@@ -100,6 +100,9 @@ Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* ope
 const std::string& note_of(Mbarrier&);
 /// "empty" of the slot whose "full" it is, or the reverse; null if there is none. Sets Mbarrier::is_full.
 const Mbarrier* other_end(const Mbarrier&);
+/// Records a failure if the thread has used mbarriers for two seconds without waiting once: its loop does not
+/// end.
+void check_loop_ends(Thread&, Location where);
 /// An arrival by a thread of another block.
 void arrive_from_afar(Cluster&, const RemoteArrival&);
 /// An arrival on an mbarrier by an asynchronous operation.

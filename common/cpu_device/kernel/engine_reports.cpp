@@ -210,6 +210,34 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
                barrier.expected, to_string(barrier.initialised_at).c_str());
 }
 
+namespace {
+
+/// The sender waited until the slot was empty, and some of the blocks to which it sends have not said so.
+std::string explain_missing_releases(Cluster& cluster, const CountedCopy& copy) {
+  const uint32_t mask = copy.multicast_mask();
+  const Thread& sender = *copy.issuer;
+  const Mbarrier* const empty = sender.last_seen.barrier;
+  if (!mask || !empty || !sender.last_seen.phase || !other_end(*empty) || empty->is_full) return "";
+  if (empty->phase < sender.last_seen.phase || empty->phase > sender.last_seen.phase + 1) return "";
+  const auto& arrivals =
+      empty->phase == sender.last_seen.phase ? empty->last_arrivals : empty->earlier_arrivals;
+  std::string silent;
+  for (const auto& block : cluster.blocks()) {
+    const bool came = std::any_of(arrivals.begin(), arrivals.end(),
+                                  [&](const auto& arrival) { return arrival.thread->block == block.get(); });
+    if (!came && mask >> block->ids.rank_in_cluster & 1)
+      silent += (silent.empty() ? "" : " and ") + describe(*block);
+  }
+  if (silent.empty()) return "";
+  return ": the sender is ahead: " + describe(sender) + " waited for " + describe(*empty) +
+         print(", whose phase %llu ended with no arrival from ",
+               static_cast<unsigned long long>(sender.last_seen.phase - 1)) +
+         silent + ", to which it sends\n  it ended with those of" + list(arrivals) +
+         ": does each block release the slot to every block that fills it, and does the count include them?";
+}
+
+}  // namespace
+
 std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;
   int64_t surplus = copy.bytes();
@@ -222,6 +250,8 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   }
   const bool is_next = barrier.phase == copy.phase + 1;
   const bool is_whole_phase = is_next && was_sent_before && surplus == barrier.last_expected_bytes;
+  if (const std::string releases = explain_missing_releases(cluster, copy); !releases.empty())
+    return releases;
   std::string text =
       is_whole_phase
           ? print(

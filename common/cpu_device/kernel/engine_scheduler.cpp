@@ -357,6 +357,7 @@ Thread* Cluster::pick() {
 
 void Cluster::resume(Thread& thread) {
   thread.started = true;
+  thread.passes = 0;
   current_thread = &thread;
   current_thread_ids = &thread.ids;
   set_built_in_variables(thread.ids);

@@ -91,6 +91,12 @@ struct Thread {
   uint64_t aligned_steps = 0;        ///< .aligned instructions that it has executed
   const void* body_frame = nullptr;  ///< on its stack: frames above it are not the kernel's
 
+  /// Waits and arrivals at mbarriers since it was resumed, none of which made it wait; and at one of these
+  /// places, from a moment on.
+  uint32_t passes = 0, passes_there = 0;
+  Location passes_at;
+  double passes_since = 0;  ///< processor time, in seconds
+
   const void* looks_at = nullptr;  ///< by atomic operations that change nothing
   unsigned looks = 0;              ///< in a row
   uint64_t slots[4] = {};          ///< operands and results of warp collectives

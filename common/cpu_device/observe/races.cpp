@@ -26,8 +26,8 @@ constexpr unsigned kNobody = ~0u;
 constexpr std::size_t kCellBytes = 2;
 constexpr uint8_t kWholeCell = 0b11;
 /// The cells of this many bytes have the same history where all accesses are as wide, as most are.
-constexpr std::size_t kCheckedBytes = 16;
-constexpr std::size_t kChunkCells = kCheckedBytes / kCellBytes;
+constexpr std::size_t kShadowChunkBytes = 16;
+constexpr std::size_t kChunkCells = kShadowChunkBytes / kCellBytes;
 
 /// Reads are kept for groups of 32 agents: the threads of a warp usually read in step. Asynchronous agents
 /// have groups of their own.
@@ -192,7 +192,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   issue_epoch_of_agent_.assign(components - thread_count_, 0);
   note_of_agent_.assign(components - thread_count_, {});
 
-  const std::size_t chunks = (shared_bytes + kCheckedBytes - 1) / kCheckedBytes;
+  const std::size_t chunks = (shared_bytes + kShadowChunkBytes - 1) / kShadowChunkBytes;
   shared_bytes_ = shared_bytes;
   shadows_.resize(blocks);
   for (Shadow& shadow : shadows_) {
@@ -492,9 +492,9 @@ void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset,
   const std::size_t end = std::min(offset + bytes, shared_bytes_);
   std::size_t chunk_end = 0;
   for (std::size_t begin = offset; begin < end && !reported_; begin = chunk_end) {
-    const std::size_t chunk = begin / kCheckedBytes;
-    chunk_end = std::min(end, (chunk + 1) * kCheckedBytes);
-    const bool is_whole = chunk_end - begin == kCheckedBytes;
+    const std::size_t chunk = begin / kShadowChunkBytes;
+    chunk_end = std::min(end, (chunk + 1) * kShadowChunkBytes);
+    const bool is_whole = chunk_end - begin == kShadowChunkBytes;
     if (is_whole && !shadow.is_split[chunk]) {
       check_cell(who, shadow.whole[chunk], kWholeCell, block, begin, write);
       continue;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
@@ -54,10 +55,12 @@ inline int __mul24(int a, int b) {
   return static_cast<int>(static_cast<uint32_t>(low(a) * low(b)));
 }
 
-/// Where `pointer` lies in the block's shared window, as instructions and matrix descriptors want it.
-inline size_t __cvta_generic_to_shared(const void* pointer, CPU_DEVICE_WHERE) {
-  return cpu_device::shared_address(pointer, where);
-}
+/// Where `pointer` lies in the shared window, as instructions and matrix descriptors want it. An instruction
+/// names what is in no block's shared memory.
+inline size_t __cvta_generic_to_shared(const void* pointer) { return cpu_device::to_shared_window(pointer); }
+inline void* __cvta_shared_to_generic(size_t address) { return cpu_device::from_shared_window(address); }
+inline size_t __cvta_generic_to_global(const void* pointer) { return reinterpret_cast<size_t>(pointer); }
+inline void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
 
 /// Only the order of what reads it, not time: one more at every reading, on all threads.
 inline long long clock64() {

@@ -3,7 +3,9 @@
 #include "common/host/base/arguments.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <numeric>
 
 #include "common/host/base/text.hpp"
 
@@ -12,6 +14,59 @@ namespace {
 
 /// Help beside an option's name, which takes 30 columns. CLI11 indents its lines.
 std::string described(const std::string& help) { return wrapped(help, kTerminalColumns - 30, "\n"); }
+
+/// How many letters must be changed, added or left out to make one word of the other.
+size_t distance(const std::string& one, const std::string& other) {
+  std::vector<size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= one.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= other.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (one[i - 1] != other[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[other.size()];
+}
+
+/// The words that the program would have understood there.
+void add_words(const CLI::App& app, bool are_options, std::vector<std::string>& words) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!are_options) words.push_back(command->get_name());
+    if (command->parsed()) add_words(*command, are_options, words);
+  }
+  if (!are_options) return;
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_group().empty())  // else it is hidden
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+}
+
+/// What is said of words that are left over, of which a value may stand behind the option that is wrong.
+std::string not_understood(const CLI::App& app, int argc, const char* const* argv) {
+  const std::vector<std::string> left = app.remaining(true);
+  const auto is_left = [&](const std::string& word) {
+    return std::find(left.begin(), left.end(), word) != left.end();
+  };
+  std::string wrong = left.empty() ? "" : left.front();
+  for (int i = argc; i-- > 1;)
+    if (is_left(argv[i])) wrong = argv[i];
+  for (int i = argc; i-- > 1;)
+    if (argv[i][0] == '-' && is_left(argv[i])) wrong = argv[i];
+  const bool is_option = wrong.rfind('-', 0) == 0;
+  const std::string name = wrong.substr(0, wrong.find('='));
+  std::vector<std::string> words;
+  add_words(app, is_option, words);
+  std::string closest;
+  for (const std::string& word : words) {
+    const size_t letters = distance(name, word);
+    if (letters <= 2 && letters < word.size() / 2 && (closest.empty() || letters < distance(name, closest)))
+      closest = word;
+  }
+  return name + ": there is no such " + (is_option ? "option" : "word") +
+         (closest.empty() ? "; --help lists what there is" : "; did you mean " + closest + "?");
+}
 
 }  // namespace
 
@@ -74,6 +129,8 @@ bool Arguments::parse(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     app_->exit(help, std::cout, std::cerr);
     return false;
+  } catch (const CLI::ExtrasError&) {
+    throw BadArguments(not_understood(*app_, argc, argv));
   } catch (const CLI::ParseError& error) {
     throw BadArguments(error.what());
   }

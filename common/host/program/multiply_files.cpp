@@ -5,8 +5,11 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
+#include <system_error>
+#include <utility>
 
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
@@ -62,6 +65,12 @@ void FileNames::check() const {
     if (file.path.empty())
       throw std::invalid_argument(std::string(file.argument) +
                                   ": is missing; --a, --b and --output belong together");
+  for (const auto& [argument, path] : {std::pair<const char*, const std::string&>{"--a", a}, {"--b", b}}) {
+    std::error_code none;  // of files that are not there yet
+    if (path == c || std::filesystem::equivalent(path, c, none))
+      throw std::invalid_argument("--output " + c + ": is the file of " + argument +
+                                  ", which it would overwrite; name another");
+  }
   check_writable("--output", c);
 }
 

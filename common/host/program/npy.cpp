@@ -3,8 +3,10 @@
 #include "common/host/program/npy.hpp"
 
 #include <fmt/core.h>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -139,9 +141,10 @@ NpyMatrix read_matrix(std::istream& file, bool uint16_is_bf16) {
 
 NpyMatrix read_npy(const std::string& argument, const std::string& path, bool uint16_is_bf16) {
   try {
+    if (std::filesystem::is_directory(path)) throw std::invalid_argument("is a folder; must be an .npy file");
     std::ifstream file(path, std::ios::binary);
     if (!file || file.peek() == std::ifstream::traits_type::eof())
-      throw std::invalid_argument(file ? "is empty" : "cannot be read");
+      throw std::invalid_argument(file ? "is empty" : std::string("cannot be read: ") + std::strerror(errno));
     return read_matrix(file, uint16_is_bf16);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(argument + " '" + path + "': " + error.what());

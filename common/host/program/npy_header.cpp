@@ -49,7 +49,7 @@ class Parser {
     std::vector<uint64_t> numbers;
     expect("(");
     while (!accept(")")) {
-      numbers.push_back(number());
+      numbers.push_back(number(numbers.size()));
       if (accept(",")) continue;
       expect(")");
       break;
@@ -67,10 +67,16 @@ class Parser {
     while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) ++position_;
   }
 
-  uint64_t number() {
+  /// @param axis for what is said of it
+  uint64_t number(size_t axis) {
     skip_blanks();
     const size_t begin = position_;
+    const bool is_negative = position_ < text_.size() && text_[position_] == '-';
+    position_ += is_negative;
     while (position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9') ++position_;
+    if (is_negative)
+      throw std::invalid_argument("malformed header: axis " + std::to_string(axis) + " has the size " +
+                                  text_.substr(begin, position_ - begin) + "; it must be 0 or more");
     return parse_number("malformed header: size", text_.substr(begin, position_ - begin), 0, UINT64_MAX);
   }
 

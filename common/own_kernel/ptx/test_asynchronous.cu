@@ -20,6 +20,7 @@ using ladder::inline_ptx::in;
 using ladder::inline_ptx::inout;
 using ladder::inline_ptx::out;
 
+namespace asynchronous_test {
 namespace {
 
 uint32_t address(const void* pointer) { return to_shared_window(pointer); }
@@ -144,3 +145,5 @@ TEST_CASE("a ring of TMA loads feeds wgmma, all of it inline PTX, on every sched
                  ContainsSubstring("1 of 1 arrivals missing") &&
                  ContainsSubstring("in mbarrier.try_wait for"));
 }
+
+}  // namespace asynchronous_test

@@ -8,6 +8,7 @@
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/memory/engine_remote.hpp"
+#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {
@@ -125,6 +126,9 @@ void note_access(const void* address, size_t bytes, bool write, const char* what
     if (at < window.begin || at >= window.begin + window.bytes) continue;
     const auto offset = static_cast<size_t>(at - window.begin);
     const bool is_own = block == thread.observed.block;
+    if (watch.layout && !watch.layout->covers(offset, bytes)) {
+      cluster.fail(thread, std::string(what) + ": " + watch.layout->describe_overrun(offset, bytes), where);
+    }
     if (!is_own) find_block(thread, block, what, where);  // which names one that has left
     if (watch.counter) {
       watch.counter->lane_access(thread.observed.warp, thread.lane, what, Space::shared, offset,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "common/cpu_device/kernel/engine_async_copies.hpp"
@@ -238,12 +239,34 @@ const Mbarrier* other_end(const Mbarrier& barrier) {
   return barrier.partner;
 }
 
+void check_loop_ends(Thread& thread, Location where) {
+  constexpr uint32_t kPassesOfARightLoop = 1 << 16;  // for which the time is not looked at
+  constexpr double kLongestLoop = 2;
+  if (++thread.passes < kPassesOfARightLoop) return;
+  const auto now = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  if (thread.passes == kPassesOfARightLoop) {
+    thread.passes_at = where;
+    thread.passes_there = 0;
+    thread.passes_since = now();
+  }
+  if (thread.passes_at == where) ++thread.passes_there;
+  if (thread.passes % 4096 || now() - thread.passes_since < kLongestLoop * thread.cluster.os_threads())
+    return;
+  thread.cluster.fail(
+      thread,
+      print("the thread runs for ever: it passed %s %u times in %.0f s, and had never to wait there: "
+            "does its loop end, and its slot and parity move on?",
+            own_place(thread.passes_at).c_str(), thread.passes_there, kLongestLoop),
+      where);
+}
+
 uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes, const char* what,
                          Location where) {
   CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
+  check_loop_ends(thread, where);
   if (barrier.pending < count) {
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
@@ -407,6 +430,7 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
+  check_loop_ends(thread, where);
   cluster.jitter(thread);
   if (!phase_ended(barrier, parity)) {
     const uint32_t warp = 1u << thread.warp->index;

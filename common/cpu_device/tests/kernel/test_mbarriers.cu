@@ -485,6 +485,15 @@ TEST_CASE("of a circle of waits, the one that a new slot should let pass comes f
   CHECK_THAT(uncommitted, ContainsSubstring("deadlock") && !ContainsSubstring("the slot is new"));
 }
 
+TEST_CASE("a loop over barriers that let it pass for ever is named with its line") {
+  const std::string text = blame({}, [](Storage& shared) {
+    if (threadIdx.x != 40) return;
+    for (;;) ptx::mbarrier_wait(&shared.empty[0], 1);
+  });
+  CHECK_THAT(text, ContainsSubstring("the thread runs for ever: it passed test_mbarriers.cu:"));
+  CHECK_THAT(text, ContainsSubstring("in block (0,0,0) warp 1 lane 8"));
+}
+
 TEST_CASE("pipelines that one line initialises are told apart by their number") {
   struct Pipelines {
     ladder::Pipeline<1> of_warpgroup[2];

@@ -1,0 +1,73 @@
+/// @file
+/// Clocks of a K step from parts that were measured by themselves (`ladder parts`, docs/parts.md).
+#pragma once
+#include <string>
+
+namespace ladder::model {
+
+/// The parts that a step is made of, in clocks of an SM. Loads are those of a product's blocks, which share
+/// tiles: a tile comes from memory once, and all who want it wait for it.
+struct Parts {
+  double load_128 = 0,
+         load_256 =
+             0;  ///< TMA, a step of a tile of 128 x 128, or x 256: from the request until it has landed
+  double port_128 = 0, port_256 = 0;  ///< TMA, each further load where three are on their way
+  double ask = 0;                     ///< TMA, of the thread that asks
+  double through_registers = 0;       ///< 256 threads, a step of 128 x 128: until all have stored
+  double async_asked = 0;             ///< the same by cp.async, until a thread has asked
+  double async_landed = 0;            ///< and until all copies have landed
+  double hand_over = 0;               ///< through a pair of mbarriers, there and back
+  double sync = 0;                    ///< __syncthreads of 256 threads
+  double fence_and_sync = 0;          ///< the same behind stores, with the fence between proxies
+  double drain = 0;                   ///< that a product takes longer because a warpgroup waits for it
+  double stage_128 = 0;               ///< conversion and stmatrix, 128 x 128
+  double stage_256 = 0;               ///< and 128 x 256
+  double store_128 = 0;               ///< TMA stores of 128 x 128, until the staging tile has been read
+  double store_256 = 0;               ///< and of 128 x 256
+  double store_registers = 0;         ///< 128 x 128 straight from registers
+  double exchange = 0;                ///< 64 KB of sums each way by st.async, in a cluster of four
+  double launch = 0;                  ///< from a launch to the next
+};
+
+/// Reads a record.
+/// @param argument what the reader called the path, for messages
+/// @throws std::invalid_argument naming `argument`, the path and the row that is missing or double
+Parts read_parts(const std::string& argument, const std::string& path);
+
+/// Who brings the tiles of a step.
+enum class Mover {
+  registers,      ///< all threads, through registers (02)
+  cp_async,       ///< all threads, and each waits only for its own (03)
+  thread,         ///< one of the threads that multiply asks TMA (04.1)
+  thread_behind,  ///< the same through mbarriers, while other warps go on (05's variant without roles)
+  role,           ///< a warp that does nothing else (04.2 and later)
+};
+
+/// What decides a step: 128 rows, tile_n columns of C, and 64 of K.
+struct StepKind {
+  Mover mover;
+  int tile_n;
+  int slots;
+  int blocks_per_sm;
+};
+
+/// Clocks of a step on the tensor cores of an SM, without a pause.
+double product_clocks(int tile_n);
+
+/// Clocks from one step of an SM to the next.
+///
+/// Of one block: a slot goes round once in the time of a load, a hand-over, a product and its drain, and as
+/// many go round as there are slots. Of two blocks: neither waits for the other, and chance decides when they
+/// meet. One that comes to the tensor cores or to TMA finds the other there in the share of time for which
+/// that one is, and waits for half of its stay.
+double clocks_of_step(const Parts& parts, const StepKind& kind);
+
+/// Clocks that compute spends on a tile of C between its last step and the next tile's first. Two blocks hide
+/// each other's.
+double clocks_of_epilogue(const Parts& parts, const StepKind& kind);
+
+/// What splitting K between the blocks of a cluster adds to that: the exchange. A block then stores half of
+/// the columns.
+double clocks_of_exchange(const Parts& parts, const StepKind& kind);
+
+}  // namespace ladder::model

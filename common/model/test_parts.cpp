@@ -1,0 +1,117 @@
+/// @file
+/// Clocks of a step from parts: by hand for each kind of kernel, and records that lack a part.
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+#include <string>
+
+#include "common/model/parts.hpp"
+#include "common/testing/temporary_directory.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using ladder::model::clocks_of_epilogue;
+using ladder::model::clocks_of_exchange;
+using ladder::model::clocks_of_step;
+using ladder::model::Mover;
+using ladder::model::Parts;
+
+namespace parts_test {
+namespace {
+
+/// Round numbers, so that sums can be made by hand. A product of 128 x 128 takes 512 clocks.
+const Parts kParts = {.load_128 = 1400,
+                      .load_256 = 1700,
+                      .port_128 = 500,
+                      .port_256 = 750,
+                      .ask = 30,
+                      .through_registers = 1600,
+                      .async_asked = 200,
+                      .async_landed = 1250,
+                      .hand_over = 130,
+                      .sync = 30,
+                      .fence_and_sync = 210,
+                      .drain = 60,
+                      .stage_128 = 150,
+                      .stage_256 = 400,
+                      .store_128 = 1100,
+                      .store_256 = 2100,
+                      .store_registers = 2000,
+                      .exchange = 3800,
+                      .launch = 2500};
+
+double step(Mover mover, int tile_n, int slots, int blocks = 1) {
+  return clocks_of_step(kParts, {mover, tile_n, slots, blocks});
+}
+
+/// As `ladder parts --json` writes a row.
+std::string row(const std::string& part, const std::string& settings, double clocks) {
+  return R"({"part":")" + part + R"(","settings":{)" + settings + R"(},"clocks":)" + std::to_string(clocks) +
+         "}";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "A slot goes round in a load, a hand-over, a product and its drain, until the tensor cores are busy") {
+  constexpr double kRound = 1400 + 130 + 512 + 60;
+  CHECK(step(Mover::role, 128, 1) == Approx(kRound));
+  CHECK(step(Mover::role, 128, 2) == Approx(kRound / 2));
+  CHECK(step(Mover::role, 128, 4) == Approx(kRound / 4));
+  CHECK(step(Mover::role, 128, 5) == Approx(512));
+  CHECK(step(Mover::role, 256, 1) == Approx(1700 + 130 + 1024 + 60));
+  CHECK(step(Mover::role, 256, 3) == Approx(1024));
+  CHECK(step(Mover::thread, 128, 1) == Approx(30 + 1400 + 512 + 60 + 30));
+  CHECK(step(Mover::registers, 128, 1) == Approx(1600 + 210 + 512 + 60 + 30));
+}
+
+TEST_CASE("Threads that copy and multiply in turn need a turn in each step, however many slots there are") {
+  CHECK(step(Mover::cp_async, 128, 1) == Approx(1250 + 210 + 512 + 60));
+  CHECK(step(Mover::cp_async, 128, 2) == Approx(1250 + 210));
+  CHECK(step(Mover::cp_async, 128, 3) == Approx(200 + 210 + 512 + 60));
+  CHECK(step(Mover::cp_async, 128, 5) == step(Mover::cp_async, 128, 3));
+}
+
+TEST_CASE(
+    "Without roles a slot is filled again half a product later, and one step later from three slots on") {
+  CHECK(step(Mover::thread_behind, 128, 2) == Approx((30 + 1400 + 130 + 512 + 60) / 2.));
+  CHECK(step(Mover::thread_behind, 128, 3) == Approx((1400 + 130 + 256) / 2.));
+  CHECK(step(Mover::thread_behind, 128, 3) > 1.2 * step(Mover::role, 128, 3));
+}
+
+TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores and at TMA") {
+  constexpr double kRound = 1400 + 130 + 512 + 60, kMet = (512. * 512 + 500. * 500) / (4 * kRound);
+  CHECK(step(Mover::role, 128, 1, 2) == Approx(kRound / 2 + kMet));
+  CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + kMet));
+  CHECK(step(Mover::role, 128, 8, 2) == Approx(512));
+  constexpr double kTurn = 200 + 210 + 512 + 60;
+  CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + (512. * 512 + 200. * 200) / (4 * kTurn)));
+}
+
+TEST_CASE("A wide tile is stored panel after panel, and an exchange halves the panels") {
+  // A panel: a quarter of 400 and a barrier; each store but the last: 1100 - 500.
+  CHECK(clocks_of_epilogue(kParts, {Mover::role, 256, 4, 1}) == Approx(4 * 310 + 3 * 600));
+  CHECK(clocks_of_epilogue(kParts, {Mover::role, 128, 4, 1}) == Approx(150 + 210));
+  CHECK(clocks_of_epilogue(kParts, {Mover::cp_async, 128, 4, 1}) == Approx(2000));
+  CHECK(clocks_of_epilogue(kParts, {Mover::role, 128, 1, 2}) == 0);
+  CHECK(clocks_of_exchange(kParts, {Mover::role, 256, 4, 1}) == Approx(3800 - 2 * 310 - 2 * 600));
+}
+
+TEST_CASE("What a record of parts lacks, or has twice, is named") {
+  const ladder::testing::TemporaryDirectory folder;
+  const std::string path = folder.file("parts.json");
+  const auto read = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return ladder::model::read_parts("--results", path);
+  };
+  CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
+  CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'tile, 32 KB, 1 in flight"));
+  const std::string tile =
+      row("tile", R"("size":"32 KB","in_flight":"1 in flight","rows":"whole lines","from":"memory")", 1400);
+  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "," + tile + "]}"),
+                    ContainsSubstring("has several rows 'tile, 32"));
+  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "]}"), ContainsSubstring("has no row 'tile, 48 KB"));
+}
+
+}  // namespace parts_test
