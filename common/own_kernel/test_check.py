@@ -129,9 +129,10 @@ class Check(unittest.TestCase):
         for mistake, words in MISTAKES.items():
             with self.subTest(mistake=mistake):
                 code, said, _ = self.check(file, "--limit", "1", "--", mistake)
-                self.assertEqual(code, 1, said)
+                self.assertEqual(code, 2 if mistake == "launches" else 1, said)
                 self.assertIn(words, said)
-                self.assertRegex(said, "\nnot right on schedule|^not right on schedule")
+                if code == 1:
+                    self.assertRegex(said, "\nnot right on schedule|^not right on schedule")
 
     def test_what_only_a_gpu_has_gets_one_line_each(self):
         text = BEGIN + "#include <cooperative_groups.h>\n" + "\n".join(UNSUPPORTED) + "\n"
@@ -147,6 +148,9 @@ class Check(unittest.TestCase):
         for text, words in {
             "#include <cub/cub.cuh>\n": "my_kernel.cu:1: the CPU device has no such header",
             BEGIN + "int main() { return missing; }\n": "my_kernel.cu:3: error: ",
+            "__global__ void k(float*) {}\nint main() { k<<<1, 32>>>(0, 1); }\n":
+                "my_kernel.cu:2: error: a kernel with the parameters (float*) is launched with (int, int)",
+            "__global__ void k() {}\nint main() { k<<<1>>>(); }\n": "my_kernel.cu:2: error: (int) stands between <<< and >>>: ",
             BEGIN: "my_kernel.cu: there is no main()",
         }.items():
             with self.subTest(text=text):
@@ -176,6 +180,37 @@ class Check(unittest.TestCase):
         self.assertRegex(progress, r"[0-9]+ of 1048576 blocks of kernel 'slow', launch 1, after 2 s\n")
         self.assertRegex(said, r"partly, on round-robin/late: [0-9]+ of 1048576 blocks of kernel 'slow'")
         self.assertIn("not checked to the end: give smaller sizes, by -D NAME=VALUE or by", said)
+
+    def test_inline_ptx_runs_or_is_named(self):
+        text = """#include <cuda_runtime.h>
+#define LANE(x) asm volatile("mov.u32 %0, %%laneid;" : "=r"(x))
+template <int kAdd> __global__ void k(unsigned* out) {
+  unsigned lane, sum;
+  LANE(lane);
+  asm("{\\n"
+      "  .reg .u32 t;\\n"
+      "  add.u32 t, %1, %[more];\\n"
+      "  mov.u32 %0, t;\\n"
+      "}" : "=r"(sum) : "r"(lane), [more] "n"(kAdd) : "memory");
+  if (lane < 32) asm volatile("add.u32 %0, %0, 1;" : "+r"(sum)); else sum = 0;
+  asm volatile("" ::: "memory");
+  out[threadIdx.x] = sum;
+}
+__global__ void unknown(unsigned* out) { asm volatile("frobnicate.u32 %0, 1;" : "=r"(out[0])); }
+int main(int argc, char**) {
+  unsigned *x, last;
+  cudaMalloc(&x, 128);
+  k<7><<<1, 32>>>(x);
+  cudaMemcpy(&last, x + 31, 4, cudaMemcpyDeviceToHost);
+  if (argc > 1) unknown<<<1, 1>>>(x);
+  return last != 39;
+}
+"""
+        code, said, _ = self.check(text=text)
+        self.assertEqual(code, 0, said)
+        code, said, _ = self.check(self.folder / "my_kernel.cu", "--", "unknown")
+        self.assertEqual(code, 2, said)
+        self.assertRegex(said, r"frobnicate.u32 is not one that the CPU device runs\n.* at my_kernel.cu:15\n")
 
     def test_several_files_folders_of_headers_and_macros(self):
         (self.folder / "include").mkdir()
