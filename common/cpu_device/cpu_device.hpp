@@ -85,7 +85,7 @@ struct Counters {
   uint64_t barrier_waits = 0;   ///< warps that really had to wait, at any kind of barrier or pipeline
   uint64_t async_copies = 0;    ///< cp.async, st.async and TMA operations
   uint64_t mma_flops = 0;       ///< done by mma.sync and wgmma
-  uint64_t slot_fills = 0;      ///< of the slot of a ring that a block has filled most often; 0: there is no ring
+  uint64_t slot_fills = 0;  ///< of the slot of a ring that a block has filled most often; 0: there is no ring
   // Virtual time, in cycles of one SM that runs one block (cluster) at a time; the first block only.
   double cycles = 0;          ///< length of the block
   double copy_cycles = 0;     ///< union of the spans in which a copy from global memory was in flight

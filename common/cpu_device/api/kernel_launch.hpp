@@ -19,8 +19,8 @@ namespace cpu_device {
 /// (LIMIT)".
 std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit = nullptr);
 
-/// What CUDA answers to a launch as <<< >>> writes it, where it has more dynamic shared memory than it may have
-/// without a permission.
+/// What CUDA answers to a launch as <<< >>> writes it, where it has more dynamic shared memory than it may
+/// have without a permission.
 cudaError_t refusal_without_permission(const KernelLaunch& kernel);
 
 /// Is given a function that runs its argument as every thread of the grid.

@@ -38,9 +38,10 @@ cudaError_t refusal_without_permission(const KernelLaunch& kernel) {
   constexpr size_t kFree = 48 * 1024;
   const std::lock_guard<std::mutex> lock(permissions_mutex);
   if (kernel.shared_bytes <= std::max(kFree, permitted_shared_bytes()[kernel.function])) return cudaSuccess;
-  const std::string launch = describe_launch(kernel,
-                                             "more than 48 KiB of dynamic shared memory need cudaFuncSetAttribute() "
-                                             "with cudaFuncAttributeMaxDynamicSharedMemorySize");
+  const std::string launch =
+      describe_launch(kernel,
+                      "more than 48 KiB of dynamic shared memory need cudaFuncSetAttribute() "
+                      "with cudaFuncAttributeMaxDynamicSharedMemorySize");
   std::fprintf(stderr, "%s fails: %s\n", launch.c_str(), cudaGetErrorString(cudaErrorInvalidValue));
   return remember(cudaErrorInvalidValue);
 }
@@ -55,10 +56,9 @@ void complete_from_declaration(KernelLaunch& kernel) {
 
 cudaError_t refuse(const KernelLaunch& kernel) {
   return host_call("cudaLaunchKernel", [&] {
-    const cudaError_t error =
-        has_refused_cluster(kernel)           ? cudaErrorInvalidClusterSize
-        : is_too_large_to_cooperate(kernel) ? cudaErrorCooperativeLaunchTooLarge
-                                            : cudaErrorInvalidConfiguration;
+    const cudaError_t error = has_refused_cluster(kernel)         ? cudaErrorInvalidClusterSize
+                              : is_too_large_to_cooperate(kernel) ? cudaErrorCooperativeLaunchTooLarge
+                                                                  : cudaErrorInvalidConfiguration;
     std::fprintf(stderr, "%s fails: %s\n", describe_launch(kernel, refused(kernel)).c_str(),
                  cudaGetErrorString(error));
     return error;
