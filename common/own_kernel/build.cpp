@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -26,12 +27,28 @@ const fs::path kFolder = LADDER_OWN_FOLDER;
 
 /// What to say instead of the compiler's words, where these or the line that they name hold a sign.
 const std::vector<std::pair<std::string, std::string>> kAdvice = {
-    {": No such file",
-     "the CPU device has no such header: docs/your_own_kernel.md says what it has; -I names a folder"},
     {"reference to `main'",
      "there is no main(): write one that launches, and returns 0 if the results are right"},
-    {"has no member named 'inline_ptx'", "inline PTX runs on a GPU alone: call the functions of common/ptx"},
 };
+
+/// In the reader's terms, without what the rewriter made of them and without files of the CPU device.
+std::string in_terms_of_the_file(std::string error) {
+  static const std::vector<std::pair<std::regex, std::string>> kWords = {
+      {std::regex("(?:fatal error|error): ([^:]*): No such file or directory"),
+       "the CPU device has no such header, $1: docs/your_own_kernel.md says what it has, and -I names a "
+       "folder"},
+      {std::regex("no match for call to .{1,3}\\(ladder::own::Launcher<(.*)>\\) \\((.*)\\).*"),
+       "a kernel with the parameters ($1) is launched with ($2)"},
+      {std::regex(
+           "no matching function for call to .{1,3}ladder::own::Configuration::Configuration\\((.*)\\).*"),
+       "($1) stands between <<< and >>>: it must be a grid, a block, perhaps bytes of shared memory, and a "
+       "stream"},
+      {std::regex("ladder_signature_|(?:::)?ladder::own::|ladder_variable_"), ""},
+      {std::regex(" \\(in [^()]*common/(?:cpu_device|own_kernel|cuda)/[^()]*\\)"), ""},
+      {std::regex("^[^ ]*common/(?:cpu_device|own_kernel|cuda)/[^ ]*: "), ""}};
+  for (const auto& [sign, words] : kWords) error = std::regex_replace(error, sign, words);
+  return error;
+}
 
 /// Before the compiler's: what nvcc includes by itself.
 const std::vector<std::string> kBefore = {"cuda_runtime.h", "climits", "cstring", "ctime",
@@ -128,7 +145,8 @@ class Build {
     for (const std::string& definition : request_.definitions) command.push_back("-D" + definition);
     for (const std::string& folder : request_.include_folders) command.push_back("-I" + folder);
     for (const std::string& header : kBefore) command.insert(command.end(), {"-include", header});
-    command.insert(command.end(), {"-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
+    command.insert(command.end(),
+                   {"-std=gnu++20", "-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
     if (run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) {
       errors = errors_in_log(file);
       return "";
@@ -153,8 +171,8 @@ class Build {
     fs::remove(object);
     write_changed(source_of(i), source);
     std::vector<std::string> command = command_;
-    command.insert(command.end(), {"-fpermissive", "-fpreprocessed", "-c", "-x", "c++-cpp-output",
-                                   source_of(i).string(), "-o", object.string()});
+    command.insert(command.end(), {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fpreprocessed", "-c",
+                                   "-x", "c++-cpp-output", source_of(i).string(), "-o", object.string()});
     if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) return {};
     return errors_in_log(request_.files[i]);
   }
@@ -171,11 +189,13 @@ class Build {
     const std::string name = file.filename().string();
     std::set<std::string> seen;
     std::vector<std::string> result;
-    for (std::string error : errors) {
+    for (const std::string& said : errors) {
+      std::string error = in_terms_of_the_file(said);
+      if (error.rfind(name, 0) != 0 && error != said) error = name + ": " + error;
       std::string line, begin = name + ":";
       if (error.rfind(begin, 0) == 0) {
         const size_t number = std::strtoul(error.c_str() + begin.size(), nullptr, 10);
-        begin += std::to_string(number) + ":";
+        if (number >= 1) begin += std::to_string(number) + ":";
         if (number >= 1 && number <= lines.size()) line = lines[number - 1];
       }
       for (const auto& [sign, advice] : kAdvice)

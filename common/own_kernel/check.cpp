@@ -97,6 +97,15 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   return "";
 }
 
+/// Does the program's output say that the CPU device does not have what it needs?
+bool cannot_run() {
+  const std::string printed = text_of(fs::path(LADDER_OWN_FOLDER) / "output");
+  for (const char* const words :
+       {"is not one that the CPU device runs", "on the CPU device only the host launches"})
+    if (printed.find(words) != std::string::npos) return true;
+  return false;
+}
+
 /// There is one program own_kernel: a second check waits until the first has ended, and with it the lock.
 void wait_for_other_checks() {
   constexpr const char* kLock = LADDER_OWN_FOLDER "/lock";
@@ -124,6 +133,10 @@ int check(const Request& request) {
     const bool is_first = schedule == request.execution.schedules.front();
     const std::string wrong = run_once(request, schedule, is_first, report);
     if (!wrong.empty()) {
+      if (cannot_run()) {
+        std::cout << "it needs what the CPU device does not have, as was said\n";
+        return kExitBadInput;
+      }
       std::cout << "not right on schedule " << schedule << wrong << "\n";
       return kExitFailure;
     }
