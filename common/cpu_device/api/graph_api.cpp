@@ -32,6 +32,9 @@ cudaStreamCaptureStatus status_of(const Capture* capture) {
 
 void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
   StreamEngine& engine = streams();
+  for (const GraphNode& node : exec.graph.nodes) {
+    if (node.work.before_launch) node.work.before_launch();
+  }
   Work begin{"graph launch"};
   begin.is_on_timeline = false;
   std::vector<OperationPointer> before;
@@ -43,6 +46,7 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
     lanes[i].device = stream.device;
     lanes[i].number = exec.lanes[i];
     lanes[i].name = "a graph on " + stream.name;
+    lanes[i].origin = stream.origin;
   }
   std::vector<OperationPointer> launched{first};
   for (const GraphNode& node : exec.graph.nodes) {

@@ -55,10 +55,9 @@ void complete_from_declaration(KernelLaunch& kernel) {
 
 cudaError_t refuse(const KernelLaunch& kernel) {
   return host_call("cudaLaunchKernel", [&] {
-    const cudaError_t error =
-        has_refused_cluster(kernel)           ? cudaErrorInvalidClusterSize
-        : is_too_large_to_cooperate(kernel) ? cudaErrorCooperativeLaunchTooLarge
-                                            : cudaErrorInvalidConfiguration;
+    const cudaError_t error = has_refused_cluster(kernel)         ? cudaErrorInvalidClusterSize
+                              : is_too_large_to_cooperate(kernel) ? cudaErrorCooperativeLaunchTooLarge
+                                                                  : cudaErrorInvalidConfiguration;
     std::fprintf(stderr, "%s fails: %s\n", describe_launch(kernel, refused(kernel)).c_str(),
                  cudaGetErrorString(error));
     return error;

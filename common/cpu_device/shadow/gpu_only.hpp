@@ -16,20 +16,6 @@
   __attribute__((unavailable("__managed__ variables exist on a GPU, not on the CPU device")))
 
 // Kernels.
-int __dp4a(...) CPU_DEVICE_GPU_ONLY;
-int __dp2a_lo(...) CPU_DEVICE_GPU_ONLY;
-int __dp2a_hi(...) CPU_DEVICE_GPU_ONLY;
-int __vadd2(...) CPU_DEVICE_GPU_ONLY;
-int __vadd4(...) CPU_DEVICE_GPU_ONLY;
-int __vmaxs2(...) CPU_DEVICE_GPU_ONLY;
-float normcdff(...) CPU_DEVICE_GPU_ONLY;
-float rnorm3df(...) CPU_DEVICE_GPU_ONLY;
-void __brkpt(...) CPU_DEVICE_GPU_ONLY;
-
-void cudaGridDependencySynchronize(...)
-    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_wait()")));
-void cudaTriggerProgrammaticLaunchCompletion(...)
-    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_launch_dependents()")));
 
 // The host.
 using cudaSurfaceObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;

@@ -95,6 +95,7 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   operation->device = lane.device;
   operation->lane = lane.number;
   operation->stream = lane.name;
+  operation->stream_origin = lane.origin;
   operation->clock = host_;
   operation->starts_after = host_after_;
   operation->not_before_us = host_us_;
