@@ -69,7 +69,8 @@ bool exists(const std::byte* begin, size_t bytes) {
 }
 
 /// A graph keeps addresses. Called for each captured copy where the graph is launched.
-void check_captured(const char* what, const Rows& rows, Extent extent, bool write, Location where) {
+void check_captured(const char* what, const Rows& rows, Extent extent, bool write, Location where,
+                    const std::byte* frame) {
   const std::string copy = fmt::format("the {} that the graph captured at {}", what, describe_place(where));
   const char* const does = write ? "writes" : "reads";
   const std::string advice =
@@ -79,7 +80,6 @@ void check_captured(const char* what, const Rows& rows, Extent extent, bool writ
     fail(fmt::format("{} {} {}, which was freed before this launch{}", copy, does,
                      rows.allocation->describe(), advice));
   }
-  const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
   const bool has_returned = rows.begin < frame && is_on_own_stack(rows.begin);
   const size_t bytes = (extent.height - 1) * rows.pitch + extent.width;
   if (!has_returned && exists(rows.begin, bytes)) return;
@@ -170,9 +170,10 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
   if (stream->capture) {
     std::vector<std::byte> content;
     if (!from.allocation && extent.height == 1) content.assign(from.begin, from.begin + extent.width);
-    work.before_launch = [to, from, extent, where, what = work.kind, content = std::move(content)] {
-      check_captured(what, from, extent, /*write=*/false, where);
-      check_captured(what, to, extent, /*write=*/true, where);
+    work.before_launch = [to, from, extent, where, what = work.kind,
+                          content = std::move(content)](const std::byte* frame) {
+      check_captured(what, from, extent, /*write=*/false, where, frame);
+      check_captured(what, to, extent, /*write=*/true, where, frame);
       if (!content.empty()) warn_of_changed_source(from, content, where);
     };
   }

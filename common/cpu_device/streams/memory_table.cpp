@@ -44,10 +44,10 @@ bool is_nearer(const Operation& operation, const Operation& one, const Operation
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
-  fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}{}{}",
+  fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second), allocation.describe(), offset,
-                   first.operation->describe(), what_it_does(first), missing,
-                   first.operation->describe_places(), second.operation->describe_places()));
+                   first.operation->describe(), what_it_does(first), missing),
+       first.operation->describe_places() + second.operation->describe_places());
 }
 
 /// Whether it lies where a parameter of the kernel points to, or a little further on. What else a kernel is

@@ -19,8 +19,8 @@ StreamEngine& streams() {
   return engine;
 }
 
-void fail(const std::string& rule) {
-  throw Failure(rule + "; schedule " + options().schedule.explained_for_streams());
+void fail(const std::string& rule, const std::string& places) {
+  throw Failure(rule + "; schedule " + options().schedule.explained_for_streams() + places);
 }
 
 bool StreamEngine::is_checking() const {

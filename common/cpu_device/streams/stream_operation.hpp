@@ -68,8 +68,9 @@ struct Work {
   Location where;    ///< of the call; empty where reports do not ask for it
   std::function<void(Operation&)> run;
   std::function<void(const Operation&)> enqueued;  ///< before it can run
-  std::function<void()> before_launch;             ///< of a graph that captured it
-  std::vector<Touch> touches;                      ///< as far as known when it is enqueued
+  /// Before each launch of a graph that captured it. @param frame of the caller; what is below has returned
+  std::function<void(const std::byte* frame)> before_launch;
+  std::vector<Touch> touches;  ///< as far as known when it is enqueued
   Engine engine = Engine::none;
   double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
   std::shared_ptr<StreamCollective> collective;
