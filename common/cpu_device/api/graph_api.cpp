@@ -30,8 +30,11 @@ cudaStreamCaptureStatus status_of(const Capture* capture) {
   return capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
-void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
+void launch_graph(CUgraphExec_st& exec, CUstream_st& stream, const std::byte* frame) {
   StreamEngine& engine = streams();
+  for (const GraphNode& node : exec.graph.nodes) {
+    if (node.work.before_launch) node.work.before_launch(frame);
+  }
   Work begin{"graph launch"};
   begin.is_on_timeline = false;
   std::vector<OperationPointer> before;
@@ -43,6 +46,7 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream) {
     lanes[i].device = stream.device;
     lanes[i].number = exec.lanes[i];
     lanes[i].name = "a graph on " + stream.name;
+    lanes[i].origin = stream.origin;
   }
   std::vector<OperationPointer> launched{first};
   for (const GraphNode& node : exec.graph.nodes) {
@@ -176,11 +180,12 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, DefaultStream meaning) {
+  const auto* const frame = static_cast<const std::byte*>(__builtin_frame_address(0));
   return host_call("cudaGraphLaunch", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!exec || !found) return cudaErrorInvalidValue;
     if (found->capture) return cudaErrorStreamCaptureUnsupported;
-    launch_graph(*exec, *found);
+    launch_graph(*exec, *found, frame);
     ++streams().graph_calls.launches;
     return cudaSuccess;
   });

@@ -68,7 +68,8 @@ void refuse_in_kernel(const char* function) {
 void begin_call(const char* function) {
   if (const Operation* host_function = running_host_function()) {
     fail(std::string(function) + " is called inside a host function, " + host_function->describe() +
-         ": host functions must not call CUDA");
+             ": host functions must not call CUDA",
+         "\n  cudaLaunchHostFunc at " + describe_place(host_function->where));
   }
   if (!deferred_failure().empty() && !std::uncaught_exceptions())
     throw Failure(std::exchange(deferred_failure(), ""));

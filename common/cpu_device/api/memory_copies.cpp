@@ -1,10 +1,19 @@
 /// @file
 /// Copies and fills: which engine they use, when they read their source, and when the host waits for them.
 #include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>  // program_invocation_short_name
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/stream_model.hpp"
 
 namespace cpu_device {
@@ -35,6 +44,9 @@ void look_up(Rows& rows, Extent extent, bool write, const char* function, const 
   if (!rows.allocation) {
     if (engine.memory.is_freed(rows.begin))
       fail(std::string(function) + " on " + stream.name + " uses memory after its cudaFreeAsync");
+    if (const std::string freed = freed_guarded_memory(rows.begin); !freed.empty())
+      fail(fmt::format("{} on {} {} {}, which was freed before\n  called at {}", function, stream.name,
+                       write ? "writes" : "reads", freed, describe_place(where)));
     return;
   }
   const size_t bytes = (extent.height - 1) * rows.pitch + extent.width;
@@ -45,6 +57,46 @@ void look_up(Rows& rows, Extent extent, bool write, const char* function, const 
       "{} on {} {} {} bytes {} {}, from byte {} on: {} too many\n  called at {}\n  allocated at {}", function,
       stream.name, write ? "writes" : "reads", bytes, write ? "to" : "from", rows.allocation->describe(),
       offset, bytes - left, describe_place(where), describe_place(rows.allocation->where)));
+}
+
+/// Whether all of it is mapped.
+bool exists(const std::byte* begin, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = reinterpret_cast<uintptr_t>(begin) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(begin) + bytes;
+  std::vector<unsigned char> residency((end - first + page - 1) / page);
+  return mincore(reinterpret_cast<void*>(first), end - first, residency.data()) == 0;
+}
+
+/// A graph keeps addresses. Called for each captured copy where the graph is launched.
+void check_captured(const char* what, const Rows& rows, Extent extent, bool write, Location where,
+                    const std::byte* frame) {
+  const std::string copy = fmt::format("the {} that the graph captured at {}", what, describe_place(where));
+  const char* const does = write ? "writes" : "reads";
+  const std::string advice =
+      ": a graph copies at each launch, so what its copies use must live until the last launch has ended";
+  if (rows.allocation) {
+    if (rows.allocation->freed == UINT64_MAX) return;
+    fail(fmt::format("{} {} {}, which was freed before this launch{}", copy, does,
+                     rows.allocation->describe(), advice));
+  }
+  const bool has_returned = rows.begin < frame && is_on_own_stack(rows.begin);
+  const size_t bytes = (extent.height - 1) * rows.pitch + extent.width;
+  if (!has_returned && exists(rows.begin, bytes)) return;
+  fail(fmt::format("{} {} {} bytes of the host's memory that have ended before this launch{}{}", copy, does,
+                   extent.bytes(), has_returned ? " (a local variable of a function that has returned)" : "",
+                   advice));
+}
+
+/// Legal, but who did not mean it copies what is no longer there.
+void warn_of_changed_source(const Rows& from, const std::vector<std::byte>& at_capture, Location where) {
+  if (!options().warn || std::memcmp(from.begin, at_capture.data(), at_capture.size()) == 0) return;
+  static auto& warned = *new std::set<std::pair<std::string, unsigned>>;
+  if (!warned.insert({where.file, where.line}).second) return;
+  std::fprintf(stderr,
+               "%s: warning: the %zu bytes of the host that the graph copies, captured at %s, have changed "
+               "since the capture: a graph reads them at each launch. Does that memory still exist?\n",
+               program_invocation_short_name, at_capture.size(), describe_place(where).c_str());
 }
 
 void note(Work& work, const Rows& rows, Extent extent, bool write) {
@@ -114,6 +166,16 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
     };
   } else {
     work.run = [to, from, extent](Operation&) { move_rows(to, from, extent); };
+  }
+  if (stream->capture) {
+    std::vector<std::byte> content;
+    if (!from.allocation && extent.height == 1) content.assign(from.begin, from.begin + extent.width);
+    work.before_launch = [to, from, extent, where, what = work.kind,
+                          content = std::move(content)](const std::byte* frame) {
+      check_captured(what, from, extent, /*write=*/false, where, frame);
+      check_captured(what, to, extent, /*write=*/true, where, frame);
+      if (!content.empty()) warn_of_changed_source(from, content, where);
+    };
   }
   const bool is_queued = !waits && to.allocation && from.allocation;
   work.watches_source = is_queued && !from.on_device();

@@ -45,10 +45,12 @@ cudaError_t wait_for_captured_event(CUstream_st& stream, const CUevent_st& event
   return cudaSuccess;
 }
 
-cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned flags, int priority) {
+cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned flags, int priority,
+                          Location where) {
   return host_call(function, [&] {
     if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
     *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
+    (*stream)->origin = describe_creation(where);
     return cudaSuccess;
   });
 }
@@ -79,16 +81,16 @@ void warn_of_unrecorded(const std::string& call, const CUstream_st* stream, cons
 
 using namespace cpu_device;
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return create_stream("cudaStreamCreate", stream, cudaStreamDefault, 0);
+cudaError_t cudaStreamCreate(cudaStream_t* stream, Location where) {
+  return create_stream("cudaStreamCreate", stream, cudaStreamDefault, 0, where);
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return create_stream("cudaStreamCreateWithFlags", stream, flags, 0);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Location where) {
+  return create_stream("cudaStreamCreateWithFlags", stream, flags, 0, where);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  return create_stream("cudaStreamCreateWithPriority", stream, flags, priority);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority, Location where) {
+  return create_stream("cudaStreamCreateWithPriority", stream, flags, priority, where);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {

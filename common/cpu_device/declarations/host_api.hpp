@@ -146,9 +146,10 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* ac
 
 // --- streams and events -----------------------------------------------------------------------------------
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream);
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaStreamCreate(cudaStream_t* stream, CPU_DEVICE_WHERE);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, CPU_DEVICE_WHERE);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority,
+                                         CPU_DEVICE_WHERE);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream, LADDER_DEFAULT_STREAM);

@@ -123,8 +123,8 @@ uint32_t reduce(Reduction, uint32_t mask, uint32_t value, Location where);
 /// @param flops that tensor cores do
 void execute_as_warp(const char* what, void* own, const std::function<void(void* const (&)[32])>& work,
                      Location where, uint64_t flops = 0);
-/// The lanes of this warp that have not exited.
-uint32_t active_mask();
+/// The lanes of this warp that come to this call before anything lets time pass.
+uint32_t active_mask(Location where);
 /// A step of a loop that waits for others: lets them run.
 void poll(const char* what, Location where);
 [[noreturn]] void trap(Location where);

@@ -183,6 +183,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
     warp.block = &block;
     warp.present = warp.live = 0;
     warp.collectives.clear();
+    warp.gatherings.clear();
     warp.aligned_steps.clear();
     warp.forgotten_aligned_steps = 0;
     warp.copy_instructions.clear();

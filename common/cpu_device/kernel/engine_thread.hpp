@@ -111,6 +111,12 @@ struct Collective {
   Location where;
 };
 
+/// Lanes that have come to one __activemask(), and wait whether others do.
+struct Gathering {
+  Location where;
+  uint32_t mask = 0;
+};
+
 struct Warp {
   unsigned index = 0;   ///< in the block
   unsigned number = 0;  ///< in the cluster
@@ -119,6 +125,7 @@ struct Warp {
   uint32_t present = 0;  ///< lanes that exist
   uint32_t live = 0;     ///< lanes that have not exited
   std::vector<Collective> collectives;
+  std::vector<Gathering> gatherings;
   std::deque<AlignedStep> aligned_steps;  ///< that some lanes have not executed yet
   uint64_t forgotten_aligned_steps = 0;   ///< that all have
   /// The k-th cp.async of each lane since the warp last converged: one instruction of the warp.

@@ -24,6 +24,7 @@
 
 using uint3 = cpu_device::Uint3;
 using dim3 = cpu_device::Dim3;
+inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 
 // Objects, because programs give their own variables these names. For each thread of a kernel they are
 // constant.

@@ -66,7 +66,10 @@ inline int __all_sync(unsigned mask, int predicate, CPU_DEVICE_WHERE) {
 }
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, CPU_DEVICE_WHERE) {
-  return cpu_device::match_any(mask, static_cast<uint64_t>(value), where);
+  static_assert(sizeof(T) <= sizeof(uint64_t) && std::is_arithmetic_v<T>);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return cpu_device::match_any(mask, bits, where);
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* all_equal, CPU_DEVICE_WHERE) {
@@ -103,7 +106,7 @@ inline unsigned __reduce_or_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE
 inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, CPU_DEVICE_WHERE) {
   return cpu_device::reduce(cpu_device::Reduction::bit_xor, mask, value, where);
 }
-inline unsigned __activemask() { return cpu_device::active_mask(); }
+inline unsigned __activemask(CPU_DEVICE_WHERE) { return cpu_device::active_mask(where); }
 
 /// Memory is always coherent here. What a fence orders is noted where Options::check_grid asks for it.
 inline void __threadfence(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
@@ -112,3 +115,15 @@ inline void __threadfence_block() {}
 inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosleep", where); }
 
 [[noreturn]] inline void __trap(CPU_DEVICE_WHERE) { cpu_device::trap(where); }
+inline void __brkpt() {}
+inline void __prof_trigger(int) {}
+
+inline unsigned __isShared(const void* pointer) { return cpu_device::is_shared(pointer); }
+inline unsigned __isGlobal(const void* pointer) { return cpu_device::is_global(pointer); }
+inline unsigned __isLocal(const void* pointer) {
+  return !cpu_device::is_shared(pointer) && !cpu_device::is_global(pointer);
+}
+
+inline void cudaGridDependencySynchronize(CPU_DEVICE_WHERE) { cpu_device::griddepcontrol_wait(where); }
+/// Kernels run one after the other here.
+inline void cudaTriggerProgrammaticLaunchCompletion() {}

@@ -16,20 +16,6 @@
   __attribute__((unavailable("__managed__ variables exist on a GPU, not on the CPU device")))
 
 // Kernels.
-int __dp4a(...) CPU_DEVICE_GPU_ONLY;
-int __dp2a_lo(...) CPU_DEVICE_GPU_ONLY;
-int __dp2a_hi(...) CPU_DEVICE_GPU_ONLY;
-int __vadd2(...) CPU_DEVICE_GPU_ONLY;
-int __vadd4(...) CPU_DEVICE_GPU_ONLY;
-int __vmaxs2(...) CPU_DEVICE_GPU_ONLY;
-float normcdff(...) CPU_DEVICE_GPU_ONLY;
-float rnorm3df(...) CPU_DEVICE_GPU_ONLY;
-void __brkpt(...) CPU_DEVICE_GPU_ONLY;
-
-void cudaGridDependencySynchronize(...)
-    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_wait()")));
-void cudaTriggerProgrammaticLaunchCompletion(...)
-    __attribute__((unavailable("on the CPU device it is called ptx::griddepcontrol_launch_dependents()")));
 
 // The host.
 using cudaSurfaceObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
@@ -41,3 +27,29 @@ cudaError_t cudaGraphAddMemcpyNode(...) CPU_DEVICE_GPU_ONLY;
 cudaError_t cudaGraphAddHostNode(...) CPU_DEVICE_GPU_ONLY;
 cudaError_t cudaGraphExecUpdate(...) CPU_DEVICE_GPU_ONLY;
 cudaError_t cudaGraphUpload(...) CPU_DEVICE_GPU_ONLY;
+
+// Textures and surfaces.
+struct CPU_DEVICE_GPU_ONLY cudaChannelFormatDesc {};
+struct CPU_DEVICE_GPU_ONLY cudaResourceDesc {};
+struct CPU_DEVICE_GPU_ONLY cudaTextureDesc {};
+template <class T>
+T tex1Dfetch(...) CPU_DEVICE_GPU_ONLY;
+template <class T>
+T tex1D(...) CPU_DEVICE_GPU_ONLY;
+template <class T>
+T tex2D(...) CPU_DEVICE_GPU_ONLY;
+template <class T>
+T tex3D(...) CPU_DEVICE_GPU_ONLY;
+template <class T>
+T surf2Dread(...) CPU_DEVICE_GPU_ONLY;
+void surf2Dwrite(...) CPU_DEVICE_GPU_ONLY;
+template <class T>
+int cudaCreateChannelDesc() CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaCreateTextureObject(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaDestroyTextureObject(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaCreateSurfaceObject(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMallocArray(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMalloc3DArray(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaFreeArray(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpyToArray(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaMemcpy2DToArray(...) CPU_DEVICE_GPU_ONLY;

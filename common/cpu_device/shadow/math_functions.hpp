@@ -22,6 +22,36 @@ inline float rsqrtf(float x) noexcept { return static_cast<float>(1 / std::sqrt(
 inline double rsqrt(double x) noexcept { return 1 / std::sqrt(x); }
 }
 
+inline void __sincosf(float x, float* sine, float* cosine) {
+  *sine = std::sin(x);
+  *cosine = std::cos(x);
+}
+inline float rcbrtf(float x) { return 1 / std::cbrt(x); }
+inline double rcbrt(double x) { return 1 / std::cbrt(x); }
+inline double sinpi(double x) { return std::sin(M_PI * std::fmod(x, 2)); }
+inline double cospi(double x) { return std::cos(M_PI * std::fmod(x, 2)); }
+inline float sinpif(float x) { return static_cast<float>(sinpi(static_cast<double>(x))); }
+inline float cospif(float x) { return static_cast<float>(cospi(static_cast<double>(x))); }
+inline void sincospif(float x, float* sine, float* cosine) { *sine = sinpif(x), *cosine = cospif(x); }
+inline double normcdf(double x) { return std::erfc(-x * M_SQRT1_2) / 2; }
+inline float normcdff(float x) { return static_cast<float>(normcdf(static_cast<double>(x))); }
+inline float norm3df(float a, float b, float c) { return std::hypot(a, b, c); }
+inline float norm4df(float a, float b, float c, float d) { return std::hypot(std::hypot(a, b, c), d); }
+inline float rnorm3df(float a, float b, float c) { return 1 / norm3df(a, b, c); }
+inline float rhypotf(float a, float b) { return 1 / std::hypot(a, b); }
+/// The numbers whose error function, or its complement, is `y`: by Newton's steps.
+inline double erfinv(double y) {
+  if (std::fabs(y) >= 1) return y == 1 ? HUGE_VAL : y == -1 ? -HUGE_VAL : std::nan("");
+  const double logarithm = std::log1p(-y * y), half = 2 / (M_PI * 0.147) + logarithm / 2;
+  double x = std::copysign(std::sqrt(std::sqrt(half * half - logarithm / 0.147) - half), y);
+  for (int i = 0; i < 4; ++i) x -= (std::erf(x) - y) * std::exp(x * x) * std::sqrt(M_PI) / 2;
+  return x;
+}
+inline float erfinvf(float y) { return static_cast<float>(erfinv(static_cast<double>(y))); }
+inline float erfcinvf(float y) { return static_cast<float>(erfinv(1 - static_cast<double>(y))); }
+inline float normcdfinvf(float y) {
+  return static_cast<float>(-M_SQRT2 * erfinv(1 - 2 * static_cast<double>(y)));
+}
 inline float __frsqrt_rn(float x) { return rsqrtf(x); }
 inline float __fsqrt_rn(float x) { return std::sqrt(x); }
 inline float __frcp_rn(float x) { return 1 / x; }
@@ -32,6 +62,13 @@ inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float fdividef(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __drcp_rn(double x) { return 1 / x; }
+inline double __dsqrt_rn(double x) { return std::sqrt(x); }
+inline double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 /// Into 0 to 1; NaN becomes 0.
 inline float __saturatef(float x) { return x > 0 ? std::fmin(x, 1.0f) : 0.0f; }
 
@@ -52,14 +89,22 @@ Whole to_whole(double rounded) {
 
 }  // namespace cpu_device
 
-inline int __float2int_rn(float x) { return cpu_device::to_whole<int>(std::nearbyint(x)); }
-inline int __float2int_rz(float x) { return cpu_device::to_whole<int>(std::trunc(x)); }
-inline int __float2int_rd(float x) { return cpu_device::to_whole<int>(std::floor(x)); }
-inline int __float2int_ru(float x) { return cpu_device::to_whole<int>(std::ceil(x)); }
-inline unsigned __float2uint_rn(float x) { return cpu_device::to_whole<unsigned>(std::nearbyint(x)); }
-inline unsigned __float2uint_rz(float x) { return cpu_device::to_whole<unsigned>(std::trunc(x)); }
-inline float __int2float_rn(int x) { return static_cast<float>(x); }
-inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
+#define CPU_DEVICE_TO_WHOLE(Whole, name)                                                                 \
+  inline Whole __float2##name##_rn(float x) { return cpu_device::to_whole<Whole>(std::nearbyint(x)); }   \
+  inline Whole __float2##name##_rz(float x) { return cpu_device::to_whole<Whole>(std::trunc(x)); }       \
+  inline Whole __float2##name##_rd(float x) { return cpu_device::to_whole<Whole>(std::floor(x)); }       \
+  inline Whole __float2##name##_ru(float x) { return cpu_device::to_whole<Whole>(std::ceil(x)); }        \
+  inline Whole __double2##name##_rn(double x) { return cpu_device::to_whole<Whole>(std::nearbyint(x)); } \
+  inline Whole __double2##name##_rz(double x) { return cpu_device::to_whole<Whole>(std::trunc(x)); }     \
+  inline Whole __double2##name##_rd(double x) { return cpu_device::to_whole<Whole>(std::floor(x)); }     \
+  inline Whole __double2##name##_ru(double x) { return cpu_device::to_whole<Whole>(std::ceil(x)); }      \
+  inline float __##name##2float_rn(Whole x) { return static_cast<float>(x); }                            \
+  inline double __##name##2double_rn(Whole x) { return static_cast<double>(x); }
+CPU_DEVICE_TO_WHOLE(int, int)
+CPU_DEVICE_TO_WHOLE(unsigned, uint)
+CPU_DEVICE_TO_WHOLE(long long, ll)
+CPU_DEVICE_TO_WHOLE(unsigned long long, ull)
+#undef CPU_DEVICE_TO_WHOLE
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
 
 inline int __float_as_int(float value) {
@@ -83,4 +128,10 @@ inline double __longlong_as_double(long long bits) {
   double value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+inline int __double2hiint(double value) { return static_cast<int>(__double_as_longlong(value) >> 32); }
+inline int __double2loint(double value) { return static_cast<int>(__double_as_longlong(value)); }
+inline double __hiloint2double(int high, int low) {
+  return __longlong_as_double(static_cast<long long>(
+      static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low)));
 }

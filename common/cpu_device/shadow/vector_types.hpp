@@ -2,45 +2,72 @@
 /// Part of the shadow of <cuda_runtime.h>: vector types with CUDA's sizes and alignments.
 #pragma once
 
-struct alignas(4) ushort2 {
-  unsigned short x, y;
-};
-struct char2 {
-  signed char x, y;
-};
-struct uchar2 {
-  unsigned char x, y;
-};
-struct alignas(4) char4 {
-  signed char x, y, z, w;
-};
-struct alignas(4) uchar4 {
-  unsigned char x, y, z, w;
-};
-struct alignas(4) short2 {
-  short x, y;
-};
-struct alignas(8) short4 {
-  short x, y, z, w;
-};
-struct alignas(8) ushort4 {
-  unsigned short x, y, z, w;
-};
-struct int3 {
-  int x, y, z;
-};
-struct float3 {
-  float x, y, z;
-};
-struct alignas(8) int2 {
-  int x, y;
-};
-struct alignas(8) uint2 {
-  unsigned x, y;
-};
-struct alignas(8) float2 {
-  float x, y;
-};
+#define CPU_DEVICE_ONE(name, Type) \
+  struct name##1 {                 \
+    Type x;                        \
+  };                               \
+  inline name##1 make_##name##1(Type x) { return {x}; }
+#define CPU_DEVICE_TWO(name, Type)           \
+  struct alignas(2 * sizeof(Type)) name##2 { \
+    Type x, y;                               \
+  };                                         \
+  inline name##2 make_##name##2(Type x, Type y) { return {x, y}; }
+#define CPU_DEVICE_THREE(name, Type) \
+  struct name##3 {                   \
+    Type x, y, z;                    \
+  };                                 \
+  inline name##3 make_##name##3(Type x, Type y, Type z) { return {x, y, z}; }
+#define CPU_DEVICE_FOUR(name, Type)                                  \
+  struct alignas(sizeof(Type) < 4 ? 4 * sizeof(Type) : 16) name##4 { \
+    Type x, y, z, w;                                                 \
+  };                                                                 \
+  inline name##4 make_##name##4(Type x, Type y, Type z, Type w) { return {x, y, z, w}; }
+
+CPU_DEVICE_ONE(char, signed char)
+CPU_DEVICE_TWO(char, signed char)
+CPU_DEVICE_THREE(char, signed char)
+CPU_DEVICE_FOUR(char, signed char)
+CPU_DEVICE_ONE(uchar, unsigned char)
+CPU_DEVICE_TWO(uchar, unsigned char)
+CPU_DEVICE_THREE(uchar, unsigned char)
+CPU_DEVICE_FOUR(uchar, unsigned char)
+CPU_DEVICE_ONE(short, short)
+CPU_DEVICE_TWO(short, short)
+CPU_DEVICE_THREE(short, short)
+CPU_DEVICE_FOUR(short, short)
+CPU_DEVICE_ONE(ushort, unsigned short)
+CPU_DEVICE_TWO(ushort, unsigned short)
+CPU_DEVICE_THREE(ushort, unsigned short)
+CPU_DEVICE_FOUR(ushort, unsigned short)
+CPU_DEVICE_ONE(int, int)
+CPU_DEVICE_TWO(int, int)
+CPU_DEVICE_THREE(int, int)
+CPU_DEVICE_ONE(float, float)
+CPU_DEVICE_TWO(float, float)
+CPU_DEVICE_THREE(float, float)
+CPU_DEVICE_ONE(uint, unsigned)
+CPU_DEVICE_TWO(uint, unsigned)
+CPU_DEVICE_ONE(long, long)
+CPU_DEVICE_TWO(long, long)
+CPU_DEVICE_THREE(long, long)
+CPU_DEVICE_FOUR(long, long)
+CPU_DEVICE_ONE(ulong, unsigned long)
+CPU_DEVICE_TWO(ulong, unsigned long)
+CPU_DEVICE_THREE(ulong, unsigned long)
+CPU_DEVICE_FOUR(ulong, unsigned long)
+CPU_DEVICE_ONE(longlong, long long)
+CPU_DEVICE_THREE(longlong, long long)
+CPU_DEVICE_FOUR(longlong, long long)
+CPU_DEVICE_ONE(ulonglong, unsigned long long)
+CPU_DEVICE_THREE(ulonglong, unsigned long long)
+CPU_DEVICE_FOUR(ulonglong, unsigned long long)
+CPU_DEVICE_ONE(double, double)
+CPU_DEVICE_THREE(double, double)
+CPU_DEVICE_FOUR(double, double)
+#undef CPU_DEVICE_ONE
+#undef CPU_DEVICE_TWO
+#undef CPU_DEVICE_THREE
+#undef CPU_DEVICE_FOUR
 
 namespace cpu_device {
 
@@ -57,7 +84,8 @@ struct alignas(16) Four {
   T x, y, z, w;
 
   Four() = default;
-  constexpr Four(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  /// What is not given is 0, as in an aggregate.
+  constexpr Four(T x, T y = 0, T z = 0, T w = 0) : x(x), y(y), z(z), w(w) {}
   Four(const Four& other) { *this = other; }
   Four& operator=(const Four& other) {
     copy_sixteen_bytes(this, &other);
@@ -72,7 +100,7 @@ struct alignas(16) LongPair {
   T x, y;
 
   LongPair() = default;
-  constexpr LongPair(T x, T y) : x(x), y(y) {}
+  constexpr LongPair(T x, T y = 0) : x(x), y(y) {}
   LongPair(const LongPair& other) { *this = other; }
   LongPair& operator=(const LongPair& other) {
     copy_sixteen_bytes(this, &other);
@@ -85,42 +113,24 @@ struct alignas(16) LongPair {
 struct int4 : cpu_device::Four<int> {
   using Four::Four;
 };
+inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 struct uint4 : cpu_device::Four<unsigned> {
   using Four::Four;
 };
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct float4 : cpu_device::Four<float> {
   using Four::Four;
 };
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 struct double2 : cpu_device::LongPair<double> {
   using LongPair::LongPair;
 };
+inline double2 make_double2(double x, double y) { return {x, y}; }
 struct longlong2 : cpu_device::LongPair<long long> {
   using LongPair::LongPair;
 };
+inline longlong2 make_longlong2(long long x, long long y) { return {x, y}; }
 struct ulonglong2 : cpu_device::LongPair<unsigned long long> {
   using LongPair::LongPair;
 };
-
-inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
-inline int2 make_int2(int x, int y) { return {x, y}; }
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline char2 make_char2(signed char x, signed char y) { return {x, y}; }
-inline uchar2 make_uchar2(unsigned char x, unsigned char y) { return {x, y}; }
-inline char4 make_char4(signed char x, signed char y, signed char z, signed char w) { return {x, y, z, w}; }
-inline uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
-  return {x, y, z, w};
-}
-inline short2 make_short2(short x, short y) { return {x, y}; }
-inline short4 make_short4(short x, short y, short z, short w) { return {x, y, z, w}; }
-inline ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) {
-  return {x, y, z, w};
-}
-inline int3 make_int3(int x, int y, int z) { return {x, y, z}; }
-inline float3 make_float3(float x, float y, float z) { return {x, y, z}; }
-inline double2 make_double2(double x, double y) { return {x, y}; }
-inline longlong2 make_longlong2(long long x, long long y) { return {x, y}; }
 inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }

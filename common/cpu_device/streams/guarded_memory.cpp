@@ -16,6 +16,7 @@ std::byte* take_guarded_memory(size_t bytes, const std::string&) {
 }
 
 void give_back_guarded_memory(std::byte* begin) { std::free(begin); }
+std::string freed_guarded_memory(const void*) { return ""; }
 
 }  // namespace cpu_device
 
@@ -101,6 +102,16 @@ void give_back_guarded_memory(std::byte* begin) {
     memory().kept_bytes -= memory().kept.front().bytes;
     memory().kept.pop_front();
   }
+}
+
+std::string freed_guarded_memory(const void* place) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const auto* const address = static_cast<const std::byte*>(place);
+  for (const Guarded& guarded : memory().kept) {
+    const std::byte* const begin = guarded.zone + kZoneBytes;
+    if (address >= begin && address < begin + guarded.bytes) return guarded.name;
+  }
+  return "";
 }
 
 }  // namespace cpu_device

@@ -46,7 +46,8 @@ bool is_nearer(const Operation& operation, const Operation& one, const Operation
                                              allocation.begin + allocation.bytes);
   fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}",
                    second.operation->describe(), what_it_does(second), allocation.describe(), offset,
-                   first.operation->describe(), what_it_does(first), missing));
+                   first.operation->describe(), what_it_does(first), missing),
+       first.operation->describe_places() + second.operation->describe_places());
 }
 
 /// Whether it lies where a parameter of the kernel points to, or a little further on. What else a kernel is
@@ -58,17 +59,6 @@ bool was_given_to(const Operation& kernel, const std::byte* begin, const std::by
     const auto* place = static_cast<const std::byte*>(pointer);
     return place && place < end && begin - place < kFurtherOn && !streams().memory.find(place);
   });
-}
-
-/// The stack of the thread that launches, where parameters of kernels lie.
-bool is_on_own_stack(const std::byte* place) {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes)) return false;
-  void* stack = nullptr;
-  size_t bytes = 0;
-  pthread_attr_getstack(&attributes, &stack, &bytes);
-  pthread_attr_destroy(&attributes);
-  return place >= stack && place < static_cast<std::byte*>(stack) + bytes;
 }
 
 [[noreturn]] void report_pageable(const Operation& kernel, std::ptrdiff_t bytes, bool write,
@@ -93,6 +83,16 @@ bool is_on_own_stack(const std::byte* place) {
 }
 
 }  // namespace
+
+bool is_on_own_stack(const std::byte* place) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes)) return false;
+  void* stack = nullptr;
+  size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  return place >= stack && place < static_cast<std::byte*>(stack) + bytes;
+}
 
 std::string describe_memory(MemoryKind kind, size_t bytes, const std::string& origin) {
   const char* const what = kind == MemoryKind::device    ? "the buffer of "

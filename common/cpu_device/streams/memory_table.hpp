@@ -20,6 +20,9 @@ enum class MemoryKind : uint8_t { device, pinned, registered, managed };
 /// "the buffer of 4096 bytes allocated on stream 2".
 std::string describe_memory(MemoryKind, size_t bytes, const std::string& origin);
 
+/// The stack of the thread that calls, where parameters of kernels lie.
+bool is_on_own_stack(const std::byte* place);
+
 struct Allocation {
   MemoryKind kind = MemoryKind::device;
   std::byte* begin = nullptr;

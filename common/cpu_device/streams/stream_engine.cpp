@@ -19,8 +19,8 @@ StreamEngine& streams() {
   return engine;
 }
 
-void fail(const std::string& rule) {
-  throw Failure(rule + "; schedule " + options().schedule.explained_for_streams());
+void fail(const std::string& rule, const std::string& places) {
+  throw Failure(rule + "; schedule " + options().schedule.explained_for_streams() + places);
 }
 
 bool StreamEngine::is_checking() const {
@@ -95,6 +95,7 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   operation->device = lane.device;
   operation->lane = lane.number;
   operation->stream = lane.name;
+  operation->stream_origin = lane.origin;
   operation->clock = host_;
   operation->starts_after = host_after_;
   operation->not_before_us = host_us_;

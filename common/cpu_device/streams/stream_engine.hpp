@@ -212,8 +212,8 @@ StreamEngine& streams();
 int current_device();
 void choose_device(int device);
 int device_count();
-/// @throws Failure, with the schedule behind the rule.
-[[noreturn]] void fail(const std::string& rule);
+/// @throws Failure, with the schedule behind the rule, and behind that lines that say where.
+[[noreturn]] void fail(const std::string& rule, const std::string& places = "");
 /// May a kernel on this device touch it?
 bool may_access(int device, const Allocation&);
 /// Memory that pools hold beyond their thresholds is given back where the host waits.

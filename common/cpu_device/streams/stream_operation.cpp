@@ -3,6 +3,8 @@
 #include "common/cpu_device/streams/stream_operation.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <regex>
 
 #include "common/cpu_device/observe/source_lines.hpp"
 
@@ -13,6 +15,17 @@ thread_local const Operation* host_function = nullptr;
 
 std::string describe_place(const Location& place) {
   return short_path(place.file) + ":" + std::to_string(place.line);
+}
+
+std::string describe_creation(const Location& place) {
+  if (!place.line) return "";
+  std::ifstream source(place.file);
+  std::string line;
+  for (unsigned number = 0; number < place.line && std::getline(source, line);) ++number;
+  static const std::regex variable(R"(cudaStreamCreate\w*\s*\(\s*&\s*([\w.\[\]>-]+))");
+  std::smatch found;
+  const std::string created = "created at " + describe_place(place);
+  return std::regex_search(line, found, variable) ? "`" + found[1].str() + "`, " + created : created;
 }
 
 void OrderClock::raise(unsigned lane, uint64_t tick) {
@@ -40,6 +53,12 @@ bool OrderClock::covers(const OrderClock& other) const {
 std::string Operation::describe() const {
   if (std::string(kind) == "kernel") return "kernel " + name + " on " + stream;
   return std::string("the ") + (is_host_function ? "host function" : kind) + " on " + stream;
+}
+
+std::string Operation::describe_places() const {
+  if (!where.line && stream_origin.empty()) return "";
+  return "\n  " + describe() + (stream_origin.empty() ? "" : " (" + stream_origin + ")") +
+         (where.line ? ": " + describe_place(where) : "");
 }
 
 const Operation* running_host_function() { return host_function; }

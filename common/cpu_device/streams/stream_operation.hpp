@@ -18,6 +18,8 @@ namespace cpu_device {
 
 /// "07_streams/pipeline.cpp:72".
 std::string describe_place(const Location&);
+/// The variable that a cudaStreamCreate there is given, with the place; empty where that is not known.
+std::string describe_creation(const Location&);
 
 /// How much of what each lane did comes before something: a vector clock over lanes.
 class OrderClock {
@@ -66,7 +68,9 @@ struct Work {
   Location where;    ///< of the call; empty where reports do not ask for it
   std::function<void(Operation&)> run;
   std::function<void(const Operation&)> enqueued;  ///< before it can run
-  std::vector<Touch> touches;                      ///< as far as known when it is enqueued
+  /// Before each launch of a graph that captured it. @param frame of the caller; what is below has returned
+  std::function<void(const std::byte* frame)> before_launch;
+  std::vector<Touch> touches;  ///< as far as known when it is enqueued
   Engine engine = Engine::none;
   double us = 0;  ///< how long it keeps the engine; of kernels known when they have run
   std::shared_ptr<StreamCollective> collective;
@@ -88,6 +92,7 @@ struct Lane {
   int device = 0;
   unsigned number = 0;  ///< its component in clocks
   std::string name;     ///< "stream 3"
+  std::string origin;   ///< "`copies`, created at main.cu:12"; empty where that is not known
   bool is_legacy = false;
   std::shared_ptr<Operation> last;
 };
@@ -96,7 +101,7 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   uint64_t id = 0;  ///< counts in the order of enqueueing, from 1
   int device = 0;
   unsigned lane = 0;
-  std::string stream;
+  std::string stream, stream_origin;
   bool on_legacy_stream = false;
   bool done = false;
   /// A kernel that spun on what the host had yet to do, or to queue, so that the schedule may not run it
@@ -116,6 +121,8 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
   /// "the upload on stream 1", "kernel gemm on stream 2".
   std::string describe() const;
+  /// "kernel fill on stream 1 (`a`, created at main.cu:5): main.cu:9"; empty where neither place is known.
+  std::string describe_places() const;
 };
 using OperationPointer = std::shared_ptr<Operation>;
 

@@ -35,6 +35,7 @@ struct Launcher {
   void operator()(Params... params) const {
     cpu_device::KernelLaunch launch{name, configuration.grid, configuration.block, dim3(1, 1, 1),
                                     configuration.shared_bytes};
+    launch.where = where;
     launch.function = reinterpret_cast<const void*>(kernel);
     launch.where = where;
     cpu_device::complete_from_declaration(launch);

@@ -151,7 +151,30 @@ uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
   return static_cast<uint32_t>(thread.slots[2]);
 }
 
-uint32_t active_mask() { return this_thread({}).warp->live; }
+/// CUDA promises no lane that another comes along. Here those do that can: they wait until nobody else can
+/// run.
+uint32_t active_mask(Location where) {
+  Thread& thread = this_thread(where);
+  std::vector<Gathering>& gatherings = thread.warp->gatherings;
+  const auto is_here = [&](const Gathering& gathering) { return gathering.where == where; };
+  const uint32_t self = 1u << thread.lane;
+  thread.slots[3] = 0;
+  const auto open = std::find_if(gatherings.begin(), gatherings.end(), is_here);
+  if (open == gatherings.end()) {
+    gatherings.push_back({where, self});
+  } else {
+    open->mask |= self;
+  }
+  poll("__activemask", where);
+  // The first to go on says for all who came.
+  if (const auto mine = std::find_if(gatherings.begin(), gatherings.end(), is_here);
+      !thread.slots[3] && mine != gatherings.end()) {
+    for_each_lane(*thread.warp, mine->mask, [&](Thread& lane) { lane.slots[3] = mine->mask; });
+    gatherings.erase(mine);
+    thread.cluster.count_progress();
+  }
+  return static_cast<uint32_t>(thread.slots[3]);
+}
 
 /// Lanes that have exited no longer take part in __syncwarp, shuffles and votes. __syncwarp is for "all
 /// non-exited threads named in mask", so lanes that wait there go on without the one that exits. From others

@@ -5,15 +5,14 @@
 
 namespace {
 
-__global__ void reverse(int* values) {
-  __shared__ int tile[32];
-  tile[threadIdx.x] = values[threadIdx.x];
-  values[threadIdx.x] = __dp4a(tile[31 - threadIdx.x], 1, 0);
+__global__ void sample(cudaTextureObject_t texture, float* values) {
+  values[threadIdx.x] = tex1Dfetch<float>(texture, 0);
 }
 
-int* managed(int* values) {
-  cudaMallocManaged(&values, 128);
-  return values;
+void make(cudaGraph_t* graph) { cudaGraphCreate(graph, 0); }
+void launch(int* memory) {
+  void* arguments[] = {&memory};
+  cudaLaunchKernel(reinterpret_cast<const void*>(sample), dim3(1), dim3(1), arguments);
 }
 
 }  // namespace

@@ -248,3 +248,68 @@ TEST_CASE("what runs before a download still finds what was in its target") {
     CHECK(memory.all(0));
   });
 }
+
+TEST_CASE("memory that was freed before a copy, or before the graph that copies it is launched, is named") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        DeviceInts memory;
+        int* pinned = nullptr;
+        CUDA_CHECK(cudaMallocHost(&pinned, kBytes));
+        CUDA_CHECK(cudaFreeHost(pinned));
+        cudaMemcpyAsync(memory.data, pinned, kBytes, cudaMemcpyHostToDevice, stream);
+      },
+      "cudaMemcpyAsync on stream 1 reads the pinned memory of 1024 bytes of the host, which was freed "
+      "before\n"
+      "  called at streams/test_host_memory.cu:");
+  const auto launch_after = [](bool frees) {
+    Stream stream;
+    DeviceInts memory;
+    int* pinned = nullptr;
+    CUDA_CHECK(cudaMallocHost(&pinned, kBytes));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA_CHECK(cudaMemcpyAsync(memory.data, pinned, kBytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    if (frees) CUDA_CHECK(cudaFreeHost(pinned));
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaGraphExecDestroy(exec));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    if (!frees) CUDA_CHECK(cudaFreeHost(pinned));
+  };
+  check_blamed_always(
+      [&] { launch_after(true); },
+      "reads the pinned memory of 1024 bytes of the host, which was freed before this launch: a "
+      "graph copies at each launch");
+  check_never_blamed([&] { launch_after(false); });
+}
+
+namespace {
+
+[[gnu::noinline]] void capture_local(int* to, cudaStream_t stream) {
+  const int local[kCount] = {};
+  CUDA_CHECK(cudaMemcpyAsync(to, local, kBytes, cudaMemcpyHostToDevice, stream));
+}
+
+}  // namespace
+
+TEST_CASE("a captured copy of a local variable whose function has returned is named") {
+  check_blamed_always(
+      [] {
+        Stream stream;
+        DeviceInts memory;
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        capture_local(memory.data, stream);
+        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+        CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+        cudaGraphLaunch(exec, stream);
+      },
+      "reads 1024 bytes of the host's memory that have ended before this launch (a local variable of a "
+      "function "
+      "that has returned)");
+}

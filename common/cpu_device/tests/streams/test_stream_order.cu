@@ -532,3 +532,20 @@ TEST_CASE("a failing kernel is thrown by the wait that runs it, and the process 
   launch();
   CHECK_THROWS_AS(cudaDeviceSynchronize(), Failure);
 }
+
+TEST_CASE("a missing order names both streams as the source does, and the lines of both calls") {
+  check_blamed_always(
+      [] {
+        struct OwnStream {
+          ~OwnStream() { cudaStreamDestroy(stream); }
+          cudaStream_t stream = nullptr;
+        } owner;
+        CUDA_CHECK(cudaStreamCreateWithFlags(&owner.stream, cudaStreamNonBlocking));
+        Stream other;
+        DeviceInts memory;
+        cudaMemsetAsync(memory.data, 0, kBytes, owner.stream);
+        cudaMemsetAsync(memory.data, 1, kBytes, other);
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "the memset on stream 1 (`owner.stream`, created at streams/test_stream_order.cu:");
+}

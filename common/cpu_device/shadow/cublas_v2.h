@@ -1,0 +1,6 @@
+/// @file
+/// Shadow of <cublas_v2.h>.
+#pragma once
+#include <cuda_runtime.h>
+
+#include "common/cpu_device/declarations/cublas_api.hpp"

@@ -1,0 +1,204 @@
+/// @file
+/// What programs of others ask of the runtime: properties, occupancy, symbols, managed and pitched memory,
+/// typed launches, the driver's calls; curand and cublas.
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_fp16.h>
+#include <curand.h>
+#include <curand_kernel.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/cpu_device/tests/stream_test.hpp"
+
+using namespace cpu_device;
+using namespace cpu_device::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+__constant__ float weights[8];
+__device__ int total;
+
+__global__ void add_weights(int times) { atomicAdd(&total, times * static_cast<int>(weights[3])); }
+__global__ void fill(int* memory, int value) { memory[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+
+}  // namespace
+
+TEST_CASE("properties, attributes and versions agree") {
+  cudaDeviceProp properties;
+  REQUIRE(cudaGetDeviceProperties(&properties, 0) == cudaSuccess);
+  int major = 0, sms = 0, version = 0;
+  REQUIRE(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess);
+  REQUIRE(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
+  REQUIRE(cudaRuntimeGetVersion(&version) == cudaSuccess);
+  CHECK(properties.major == major);
+  CHECK(properties.multiProcessorCount == sms);
+  CHECK(version == CUDART_VERSION);
+  CHECK(cudaGetDeviceProperties(&properties, 99) == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+}
+
+TEST_CASE("occupancy is what threads and shared memory allow") {
+  struct {
+    int threads;
+    size_t shared_bytes;
+    int blocks;
+  } cases[] = {{1024, 0, 2},         {128, 0, 16},         {32, 0, 32},
+               {256, 100 * 1024, 2}, {128, 227 * 1024, 1}, {2048, 0, 0}};
+  for (const auto& [threads, shared_bytes, expected] : cases) {
+    int blocks = -1;
+    REQUIRE(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, threads, shared_bytes) ==
+            cudaSuccess);
+    CHECK(blocks == expected);
+  }
+  int grid = 0, threads = 0;
+  REQUIRE(cudaOccupancyMaxPotentialBlockSize(&grid, &threads, fill) == cudaSuccess);
+  CHECK(threads == 1024);
+  CHECK(grid == 264);
+}
+
+TEST_CASE("variables of kernels are copied to and from, and end where they end") {
+  use({});
+  const float values[8] = {0, 1, 2, 3};
+  const int zero = 0;
+  REQUIRE(cudaMemcpyToSymbol(weights, values, sizeof values) == cudaSuccess);
+  REQUIRE(cudaMemcpyToSymbol(total, &zero, sizeof zero) == cudaSuccess);
+  int times = 2, sum = 0;
+  void* arguments[] = {&times};
+  REQUIRE(cudaLaunchKernel(add_weights, dim3(2), dim3(3), arguments) == cudaSuccess);
+  REQUIRE(cudaMemcpyFromSymbol(&sum, total, sizeof sum) == cudaSuccess);
+  CHECK(sum == 36);
+  float* address = nullptr;
+  REQUIRE(cudaGetSymbolAddress(&address, weights) == cudaSuccess);
+  CHECK(address == weights);
+  CHECK_THAT(blame([&] { cudaMemcpyToSymbol(weights, values, 32, 4); }), ContainsSubstring("4 too many"));
+}
+
+TEST_CASE("managed memory belongs to both sides, and advice must concern it") {
+  use({});
+  int* memory = nullptr;
+  REQUIRE(cudaMallocManaged(&memory, 64 * sizeof(int)) == cudaSuccess);
+  memory[3] = 1;
+  CHECK(cudaMemPrefetchAsync(memory, 256, 0) == cudaSuccess);
+  CHECK(cudaMemPrefetchAsync(memory, 257, 0) == cudaErrorInvalidValue);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 2, config.blockDim = 32;
+  REQUIRE(cudaLaunchKernelEx(&config, fill, memory, 7) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(memory[63] == 7);
+  cudaPointerAttributes attributes;
+  REQUIRE(cudaPointerGetAttributes(&attributes, memory) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeManaged);
+  CHECK(cudaFree(memory) == cudaSuccess);
+}
+
+TEST_CASE("pitched memory is filled and copied by rows") {
+  use({});
+  char* memory = nullptr;
+  size_t pitch = 0;
+  REQUIRE(cudaMallocPitch(&memory, &pitch, 100, 3) == cudaSuccess);
+  CHECK(pitch == 512);
+  REQUIRE(cudaMemset2D(memory, pitch, 5, 100, 3) == cudaSuccess);
+  std::vector<char> rows(300);
+  REQUIRE(cudaMemcpy2DAsync(rows.data(), 100, memory, pitch, 100, 3, cudaMemcpyDeviceToHost) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(rows == std::vector<char>(300, 5));
+  CHECK(cudaFree(memory) == cudaSuccess);
+}
+
+TEST_CASE("launches that CUDA refuses return its error") {
+  use({});
+  int value = 0;
+  int* memory = nullptr;
+  void* arguments[] = {&memory, &value};
+  CHECK(cudaLaunchKernel(fill, dim3(1), dim3(2000), arguments) == cudaErrorInvalidConfiguration);
+  CHECK(cudaLaunchCooperativeKernel(fill, dim3(100), dim3(1024), arguments) ==
+        cudaErrorCooperativeLaunchTooLarge);
+  CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+}
+
+TEST_CASE("the driver's functions are found by name") {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  REQUIRE(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result) ==
+          cudaSuccess);
+  CHECK(result == cudaDriverEntryPointSuccess);
+  CHECK(function == reinterpret_cast<void*>(&cuTensorMapEncodeTiled));
+  CHECK(cudaGetDriverEntryPointByVersion("cuNothing", &function, 12000, 0, &result) ==
+        cudaErrorSymbolNotFound);
+  CHECK(function == nullptr);
+  CUdevice device = -1;
+  CHECK(cuInit(0) == CUDA_SUCCESS);
+  CHECK(cuDeviceGet(&device, 0) == CUDA_SUCCESS);
+  CHECK(cuDeviceGet(&device, 99) == CUDA_ERROR_INVALID_DEVICE);
+  cudaGetLastError();
+}
+
+TEST_CASE("cublas multiplies matrices by columns") {
+  use({});
+  constexpr int kM = 3, kN = 2, kK = 4;
+  std::vector<float> a(kM * kK), b(kK * kN), c(kM * kN, 1);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5) - 1;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 3) + 2;
+  const auto upload = [](const std::vector<float>& values) {
+    float* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, values.size() * sizeof(float)));
+    CUDA_CHECK(cudaMemcpy(memory, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
+    return memory;
+  };
+  cublasHandle_t handle;
+  REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  for (const bool transposed : {false, true}) {
+    float *on_a = upload(a), *on_b = upload(b), *on_c = upload(c);
+    const float alpha = 2, beta = 3;
+    REQUIRE(cublasSgemm(handle, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &alpha, on_a,
+                        transposed ? kK : kM, on_b, kK, &beta, on_c, kM) == CUBLAS_STATUS_SUCCESS);
+    std::vector<float> result(kM * kN);
+    CUDA_CHECK(cudaMemcpy(result.data(), on_c, result.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < kM; ++i) {
+      for (int j = 0; j < kN; ++j) {
+        float sum = 0;
+        for (int k = 0; k < kK; ++k)
+          sum += a[static_cast<size_t>(transposed ? i * kK + k : k * kM + i)] *
+                 b[static_cast<size_t>(j * kK + k)];
+        CHECK(result[static_cast<size_t>(j * kM + i)] == 2 * sum + 3);
+      }
+    }
+    for (float* memory : {on_a, on_b, on_c}) CUDA_CHECK(cudaFree(memory));
+  }
+  CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_CASE("random numbers are those of the distribution, and the same for a seed") {
+  use({});
+  constexpr size_t kSamples = 4096;
+  float* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, kSamples * sizeof(float)));
+  std::vector<float> first(kSamples), again(kSamples);
+  for (std::vector<float>* samples : {&first, &again}) {
+    curandGenerator_t generator;
+    REQUIRE(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT) == CURAND_STATUS_SUCCESS);
+    REQUIRE(curandSetPseudoRandomGeneratorSeed(generator, 42) == CURAND_STATUS_SUCCESS);
+    REQUIRE(curandGenerateNormal(generator, memory, kSamples, 1, 2) == CURAND_STATUS_SUCCESS);
+    CUDA_CHECK(cudaMemcpy(samples->data(), memory, kSamples * sizeof(float), cudaMemcpyDeviceToHost));
+    REQUIRE(curandDestroyGenerator(generator) == CURAND_STATUS_SUCCESS);
+  }
+  CHECK(first == again);
+  double mean = 0, variance = 0;
+  for (const float x : first) mean += static_cast<double>(x) / kSamples;
+  for (const float x : first) variance += (x - mean) * (x - mean) / kSamples;
+  CHECK(std::fabs(mean - 1) < 0.15);
+  CHECK(std::fabs(variance - 4) < 0.5);
+  CUDA_CHECK(cudaFree(memory));
+  curandState one, other;
+  curand_init(7, 0, 0, &one);
+  curand_init(7, 1, 0, &other);
+  CHECK(curand(&one) != curand(&other));
+  const float uniform = curand_uniform(&one);
+  CHECK((uniform > 0 && uniform <= 1));
+}
