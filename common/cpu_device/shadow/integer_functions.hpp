@@ -148,11 +148,6 @@ CPU_DEVICE_OF_PARTS(__vcmpeq4, uint8_t, a == b ? 0xff : 0)
 CPU_DEVICE_OF_PARTS(__vcmpgtu4, uint8_t, a > b ? 0xff : 0)
 #undef CPU_DEVICE_OF_PARTS
 
-/// Where `pointer` lies in the block's shared window, as instructions and matrix descriptors want it.
-inline size_t __cvta_generic_to_shared(const void* pointer, CPU_DEVICE_WHERE) {
-  return cpu_device::shared_address(pointer, where);
-}
-
 /// Only the order of what reads it, not time: one more at every reading, on all threads.
 inline long long clock64() {
   static std::atomic<long long> readings{0};
