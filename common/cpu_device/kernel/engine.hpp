@@ -125,6 +125,8 @@ void execute_as_warp(const char* what, void* own, const std::function<void(void*
                      Location where, uint64_t flops = 0);
 /// The lanes of this warp that come to this call before anything lets time pass.
 uint32_t active_mask(Location where);
+/// Those that have not exited.
+uint32_t live_lanes();
 /// A step of a loop that waits for others: lets them run.
 void poll(const char* what, Location where);
 [[noreturn]] void trap(Location where);

@@ -293,7 +293,7 @@ bool bind_vote(Instruction& it, Words& words) {
     const bool mine = frame.test(it.arguments[1].ref);
     const uint32_t mask = number(frame, it, 2);
     const uint32_t yes = cpu_device::ballot(mask, mine, frame.where);
-    const uint32_t lanes = mask & cpu_device::active_mask();
+    const uint32_t lanes = mask & cpu_device::live_lanes();
     const uint32_t results[] = {yes, yes != 0, yes == lanes, yes == lanes || yes == 0};
     frame.write(it.arguments[0].ref, results[it.mode]);
   };
@@ -310,7 +310,7 @@ bool bind_match(Instruction& it, Words& words) {
     const uint32_t mask = number(frame, it, 2);
     uint32_t equal = cpu_device::match_any(mask, value, frame.where);
     if (it.mode == 1) {
-      const uint32_t lanes = mask & cpu_device::active_mask();
+      const uint32_t lanes = mask & cpu_device::live_lanes();
       const bool all = cpu_device::ballot(mask, equal == lanes, frame.where) == lanes;
       frame.write(it.arguments[0].second, all);
       equal = all ? lanes : 0;
@@ -342,14 +342,14 @@ bool bind_redux(Instruction& it, Words& words) {
 bool bind_activemask(Instruction& it, Words& words) {
   words.take_type();
   it.execute = [](Frame& frame, const Instruction& it) {
-    frame.write(it.arguments[0].ref, cpu_device::active_mask());
+    frame.write(it.arguments[0].ref, cpu_device::active_mask(frame.where));
   };
   return it.arguments.size() == 1;
 }
 
 bool bind_elect(Instruction& it, Words& words) {
   it.execute = [](Frame& frame, const Instruction& it) {
-    const uint32_t lanes = number(frame, it, 1) & cpu_device::active_mask();
+    const uint32_t lanes = number(frame, it, 1) & cpu_device::live_lanes();
     const auto leader = static_cast<unsigned>(std::countr_zero(lanes));
     frame.write(it.arguments[0].ref, leader);
     frame.write(it.arguments[0].second, cpu_device::current_thread_ids->rank % 32 == leader);

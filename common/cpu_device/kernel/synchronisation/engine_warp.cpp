@@ -151,6 +151,8 @@ uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
   return static_cast<uint32_t>(thread.slots[2]);
 }
 
+uint32_t live_lanes() { return this_thread({}).warp->live; }
+
 /// CUDA promises no lane that another comes along. Here those do that can: they wait until nobody else can
 /// run.
 uint32_t active_mask(Location where) {
