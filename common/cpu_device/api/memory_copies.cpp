@@ -168,13 +168,13 @@ cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMe
     work.run = [to, from, extent](Operation&) { move_rows(to, from, extent); };
   }
   if (stream->capture) {
-    std::vector<std::byte> content;
-    if (!from.allocation && extent.height == 1) content.assign(from.begin, from.begin + extent.width);
-    work.before_launch = [to, from, extent, where, what = work.kind,
-                          content = std::move(content)](const std::byte* frame) {
+    // Shared, because copies of it would take the place of what the program has freed, and restore it.
+    const auto content = std::make_shared<std::vector<std::byte>>();
+    if (!from.allocation && extent.height == 1) content->assign(from.begin, from.begin + extent.width);
+    work.before_launch = [to, from, extent, where, what = work.kind, content](const std::byte* frame) {
       check_captured(what, from, extent, /*write=*/false, where, frame);
       check_captured(what, to, extent, /*write=*/true, where, frame);
-      if (!content.empty()) warn_of_changed_source(from, content, where);
+      if (!content->empty()) warn_of_changed_source(from, *content, where);
     };
   }
   const bool is_queued = !waits && to.allocation && from.allocation;
