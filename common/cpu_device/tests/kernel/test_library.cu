@@ -10,6 +10,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <cuda/atomic>
+#include <cuda/barrier>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
@@ -193,4 +195,48 @@ TEST_CASE("a grid waits for all of its blocks where it was launched together, an
     REQUIRE(sums == std::vector<int>(sums.size(), static_cast<int>(sums.size())));
   }
   CHECK_THAT(failure({.grid = 6}, Schedule(), body), ContainsSubstring("cudaLaunchCooperativeKernel"));
+}
+
+TEST_CASE("bulk copies of libcu++ count their bytes at a cuda::barrier") {
+  namespace cde = cuda::device::experimental;
+  struct alignas(128) Storage {
+    int line[32];
+    cuda::barrier<cuda::thread_scope_block> barrier;
+  };
+  std::vector<int> from(32), to(32);
+  for (int i = 0; i < 32; ++i) from[static_cast<size_t>(i)] = i * i;
+  const auto body = [&](int bytes) {
+    auto& storage = *static_cast<Storage*>(shared_storage(sizeof(Storage), 128, Location::current()));
+    if (threadIdx.x == 0) {
+      init(&storage.barrier, blockDim.x);
+      cde::fence_proxy_async_shared_cta();
+    }
+    __syncthreads();
+    auto token = [&] {
+      if (threadIdx.x) return storage.barrier.arrive();
+      cde::cp_async_bulk_global_to_shared(storage.line, from.data(), sizeof storage.line, storage.barrier);
+      return cuda::device::barrier_arrive_tx(storage.barrier, 1, bytes);
+    }();
+    storage.barrier.wait(std::move(token));
+    to[threadIdx.x] = storage.line[threadIdx.x];
+  };
+  const Shape shape{.shared_bytes = sizeof(Storage)};
+  for (const Schedule& schedule : all_schedules()) {
+    to.assign(32, -1);
+    REQUIRE(failure(shape, schedule, [&] { body(128); }).empty());
+    REQUIRE(to == from);
+  }
+  CHECK_THAT(failure(shape, Schedule(), [&] { body(64); }), ContainsSubstring("bytes"));
+}
+
+TEST_CASE("a cuda::atomic is an object with the operations of a reference") {
+  cuda::atomic<int, cuda::thread_scope_device> count{3};
+  int last = 0;
+  run({.block = 64}, Schedule(), [&] {
+    count.fetch_add(2);
+    ++count;
+    if (count.fetch_sub(0) == 3 + 3 * 64) last = count.load();
+  });
+  CHECK(count.fetch_max(0) == 195);
+  CHECK(last == 195);
 }
