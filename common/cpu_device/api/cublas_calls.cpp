@@ -392,3 +392,137 @@ cublasStatus_t cublasSnrm2(cublasHandle_t handle, int n, const float* x, int x_s
       },
       /*waits=*/!handle->scalars_on_device));
 }
+
+// --- cublasLt ---------------------------------------------------------------------------------------------
+
+struct cublasLtMatmulDescOpaque_t {
+  cudaDataType scalars;
+  cublasOperation_t a_op = CUBLAS_OP_N, b_op = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+};
+struct cublasLtMatrixLayoutOpaque_t {
+  cudaDataType type;
+  int rows, columns, leading;
+};
+struct cublasLtMatmulPreferenceOpaque_t {};
+
+namespace {
+
+template <class Part>
+cublasStatus_t set_part(Part& part, const void* value, size_t bytes) {
+  if (bytes != sizeof part) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&part, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+cublasStatus_t destroy(T* object) {
+  delete object;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+double activated(double x, cublasLtEpilogue_t epilogue) {
+  if (epilogue & CUBLASLT_EPILOGUE_RELU) return x < 0 ? 0 : x;
+  if (!(epilogue & CUBLASLT_EPILOGUE_GELU)) return x;
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+}  // namespace
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return cublasCreate(handle); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return cublasDestroy(handle); }
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t,
+                                        cudaDataType_t scalars) {
+  *description = new cublasLtMatmulDescOpaque_t{scalars};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return set_part(description->a_op, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return set_part(description->b_op, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return set_part(description->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: {
+      const cublasStatus_t status = set_part(description->epilogue, value, bytes);
+      const bool is_known =
+          !(description->epilogue &
+            ~(CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_BIAS | CUBLASLT_EPILOGUE_GELU_BIAS));
+      return is_known ? status : CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+  }
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) { return destroy(description); }
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
+                                          unsigned long long rows, unsigned long long columns,
+                                          long long leading) {
+  *layout = new cublasLtMatrixLayoutOpaque_t{type, static_cast<int>(rows), static_cast<int>(columns),
+                                             static_cast<int>(leading)};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new cublasLtMatmulPreferenceOpaque_t;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                                    cublasLtMatmulPreferenceAttributes_t, const void*,
+                                                    size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return destroy(preference);
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (wanted < 1 || !results || !found) return CUBLAS_STATUS_INVALID_VALUE;
+  *results = {};
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!description || !alpha || !beta || !d || (*static_cast<const float*>(beta) != 0 && c != d))
+    return c != d ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_INVALID_VALUE;
+  const auto matrix = [](const void* memory, const cublasLtMatrixLayoutOpaque_t& layout, bool transposed) {
+    const int rows = transposed ? layout.columns : layout.rows;
+    const int columns = transposed ? layout.rows : layout.columns;
+    return Matrix{memory, layout.type, rows, columns, layout.leading, transposed};
+  };
+  const Matrix to = matrix(d, *d_layout, false);
+  static_cast<void>(c_layout);
+  handle->stream = stream;
+  const cublasStatus_t status = multiply_all(
+      "cublasLtMatmul", handle, matrix(a, *a_layout, transposes(description->a_op)),
+      matrix(b, *b_layout, transposes(description->b_op)), to, alpha, beta, description->scalars, {}, 1);
+  const auto [scalars, a_op, b_op, epilogue, bias] = *description;
+  if (status != CUBLAS_STATUS_SUCCESS || epilogue == CUBLASLT_EPILOGUE_DEFAULT) return status;
+  const bool adds = epilogue & CUBLASLT_EPILOGUE_BIAS;
+  if (adds && !bias) return CUBLAS_STATUS_INVALID_VALUE;
+  std::vector<Touch> touches{to.touch(true)};
+  if (adds) touches.push_back(Matrix{bias, to.type, to.rows, 1, to.rows, false}.touch(false));
+  return status_of(call_library(
+      "cublasLtMatmul", stream, std::move(touches), [to, adds, bias = bias, epilogue = epilogue] {
+        for (int j = 0; j < to.columns; ++j) {
+          for (int i = 0; i < to.rows; ++i) {
+            const auto row = static_cast<size_t>(i);
+            const size_t at = static_cast<size_t>(j) * static_cast<size_t>(to.leading) + row;
+            const double sum = number_at(to.memory, at, to.type) + (adds ? number_at(bias, row, to.type) : 0);
+            set_number(const_cast<void*>(to.memory), at, to.type, activated(sum, epilogue));
+          }
+        }
+      }));
+}

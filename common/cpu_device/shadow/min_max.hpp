@@ -36,3 +36,10 @@ inline double min(float a, double b) { return std::fmin(static_cast<double>(a), 
 inline double max(float a, double b) { return std::fmax(static_cast<double>(a), b); }
 inline double min(double a, float b) { return std::fmin(a, static_cast<double>(b)); }
 inline double max(double a, float b) { return std::fmax(a, static_cast<double>(b)); }
+
+inline unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+inline unsigned umax(unsigned a, unsigned b) { return max(a, b); }
+inline long long llmin(long long a, long long b) { return min(a, b); }
+inline long long llmax(long long a, long long b) { return max(a, b); }
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }

@@ -1,6 +1,7 @@
 /// @file
 /// What programs of others ask of the runtime: properties, occupancy, symbols, managed and pitched memory,
 /// typed launches, the driver's calls; curand and cublas.
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <cuda_fp16.h>
@@ -172,6 +173,38 @@ TEST_CASE("cublas multiplies matrices by columns") {
     for (float* memory : {on_a, on_b, on_c}) CUDA_CHECK(cudaFree(memory));
   }
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_CASE("cublasLt adds a bias to each row, and rectifies") {
+  use({});
+  float *a = nullptr, *c = nullptr, *bias = nullptr;
+  const float of_a[4] = {1, 2, 3, -4}, of_bias[2] = {0, -20};
+  CUDA_CHECK(cudaMalloc(&a, sizeof of_a));
+  CUDA_CHECK(cudaMalloc(&c, sizeof of_a));
+  CUDA_CHECK(cudaMalloc(&bias, sizeof of_bias));
+  CUDA_CHECK(cudaMemcpy(a, of_a, sizeof of_a, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(bias, of_bias, sizeof of_bias, cudaMemcpyHostToDevice));
+  cublasLtHandle_t handle;
+  cublasLtMatmulDesc_t description;
+  cublasLtMatrixLayout_t layout;
+  REQUIRE(cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 2, 2, 2) == CUBLAS_STATUS_SUCCESS);
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+  cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
+  cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+  cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  const float one = 1, zero = 0;
+  REQUIRE(cublasLtMatmul(handle, description, &one, a, layout, a, layout, &zero, c, layout, c, layout,
+                         nullptr, nullptr, 0, nullptr) == CUBLAS_STATUS_SUCCESS);
+  std::vector<float> result(4);
+  CUDA_CHECK(cudaMemcpy(result.data(), c, sizeof of_a, cudaMemcpyDeviceToHost));
+  CHECK(result == std::vector<float>{5, 0, 0, 5});
+  cublasLtMatrixLayoutDestroy(layout);
+  cublasLtMatmulDescDestroy(description);
+  CHECK(cublasLtDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+  for (float* memory : {a, c, bias}) CUDA_CHECK(cudaFree(memory));
 }
 
 TEST_CASE("random numbers are those of the distribution, and the same for a seed") {

@@ -1,0 +1,4 @@
+/// @file
+/// Shadow of <cublasLt.h>.
+#pragma once
+#include <cublas_v2.h>
