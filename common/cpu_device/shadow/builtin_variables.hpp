@@ -10,7 +10,12 @@
 #define __device__
 #define __host__
 #define __constant__
+#ifdef LADDER_REWRITES
+// g++ refuses to inline by force what is called by a pointer, which files of others do.
+#define __forceinline__ inline
+#else
 #define __forceinline__ inline __attribute__((always_inline))
+#endif
 /// Empty, and not the attribute: headers of the C++ library write `__attribute__((__noinline__))`.
 #define __noinline__
 #define __launch_bounds__(...) \
