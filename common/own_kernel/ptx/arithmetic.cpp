@@ -65,7 +65,7 @@ T taken(const Frame& frame, const Instruction& it, size_t argument) {
 template <class T>
 void give(const Frame& frame, const Instruction& it, T value) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (it.saturate) value = std::isnan(value) ? T{0} : std::clamp(value, T{0}, T{1});
+    if (it.saturate) value = value > T{0} ? std::min(value, T{1}) : T{0};  // also of NaN, and of -0
     if constexpr (std::is_same_v<T, float>) value = flushed(it, value);
     if (std::isnan(value) && sizeof(T) == 4) return frame.write(it.arguments[0].ref, 0x7fffffff);
   }
@@ -82,8 +82,8 @@ T apply(const Instruction& it, Values... values) {
     return {apply<float, Operation>(it, values.low...), apply<float, Operation>(it, values.high...)};
   } else if constexpr (kIsHalf<T>) {
     double result = Operation{}(it, values.value()...);
-    if (it.saturate) result = std::isnan(result) ? 0 : std::clamp(result, 0.0, 1.0);
-    if (it.variant && result < 0) result = 0;  // .relu
+    if (it.saturate) result = result > 0 ? std::min(result, 1.0) : 0;
+    if (it.variant && result <= 0) result = 0;  // .relu, also of -0
     return T::of(result);
   } else {
     return Operation{}(it, values...);
@@ -377,13 +377,6 @@ struct HyperbolicTangent {
     return std::tanh(a);
   }
 };
-struct CopySign {
-  template <class T>
-  T operator()(const Instruction&, T a, T b) const {
-    return std::copysign(b, a);
-  }
-};
-
 /// Takes what may stand with arithmetic. Other roundings than to the nearest are not here.
 void take_arithmetic_words(Instruction& it, Words& words) {
   it.saturate = words.take("sat");
@@ -407,6 +400,18 @@ bool bind_floating(Instruction& it, Words& words) {
   settle_immediates(it, it.type);
   it.execute = of_floating<Operation>(it);
   return it.execute != nullptr;
+}
+/// It moves bits, those of a NaN too.
+bool bind_copysign(Instruction& it, Words& words) {
+  take_arithmetic_words(it, words);
+  settle_immediates(it, it.type);
+  it.execute = [](Frame& frame, const Instruction& it) {
+    const uint64_t sign = uint64_t{1} << (it.type.bits - 1);
+    frame.write(it.arguments[0].ref,
+                (frame.read(it.arguments[1].ref) & sign) | (frame.read(it.arguments[2].ref) & (sign - 1)));
+  };
+  return it.type.kind == Kind::floating && it.type.bits >= 32 && it.type.elements == 1 &&
+         it.arguments.size() == 3;
 }
 template <class Operation>
 bool bind_integer(Instruction& it, Words& words) {
@@ -870,7 +875,7 @@ constexpr TableEntry kTable[] = {
     {"sin", &bind_floating<Sine>},
     {"cos", &bind_floating<Cosine>},
     {"tanh", &bind_floating<HyperbolicTangent>},
-    {"copysign", &bind_floating<CopySign>},
+    {"copysign", &bind_copysign},
     {"setp", &bind_setp},
     {"set", &bind_set},
     {"selp", &bind_selp},

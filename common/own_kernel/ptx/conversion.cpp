@@ -57,10 +57,14 @@ double rounded_to_integer(double value, Rounding mode) {
 /// The number of a floating type that the mode makes of this one.
 uint64_t from_double(const Instruction& it, Type type, double value) {
   const auto mode = static_cast<Rounding>(it.mode);
-  if (it.saturate) value = std::isnan(value) ? 0 : std::clamp(value, 0.0, 1.0);
-  if (it.flag && value < 0) value = 0;  // .relu
+  if (it.saturate) value = value > 0 ? std::min(value, 1.0) : 0;
+  if (it.flag && value <= 0) value = 0;  // .relu, also of -0
   if (type.bits == 64) return bits_of(value);
-  if (std::isnan(value)) return type.bits == 32 ? 0x7fffffff : 0x7fff;
+  if (std::isnan(value)) {
+    if (it.from.bits == 64 && type.bits == 32)  // the sign and the upper bits stay
+      return (bits_of(value) >> 32 & 0x80000000) | 0x7fc00000 | (bits_of(value) >> 29 & 0x3fffff);
+    return type.bits == 32 ? 0x7fffffff : 0x7fff;
+  }
   const int exponent = type.bits == 16 && type.kind == Kind::floating ? 5 : 8;
   const int mantissa = type.bits == 32 ? 23 : type.kind == Kind::bfloat ? 7 : 10;
   uint64_t result = cpu_device::round_to_bits(value, exponent, mantissa, mode);
@@ -120,6 +124,9 @@ void convert(Frame& frame, const Instruction& it) {
   uint64_t result;
   if (it.from.is_integer()) {
     result = convert_integer(it, value);
+  } else if (it.from.kind == Kind::bfloat && it.type.kind == Kind::floating && it.type.bits == 32 &&
+             !it.flag && !it.saturate) {
+    result = (value & 0xffff) << 16;  // the bits of a NaN, too
   } else {
     double number = to_double(it.from, value);
     if (it.flush && it.from.bits == 32 && std::fpclassify(float_of(value)) == FP_SUBNORMAL)
@@ -170,8 +177,6 @@ bool bind_cvt(Instruction& it, Words& words) {
         } else {
           bits += 0xfff + (bits >> 13 & 1);
         }
-      } else if (bits & 0x7fffff) {
-        bits = 0x7fffffff;
       }
       frame.write(it.arguments[0].ref, bits & ~uint32_t{0x1fff});
     };
