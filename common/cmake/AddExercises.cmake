@@ -1,6 +1,7 @@
 # A lesson's exercises: what `ladder learn` builds, and tests of the exercises themselves.
 
 add_custom_target(exercises COMMENT "The checks of all exercises")
+add_custom_target(exercise_sources COMMENT "The sources of these checks")
 
 # A learner's unused variable is no reason not to check what is there.
 add_library(ladder_lenient INTERFACE)
@@ -98,6 +99,8 @@ function(ladder_add_checks program answers)
     DEPENDS write_checks ${read}
     COMMENT "Writing ${program}"
     VERBATIM)
+  add_custom_target(${program}_source DEPENDS ${written})
+  add_dependencies(exercise_sources ${program}_source)
   ladder_add_check_program(${program} "${folder}/${program}.cu")
   if(answers STREQUAL "wrong")
     target_link_libraries(${program} PRIVATE ladder_lenient)
