@@ -150,8 +150,9 @@ TEST_CASE(
   CHECK_THAT(result.err,
              ContainsSubstring("\nrepeat it with: 99_fake --shape 3x8x8 --resident-blocks 1 --schedule "
                                "round-robin/late --check-races\n"));
-  CHECK(run(one_block, {"--check-races"}).exit_code == 0);
-  CHECK(run(one_block, {"--check-races", "--resident-blocks", "1"}).exit_code == ladder::kExitFailure);
+  CHECK(run(one_block, {"--check-races", "--only-asked"}).exit_code == 0);
+  CHECK(run(one_block, {"--check-races", "--only-asked", "--resident-blocks", "1"}).exit_code ==
+        ladder::kExitFailure);
 }
 
 TEST_CASE("A lesson that needs more K steps is checked with as few as it accepts") {
@@ -173,19 +174,24 @@ TEST_CASE("A launch that does not wait for the one before is noticed") {
   CHECK(run(lesson(), {"--mistake", "early"}).exit_code == 0);  // it never begins early
 }
 
-TEST_CASE("What the reader chooses is all that is run, and race checks are named where they were not") {
+TEST_CASE(
+    "With --only-asked, what the reader chooses is all that is run, and race checks are named where they "
+    "were not") {
   const std::string words = "not checked: races; --check-races does\n";
   for (const std::vector<std::string>& chosen : {std::vector<std::string>{"--schedule", "all"},
                                                  {"--seed", "17"},
                                                  {"--schedule", "highest-first/late"}}) {
     std::vector<std::string> arguments = chosen;
     arguments.insert(arguments.end(), {"--mistake", "race"});
+    CHECK(run(lesson(), arguments).exit_code == ladder::kExitFailure);
+    arguments.emplace_back("--only-asked");
     const Result result = run(lesson(), arguments);
     INFO("stderr: " << result.err);
     CHECK(result.exit_code == 0);
     CHECK_THAT(result.out, ContainsSubstring(words));
   }
-  CHECK_THAT(run(lesson(), {"--check-races"}).out, !ContainsSubstring("checked"));
+  CHECK_THAT(run(lesson(), {"--check-races"}).out, ContainsSubstring("checked: races, at 9x16x24"));
+  CHECK_THAT(run(lesson(), {"--check-races", "--only-asked"}).out, !ContainsSubstring("checked"));
 }
 
 TEST_CASE("What a lesson refuses is not checked, which the line says") {

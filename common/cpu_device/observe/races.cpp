@@ -842,7 +842,8 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
                  ? "may be read before the copy lands: no barrier or wait orders the two"
                  : "may be read before it is written: no barrier or wait orders the two";
     case Why::overwritten:
-      return conflict.first_writes
+      // An asynchronous read may have been issued before the write, and be under way.
+      return conflict.first_writes && !is_copy(conflict.second_agent)
                  ? "overwritten before it was read, by the write of a later round: no barrier or "
                    "wait orders the two"
                  : "overwritten while it may still be read: no barrier or wait orders the two";

@@ -155,7 +155,8 @@ TEST_CASE("what the writer has read itself says nothing of its neighbours in the
   scene.write(0, 64);
   scene.read(3, 64);
   REQUIRE(scene.reports.size() == 1);
-  CHECK_THAT(scene.reports[0], ContainsSubstring(": overwritten while it may still be read"));
+  CHECK_THAT(scene.reports[0],
+             ContainsSubstring(": overwritten before it was read, by the write of a later round"));
 }
 
 TEST_CASE("writing again what a reader has not read yet is called overwriting, whoever comes first") {
@@ -169,7 +170,10 @@ TEST_CASE("writing again what a reader has not read yet is called overwriting, w
     scene.read(99, 64);
     if (!write_first) scene.write(0, 64);
     REQUIRE(scene.reports.size() == 1);
-    CHECK_THAT(scene.reports[0], ContainsSubstring("overwritten while it may still be read"));
+    CHECK_THAT(
+        scene.reports[0],
+        ContainsSubstring(write_first ? ": overwritten before it was read, by the write of a later round: "
+                                      : ": overwritten while it may still be read: "));
   }
 }
 
@@ -907,7 +911,7 @@ TEST_CASE("a slot overwritten while it is still read is reported, and its right 
   for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, turns<false>, out.data());
-    CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
+    CHECK_THAT(report, ContainsSubstring("overwritten before it was read, by the write of a later round"));
     CHECK_THAT(report, ContainsSubstring(place_of("overwrites")));
     CHECK_THAT(report, ContainsSubstring(place_of("still reads")));
     CHECK_THAT(report, ContainsSubstring("the last __syncthreads of both (test_races.cu:"));
@@ -920,7 +924,7 @@ TEST_CASE("a line that stores for two callers is known as one when it overwrites
   for (const cpu_device::Schedule& schedule : fixed_and_random_schedules()) {
     CAPTURE(schedule.name());
     CHECK_THAT(failure_of(schedule, turns_with_a_helper, out.data()),
-               ContainsSubstring("overwritten while it may still be read"));
+               ContainsSubstring("overwritten before it was read, by the write of a later round"));
   }
 }
 
