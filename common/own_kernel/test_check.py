@@ -29,7 +29,7 @@ MISTAKES = {
 # Lines that no CPU device compiles, and what is said of each.
 UNSUPPORTED = {
     "__global__ void texture(float*, cudaTextureObject_t t) {}": "it exists on a GPU, not on the CPU device",
-    "__global__ void coalesced() { cooperative_groups::coalesced_threads(); }": "it exists on a GPU, not on the CPU device",
+    "__global__ void surface() { surf2Dwrite(1.0f, 0ull, 0, 0); }": "it exists on a GPU, not on the CPU device",
     "int main() { missing<<<1, 32>>>(); }": "missing. was not declared",
 }
 # Mistakes in a file as CUDA's users write it: what main() is told to do, and what is said then.

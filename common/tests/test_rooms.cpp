@@ -70,12 +70,13 @@ bool in_lesson(const std::string& path) {
 
 bool is_lesson(const std::string& room) { return in_lesson(room) && room.find('/') == std::string::npos; }
 
-/// The room that a file is in. Most are folders of common/; three folders have rooms inside.
+/// The room that a file is in. Most are folders of common/; four folders have rooms inside.
 std::string room_of(const std::string& file) {
   auto folders = parts_of(file);
   folders.pop_back();
   size_t depth = in_lesson(file) ? 1 : 2;
   if (file.starts_with("common/host/") || file.starts_with("common/cpu_device/")) depth = 3;
+  if (file.starts_with("common/own_kernel/rewrite/") || file.starts_with("common/own_kernel/ptx/")) depth = 3;
   if (file.starts_with("07_streams/")) depth = 2;
   folders.resize(std::min(folders.size(), depth));
   std::string room;
@@ -166,6 +167,8 @@ std::optional<Rooms> rule_of_page(const std::string& room) {
   if (room == "07_streams") rule.insert("07_streams/timeline");
   // Roles without wgmma are one kernel with any number of slots: one in 04, a ring in 05.
   if (room == "05_ws_double_buffer") rule.insert("04_warp_specialized");
+  // Where clusters do not pay, the launcher of 06 takes the kernels of 05.
+  if (room == "06_clusters_dsmem") rule.insert("05_ws_double_buffer");
   return rule;
 }
 
