@@ -24,7 +24,8 @@ using Matrix = std::vector<__nv_bfloat16>;
 constexpr int kTileM = 128, kTileN = 256, kTileK = 64, kWarpsPerWarpgroup = 4;
 constexpr int kPanel = 64;  ///< columns of a box of B, and of C
 constexpr int kManySteps = 16;
-constexpr int kSlots = 4;                                                          ///< from stage 7 on
+constexpr int kSlots = 4;   ///< from stage 7 on
+constexpr int kPieces = 2;  ///< staging tiles of stage 8
 constexpr unsigned kThreads = 384, kMoverRegisters = 40, kComputeRegisters = 232;  ///< of stage 8
 
 int tiles_over(int extent, int tile) { return (extent + tile - 1) / tile; }
@@ -400,13 +401,13 @@ void expect_no_wait_for_own_bytes(const LaunchRecord& record) {
   }
 }
 
-/// A pipeline has two mbarriers for each slot. The staging tile is a slot, too.
+/// A pipeline has two mbarriers for each slot. A staging tile is a slot, too.
 void expect_slots(int stage, const LaunchRecord& record) {
-  const int wanted = 2 * kSlots + (stage >= 8 ? 2 : 0);
+  const int wanted = 2 * kSlots + (stage >= 8 ? 2 * kPieces : 0);
   expect(record.mbarriers.size() == static_cast<size_t>(wanted),
          fmt::format("C is right, but a block initialises {} mbarriers, not {}: two for each of {} slots{}",
                      record.mbarriers.size(), wanted, kSlots,
-                     stage >= 8 ? ", and two for the staging tile" : ""));
+                     stage >= 8 ? fmt::format(", and two for each of {} staging tiles", kPieces) : ""));
 }
 
 void expect_registers(const LaunchRecord& record) {

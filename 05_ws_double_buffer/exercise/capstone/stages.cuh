@@ -76,7 +76,8 @@ constexpr int kThreads = kComputeThreads + kWarp;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;  // 256 * 232 + 128 * 40 = 384 * 168
-constexpr int kStagedN = 64;                                  // columns of C that are handed over at a time
+constexpr int kPieces = 2;                                    // of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;                        // columns of a piece
 #endif
 #if STAGE >= 7
 constexpr int kSlots = 4;
@@ -105,7 +106,7 @@ struct SharedStorage {
   TileB b[kSlots];
 #endif
 #if STAGE >= 8
-  SwizzledTile<kTile.m, kStagedN> c;
+  SwizzledTile<kTile.m, kPieceN> c[kPieces];
 #endif
 #if STAGE <= 5
   ptx::Mbarrier full;
@@ -117,7 +118,7 @@ struct SharedStorage {
   Pipeline<kSlots> pipe_lc;  // from the loader to compute
 #endif
 #if STAGE >= 8
-  Pipeline<1> pipe_cs;  // from compute to the storer
+  Pipeline<kPieces> pipe_cs;  // from compute to the storer
 #endif
 };
 
@@ -168,7 +169,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, const Gemm& p
 
 #endif
 #if STAGE >= 8
-__device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps& maps, const TileWalk& walk,
+__device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps& maps, TileWalk walk,
                                            int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -176,44 +177,45 @@ __device__ __forceinline__ void load_tiles(SharedStorage& smem, const TensorMaps
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.producer_acquire();
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));
-      ptx::tma_load(&smem.a[slot], &maps.a, step * kTile.k, first_row, full);
-      for (int column = 0; column < kTile.n; column += 64)
-        ptx::tma_load(&smem.b[slot].panels[column / 64], &maps.b, first_column + column, step * kTile.k,
-                      full);
+      const int k = step * kTile.k;
+      ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
+      for (int panel = 0; panel < TileB::kPanels; ++panel)
+        ptx::tma_load(&smem.b[slot].panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
       pipe_lc.producer_commit_bytes();
     }
   }
 }
 
-__device__ __forceinline__ void compute_tiles(SharedStorage& smem, const TileWalk& walk, int k_steps) {
-  const int my_rows = Core::kRows * warpgroup_index();
+__device__ __forceinline__ void compute_tiles(SharedStorage& smem, TileWalk walk, int k_steps) {
+  const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for ([[maybe_unused]] const TileIndex tile : walk) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
     Core core;
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
-      core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
 #pragma unroll  // registers have no addresses
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.producer_acquire();
-      stage_fragment(core.d, column, smem.c, my_rows);
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.producer_acquire();
+      stage_fragment(core.d, column, smem.c[piece], row_offset);
       ptx::fence_proxy_async();
-      pipe_cs.producer_commit();
+      __syncwarp();
+      pipe_cs.producer_commit(threadIdx.x % kWarp == 0);
     }
   }
 }
 
-__device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps,
-                                            const TileWalk& walk) {
+__device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    for (int column = 0; column < kTile.n; column += kStagedN) {
-      pipe_cs.consumer_wait();
-      ptx::tma_store(&maps.c, &smem.c, tile.column * kTile.n + column, tile.row * kTile.m);
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+    for (int column = 0; column < kTile.n; column += kPieceN) {
+      const int piece = pipe_cs.consumer_wait();
+      ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -252,7 +254,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
     smem.pipe_lc.init(1, kWarpgroups);
 #endif
 #if STAGE >= 8
-    smem.pipe_cs.init(kComputeThreads, 1);
+    smem.pipe_cs.init(kLoaderWarp, 1);
     ptx::fence_mbarrier_init();  // the lessons have it, too; a block that is alone needs none
 #endif
   }
@@ -352,9 +354,9 @@ inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
                            make_tensor_map(p.b, p.k, p.n, kTile.k, 64)};
 #endif
 #if STAGE >= 8
-  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, 64),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, 64),
-                           make_tensor_map(p.c, p.m, p.n, kTile.m, 64)};
+  const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kTile.m, kPanelColumns)};
 #endif
   const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
 #if STAGE == 1
