@@ -24,7 +24,7 @@ std::vector<std::string> figures(const Run* run, const Run* before) {
           bound_by == run->settings.end() ? kUnknown : bound_by->second};
 }
 
-constexpr int kLevelWidth = 30;
+constexpr int kLevelWidth = 41;
 const std::vector<Column> kFigures = {
     {"TFLOP/s", 7}, {"gain", 5}, {"% of bound", 10}, {"bound by", 8, false}};
 

@@ -124,8 +124,9 @@ std::vector<std::string> Gains::path() const {
       gains += (gains.empty() ? "" : " x ") + fixed(*ratio, 2);
     }
     if (known)
-      lines.push_back(fmt::format("{}, from {} to {}:\n  {} = {}", shape.name(), way.back().id(),
-                                  way.front().id(), gains, fixed(whole, whole < 10 ? 2 : 0)));
+      lines.push_back(fmt::format(
+          "{}, from {} to {}:\n  {}", shape.name(), way.back().id(), way.front().id(),
+          wrapped(gains + " = " + fixed(whole, whole < 10 ? 2 : 0), kTerminalColumns - 2, "\n  ")));
   }
   return lines;
 }
