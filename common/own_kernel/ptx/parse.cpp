@@ -189,8 +189,7 @@ std::optional<Ref> special_of(std::string_view name) {
 
 class Parser {
  public:
-  Parser(std::string text, const Operand* const* operands, size_t count)
-      : text_(std::move(text)), operands_(operands), count_(count) {}
+  Parser(std::string text, const Operand* const* operands) : text_(std::move(text)), operands_(operands) {}
 
   Program run() {
     open_scope();
@@ -496,7 +495,6 @@ class Parser {
 
   const std::string text_;
   const Operand* const* const operands_;
-  const size_t count_;
   size_t at_ = 0;
   int scope_ = -1;
   std::vector<Scope> scopes_;
@@ -507,7 +505,7 @@ class Parser {
 
 Program parse(const char* text, const Operand* const* operands, size_t count) {
   try {
-    return Parser(without_comments(put_operands(text, operands, count)), operands, count).run();
+    return Parser(without_comments(put_operands(text, operands, count)), operands).run();
   } catch (const Wrong& wrong) {
     Program program;
     program.error = wrong.what();

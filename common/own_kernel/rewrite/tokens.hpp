@@ -13,7 +13,7 @@ struct Token {
   enum class Kind { word, number, string, character, sign, directive, end };
 
   Kind kind = Kind::sign;
-  std::string_view text;  ///< one character of a sign, the whole line of a directive such as #pragma
+  std::string_view text;  ///< one character of a sign, the whole line of a directive, as of a pragma
   size_t begin = 0;       ///< in the source
   unsigned line = 0;
   unsigned file = 0;    ///< in Tokens::files
