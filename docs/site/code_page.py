@@ -34,7 +34,7 @@ EXPLAINED_ON = {
     "griddepcontrol_wait": LESSON_06, "griddepcontrol_launch_dependents": LESSON_06,
     "shared_address": None, "tanh_approx": None, "multiprocessor": None, "grid_id": None, "lane_index": None,
     "warp_in_warpgroup": None, "warpgroup_index": None, "globaltimer_ns": None, "globaltimer_low_ns": None,
-    "clock_cycles": None, "clock_cycles_low": None,
+    "clock_cycles": None, "clock_cycles_low": None, "bulk_copy_to_block": None,
 }
 DEFINITION = re.compile(r"^__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
 INSTRUCTION = re.compile(r"((?:^///.*\n)+)(?:template <.*\n)?" + DEFINITION.pattern.removeprefix("^"), re.MULTILINE)
