@@ -111,6 +111,7 @@ struct Blocks {
   int count;
   std::string name;
 };
+/// The two grids that most parts are measured with.
 inline std::vector<Blocks> alone_and_everywhere() {
   return {{1, "one SM"}, {device_info().multiprocessors, "all SMs"}};
 }
@@ -121,6 +122,7 @@ inline void empty_l2() {
   fill_on_device(flush.data(), 0, flush.size());
 }
 
+/// "16 KB"
 inline std::string kilobytes(int bytes) { return std::to_string(bytes / 1024) + " KB"; }
 
 }  // namespace ladder::parts

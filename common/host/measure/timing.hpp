@@ -49,6 +49,7 @@ struct Timing {
 std::vector<std::vector<double>> interleave(size_t count, int rounds,
                                             const std::function<double(size_t)>& sample);
 
+/// "cold", "hot" or "zeros".
 std::string name_of(Inputs inputs);
 
 /// Sets of inputs to rotate over, so that no operand of one launch is still in the L2 cache from the launch

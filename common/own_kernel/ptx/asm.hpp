@@ -28,6 +28,7 @@ struct Operand {
   uint32_t bytes = 0;
 };
 
+/// An operand that the statement writes; `name` is empty or that of `%[name]`.
 template <class T>
 LADDER_INLINE_PTX_UNSEEN Operand out(const char* constraint, const char* name, T& variable) {
   Operand operand{constraint, name, nullptr, {}, sizeof(T)};
@@ -35,6 +36,7 @@ LADDER_INLINE_PTX_UNSEEN Operand out(const char* constraint, const char* name, T
   return operand;
 }
 
+/// An operand that the statement reads and writes; `name` is empty or that of `%[name]`.
 template <class T>
 LADDER_INLINE_PTX_UNSEEN Operand inout(const char* constraint, const char* name, T& variable) {
   return out(constraint, name, variable);

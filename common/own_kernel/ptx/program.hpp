@@ -115,6 +115,7 @@ struct Frame {
   uint32_t jumps = 0;
   bool carry = false;
 
+  /// The bits of a register or an operand, zeros above its width.
   uint64_t read(const Ref& ref) const;
   /// 16 bytes of it.
   void read_wide(const Ref& ref, uint64_t (&value)[2]) const;
@@ -122,6 +123,7 @@ struct Frame {
   void write_wide(const Ref& ref, const uint64_t (&value)[2]) const;
   bool test(const Ref& ref) const { return (read(ref) != 0) != ref.is_negated; }
 
+  /// The same as a value of type T.
   template <class T>
   T get(const Ref& ref) const {
     const uint64_t bits = read(ref);
@@ -129,12 +131,14 @@ struct Frame {
     std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
     return value;
   }
+  /// Writes the bits of a value.
   template <class T>
   void set(const Ref& ref, T value) const {
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
     write(ref, bits);
   }
+  /// The sum of a register and the number behind it, as in `[%r1 + 16]`.
   uint64_t address(const Argument& argument) const {
     return read(argument.ref) + static_cast<uint64_t>(argument.offset);
   }

@@ -53,6 +53,7 @@ Launcher<Params...> launcher(const char* name, void (*kernel)(Params...), Config
   return {name, kernel, configuration, where};
 }
 
+/// What reports need to know of a `__shared__` variable of this type.
 template <class Type>
 constexpr cpu_device::SharedVariable described(size_t alignment) {
   return {nullptr,

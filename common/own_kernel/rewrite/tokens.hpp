@@ -20,6 +20,7 @@ struct Token {
   bool is_own = false;  ///< of a file that is rewritten
 
   size_t end() const { return begin + text.size(); }
+  /// Is it this word or sign?
   bool is(std::string_view other) const { return text == other && kind != Kind::string; }
 };
 
