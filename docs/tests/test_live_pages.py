@@ -220,7 +220,7 @@ class LivePages(SiteInBrowser):
         self.assertNotIn("show=04_warp_specialized,", self.browser.current_url)
         box = self.browser.find_elements(By.CSS_SELECTOR, "#lower-chart rect")[0]
         ActionChains(self.browser).move_to_element(box).perform()
-        self.wait("what the box is", lambda: re.match(r"engine: compute: lesson06::(\w+::)*gemm, 0\.00 to ", self.text("lower-said")))
+        self.wait("what the box is", lambda: re.match(r"engine: compute: lesson0[56]::(\w+::)*gemm, 0\.00 to ", self.text("lower-said")))
 
     # --- The mistakes
 
