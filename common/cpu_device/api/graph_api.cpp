@@ -52,7 +52,9 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream, const std::byte* fr
   for (const GraphNode& node : exec.graph.nodes) {
     std::vector<OperationPointer> after{first};
     for (size_t i : node.after) after.push_back(launched[i + 1]);
-    launched.push_back(engine.add(lanes[node.lane], node.work, std::move(after)));
+    Work work = node.work;
+    work.before_launch = nullptr;  // It keeps memory, whose history keeps operations.
+    launched.push_back(engine.add(lanes[node.lane], std::move(work), std::move(after)));
   }
   Work end{"graph"};
   end.is_on_timeline = false;

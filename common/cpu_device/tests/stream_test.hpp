@@ -79,6 +79,18 @@ struct Event {
   cudaEvent_t handle = nullptr;
 };
 
+/// Destroys what has been captured and instantiated, also where an exception ends the program.
+struct CapturedGraph {
+  CapturedGraph() = default;
+  ~CapturedGraph() {
+    if (exec) cudaGraphExecDestroy(exec);
+    if (graph) cudaGraphDestroy(graph);
+  }
+  CapturedGraph(const CapturedGraph&) = delete;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+};
+
 constexpr int kCount = 256;
 constexpr size_t kBytes = kCount * sizeof(int);
 

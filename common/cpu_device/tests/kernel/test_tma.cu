@@ -160,8 +160,9 @@ TEST_CASE("the driver's rules for tensor maps are kept") {
   const auto encode = [&](uint32_t rank, const void* base, cuuint64_t columns, cuuint64_t stride,
                           cuuint32_t box_columns, cuuint32_t box_rows,
                           CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {
-    const cuuint64_t extents[] = {columns, 8}, strides[] = {stride};
-    const cuuint32_t box[] = {box_columns, box_rows}, steps[] = {1, 1};
+    // A third dimension would have a stride that is no multiple of 16.
+    const cuuint64_t extents[] = {columns, 8, 2}, strides[] = {stride, 8};
+    const cuuint32_t box[] = {box_columns, box_rows, 1}, steps[] = {1, 1, 1};
     CUtensorMap map;
     return cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank, const_cast<void*>(base),
                                   extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,

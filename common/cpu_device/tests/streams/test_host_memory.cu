@@ -3,6 +3,7 @@
 /// and destinations that it reads before the copy has arrived.
 #include <algorithm>
 
+#include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
 
 using namespace cpu_device;
@@ -175,19 +176,16 @@ TEST_CASE(
     Stream stream;
     DeviceInts memory;
     PinnedInts input(1);
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
+    CapturedGraph captured;
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-    CUDA_CHECK(cudaGraphInstantiate(&exec, graph));
+    CUDA_CHECK(cudaStreamEndCapture(stream, &captured.graph));
+    CUDA_CHECK(cudaGraphInstantiate(&captured.exec, captured.graph));
     for (int launch = 2; launch < 4; ++launch) {
       input.fill(launch);
-      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+      CUDA_CHECK(cudaGraphLaunch(captured.exec, stream));
       if (wait) CUDA_CHECK(cudaStreamSynchronize(stream));
     }
-    cudaGraphExecDestroy(exec);
-    cudaGraphDestroy(graph);
     CUDA_CHECK(cudaStreamSynchronize(stream));
   };
   check_never_blamed([&] { program(true); });
@@ -249,7 +247,10 @@ TEST_CASE("what runs before a download still finds what was in its target") {
   });
 }
 
-TEST_CASE("memory that was freed before a copy, or before the graph that copies it is launched, is named") {
+TEST_CASE("memory that was freed before a copy is named") {
+#ifdef CPU_DEVICE_ASAN
+  SKIP("AddressSanitizer keeps what is freed, and names it");
+#endif
   check_blamed_always(
       [] {
         Stream stream;
@@ -262,22 +263,22 @@ TEST_CASE("memory that was freed before a copy, or before the graph that copies 
       "cudaMemcpyAsync on stream 1 reads the pinned memory of 1024 bytes of the host, which was freed "
       "before\n"
       "  called at streams/test_host_memory.cu:");
+}
+
+TEST_CASE("memory that was freed before the graph that copies it is launched is named") {
   const auto launch_after = [](bool frees) {
     Stream stream;
     DeviceInts memory;
     int* pinned = nullptr;
     CUDA_CHECK(cudaMallocHost(&pinned, kBytes));
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
+    CapturedGraph captured;
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CUDA_CHECK(cudaMemcpyAsync(memory.data, pinned, kBytes, cudaMemcpyHostToDevice, stream));
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    CUDA_CHECK(cudaStreamEndCapture(stream, &captured.graph));
     if (frees) CUDA_CHECK(cudaFreeHost(pinned));
-    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    CUDA_CHECK(cudaGraphInstantiate(&captured.exec, captured.graph, 0));
+    CUDA_CHECK(cudaGraphLaunch(captured.exec, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    CUDA_CHECK(cudaGraphExecDestroy(exec));
-    CUDA_CHECK(cudaGraphDestroy(graph));
     if (!frees) CUDA_CHECK(cudaFreeHost(pinned));
   };
   check_blamed_always(
@@ -301,13 +302,12 @@ TEST_CASE("a captured copy of a local variable whose function has returned is na
       [] {
         Stream stream;
         DeviceInts memory;
-        cudaGraph_t graph;
-        cudaGraphExec_t exec;
+        CapturedGraph captured;
         CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         capture_local(memory.data, stream);
-        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-        CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-        cudaGraphLaunch(exec, stream);
+        CUDA_CHECK(cudaStreamEndCapture(stream, &captured.graph));
+        CUDA_CHECK(cudaGraphInstantiate(&captured.exec, captured.graph, 0));
+        cudaGraphLaunch(captured.exec, stream);
       },
       "reads 1024 bytes of the host's memory that have ended before this launch (a local variable of a "
       "function "
