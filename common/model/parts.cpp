@@ -16,7 +16,7 @@ namespace ladder::model {
 namespace {
 
 constexpr double kMultiplyAddsPerClock = 2048;
-constexpr int kTileM = 128, kTileK = 64, kPanel = 64;
+constexpr int kPanel = 64;
 
 using Wanted = std::initializer_list<std::pair<const char*, const char*>>;
 
@@ -41,8 +41,11 @@ double clocks_of(const Json& record, const std::string& part, const Wanted& want
 
 Parts parts_of(const Json& record) {
   const auto tile = [&](const char* size, const char* in_flight) {
-    return clocks_of(record, "tile",
-                     {{"size", size}, {"in_flight", in_flight}, {"rows", "whole lines"}, {"from", "memory"}});
+    const auto from = [&](const char* where) {
+      return clocks_of(record, "tile",
+                       {{"size", size}, {"in_flight", in_flight}, {"rows", "whole lines"}, {"from", where}});
+    };
+    return (from("L2") + from("memory")) / 2;
   };
   const auto copy = [&](const char* way, const char* from) {
     return clocks_of(record, "copy",
@@ -98,13 +101,15 @@ double round_trip(const Parts& parts, const StepKind& kind) {
   throw std::logic_error("no such mover");
 }
 
+/// Clocks in which the threads that multiply also copy, in turn with that.
+double turn_of(const Parts& parts) { return parts.async_asked + parts.fence_and_sync; }
+
 /// Clocks of a step of a block that has the SM for itself.
 double step_alone(const Parts& parts, const StepKind& kind) {
   const double product = product_clocks(kind.tile_n);
   if (kind.mover == Mover::cp_async && kind.slots > 1) {
-    // The threads that multiply copy in turn with that. A slot is filled again once the next tile has landed.
-    const double turn = parts.async_asked + parts.fence_and_sync;
-    return std::max(turn + product + parts.drain,
+    // A slot is filled again once the next tile has landed.
+    return std::max(turn_of(parts) + product + parts.drain,
                     (parts.async_landed + parts.fence_and_sync) / (kind.slots - 1));
   }
   if (kind.mover == Mover::thread_behind && kind.slots > 2) {
@@ -162,6 +167,14 @@ double clocks_of_step(const Parts& parts, const StepKind& kind) {
   // Where all threads copy and multiply in turn, a block is at one place at a time, else a slot is.
   const double round = copies ? alone : alone * kind.slots;
   return std::max(product, alone / 2 + (product * product + port * port) / (4 * round));
+}
+
+const char* bound_of_step(const Parts& parts, const StepKind& kind) {
+  if (clocks_of_step(parts, kind) <= product_clocks(kind.tile_n)) return "tensor cores";
+  if (kind.slots == 1) return "load + compute";
+  const bool turns = kind.mover == Mover::cp_async &&
+                     step_alone(parts, kind) <= turn_of(parts) + product_clocks(kind.tile_n) + parts.drain;
+  return turns ? "copy, then compute" : "load";
 }
 
 double clocks_of_epilogue(const Parts& parts, const StepKind& kind) {

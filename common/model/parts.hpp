@@ -5,12 +5,11 @@
 
 namespace ladder::model {
 
-/// The parts that a step is made of, in clocks of an SM. Loads are those of a product's blocks, which share
-/// tiles: a tile comes from memory once, and all who want it wait for it.
+/// The parts that a step is made of, in clocks of an SM. Blocks of a product share tiles. A tile comes from
+/// memory for the block that asks first, and from L2 for one that asks later: loads are the mean of both.
 struct Parts {
-  double load_128 = 0,
-         load_256 =
-             0;  ///< TMA, a step of a tile of 128 x 128, or x 256: from the request until it has landed
+  double load_128 = 0;  ///< TMA, a step of a tile of 128 x 128: from the request until it has landed
+  double load_256 = 0;  ///< and of 128 x 256
   double port_128 = 0, port_256 = 0;  ///< TMA, each further load where three are on their way
   double ask = 0;                     ///< TMA, of the thread that asks
   double through_registers = 0;       ///< 256 threads, a step of 128 x 128: until all have stored
@@ -34,6 +33,9 @@ struct Parts {
 /// @throws std::invalid_argument naming `argument`, the path and the row that is missing or double
 Parts read_parts(const std::string& argument, const std::string& path);
 
+/// Rows of every kernel's tile of C, and its step along K.
+constexpr int kTileM = 128, kTileK = 64;
+
 /// Who brings the tiles of a step.
 enum class Mover {
   registers,      ///< all threads, through registers (02)
@@ -45,10 +47,10 @@ enum class Mover {
 
 /// What decides a step: 128 rows, tile_n columns of C, and 64 of K.
 struct StepKind {
-  Mover mover;
-  int tile_n;
-  int slots;
-  int blocks_per_sm;
+  Mover mover = Mover::role;
+  int tile_n = 128;
+  int slots = 1;
+  int blocks_per_sm = 1;
 };
 
 /// Clocks of a step on the tensor cores of an SM, without a pause.
@@ -61,6 +63,9 @@ double product_clocks(int tile_n);
 /// meet. One that comes to the tensor cores or to TMA finds the other there in the share of time for which
 /// that one is, and waits for half of its stay.
 double clocks_of_step(const Parts& parts, const StepKind& kind);
+
+/// What decides that: "tensor cores", "load", "load + compute" or "copy, then compute".
+const char* bound_of_step(const Parts& parts, const StepKind& kind);
 
 /// Clocks that compute spends on a tile of C between its last step and the next tile's first. Two blocks hide
 /// each other's.

@@ -120,7 +120,7 @@ int print_trace(const Options& options) {
 std::string name_of(const Prediction& prediction) {
   const Run& run = prediction.run;
   std::string name = run.lesson;
-  for (const char* key : {"along", "copy", "kernel"})
+  for (const char* key : {"along", "copy", "kernel", "step", "roles", "blocks"})
     if (run.settings.count(key)) name += std::string(", ") + run.settings.at(key);
   return name;
 }
@@ -136,21 +136,17 @@ void print_predictions(std::ostream& out, const std::vector<Prediction>& predict
   table.header();
   for (const Prediction& prediction : predictions)
     table.row({name_of(prediction), std::to_string(prediction.run.shape.k),
-               prediction.kernel.slots > 0 ? std::to_string(prediction.kernel.slots) : "",
+               prediction.kernel.step.slots > 0 ? std::to_string(prediction.kernel.step.slots) : "",
                fixed(prediction.us, 0), fixed(*prediction.run.time_us_median, 0),
                fixed(prediction.error_percent, 0) + " %", prediction.bound});
 }
 
 int print_lessons(const Options& options) {
   const Report report = report_on(options.results);
-  const Parameters& parameters = report.parameters;
   std::cout << report.climb.gpu << ", " << report.climb.date << ", commit " << report.climb.commit << "\n"
-            << "From the timelines, in cycles: load " << fixed(parameters.load, 0) << "; epilogue "
-            << fixed(parameters.epilogue_04, 0) << " (04), " << fixed(parameters.epilogue_05, 0) << " (05), "
-            << fixed(parameters.epilogue_06, 0) << " (06); at " << fixed(parameters.clock_mhz, 0)
-            << (parameters.clock_recorded ? " MHz.\n" : " MHz, the\nhighest clock of the climb.\n")
-            << "From 03 with one slot and with five: load " << fixed(parameters.load_03, 0)
-            << ", a turn of all warps " << fixed(parameters.turn_03, 0) << ".\n"
+            << "From the parts, in clocks: a load " << fixed(report.parts.load_128, 0)
+            << " for a tile of 128 x "
+            << "128, " << fixed(report.parts.load_256, 0) << " of 128 x 256.\n"
             << "Predicted times are for the clock that each kernel was measured at.\n\n";
   print_predictions(std::cout, report.climb_predictions);
   std::cout << "\n";

@@ -27,8 +27,8 @@ Json json_of(const std::vector<Prediction>& predictions) {
                     {"m", run.shape.m},
                     {"n", run.shape.n},
                     {"k", run.shape.k},
-                    {"slots", prediction.kernel.slots},
-                    {"blocks_per_sm", prediction.kernel.blocks_per_sm},
+                    {"slots", prediction.kernel.step.slots},
+                    {"blocks_per_sm", prediction.kernel.step.blocks_per_sm},
                     {"bound", prediction.bound},
                     {"predicted_us", rounded(prediction.us, 3)},
                     {"measured_us", rounded(*run.time_us_median, 3)},
@@ -64,14 +64,6 @@ Json picture(const Pipeline& pipeline, int tiles) {
 std::string to_json(const Report& report) {
   Json json = {{"date", report.climb.date}, {"commit", report.climb.commit}, {"gpu", report.climb.gpu}};
   json["calibrations"] = {json_of(report.one_slot), json_of(report.ring), json_of(report.clusters)};
-  json["parameters"] = {{"clock_mhz", rounded(report.parameters.clock_mhz, 0)},
-                        {"clock_recorded", report.parameters.clock_recorded},
-                        {"load_cycles", rounded(report.parameters.load, 0)},
-                        {"load_03_cycles", rounded(report.parameters.load_03, 0)},
-                        {"turn_03_cycles", rounded(report.parameters.turn_03, 0)},
-                        {"epilogue_04_cycles", rounded(report.parameters.epilogue_04, 0)},
-                        {"epilogue_05_cycles", rounded(report.parameters.epilogue_05, 0)},
-                        {"epilogue_06_cycles", rounded(report.parameters.epilogue_06, 0)}};
   json["climb"] = json_of(report.climb_predictions);
   json["slots"] = json_of(report.slot_predictions);
   json["bounds"] = json_of(report.bound_predictions);

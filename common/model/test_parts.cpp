@@ -89,6 +89,17 @@ TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores 
   CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + (512. * 512 + 200. * 200) / (4 * kTurn)));
 }
 
+TEST_CASE("What takes the time of a step is named") {
+  const auto bound = [](Mover mover, int slots) {
+    return std::string(ladder::model::bound_of_step(kParts, {mover, 128, slots, 1}));
+  };
+  CHECK(bound(Mover::role, 1) == "load + compute");
+  CHECK(bound(Mover::role, 2) == "load");
+  CHECK(bound(Mover::role, 5) == "tensor cores");
+  CHECK(bound(Mover::cp_async, 2) == "load");
+  CHECK(bound(Mover::cp_async, 3) == "copy, then compute");
+}
+
 TEST_CASE("A wide tile is stored panel after panel, and an exchange halves the panels") {
   // A panel: a quarter of 400 and a barrier; each store but the last: 1100 - 500.
   CHECK(clocks_of_epilogue(kParts, {Mover::role, 256, 4, 1}) == Approx(4 * 310 + 3 * 600));
@@ -107,8 +118,12 @@ TEST_CASE("What a record of parts lacks, or has twice, is named") {
   };
   CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
   CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'tile, 32 KB, 1 in flight"));
-  const std::string tile =
-      row("tile", R"("size":"32 KB","in_flight":"1 in flight","rows":"whole lines","from":"memory")", 1400);
+  const auto tile_from = [&](const std::string& from) {
+    return row("tile",
+               R"("size":"32 KB","in_flight":"1 in flight","rows":"whole lines","from":")" + from + '"',
+               1400);
+  };
+  const std::string tile = tile_from("L2") + "," + tile_from("memory");
   CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "," + tile + "]}"),
                     ContainsSubstring("has several rows 'tile, 32"));
   CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "]}"), ContainsSubstring("has no row 'tile, 48 KB"));

@@ -23,7 +23,7 @@ using ladder::Timeline;
 using ladder::model::calibrate;
 using ladder::model::Calibration;
 using ladder::model::kernel_of;
-using ladder::model::Parameters;
+using ladder::model::Parts;
 using ladder::model::Prediction;
 using ladder::testing::TemporaryDirectory;
 using Result = ladder::testing::ProgramResult;
@@ -114,8 +114,8 @@ Run run_of(const std::string& lesson, ladder::Settings settings) {
   return run;
 }
 
-Prediction predict(const Run& run, const Parameters& parameters) {
-  return ladder::model::predict(run, kernel_of(run).value(), parameters, "NVIDIA H200");
+Prediction predict(const Run& run, const Parts& parts) {
+  return ladder::model::predict(run, kernel_of(run).value(), parts, "NVIDIA H200");
 }
 
 }  // namespace
@@ -166,88 +166,49 @@ TEST_CASE("A timeline without what the model needs is refused by name") {
   refuses_trace(written(directory, uneven), "6 loads for 4 tiles");
 }
 
-TEST_CASE("Times become cycles of the timeline's own clock, or of the fastest run") {
-  Calibration turns, ahead, clusters;
-  turns.load = 100;
-  turns.epilogue = 10;
-  ahead.epilogue = 20;
-  clusters.epilogue = 30;
-  ladder::ResultFile climb;
-  climb.runs = {run_of("02_tiled", {}), run_of("02_tiled", {})};
-  climb.runs[1].clock_mhz = 2000;
-  Parameters parameters = parameters_from(turns, ahead, clusters, climb);
-  CHECK(parameters.load == Approx(200));
-  CHECK(parameters.epilogue_04 == Approx(20));
-  CHECK(parameters.epilogue_05 == Approx(40));
-  CHECK(parameters.epilogue_06 == Approx(60));
-  CHECK_FALSE(parameters.clock_recorded);
-
-  turns.clock_mhz = ahead.clock_mhz = 1500;
-  CHECK_FALSE(parameters_from(turns, ahead, clusters, climb).clock_recorded);
-  clusters.clock_mhz = 1500;
-  parameters = parameters_from(turns, ahead, clusters, climb);
-  CHECK(parameters.load == Approx(150));
-  CHECK(parameters.clock_recorded);
-
-  turns.load.reset();
-  CHECK_THROWS_AS(parameters_from(turns, ahead, clusters, climb), std::invalid_argument);
+/// Round numbers: a product of 128 x 128 takes 512 clocks, and of 128 x 256 1024.
+Parts parts_with_load(double load) {
+  Parts parts;
+  parts.load_128 = parts.load_256 = parts.async_landed = load;
+  parts.async_asked = 400;
+  parts.store_registers = 1000;
+  return parts;
 }
 
-TEST_CASE("A kernel's time is that of its busiest block, or of the tensor cores of its SM") {
-  // 4096 cubed in tiles of 128 x 128: 1024, of which a block gets 4 and an SM 8, of 64 steps of 512 cycles.
-  const Parameters slow{.load = 2000}, fast{.load = 100};
-  CHECK(predict(run_of("02_tiled", {}), slow).cycles == Approx(4 * 64 * (2000 + 512)));
-  CHECK(predict(run_of("02_tiled", {}), slow).bound == "load + compute");
-  CHECK(predict(run_of("02_tiled", {}), fast).cycles == Approx(8 * 64 * 512));
-  CHECK(predict(run_of("02_tiled", {}), fast).bound == "tensor cores");
-
-  // One block an SM, tiles of 128 x 256: 4 of 64 steps of 1024 cycles. A lap of the ring takes a load and a
-  // product, in which each slot brings one tile.
+TEST_CASE("A kernel's time is that of the steps and tiles of its busiest SM") {
+  // 4096 cubed in tiles of 128 x 256: 512, of which an SM gets 4, of 64 steps.
+  const Parts slow = parts_with_load(2000);
+  const Prediction one = predict(run_of("05_ws_double_buffer", {{"slots", "1"}}), slow);
+  CHECK(one.cycles == Approx(4 * 64 * (2000 + 1024)));
+  CHECK(one.bound == "load + compute");
   const Prediction two = predict(run_of("05_ws_double_buffer", {{"slots", "2"}}), slow);
-  CHECK(two.cycles == Approx(128 * (2000 + 1024)).epsilon(0.01));
+  CHECK(two.cycles == Approx(4 * 64 * 1512));
   CHECK(two.bound == "load");
   const Prediction three = predict(run_of("05_ws_double_buffer", {{"slots", "3"}}), slow);
-  CHECK(three.cycles == Approx(256 * 1024 + 2000).epsilon(0.01));
+  CHECK(three.cycles == Approx(4 * 64 * 1024));
+  CHECK(three.bound == "tensor cores");
   CHECK(three.us == Approx(three.cycles / 1000));
   CHECK(three.error_percent == Approx(three.us - 100));
+  // Tiles of 128 x 128: 1024, of which an SM gets 8.
+  CHECK(predict(run_of("05_ws_double_buffer", {{"step", "ring"}}), slow).cycles == Approx(8 * 64 * 628));
+}
+
+TEST_CASE("Where two blocks share an SM, a tile that is left over has it for itself") {
+  const Parts parts = parts_with_load(1000);
+  const double alone = 400 + 512, together = alone / 2 + (512. * 512 + 400. * 400) / (4 * alone);
+  Run run = run_of("03_double_buffer", {});
+  CHECK(predict(run, parts).cycles == Approx(8 * 64 * together));
+  run.shape.m = 132 * 128;  // one tile for each SM
+  run.shape.n = 128;
+  CHECK(predict(run, parts).cycles == Approx(64 * alone + 1000));
+  CHECK(predict(run, parts).bound == "copy, then compute");
+  run.shape.n = 3 * 128;
+  CHECK(predict(run, parts).cycles == Approx(2 * 64 * together + 64 * alone + 1000));
 }
 
 TEST_CASE("Slots of lesson 03 that leave no room for a second block cost one") {
-  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "3"}}))->blocks_per_sm == 2);
-  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "4"}}))->blocks_per_sm == 1);
-}
-
-TEST_CASE(
-    "Lesson 03's load and its turn are read from one slot and from five, which are then no predictions") {
-  // Tiles of 128 x 128: a block has 4 of them where two blocks fit on an SM, else 8; 64 steps of 512 cycles.
-  constexpr double kLoad = 1600, kTurn = 600, kEpilogue03 = 100, kClock = 1000;
-  ladder::ResultFile slots;
-  slots.gpu = "NVIDIA H200";
-  for (const auto& [count, cycles] :
-       std::map<std::string, double>{{"1", 4 * (64 * (kLoad + 512) + kEpilogue03)},
-                                     {"3", 1e6},
-                                     {"5", 8 * (64 * (kTurn + 512) + kEpilogue03)}}) {
-    slots.runs.push_back(run_of("03_double_buffer", {{"slots", count}}));
-    slots.runs.back().time_us_median = cycles / kClock;
-  }
-  Parameters parameters{.load = 2000, .load_03 = 2000, .epilogue_04 = kEpilogue03};
-  ladder::model::read_03(parameters, slots);
-  CHECK(parameters.load_03 == Approx(kLoad));
-  CHECK(parameters.turn_03 == Approx(kTurn));
-  CHECK(parameters.read_from.size() == 2);
-
-  const Prediction two = predict(run_of("03_double_buffer", {{"slots", "2"}}), parameters);
-  CHECK(two.cycles == Approx(4 * 64 * kLoad).epsilon(0.02));
-  CHECK(two.bound == "load");
-  const Prediction three = predict(run_of("03_double_buffer", {{"slots", "3"}}), parameters);
-  CHECK(three.cycles == Approx(4 * 64 * (kTurn + 512)).epsilon(0.03));
-  CHECK(three.bound == "copy, then compute");
-
-  slots.runs.pop_back();
-  Parameters without{.load = 2000, .load_03 = 2000};
-  ladder::model::read_03(without, slots);
-  CHECK(without.load_03 == Approx(2000));
-  CHECK(without.read_from.empty());
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "3"}}))->step.blocks_per_sm == 2);
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "4"}}))->step.blocks_per_sm == 1);
 }
 
 TEST_CASE("Lesson 01 is bound by its load units, lesson 07 by its busiest engine") {
@@ -269,9 +230,10 @@ TEST_CASE("Lesson 01 is bound by its load units, lesson 07 by its busiest engine
 }
 
 TEST_CASE("A run that names no setting is of the lesson as it is") {
-  CHECK(kernel_of(run_of("03_double_buffer", {}))->slots == 3);
-  CHECK(kernel_of(run_of("04_warp_specialized", {}))->tile_k == 64);
-  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->slots == 4);
+  CHECK(kernel_of(run_of("03_double_buffer", {}))->step.slots == 3);
+  CHECK(kernel_of(run_of("04_warp_specialized", {}))->persistent);
+  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->step.slots == 4);
+  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->step.tile_n == 256);
 }
 
 TEST_CASE("Runs that the model does not cover have no kernel") {
@@ -282,11 +244,10 @@ TEST_CASE("Runs that the model does not cover have no kernel") {
   CHECK_FALSE(kernel_of(run_of("03_double_buffer", {{"copy", "cg"}})));
   CHECK_FALSE(kernel_of(run_of("05_ws_double_buffer", {{"ratio", "1:3"}})));
   CHECK_FALSE(kernel_of(run_of("05_ws_double_buffer", {{"in_flight", "1"}})));
-  run = run_of("06_any_shape", {});
-  run.choice = "64x128";
-  CHECK_FALSE(kernel_of(run));
-  run.choice = "128x256, cluster 2x1";
-  CHECK(kernel_of(run));
+  CHECK_FALSE(kernel_of(run_of("06_any_shape", {})));
+  CHECK_FALSE(kernel_of(run_of("06_clusters_dsmem", {{"clusters", "always"}})));
+  run = run_of("05_cube", {{"roles", "off"}, {"blocks", "2"}});
+  CHECK(kernel_of(run)->step.mover == ladder::model::Mover::thread_behind);
   CHECK_THROWS_AS(ladder::model::predict(run, *kernel_of(run), {}, "NVIDIA T4"), std::invalid_argument);
   CHECK_THROWS_MATCHES(kernel_of(run_of("05_ws_double_buffer", {{"slots", "many"}})), std::invalid_argument,
                        MessageMatches(ContainsSubstring("05_ws_double_buffer, slots")));

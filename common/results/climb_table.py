@@ -78,8 +78,8 @@ def by_volume(sizes):
 
 
 def folder_of(lesson):
-    """From the root: the kernels for any shape lie in a folder of lesson 06."""
-    return "06_clusters_dsmem/any_shape" if lesson == "06_any_shape" else lesson
+    """From the root: where a program's page is."""
+    return {"06_any_shape": "06_clusters_dsmem/any_shape", "05_cube": "05_ws_double_buffer"}.get(lesson, lesson)
 
 
 def row_title(run, runs):

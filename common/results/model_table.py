@@ -15,7 +15,7 @@ from page_requests import markdown
 from records import BY_NAME
 from stale import dated, head_of
 
-NAMED_SETTINGS = ("along", "copy", "kernel")  # what tells the kernels of one lesson apart, besides the slots
+NAMED_SETTINGS = ("along", "copy", "kernel", "step", "roles", "blocks")  # what tells the kernels of one lesson apart, besides the slots
 
 
 def read_model(folder):
@@ -24,7 +24,7 @@ def read_model(folder):
         raise BadInput(f"{folder}: holds no predictions; `predict --lessons --json` writes them")
     try:
         model = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("date", "commit", "gpu", "calibrations", "parameters", "climb", "slots", "bounds", "pictures"):
+        for key in ("date", "commit", "gpu", "calibrations", "climb", "slots", "bounds", "pictures"):
             if key not in model:
                 raise BadInput(f"{path}: is no file of predictions: '{key}' is missing")
     except (ValueError, TypeError) as error:
@@ -94,21 +94,14 @@ def errors(model, results):
 
 
 def calibration(model, results):
-    """The roles' times in each timeline, and the numbers that the predictions are made with."""
+    """The roles' times in each timeline."""
     rows = []
     for found in model["calibrations"]:
         load = f"{found['load_ns']:.0f}" if found["load_ns"] is not None else "hidden"
         rows.append([f"[{found['lesson']}](results/traces/{found['lesson']}.json)", str(found["slots"]), load] +
                     [f"{found[key]:.0f}" for key in ("compute_ns", "store_ns", "epilogue_ns")])
-    parameters = model["parameters"]
-    clock = "recorded with them" if parameters["clock_recorded"] else \
-        "the highest of the climb, because these timelines do not say their own; at a lower one all would be fewer"
     return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
-        "", f"At {parameters['clock_mhz']:.0f} MHz ({clock}) a load is {parameters['load_cycles']:.0f} cycles, and an "
-        f"epilogue {parameters['epilogue_04_cycles']:.0f}, {parameters['epilogue_05_cycles']:.0f} and "
-        f"{parameters['epilogue_06_cycles']:.0f}. From lesson 03 with one slot and with five: a load is "
-        f"{parameters['load_03_cycles']:.0f} cycles, a turn of all warps {parameters['turn_03_cycles']:.0f}. "
-        f"{gpus_of_inputs(results, timelines=True)}."]
+        "", f"{gpus_of_inputs(results, timelines=True)}."]
 
 
 def picture(model, name):

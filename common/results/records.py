@@ -272,7 +272,7 @@ def in_order_of_worth():
         Record("model", "model/{date}-{gpu}.json",
                (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
                ("common/model/*.cpp", "common/model/*.hpp"), 2,
-               inputs=("climb", "levels", "slots", "ring", "coalescing", "timeline_04_warp_specialized",
+               inputs=("climb", "levels", "slots", "ring", "cube", "parts", "coalescing", "timeline_04_warp_specialized",
                        "timeline_05_ws_double_buffer", "timeline_06_any_shape")),
         tests("sanitizers", 205, "sanitizer_results.py", "--build-config Sanitize --label-regex sanitize --parallel 12",
               KERNELS + STREAMS),

@@ -1210,10 +1210,6 @@ class Models(WithResults):
                                    "epilogue_ns": 1334.0, "commit": "abc"},
                                   {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
                                    "epilogue_ns": 1945.0, "commit": "abc"}],
-                 "parameters": {"clock_mhz": 1980.0, "clock_recorded": False, "load_cycles": 1895.0,
-                                "load_03_cycles": 1675.0, "turn_03_cycles": 582.0,
-                                "epilogue_04_cycles": 2642.0, "epilogue_05_cycles": 3851.0,
-                                "epilogue_06_cycles": 4914.0},
                  "climb": [], "slots": [], "bounds": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
         (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
 
@@ -1239,7 +1235,7 @@ class Models(WithResults):
             (self.folder / "traces" / f"{name}.json").write_text(
                 json.dumps({"traceEvents": [], "metadata": {"device": gpu}}), encoding="utf-8")
         self.assertIn("\nG; levels: H; today, commit `abc`; measured", self.filled("<!-- model: errors -->\n<!-- end -->"))
-        self.assertIn(" 582. H; 06_any_shape: G.\n", self.filled("<!-- model: calibration -->\n<!-- end -->"))
+        self.assertIn("\nH; 06_any_shape: G.\n", self.filled("<!-- model: calibration -->\n<!-- end -->"))
 
     def test_what_has_no_ring_has_a_row_for_each_run(self):
         self.record_model(bounds=[{**self.prediction(64, 0, -38.2), "lesson": "01_x", "settings": {"along": "rows"}, "n": 32,
@@ -1253,8 +1249,6 @@ class Models(WithResults):
         text = self.filled("<!-- model: calibration -->\n<!-- end -->")
         self.assertIn("| [04_x](results/traces/04_x.json) | 1 | 957 | 867 | 914 | 1334 |", text)
         self.assertIn("| 4 | hidden | 657 |", text)
-        self.assertIn("At 1980 MHz (the highest of the climb", text)
-        self.assertIn("with five: a load is 1675 cycles, a turn of all warps 582.", text)
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()
