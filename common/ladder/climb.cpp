@@ -176,6 +176,21 @@ std::vector<Contender> rungs_of(const std::vector<const Lesson*>& lessons, const
   return contenders;
 }
 
+/// For those who have just run the first command of the README.
+void print_what_next(std::ostream& out) {
+  out << "\nWhat was run: all kernels of the lessons, from the simplest to the fastest, on the same "
+         "matrices.\n"
+      << (on_cpu_device()
+              ? "There is no GPU here, so the CPU played one. 'verified yes': C is right. Nothing was timed "
+                "here:\n"
+                "TFLOP/s and gains are of the run that is named above them. A gain is over the kernel named "
+                "next.\n"
+              : "'verified yes': C is right.\n"
+                "TFLOP/s and gains were measured here. A gain is over the kernel that is named beside it.\n")
+      << "Next: read 01_naive/README.md, the page of the first lesson.\n"
+      << "Then: build/bin/ladder learn next shows the first exercise.\n";
+}
+
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   Arguments arguments("Climbs the ladder: every lesson, from a naive kernel up, on the same problem",
                       "ladder");
@@ -243,6 +258,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
     const ComparisonOptions& chosen = options.comparison;
     if (half)
       run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMaxHostRounds), results);
+    if (lesson_list.empty()) print_what_next(std::cout);
     std::cout.flush();
   };
   const Report report{"ladder",

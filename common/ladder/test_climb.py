@@ -40,6 +40,11 @@ class Climb(unittest.TestCase):
         self.assertRegex(self.lines[sizes[0]], "^128x128x128 ")
         self.assertRegex(self.lines[sizes[1]], "^Measured on an NVIDIA .* at 8192x8192x8192 ")
 
+    def test_the_last_lines_say_what_was_run_and_what_comes_next(self):
+        self.assertRegex(self.lines[-5], "^What was run: ")
+        self.assertIn("01_naive/README.md", self.lines[-2])
+        self.assertIn("ladder learn next", self.lines[-1])
+
     def test_each_gain_has_its_cause(self):
         self.assertRegex("\n".join(self.lines), r"04\.2 over 04\.1 +\w")
 
