@@ -14,12 +14,13 @@ using namespace ladder;
 
 constexpr TileShape kTile{8, 32, 1};  ///< a row is as wide as a warp
 
-/// Each block computes 8 x 32 elements of C, each thread one of them; any m, n, k.
+/// Each block computes a tile of C; any m, n, k.
+/// Each thread computes one element of it.
 __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;
   if (row >= p.m || column >= p.n) return;
 
-  // [dot_product]
+  // [k_loop]
   const __nv_bfloat16* a = p.a + static_cast<size_t>(row) * p.k;
   const __nv_bfloat16* b = p.b + column;
   float sum = 0;
@@ -27,10 +28,10 @@ __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   for (int k = 0; k < p.k; ++k)
     sum += __bfloat162float(a[k]) * __bfloat162float(b[static_cast<size_t>(k) * p.n]);
   p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);
-  // [dot_product]
+  // [k_loop]
 }
 
-/// One thread for each element of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
+/// One block for each tile of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm,
                  {.name = "01_naive",

@@ -36,8 +36,9 @@ constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
 constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent, and as many that are completed
-constexpr int kPieces = 2;                  ///< of C that are staged at one time
-constexpr int kPieceN = kPanelColumns;      ///< columns of a piece
+
+constexpr int kPieces = 2;              ///< of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -48,8 +49,9 @@ struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
   SwizzledTile<kTile.m, kPieceN> c[kPieces];
-  Pipeline<kSlots> pipe_lc;                                   ///< from the loader to compute
-  Pipeline<kPieces> pipe_cs;                                  ///< from compute to the storer
+  Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
+
   float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];  ///< sums from the peer
   ptx::Mbarrier inbox_full, peer_inbox_free;
 };
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
     ptx::mbarrier_init(&smem.peer_inbox_free, kLoaderWarp);  // the peer's warps, when they have read theirs
     ptx::fence_mbarrier_init();
   }
-  ptx::cluster_sync();  // no block sends before the barriers of both are initialised
+  ptx::cluster_sync();  // no block sends before the barriers of all are initialised
 
   // [roles]
   const int warp = threadIdx.x / kWarp;
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   }
   // [roles]
   __syncwarp();         // the elected threads have finished
-  ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
+  ptx::cluster_sync();  // no block exits while another may still reach its shared memory
 }
 
 /// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.

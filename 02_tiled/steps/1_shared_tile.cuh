@@ -24,7 +24,8 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C, each thread one element of it; any m, n, k.
+/// Each block computes a tile of C; any m, n, k.
+/// Each thread computes one element of it.
 __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;

@@ -27,8 +27,8 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that a
-/// warp reads neighbouring elements of B.
+/// Each block computes a tile of C; any m, n, k.
+/// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;

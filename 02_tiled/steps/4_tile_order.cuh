@@ -28,8 +28,8 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C; any m, n, k. Neighbouring threads have neighbouring columns, so that a
-/// warp reads neighbouring elements of B.
+/// Each block computes a tile of C; any m, n, k.
+/// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
 /// @tparam kAligned n and k are multiples of 8, so that a chunk is one load; it takes fewer registers
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(const Gemm p) {
@@ -54,8 +54,7 @@ __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(co
     b_share.next_down();
 
     __syncthreads();  // the tiles are complete
-                      // Unrolled by eight, the swizzle of row i is a constant.
-#pragma unroll 8
+#pragma unroll 8      // so the swizzle of row i is a constant
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll

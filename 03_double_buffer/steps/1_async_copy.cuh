@@ -61,11 +61,11 @@ __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const
     copy_async(b_share, smem.b);
     a_share.next_right();
     b_share.next_down();
-
     __pipeline_commit();
     __pipeline_wait_prior(0);  // this thread's copies have landed
-    core.publish();            // to the async proxy, by which wgmma reads
-    __syncthreads();           // the tiles are complete
+
+    core.publish();   // to the async proxy, by which wgmma reads
+    __syncthreads();  // the tiles are complete
 
     core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();

@@ -33,7 +33,8 @@ struct SharedStorage {
   ptx::Mbarrier full;  ///< all bytes of both tiles have landed
 };
 
-/// Each block computes one tile of C. While one block loads, another one may compute.
+/// Each block computes one tile of C.
+/// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
@@ -51,8 +52,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    if (threadIdx.x < kWarp &&
-        ptx::elect_one()) {  // tells the compiler, unlike threadIdx.x == 0, that one goes on
+    // elect_one tells the compiler, unlike threadIdx.x == 0, that one thread goes on.
+    if (threadIdx.x < kWarp && ptx::elect_one()) {
       ptx::Mbarrier* const full = &smem.full;
       ptx::mbarrier_arrive_expect_bytes(full, sizeof(TileA) + sizeof(TileB));
       const int k = step * kTile.k;

@@ -72,7 +72,8 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const Gemm& p, TileInd
   store_sums<Core>(core.d, p.c, tile.row * kTile.m + row_offset, tile.column * kTile.n, p.m, p.n);
 }
 
-/// Each block computes one tile of C. While one block loads, another one may compute.
+/// Each block computes one tile of C.
+/// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));

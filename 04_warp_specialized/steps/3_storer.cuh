@@ -93,7 +93,8 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
   ptx::tma_store_wait<0>();
 }
 
-/// Each block computes one tile of C. While one block loads, another one may compute.
+/// Each block computes one tile of C.
+/// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));

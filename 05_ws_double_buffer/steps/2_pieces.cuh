@@ -106,8 +106,8 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C. While one block loads, another one may
-/// compute.
+/// Persistent blocks: each walks over its share of the tiles of C.
+/// While one block loads, another one may compute.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();

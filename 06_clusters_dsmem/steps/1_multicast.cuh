@@ -33,8 +33,9 @@ constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a 
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
-constexpr int kPieces = 2;                       ///< of C that are staged at one time
-constexpr int kPieceN = kPanelColumns;           ///< columns of a piece
+
+constexpr int kPieces = 2;              ///< of C that are staged at one time
+constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
     smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
     ptx::fence_mbarrier_init();
   }
-  ptx::cluster_sync();  // no block sends before the barriers of both are initialised
+  ptx::cluster_sync();  // no block sends before the barriers of all are initialised
 
   // [roles]
   const int warp = threadIdx.x / kWarp;
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   }
   // [roles]
   __syncwarp();         // the elected threads have finished
-  ptx::cluster_sync();  // no block exits while the other may still reach its shared memory
+  ptx::cluster_sync();  // no block exits while another may still reach its shared memory
 }
 
 /// One cluster for each pair of tiles of C, but no more than the GPU holds at one time.
