@@ -1,9 +1,10 @@
 """The exercises of a lesson, as their descriptions say.
 
     <!-- exercises: 04 -->
+    <!-- exercises: 04.a -->
     <!-- end -->
 
-The word is the lesson's number. There are no links: `ladder learn` makes the file that a learner begins with, and says what
+The word is the lesson's number, for a table of all, or one exercise, for a line that invites to it. There are no links: `ladder learn` makes the file that a learner begins with, and says what
 one can do when it is done.
 """
 from climb_table import BadInput
@@ -28,10 +29,13 @@ def row(folder):
 def exercise_table(line, words, root):
     """The lines that stand for `<!-- exercises: NN -->`."""
     if len(words) != 1:
-        raise BadInput(f"{line}: needs the number of a lesson")
-    folders = sorted((path.parent for path in root.glob(f"{words[0]}_*/exercise/*_*/exercise.md")),
+        raise BadInput(f"{line}: needs the number of a lesson, or of an exercise")
+    lesson, _, chosen = words[0].partition(".")
+    folders = sorted((path.parent for path in root.glob(f"{lesson}_*/exercise/{chosen or '*'}_*/exercise.md")),
                      key=lambda folder: (folder.name[0].isdigit(), folder.name))  # short exercises, with letters, come first
     if not folders:
-        raise BadInput(f"{line}: lesson {words[0]} has no exercises")
+        raise BadInput(f"{line}: there is no exercise {words[0]}" if chosen else f"{line}: lesson {lesson} has no exercises")
     rows = [row(folder) for folder in folders]
+    if chosen:
+        return [f"**Try it:** {rows[0][2]}. `build/bin/ladder learn {words[0]}` opens the exercise and checks your answer."]
     return [f"`build/bin/ladder learn {rows[0][0]}` opens and checks the first:", "", *left_aligned(HEADER, rows)]

@@ -25,6 +25,8 @@ says that nothing was recorded yet. The words after it:
                         nothing
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
+The word `fold` folds the lines below any table, which say where and when it was measured.
+
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
 a picture, too (PICTURES), as a file in docs/figures. Exit code 2: bad input, one line.
 """
@@ -69,6 +71,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
+FOLD = "fold"
 SHOWN = re.compile(r"!\[([^\]]*)\]\([./\w]*figures/(\w+\.svg)\)")
 MOST_NAMED = 10  # shapes of a file that the line below a table names
 
@@ -343,6 +346,14 @@ def lines_for(line, kind, words):
     return FILLERS[kind](line, words)
 
 
+def folded(lines):
+    """With what stands below the table in a fold. make_pages.py knows these two lines."""
+    if "" not in lines:  # nothing was recorded yet
+        return lines
+    at = max(i for i, text in enumerate(lines) if not text)
+    return [*lines[:at], "", "<details><summary>Measured where and when</summary>", "", *lines[at + 1:], "", "</details>"]
+
+
 def linked_from(page, table):
     """The table with the links of a page in one of the lessons' folders, as this page needs them."""
     try:
@@ -361,7 +372,9 @@ def filled(page):
         _, found, behind = rest[request.end():].partition(CLOSE)
         if not found:
             raise BadInput(f"{page}: the table '{line}' has no {CLOSE}")
-        table = linked_from(page, "\n".join(lines_for(line, request[1], request[2].split())))
+        words = request[2].split()
+        lines = lines_for(line, request[1], [word for word in words if word != FOLD])
+        table = linked_from(page, "\n".join(folded(lines) if FOLD in words else lines))
         new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
         rest = behind
     return new + rest, old
@@ -372,7 +385,7 @@ def pictures(page):
     result = {}
     for request in OPEN.finditer(read_page(page)):
         if request[1] in PICTURES:
-            result.update(PICTURES[request[1]](request[0].rstrip(), request[2].split()))
+            result.update(PICTURES[request[1]](request[0].rstrip(), [word for word in request[2].split() if word != FOLD]))
     return result
 
 

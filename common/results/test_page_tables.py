@@ -87,6 +87,18 @@ class FileTable(WithResults):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
 
 
+class Fold(WithResults):
+    def test_the_lines_below_a_table_are_folded_and_the_table_is_not(self):
+        for name, rest in (("r.json", "today"), ("no-*.json", "")):
+            plain, folded = (self.filled(f"<!-- table: {name} rows=slots{fold} -->\n<!-- end -->\n") for fold in ("", " fold"))
+            with self.subTest(name):
+                table, _, below = plain.partition("\n\n")
+                self.assertIn(rest, below)
+                below = below.removesuffix("\n<!-- end -->\n")
+                self.assertEqual(folded.replace(" fold -->", " -->"), plain if not rest else
+                                 f"{table}\n\n<details><summary>Measured where and when</summary>\n\n{below}\n\n</details>\n<!-- end -->\n")
+
+
 class Parts(WithResults):
     def setUp(self):
         super().setUp()
@@ -179,8 +191,14 @@ class Exercises(WithResults):
             self.describe(**change, kind="find", trains="do b")
             self.assertEqual(page_tables_of("--check")[0], 1)
 
+    def test_one_exercise_is_a_line_of_its_own(self):
+        self.page.write_text("<!-- exercises: 04.2 -->\n<!-- end -->\n", encoding="utf-8")
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[1:-1], [
+            "**Try it:** B. `build/bin/ladder learn 04.2` opens the exercise and checks your answer."])
+
     def test_what_is_missing_is_named(self):
-        for words, complaint in (("", "needs the number"), ("05", "lesson 05 has no exercises")):
+        for words, complaint in (("", "needs the number"), ("05", "lesson 05 has no exercises"), ("04.3", "no exercise 04.3"),
+                                 ("04.b", "no exercise 04.b")):
             with self.assertRaisesRegex(BadInput, complaint):
                 self.filled(f"<!-- exercises: {words} -->\n<!-- end -->\n")
         self.describe("2_b", kind="find")

@@ -38,6 +38,7 @@ IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
 SNIPPET = re.compile(r"^<!-- snippet: (\S+) (\S+) -->$")
+FOLD = re.compile(r"^(<details><summary>[^<]*</summary>|</details>)$")
 NEXT = re.compile(r"^Next: <a [^\n]*\n?", re.MULTILINE)
 SNIPPET_END = "<!-- end -->"
 SYMBOL = re.compile(r"^(?=.*[A-Z_:(])(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\(\))?$")  # plain words are knobs, not code
@@ -246,6 +247,8 @@ def converted(site, page, children):
         snippet, figure, heading = SNIPPET.match(line), FIGURE.match(line), HEADING.match(line)
         if blank or indented:
             result.append(line)
+        elif FOLD.match(line):
+            result += lab_page.raw(line.replace("<details>", '<details class="fold">'))
         elif snippet:
             result += ["", f"\\snippet {snippet[1]} {snippet[2]}", ""]
             skipping = True
@@ -268,7 +271,7 @@ def converted(site, page, children):
 
 def ends_paragraph(line):
     """Links and code may go over the end of a line, not over these."""
-    return not line.strip() or FENCE.match(line) or HEADING.match(line) or line.startswith(("<!--", "|"))
+    return not line.strip() or FENCE.match(line) or HEADING.match(line) or FOLD.match(line) or line.startswith(("<!--", "|"))
 
 
 def heading_of(level, anchor, text):
