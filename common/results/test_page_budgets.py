@@ -24,7 +24,7 @@ class Budget:
     pictures: int = 2
 
 
-LESSON, README = Budget(words=1300, other_words=350), Budget(words=900, tables=0, rows=0, pictures=1)  # the README's picture is the climb
+LESSON, README = Budget(words=1300, other_words=350), Budget(words=700, tables=0, rows=0, pictures=1)  # the README's picture is the climb
 
 def seen(text):
     """What a reader sees of a page, code too: no comments, pictures and targets of links."""

@@ -90,9 +90,10 @@ class Text(unittest.TestCase):
         for name in named:
             self.assertTrue((ROOT / name).is_file(), name)
 
-    def test_what_it_says_of_a_t4_is_what_the_readme_says(self):
-        self.assertIn("\n| Turing (sm_75) | yes | `fma` | - | - |\n", README)
-        self.assertIn("| 01, 07 | 02, 03 | 04, 05 | 06 |\n", README)
+    def test_what_it_says_of_a_t4_is_what_the_page_of_programs_says(self):
+        page = (ROOT / "docs/using_the_programs.md").read_text(encoding="utf-8")
+        self.assertIn("\n| Turing (sm_75) | yes | `fma` | - | - |\n", page)
+        self.assertIn("| 01, 07 | 02, 03 | 04, 05 | 06 |\n", page)
         text = " ".join(cells("markdown")[0].split())
         self.assertIn("On Colab's T4 lessons 01, 02, 03 and 07 run on the GPU, 02 and 03 with CUDA cores; 04 to 06 need", text)
 
