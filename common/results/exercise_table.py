@@ -37,5 +37,5 @@ def exercise_table(line, words, root):
         raise BadInput(f"{line}: there is no exercise {words[0]}" if chosen else f"{line}: lesson {lesson} has no exercises")
     rows = [row(folder) for folder in folders]
     if chosen:
-        return [f"**Try it:** {rows[0][2]}. `build/bin/ladder learn {words[0]}` opens the exercise and checks your answer."]
+        return [f"**Try it:** {rows[0][2]}: `build/bin/ladder learn {words[0]}`."]
     return [f"`build/bin/ladder learn {rows[0][0]}` opens and checks the first:", "", *left_aligned(HEADER, rows)]

@@ -216,8 +216,7 @@ def register_tile(sources):
     shapes.extend(box("used", left + (thread + i % sums * side) * scale, top - 28 + (thread + i // sums * side) * scale, 4, 4)
                   for i in range(sums * sums))
     shapes.append(text(left + n * scale / 2, top - 28 + m * scale + 22, f"thread ({thread}, {thread}): every {side}th row and column", style="small"))
-    alt = (f"For one k a thread of step 1 loads two elements for one product; a thread of step 2 loads {sums} of A and {sums} of B for "
-           f"{products} products, whose sums it keeps in registers")
+    alt = f"For one k: step 1 loads two elements for one product, step 2 loads {sums} of A and {sums} of B for {products} products"
     return alt, picture(bottom + 36, "A tile in registers", shapes)
 
 
@@ -250,8 +249,8 @@ def block_to_fragment(sources):
             shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
     shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
                text(716, 236, "d[3]", "start", "code"), text(756, 290, "number: the lane that holds both columns", "end", "small")]
-    alt = (f"A block computes {m} × {n} elements of C, {groups} warpgroups 64 rows each, their four warps 16 rows each; of 8 columns "
-           "a lane has two neighbouring sums, and two more eight rows below")
+    alt = (f"A block computes {m} × {n} elements, each of {groups} warpgroups 64 rows, each warp 16 rows; of 8 columns a lane has two "
+           "neighbouring sums, and two eight rows below")
     return alt, picture(302, "From the grid to a thread's fragment", shapes)
 
 

@@ -351,7 +351,7 @@ def folded(lines):
     if "" not in lines:  # nothing was recorded yet
         return lines
     at = max(i for i, text in enumerate(lines) if not text)
-    return [*lines[:at], "", "<details><summary>Measured where and when</summary>", "", *lines[at + 1:], "", "</details>"]
+    return [*lines[:at], "", "<details><summary>Source</summary>", "", *lines[at + 1:], "", "</details>"]
 
 
 def linked_from(page, table):

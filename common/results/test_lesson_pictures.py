@@ -31,6 +31,27 @@ class FromSources(unittest.TestCase):
         for row in range(16):
             self.assertEqual([sources.place(row, chunk) for chunk in range(8)], [chunk ^ row % 8 for chunk in range(8)])
 
+    def test_the_element_that_lesson_02_follows_lies_where_its_page_says(self):
+        sources, page = Sources(ROOT), (ROOT / "02_tiled/README.md").read_text(encoding="utf-8")
+        row, column = map(int, re.search(r"Follow row (\d+), column (\d+)", page).groups())
+        chunk, within = divmod(column, sources.constant(Sources.TILE, "kChunk"))
+        for words, place in (("plain", chunk), ("swizzled", sources.place(row, chunk))):
+            byte = row * 128 + place * 16 + within * 2
+            self.assertRegex(page, rf"\n{words} .* {row} × 128 \+ {place} × 16 \+ {within} × 2 = {byte} +{byte} / 4 mod 32 = {byte // 4 % 32}\n")
+        self.assertEqual(len({sources.place(below, chunk) for below in range(8)}), 8)
+        # The descriptor of the product that has this column, and the address that the hardware makes from it.
+        leading, stride, steps = sources.operand("a")
+        start = lesson_pictures.START + steps[column // 16]
+        descriptor = sources.descriptor(start, leading, stride)
+        self.assertIn(f"({lesson_pictures.START:#x} + 16 × 2) / 16 = {descriptor & 0x3fff:#x} ", page)
+        self.assertRegex(page, rf"SBO / 16 .* = {descriptor >> 32 & 0x3fff} ")
+        self.assertRegex(page, rf"LBO / 16 +{descriptor >> 16 & 0x3fff} ")
+        self.assertRegex(page, rf"swizzle +{descriptor >> 62} ")
+        plain = start + row * 128 + column % 16 * 2
+        self.assertIn(f"{start:#x} + {row} × 128 + {column % 16} × 2 = {plain:#x} ", page)
+        self.assertEqual(plain ^ (plain >> 7 & 7) << 4, lesson_pictures.START + byte)
+        self.assertIn(f"{lesson_pictures.START + byte:#x}   byte {byte} of the tile", page)
+
     def test_a_picture_shows_what_the_code_says(self):
         with tempfile.TemporaryDirectory() as folder:
             for path in (Sources.WGMMA, Sources.CORES, Sources.TILE, "02_tiled/gemm.cuh"):

@@ -96,7 +96,7 @@ class Fold(WithResults):
                 self.assertIn(rest, below)
                 below = below.removesuffix("\n<!-- end -->\n")
                 self.assertEqual(folded.replace(" fold -->", " -->"), plain if not rest else
-                                 f"{table}\n\n<details><summary>Measured where and when</summary>\n\n{below}\n\n</details>\n<!-- end -->\n")
+                                 f"{table}\n\n<details><summary>Source</summary>\n\n{below}\n\n</details>\n<!-- end -->\n")
 
 
 class Parts(WithResults):
@@ -194,7 +194,7 @@ class Exercises(WithResults):
     def test_one_exercise_is_a_line_of_its_own(self):
         self.page.write_text("<!-- exercises: 04.2 -->\n<!-- end -->\n", encoding="utf-8")
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[1:-1], [
-            "**Try it:** B. `build/bin/ladder learn 04.2` opens the exercise and checks your answer."])
+            "**Try it:** B: `build/bin/ladder learn 04.2`."])
 
     def test_what_is_missing_is_named(self):
         for words, complaint in (("", "needs the number"), ("05", "lesson 05 has no exercises"), ("04.3", "no exercise 04.3"),
