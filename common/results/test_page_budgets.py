@@ -28,7 +28,7 @@ class Budget:
 README = Budget(words=700, tables=0, rows=0, pictures=1, as_edited=700)  # its picture is the climb
 LESSON = Budget(words=1300, other_words=350)
 SHORT = replace(LESSON, as_edited=1650)
-BUDGETS = {"README.md": README, "01_naive": SHORT, "02_tiled": SHORT, "03_double_buffer": LESSON, "05_ws_double_buffer": LESSON}
+BUDGETS = {"README.md": README, "01_naive": SHORT, "02_tiled": SHORT, "03_double_buffer": SHORT, "05_ws_double_buffer": LESSON}
 
 
 def seen(text):
