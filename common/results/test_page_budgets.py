@@ -22,13 +22,13 @@ class Budget:
     tables: int = 1
     rows: int = 8  # of one table
     pictures: int = 2
-    as_edited: int = 1950  # words of the whole page, as an editor counts them
+    as_edited: int = 1850  # words of the whole page, as an editor counts them
 
 
 README = Budget(words=700, tables=0, rows=0, pictures=1, as_edited=700)  # its picture is the climb
 LESSON = Budget(words=1300, other_words=350)
 SHORT = replace(LESSON, as_edited=1650)
-BUDGETS = {"README.md": README, "01_naive": SHORT, "02_tiled": SHORT, "03_double_buffer": SHORT, "05_ws_double_buffer": LESSON}
+BUDGETS = {"README.md": README, "01_naive": SHORT, "02_tiled": SHORT, "03_double_buffer": SHORT, "05_ws_double_buffer": SHORT}
 
 
 def seen(text):
