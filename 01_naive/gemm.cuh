@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   const __nv_bfloat16* a = p.a + static_cast<size_t>(row) * p.k;
   const __nv_bfloat16* b = p.b + column;
   float sum = 0;
-#pragma unroll 8  // eight loads of B are on their way at a time
+#pragma unroll 8  // eight loads of B are in flight at a time
   for (int k = 0; k < p.k; ++k)
     sum += __bfloat162float(a[k]) * __bfloat162float(b[static_cast<size_t>(k) * p.n]);
   p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sum);

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   // [load]
 
   // [k_loop]
-  constexpr int kAhead = kSlots - 1;  // tiles on their way while one is computed
+  constexpr int kAhead = kSlots - 1;  // tiles in flight while one is computed
   static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 1");
   for (int step = 0; step < kAhead; ++step) load(step);
   for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {

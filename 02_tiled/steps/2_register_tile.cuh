@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     const int k = step * kTile.k;
-#pragma unroll 8  // eight loads are on their way at a time
+#pragma unroll 8  // eight loads are in flight at a time
     for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads)
       smem.a[i / kTile.k][i % kTile.k] = element(p.a, p.m, p.k, first_row + i / kTile.k, k + i % kTile.k);
 #pragma unroll 8

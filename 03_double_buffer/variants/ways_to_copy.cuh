@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   // [load]
 
   // [k_loop]
-  constexpr int kAhead = kSlots - 1;  // tiles on their way while one is computed
+  constexpr int kAhead = kSlots - 1;  // tiles in flight while one is computed
   for (int kt = 0; kt < kAhead; ++kt) load(kt);
   for (int kt = 0, slot = 0; kt < k_tiles; ++kt, slot = after(slot)) {
     if (kAhead == 0) load(kt);  // one slot: nothing can overlap

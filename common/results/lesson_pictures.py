@@ -374,7 +374,7 @@ def ring_steps(sources, slots=3, steps=7):
                                      "filled again.", "start", "small"),
                text(20, bottom + 44, f"Time runs to the right. A copy takes {clocks} clocks and has {ahead} steps: it is hidden if a step takes "
                                      f"{clocks // ahead}.", "start", "small")]
-    alt = (f"{slots} slots, {ahead} copies on their way: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
+    alt = (f"{slots} slots, {ahead} copies in flight: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
            "that was read in the step before")
     return alt, picture(bottom + 56, f"A ring of {slots} slots", shapes)
 
