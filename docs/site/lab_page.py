@@ -10,6 +10,7 @@ SURVIVORS = "| file | mutant |"
 MISTAKE = re.compile(r"^\| \[(\w+) ")
 DEVICE = re.compile(r"^on (?:the |an )(.*)$")
 NOTICED = ("yes", "hang")
+FOLD_END = "</details>"  # make_pages.py passes such a line on as HTML
 TITLES = {"any": "06, any shape"}
 
 FILTER = """<div class="tool lab-filter needs-script">
@@ -39,7 +40,7 @@ def group(lesson, header, rule, rows):
         facts += f", {noticed} noticed on the {device[1]}"
     about = f' data-device="{html.escape(device[1])}"' if device else ""
     return [*raw(f'<details class="lab-group" data-lesson="{lesson}"{about}><summary><b>{TITLES.get(lesson, lesson)}</b>: '
-                 f"{facts}</summary>"), header, rule, *rows, *raw("</details>")]
+                 f"{facts}</summary>"), header, rule, *rows, "", FOLD_END]
 
 
 def folded(lines):
@@ -60,7 +61,7 @@ def folded(lines):
             continue
         if table and lines[at].startswith(SURVIVORS):
             end = next(i for i in range(at, len(lines)) if not lines[i].startswith("|"))
-            result += [*raw(f'<details class="lab-rows"><summary>All {end - at - 2}</summary>'), *lines[at:end], *raw("</details>")]
+            result += [*raw(f'<details class="lab-rows"><summary>All {end - at - 2}</summary>'), *lines[at:end], "", FOLD_END]
             at = end
             continue
         result.append(lines[at])
