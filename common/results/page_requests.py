@@ -56,6 +56,16 @@ def with_predictions(line, table, column, numbers, title):
     return ["| " + " | ".join([*row[:at], *new, *row[at:]]) + " |" for row, new in zip(cells, added)]
 
 
+def without_columns(line, table, titles):
+    """The table without the columns of these titles."""
+    cells = [row[2:-2].split(" | ") for row in table]
+    for title in titles:
+        if title not in cells[0]:
+            raise BadInput(f"{line}: without= names '{title}', which is no column")
+    kept = [i for i, title in enumerate(cells[0]) if title not in titles]
+    return ["| " + " | ".join(row[i] for i in kept) + " |" for row in cells]
+
+
 def without_empty_columns(header, rows):
     """Header and rows without the columns in which no row has anything."""
     kept = [i for i in range(len(header)) if any(row[i] for row in rows)]

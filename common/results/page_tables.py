@@ -23,6 +23,7 @@ says that nothing was recorded yet. The words after it:
     predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and what it left
                         unexplained: tflops, instead of gains, or gain, over the first row per clock; a number, a range as 1.1–1.2, or
                         nothing
+    without=TITLE,...   leaves out these columns, with _ for blanks
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 The word `fold` folds the lines below any table, which say where and when it was measured.
@@ -55,7 +56,8 @@ from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from model_table import model_table
-from page_requests import markdown, meets, parse_words, value, with_predictions, without_empty_columns
+from page_requests import (markdown, meets, parse_words, value, with_predictions, without_columns,
+                           without_empty_columns)
 from parts_table import parts_table
 from phase_table import phase_table
 from profile_table import profile_table
@@ -81,7 +83,8 @@ class Request:
 
     def __init__(self, line, words):
         name, *words = words
-        values, self.only = parse_words(line, words, ("rows", "columns", "predicted"))
+        values, self.only = parse_words(line, words, ("rows", "columns", "predicted", "without"))
+        self.without = [title.replace("_", " ") for title in values.get("without", "").split(",") if title]
         self.line, self.predicted = line, values.get("predicted")
         self.path = max(RESULTS.glob(name), default=None) if "*" in name else RESULTS / name
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
@@ -104,6 +107,7 @@ class Request:
                 raise BadInput(f"{self.line}: predicted= needs {' or '.join(PREDICTED)}, and a number for each row")
             title = f"predicted, {PREDICTED[unit]}" if unit == "tflops" else "predicted"
             lines = with_predictions(self.line, lines, PREDICTED[unit], numbers.split(","), title)
+        lines = without_columns(self.line, lines, self.without)
         if "% library" not in lines[0]:
             return lines + ["", origin(results)]
         shown = {shape(run) for run in runs}

@@ -99,6 +99,18 @@ class Fold(WithResults):
                                  f"{table}\n\n<details><summary>Source</summary>\n\n{below}\n\n</details>\n<!-- end -->\n")
 
 
+class Without(WithResults):
+    def test_columns_can_be_left_out_after_predictions_and_with_them_what_is_said_of_the_library(self):
+        text = self.filled("<!-- table: r.json rows=slots predicted=gain:,2 without=TFLOP/s,%_library -->\n<!-- end -->\n")
+        self.assertIn("\n| slots | µs | SM clock, MHz | × first | × first, per clock | predicted | off by |\n", text)
+        self.assertIn("\n| `2` | 10 | 800 | 2.00 | 2.50 | 2 | +25 % |\n", text)
+        self.assertNotIn("Percent of the library", text)
+
+    def test_a_column_that_there_is_not_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "without= names 'TFLOPS', which is no column"):
+            self.filled("<!-- table: r.json rows=slots without=TFLOPS -->\n<!-- end -->\n")
+
+
 class Parts(WithResults):
     def setUp(self):
         super().setUp()
