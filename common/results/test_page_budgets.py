@@ -141,6 +141,23 @@ class PageBudgets(unittest.TestCase):
                 wanted = [section for section in SECTIONS if not (section == "What changed" and name.startswith("01"))]
                 self.assertEqual(sections(page.read_text(encoding="utf-8")), wanted)
 
+    def test_pages_of_lessons_say_where_their_reader_is_before_anything_else(self):
+        for name, page in self.pages().items():
+            if name == "README.md":
+                continue
+            with self.subTest(name):
+                begin = " ".join(page.read_text(encoding="utf-8").partition("\n\n")[2].partition("\n\n")[0].split())
+                self.assertRegex(begin, r"^\*\*Where am I\?\*\* You .*\. After this page you can .*\. Reading takes about \d+ minutes\.$")
+
+    def test_what_a_page_asks_is_answered_in_a_fold_and_the_first_exercise_follows_the_idea(self):
+        for lesson in ("01_naive", "03_double_buffer", "05_ws_double_buffer"):
+            with self.subTest(lesson):
+                parts = dict(part.partition("\n")[::2] for part in
+                             re.split(r"^## ", (ROOT / lesson / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:])
+                self.assertRegex(parts["Idea"], rf"<!-- exercises: {lesson[:2]}\.a -->\n.*\n<!-- end -->\n+\Z")
+                self.assertGreaterEqual(parts["Predict"].count("<details><summary>Our answer</summary>"), 1)
+                self.assertEqual(parts["Predict"].count("<details>"), parts["Predict"].count("\n</details>\n"))
+
     def test_concept_pages_are_short_and_end_with_three_mistakes(self):
         lists = {"claims_we_checked", "glossary", "how_to_read_the_errors", "the_wider_world"}
         for page in [*sorted(ROOT.glob("docs/concepts/*.md")), ROOT / "docs/cost_model.md"]:
