@@ -29,7 +29,7 @@ COMPARED = {
 }
 # The site's colours of what is not named like a role.
 COLOURS = {"upload": "load", "download": "store", "host function": "other"}
-MODEL = "common/model/lessons.cpp"
+CLOCK = "common/cpu_device/observe/clock.hpp"
 EPILOGUE = "An epilogue between two tiles of C is not part of it."
 
 
@@ -75,7 +75,7 @@ def predicted_step(kernel):
     sources = Sources(ROOT)
     m, n, k = sources.tile_shape(kernel)
     transfer = (m * k + k * n) * 2 // L2_BYTES
-    flops = int(sources.found(MODEL, r"constexpr double kFlopsPerCycle = (\d+);"))
+    flops = int(sources.found(CLOCK, r"double tensor_flops_per_cycle = (\d+);"))
     return LATENCY + transfer, transfer, 2 * m * n * k // flops
 
 
