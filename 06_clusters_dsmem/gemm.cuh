@@ -1,9 +1,8 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 1: a cluster has two pairs of blocks, which take turns at the steps of K. Then each block
-/// sends its sums of half of the columns to the block with the other steps, and receives that block's sums of
-/// the other half. It completes and stores these columns. That is for few tiles, so that they are small ones.
+/// Added since step 1: two pairs of blocks take turns at the steps of K. Then each block sends its sums of
+/// half of the columns to the block with the other steps, and stores the half that it completes.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -112,9 +111,8 @@ __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPe
 }
 // [exchange_sums]
 
-/// Says to the loaders of its pair that this warpgroup has read the slot. As in CUTLASS, one arrival speaks
-/// for four warps, and it is relaxed, beside waits that acquire at the scope of a block: PTX promises
-/// neither.
+/// Says to the loaders of its pair that this warpgroup has read the slot. As in CUTLASS, a relaxed arrival
+/// speaks for four warps, beside waits that acquire at the scope of a block: PTX promises neither.
 template <class Pipe>
 __device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
   const int thread = threadIdx.x % kWarpgroup;

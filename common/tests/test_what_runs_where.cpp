@@ -1,5 +1,5 @@
 /// @file
-/// The README's table of what runs where, held against what the lessons say of themselves.
+/// The page's table of what runs where, held against what the lessons say of themselves.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
@@ -26,7 +26,7 @@ std::string trimmed(const std::string& text) {
 
 /// The cells of each line of the first table below the heading, without the line of dashes.
 std::vector<std::vector<std::string>> table_below(const std::string& heading) {
-  std::ifstream page(LADDER_SOURCE_DIR "/README.md");
+  std::ifstream page(LADDER_SOURCE_DIR "/docs/using_the_programs.md");
   std::vector<std::vector<std::string>> table;
   bool below = false;
   for (std::string line; std::getline(page, line);) {
@@ -82,7 +82,7 @@ std::string cell_of(const Code& code, const std::string& number) {
 
 }  // namespace
 
-TEST_CASE("what runs where: the README says what the lessons say") {
+TEST_CASE("what runs where: the page says what the lessons say") {
   const auto table = table_below("## Which GPU runs what");
   REQUIRE(table.size() > 1);
   std::set<int> architectures;
