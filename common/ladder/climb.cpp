@@ -200,6 +200,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
       "ladder ablate: what each ingredient of a lesson is worth\n"
       "ladder tune: which of the kernels for any shape is the fastest for a shape\n"
       "ladder check my_kernel.cu: what is wrong with a kernel of your own");
+  for (const char* const command : {"learn", "ablate", "tune", "check"}) arguments.suggest(command, command);
   CommonOptions options;
   std::string lesson_list, lesson_of_files, results_path;
   options.add_to(arguments);

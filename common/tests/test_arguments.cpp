@@ -100,6 +100,11 @@ TEST_CASE("A command line that does not fit the program is refused, naming the o
   check_refused(arguments, {"03", "--trces=x"}, "--trces: there is no such option; did you mean --trace?");
   check_refused(arguments, {"03", "--timeline"},
                 "--timeline: there is no such option; --help lists what there is");
+  arguments.suggest("--timeline", "--trace");
+  arguments.suggest("learn", "learn");
+  for (const char* const word : {"--timeline", "--timelines", "--timeline=x"})
+    check_refused(arguments, {"03", word}, "there is no such option; did you mean --trace?");
+  check_refused(arguments, {"03", "lern"}, "lern: there is no such word; did you mean learn?");
   check_refused(arguments, {"03", "--trace"}, "--trace");
   check_refused(arguments, {"03", "--trace", "x", "--trace", "y"}, "--trace");
   check_refused(arguments, {"03", "--load", "soon"}, "--load");

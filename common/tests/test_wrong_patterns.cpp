@@ -146,7 +146,7 @@ TEST_CASE("A K tile that is left out, counted twice or taken for another is name
   CHECK_THAT(complaint_of_k_tiles([](int row, int, int tile) { return row >= 64 && tile == 3 ? 1 : tile; }),
              ContainsSubstring(
                  "in tile row 1, tile column 0: K tile 1 (of 5, 64 wide) was multiplied in place of K tile "
-                 "3: a slot was read before it was filled again"));
+                 "3: a slot was read before it was filled again, or the wrong tile was loaded"));
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 0 ? 2 : tile; }),
              ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 0: a slot was "
                                "overwritten before it was read"));
@@ -218,6 +218,39 @@ TEST_CASE("Of normal data, too, missing products are named, and another tile tha
                return {k / 64 == 3 ? k - 64 : k, k / 64 == 3 ? k - 64 : k};
              }),
              ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 3"));
+}
+
+TEST_CASE("Sums of another tile of C that were added in place of its own are named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  // The first half is its own, of K tiles 0, 2, 4; the other is that of the neighbour's columns.
+  const auto complaint = [](int first_of_other) {
+    return ladder::Verifier({96, 128, 296}, 7)
+        .check_exact([&](const ladder::Gemm& gemm) {
+          const auto a = ladder::download(gemm.a, size_t(gemm.m) * gemm.k);
+          const auto b = ladder::download(gemm.b, size_t(gemm.k) * gemm.n);
+          std::vector<__nv_bfloat16> c(size_t(gemm.m) * gemm.n);
+          for (int row = 0; row < gemm.m; ++row)
+            for (int column = 0; column < gemm.n; ++column) {
+              float sum = 0;
+              for (int k = 0; k < gemm.k; ++k) {
+                const auto product = [&](int at) {
+                  return ladder::to_float(a[row * gemm.k + k]) * ladder::to_float(b[k * gemm.n + at]);
+                };
+                if (k / 64 % 2 == 0) sum += product(column);
+                if (k / 64 % 2 == first_of_other) sum += product(column ^ 64);
+              }
+              c[row * gemm.n + column] = ladder::to_bf16(sum);
+            }
+          CUDA_CHECK(cudaMemcpy(gemm.c, c.data(), c.size() * sizeof c[0], cudaMemcpyHostToDevice));
+        })
+        .complaint;
+  };
+  CHECK_THAT(
+      complaint(1),
+      ContainsSubstring("in tile row 0, tile column 0: C has the products of K tiles 0, 2, ... (every "
+                        "second of 5, 64 wide), and to them those of K tiles 1, 3, ... at row 0, column "
+                        "64 are added"));
+  CHECK_THAT(complaint(0), ContainsSubstring("those of K tiles 0, 2, ... at row 0, column 64 are added"));
 }
 
 TEST_CASE("One operand of an earlier K tile is named") {

@@ -172,6 +172,16 @@ class DeadlockRoot {
     return word < barrier.ever_arrived.size() && barrier.ever_arrived[word] >> thread.number % 64 & 1;
   }
 
+  /// At the same end of another slot of its pipeline.
+  static bool has_arrived_at_sibling(const Mbarrier& barrier, const Thread& thread) {
+    if (!*barrier.end) return false;
+    const auto& all = barrier.block->mbarriers;
+    return std::any_of(all.begin(), all.end(), [&](const auto& other) {
+      return other->slot != barrier.slot && other->initialised_at == barrier.initialised_at &&
+             std::strcmp(other->end, barrier.end) == 0 && has_ever_arrived(*other, thread);
+    });
+  }
+
   std::vector<Comer> comers_to(const Node& node, const Mbarrier& barrier) const {
     std::vector<Comer> comers;
     if (late_at(node, barrier) || waits_for_new_slot(node, barrier)) return comers;
@@ -187,6 +197,10 @@ class DeadlockRoot {
     for (const Thread* thread : threads_)
       if (has_ever_arrived(barrier, *thread) && !came(barrier, thread))
         comers.push_back({thread, owes(barrier, *thread)});
+    if (!comers.empty()) return comers;
+    // Who empties, or fills, another slot of the ring will do so with this one.
+    for (const Thread* thread : threads_)
+      if (has_arrived_at_sibling(barrier, *thread)) comers.push_back({thread, owes(barrier, *thread)});
     if (!comers.empty()) return comers;
     // Those who wait for the other end of a slot arrive at this one; of a warpgroup perhaps one thread.
     const Mbarrier* const other = other_end(barrier);
@@ -286,6 +300,11 @@ class DeadlockRoot {
     if (rank(one) != rank(other)) return rank(one) < rank(other);
     const Thread &a = *one.waiting.front(), &b = *other.waiting.front();
     if (!is_at_mbarrier(a) || !is_at_mbarrier(b)) return is_at_mbarrier(a) < is_at_mbarrier(b);
+    // Of two that nobody has come to: those who wait at the one may owe the arrivals of the other, unless
+    // they are too few.
+    const bool may_fill = one.waiting.size() >= mbarrier_of(b).pending,
+               may_be_filled = other.waiting.size() >= mbarrier_of(a).pending;
+    if (rank(one) == nobody && may_fill != may_be_filled) return may_fill;
     const unsigned block = a.block->ids.rank_in_cluster, other_block = b.block->ids.rank_in_cluster;
     return block != other_block ? block < other_block : mbarrier_of(a).offset < mbarrier_of(b).offset;
   }
@@ -386,8 +405,10 @@ class DeadlockRoot {
 
   std::string why_of_bytes(const Mbarrier& barrier) const {
     std::string text = print("%lld bytes were expected", static_cast<long long>(barrier.expected_bytes));
+    std::set<std::string> places;
     for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
-      text += " (" + own_place(arrival.where) + ")";
+      if (const std::string place = own_place(arrival.where); places.insert(place).second)
+        text += " (" + place + ")";
     const std::string arrived = list(with_bytes(barrier.arrivals, true));
     return text + (arrived.empty() ? ", and none came" : ", and these came:" + arrived) +
            (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
@@ -479,7 +500,7 @@ class DeadlockRoot {
       return names_of(have_waited) + " waited for " + name_of(*other) + ", and " +
              where_now(have_waited, /*counts_steps=*/false);
     if (!node_of(other) && other->phases_seen.empty())
-      return "nobody has waited for " + name_of(*other) + ", as those must who arrive here";
+      return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here";
     return "";
   }
 

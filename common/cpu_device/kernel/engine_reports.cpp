@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
@@ -63,6 +64,20 @@ std::string name_of(const Mbarrier& barrier) {
   const Location where = barrier.initialised_at;
   return ladder::barrier_name({where.file, where.line, barrier.end, barrier.slot},
                               static_cast<unsigned>(before.size()), !others.empty());
+}
+
+bool may_hold(const Block& block, const std::string& operand, size_t offset) {
+  const std::string path = operand.substr(operand.find_first_of(".>") + 1);
+  bool is_barrier = false;
+  for (const auto& barrier : block.mbarriers) {
+    const std::string name = name_of(*barrier);
+    const bool is_named =
+        name.compare(0, path.size(), path) == 0 &&
+        (name.size() == path.size() || name[path.size()] == '.' || name[path.size()] == '[');
+    if (is_named && barrier->offset <= offset && offset < barrier->offset + sizeof(uint64_t)) return true;
+    is_barrier |= is_named;
+  }
+  return !is_barrier;
 }
 
 std::vector<MbarrierRecord> records_of_mbarriers(const Block& block) {
@@ -341,9 +356,19 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
 
 namespace {
 
-/// What a thread that reads too early waited for last.
-std::string explain_last_wait(const Thread& thread) {
-  const Thread::Seen& seen = thread.last_seen;
+/// What a thread had waited for last in its epoch, if that is known; epoch 0 is now. An operation may be
+/// found long after its issue.
+std::optional<Thread::Seen> seen_in(const Thread& thread, uint32_t epoch) {
+  if (!epoch) return thread.last_seen;
+  for (auto seen = thread.seen_before.rbegin(); seen != thread.seen_before.rend(); ++seen)
+    if (seen->epoch <= epoch) return *seen;
+  if (thread.seen_before.size() < Thread::kSeenKept) return Thread::Seen{};
+  return std::nullopt;
+}
+
+/// What a thread that reads too early had waited for last, in its epoch.
+std::string explain_last_wait(const Thread& thread, uint32_t epoch) {
+  const Thread::Seen seen = seen_in(thread, epoch).value_or(Thread::Seen{});
   if (!seen.barrier) return "";
   std::string text = "the reader waited last for " + name_of(*seen.barrier);
   if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
@@ -418,19 +443,40 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   const bool second_was_first = !accesses.reads_early && accesses.first_writes &&
                                 accesses.second_is_operation && accesses.second_epoch && met &&
                                 second.block_barriers[met - 1].epoch > accesses.second_epoch;
-  if (accesses.second_is_operation && accesses.second_epoch && !second_was_first)
+  // A copy that was issued before the read, and has not landed.
+  const bool copy_was_first =
+      accesses.reads_early && !accesses.first_writes && accesses.second_is_operation && accesses.second_epoch;
+  if (copy_was_first)
+    while (met && first.block_barriers[met - 1].epoch > accesses.first_epoch) --met;
+  if (accesses.second_is_operation && accesses.second_epoch && !second_was_first && !copy_was_first)
     while (met && second.block_barriers[met - 1].epoch >= accesses.second_epoch) --met;
-  const bool met_since = second_was_first || (met && accesses.first_is_operation &&
-                                              first.block_barriers[met - 1].epoch >= accesses.first_epoch);
+  const bool copy_was_before =
+      copy_was_first && met && second.block_barriers[met - 1].epoch > accesses.second_epoch;
+  const bool met_since =
+      second_was_first || copy_was_before ||
+      (met && accesses.first_is_operation && first.block_barriers[met - 1].epoch >= accesses.first_epoch);
   // Where threads wait for mbarriers, these explain more, unless the threads have met since.
   if ((first.last_seen.barrier || second.last_seen.barrier) && !met_since) return "";
   if (!met) return "the two threads have not met in a __syncthreads";
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
   if (met_since)
-    return where + " comes after the " + (second_was_first ? accesses.second_what : accesses.first_what) +
+    return where + " comes after the " +
+           (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
            " is issued, but nobody has waited for that by then";
   return where + " comes before both";
+}
+
+/// Who reads has waited for nothing, and the warp that writes arrives somewhere.
+std::string explain_no_wait(const Thread& writer, const Thread& reader) {
+  if (reader.last_seen.barrier) return "";
+  for (const auto& barrier : reader.block->mbarriers)
+    for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
+      for (const Mbarrier::Arrival& arrival : *arrivals)
+        if (!arrival.bytes && arrival.thread->warp == writer.warp && std::strcmp(barrier->end, "empty") != 0)
+          return "the reader has waited for nothing, and " +
+                 who_and_where(*arrival.thread, *barrier, arrival);
+  return "";
 }
 
 /// The reader has waited until a slot was full, and its warpgroup that fills it does so without waiting.
@@ -449,8 +495,26 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
          name_of(*empty);
 }
 
+/// " with the arrivals of warps 0, 4 (...)": those that ended the phase before, as far as they are kept.
+std::string with_arrivals_of(const Thread::Seen& seen) {
+  if (seen.barrier->phase == seen.phase) return " with the arrivals of" + list(seen.barrier->last_arrivals);
+  if (seen.barrier->phase == seen.phase + 1)
+    return " with the arrivals of" + list(seen.barrier->earlier_arrivals);
+  return "";
+}
+
+/// The writer waited until one slot of a pipeline was empty, and the reader until another was full.
+std::string explain_other_slot(const Thread::Seen& writers, const std::optional<Thread::Seen>& readers) {
+  if (!readers || !readers->barrier) return "";
+  const Mbarrier &one = *writers.barrier, &other = *readers->barrier;
+  const bool are_two_slots = other_end(one) && other_end(other) && !one.is_full && other.is_full &&
+                             one.initialised_at == other.initialised_at && one.block == other.block &&
+                             one.slot != other.slot;
+  return are_two_slots ? "; the reader, for " + name_of(other) + ": these are two slots" : "";
+}
+
 /// A copy that counts its bytes at the barrier of this note is read before they have landed.
-std::string explain_copy_not_waited_for(const Thread& reader, const std::string& note) {
+std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, const std::string& note) {
   const Mbarrier* completes_on = nullptr;
   for (const auto& barrier : reader.block->mbarriers)
     if (" for " + name_of(*barrier) == note) completes_on = barrier.get();
@@ -465,8 +529,9 @@ std::string explain_copy_not_waited_for(const Thread& reader, const std::string&
                  "few",
                  static_cast<long long>(completes_on->last_expected_bytes));
   }
-  if (reader.last_seen.barrier == completes_on) return "";
-  if (const std::string last = explain_last_wait(reader); !last.empty())
+  const std::optional<Thread::Seen> before = seen_in(reader, epoch);
+  if (!before || before->barrier == completes_on) return "";
+  if (const std::string last = explain_last_wait(reader, epoch); !last.empty())
     return "the reader must wait for " + name_of(*completes_on) + "; " + last;
   return "the reader must wait for " + name_of(*completes_on) + "; it has waited for nothing";
 }
@@ -518,10 +583,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
              accesses.second_what;
   }
   const Thread& reader = accesses.first_writes ? second : first;
+  const uint32_t epoch_of_reader = accesses.first_writes ? accesses.second_epoch : accesses.first_epoch;
   const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
                                                      : !accesses.first_is_operation || accesses.first_epoch;
   if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
-    if (std::string text = explain_copy_not_waited_for(reader, accesses.note_of_writer); !text.empty())
+    if (std::string text = explain_copy_not_waited_for(reader, epoch_of_reader, accesses.note_of_writer);
+        !text.empty())
       return text;
   if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && first_epoch &&
       !hand_over.arrival && reader_is_known) {
@@ -534,18 +601,24 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
              "), and writes again: it must wait until that was read, or the reader wait for the next phase";
   }
   if (!hand_over.arrival) {
-    const WaitedFor of_others =
-        find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
-          return arrival.remote != ArrivalOrder::relaxed && arrival.thread != &first &&
-                 is_of_warpgroup(*arrival.thread, first);
-        });
+    const auto of_others_in = [&](bool same_warp) {
+      return find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
+        return arrival.remote != ArrivalOrder::relaxed && arrival.thread != &first &&
+               is_of_warpgroup(*arrival.thread, first) && (!same_warp || arrival.thread->warp == first.warp);
+      });
+    };
+    WaitedFor of_others = of_others_in(/*same_warp=*/true);  // which speaks for it more likely
+    if (!of_others.arrival) of_others = of_others_in(/*same_warp=*/false);
+    // Who overwrites relies on what it waited for last.
+    const std::optional<Thread::Seen> relied_on = seen_in(second, accesses.second_epoch);
+    const bool is_relied_on = accesses.first_writes || !relied_on || relied_on->barrier == of_others.barrier;
     const bool first_arrives =
         of_others.barrier &&
         find_waited_for(second, accesses.second_epoch, [&](const Mbarrier::Arrival& arrival) {
           return arrival.thread == &first;
         }).barrier == of_others.barrier;
-    if (of_others.arrival && !first_arrives && first.warp != second.warp && !accesses.first_is_operation &&
-        accesses.second_epoch)
+    if (of_others.arrival && is_relied_on && !first_arrives && first.warp != second.warp &&
+        !accesses.first_is_operation && accesses.second_epoch)
       return who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival) +
              print(" for others, too, and nothing orders what warp %u lane %u did before that",
                    first.warp->index, first.lane);
@@ -560,21 +633,35 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
   if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && reader_is_known)
     if (std::string text = explain_writer_ahead(first, reader); !text.empty()) return text;
-  if (accesses.reads_early) return reader_is_known ? explain_last_wait(reader) : "";
+  if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation)
+    if (std::string text = explain_no_wait(first, reader); !text.empty()) return text;
+  if (accesses.reads_early) return reader_is_known ? explain_last_wait(reader, epoch_of_reader) : "";
   const Thread& writer = accesses.first_writes ? first : second;
   const bool writer_is_known = accesses.first_writes ? !accesses.first_is_operation || accesses.first_epoch
                                                      : !accesses.second_is_operation || accesses.second_epoch;
-  const Thread::Seen& seen = writer.last_seen;
+  const uint32_t epoch_of_writer = accesses.first_writes ? first_epoch : accesses.second_epoch;
+  const Thread::Seen seen = seen_in(writer, epoch_of_writer).value_or(Thread::Seen{});
   if (!writer_is_known || !seen.barrier || accesses.are_writes) return "";
+  std::string released;  // by the reader, before it reads
+  if (const auto readers = seen_in(reader, epoch_of_reader);
+      !accesses.first_writes && reader_is_known && readers && other_end(*seen.barrier) == readers->barrier &&
+      readers->barrier) {
+    const WaitedFor early = find_waited_for(second, accesses.second_epoch, [&](const auto& arrival) {
+      return arrival.thread == &first && first_epoch && arrival.epoch < first_epoch;
+    });
+    if (early.barrier == seen.barrier)
+      released = print("; warp %u lane %u arrives there before this ", first.warp->index, first.lane) +
+                 accesses.first_what;
+  }
   const bool is_multicast = !accesses.first_writes && accesses.second_what == "TMA multicast";
   const std::string mask =
       is_multicast ? ", with the mask " + binary(writer.last_multicast_mask, *writer.block) : "";
   return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
-         (seen.phase ? print(", whose phase %llu had ended with the arrivals of",
-                             static_cast<unsigned long long>(seen.phase - 1)) +
-                           (seen.barrier->phase == seen.phase ? list(seen.barrier->last_arrivals)
-                                                              : list(seen.barrier->earlier_arrivals))
-                     : " with parity 1, which passes before the first phase has ended");
+         (seen.phase
+              ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
+                    with_arrivals_of(seen)
+              : " with parity 1, which passes before the first phase has ended") +
+         (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released;
 }
 
 std::string names_of(const std::vector<const Thread*>& threads) {

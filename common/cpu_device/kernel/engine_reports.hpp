@@ -48,6 +48,8 @@ std::string explain_surplus(const Mbarrier&);
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
+/// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
+bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);

@@ -102,6 +102,9 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
         return explain_hand_over(*threads_[accesses.first], *threads_[accesses.second], accesses);
       });
   race_checker_->name_bytes([this](size_t offset) { return layout_.name_of(offset); });
+  race_checker_->match_operands([this](const std::string& operand, unsigned block, size_t offset) {
+    return may_hold(*blocks_[block], operand, offset);
+  });
 }
 
 Cluster::~Cluster() {
@@ -245,6 +248,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
       thread.wgmma_waited_for = 0;
   thread.aligned_steps = 0;
   thread.last_seen = {};
+  thread.seen_before.clear();
   thread.block_barriers.clear();
   thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;

@@ -56,8 +56,11 @@ struct Thread {
   struct Seen {
     const Mbarrier* barrier = nullptr;
     uint64_t phase = 0;
+    uint32_t epoch = 0;  ///< of the thread, where races are checked
   };
   Seen last_seen;
+  static constexpr size_t kSeenKept = 32;
+  std::deque<Seen> seen_before;  ///< the last ones, for what the thread issued before others; see seen_in
   uint32_t last_multicast_mask = 0;
   /// A __syncthreads or a fence.proxy.async: where, and in which epoch it began. Where races are checked.
   struct Order {

@@ -131,11 +131,13 @@ struct RaceChecker::Shadow {
 /// How two accesses went wrong, as far as that can be known: a reader that is too early wants what the write
 /// brings, a writer that is too early destroys what somebody still reads.
 enum class RaceChecker::Why : uint8_t {
-  early_read,        ///< a read, and then the write that it should have waited for
-  early_read_later,  ///< the write, and then the read that did not wait for it
-  overwritten,       ///< a write that did not wait for a read
-  unordered,         ///< a write and a read; either may be too early
-  unordered_async,   ///< likewise, of an asynchronous read
+  early_read,             ///< a read, and then the write that it should have waited for
+  early_read_later,       ///< the write, and then the read that did not wait for it
+  overwritten,            ///< a write that did not wait for a read
+  overwritten_or_before,  ///< a write of a later round, and an operation that reads: issued before it, or
+                          ///< after it
+  unordered,              ///< a write and a read; either may be too early
+  unordered_async,        ///< likewise, of an asynchronous read
   two_writes,
   no_proxy_fence
 };
@@ -610,7 +612,8 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
       !who.knows(cell.writer_before, cell.write_epoch_before))
     return Why::early_read_later;
   // It has not read what was there before, which the same line had written.
-  if (cell.write_site_before == cell.write_site) return Why::overwritten;
+  if (cell.write_site_before == cell.write_site)
+    return reads_later ? Why::overwritten_or_before : Why::overwritten;
   return reads_later ? Why::unordered_async : Why::unordered;
 }
 
@@ -847,6 +850,9 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
                  ? "overwritten before it was read, by the write of a later round: no barrier or "
                    "wait orders the two"
                  : "overwritten while it may still be read: no barrier or wait orders the two";
+    case Why::overwritten_or_before:
+      return "overwritten while it may still be read, or before it is read: no barrier or wait orders the "
+             "two";
     case Why::unordered:
       return "a write and a read that no barrier or wait orders: it is read too early, or overwritten too "
              "early";
@@ -887,8 +893,13 @@ void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
   const bool unordered = conflict.why == Why::unordered || conflict.why == Why::unordered_async;
-  if (unordered && is_same_line(conflict.write_before, conflict.first_site)) conflict.why = Why::overwritten;
-  const OwnLine first = own_line_of(conflict.first_site), second = own_line_of(conflict.second_site);
+  if (unordered && is_same_line(conflict.write_before, conflict.first_site))
+    conflict.why = conflict.why == Why::unordered ? Why::overwritten : Why::overwritten_or_before;
+  OwnLine first = own_line_of(conflict.first_site), second = own_line_of(conflict.second_site);
+  for (OwnLine* const line : {&first, &second})
+    std::erase_if(line->operands, [&](const std::string& operand) {
+      return holds_byte_ && !holds_byte_(operand, conflict.block, conflict.offset);
+    });
   const std::string operand = shared_operand(first, second);
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);

@@ -103,6 +103,10 @@ class RaceChecker {
   /// How reports call a byte of shared memory: "tile[3][1]", or nothing.
   void name_bytes(std::function<std::string(std::size_t offset)> name) { name_of_byte_ = std::move(name); }
 
+  /// May the operand of a line, "smem.a[slot]", be what holds the byte? A line may name others, too.
+  using HoldsByte = std::function<bool(const std::string& operand, unsigned block, std::size_t offset)>;
+  void match_operands(HoldsByte holds) { holds_byte_ = std::move(holds); }
+
   /// Starts a cluster of `blocks` blocks with `threads_per_block` threads and `shared_bytes` bytes of shared
   /// memory each. SyncObjects and AsyncOperations of the last cluster must be cleared or dropped before.
   void begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes);
@@ -257,6 +261,7 @@ class RaceChecker {
   Describe describe_;
   ExplainUnordered explain_unordered_;
   std::function<std::string(std::size_t)> name_of_byte_;
+  HoldsByte holds_byte_;
   bool reported_ = false, only_early_reads_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <numeric>
 
 #include "common/host/base/text.hpp"
@@ -44,7 +45,9 @@ void add_words(const CLI::App& app, bool are_options, std::vector<std::string>& 
 }
 
 /// What is said of words that are left over, of which a value may stand behind the option that is wrong.
-std::string not_understood(const CLI::App& app, int argc, const char* const* argv) {
+/// @param meanings words that nobody may give, and those that they stand for
+std::string not_understood(const CLI::App& app, int argc, const char* const* argv,
+                           const std::map<std::string, std::string>& meanings) {
   const std::vector<std::string> left = app.remaining(true);
   const auto is_left = [&](const std::string& word) {
     return std::find(left.begin(), left.end(), word) != left.end();
@@ -58,6 +61,8 @@ std::string not_understood(const CLI::App& app, int argc, const char* const* arg
   const std::string name = wrong.substr(0, wrong.find('='));
   std::vector<std::string> words;
   add_words(app, is_option, words);
+  for (const auto& [word, meant] : meanings)
+    if ((word[0] == '-') == is_option) words.push_back(word);
   std::string closest;
   for (const std::string& word : words) {
     const size_t letters = distance(name, word);
@@ -65,7 +70,9 @@ std::string not_understood(const CLI::App& app, int argc, const char* const* arg
       closest = word;
   }
   return name + ": there is no such " + (is_option ? "option" : "word") +
-         (closest.empty() ? "; --help lists what there is" : "; did you mean " + closest + "?");
+         (closest.empty()
+              ? "; --help lists what there is"
+              : "; did you mean " + (meanings.count(closest) ? meanings.at(closest) : closest) + "?");
 }
 
 }  // namespace
@@ -115,6 +122,8 @@ void Arguments::exclude(const std::string& name, const std::string& other) {
   app_->get_option(name)->excludes(app_->get_option(other));
 }
 
+void Arguments::suggest(const std::string& word, const std::string& meant) { meanings_[word] = meant; }
+
 void Arguments::set_footer(const std::string& text) { app_->footer(text); }
 
 Arguments Arguments::add_command(const std::string& name, const std::string& help) {
@@ -130,7 +139,7 @@ bool Arguments::parse(int argc, const char* const* argv) {
     app_->exit(help, std::cout, std::cerr);
     return false;
   } catch (const CLI::ExtrasError&) {
-    throw BadArguments(not_understood(*app_, argc, argv));
+    throw BadArguments(not_understood(*app_, argc, argv, meanings_));
   } catch (const CLI::ParseError& error) {
     throw BadArguments(error.what());
   }

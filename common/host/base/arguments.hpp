@@ -3,6 +3,7 @@
 /// read by CLI11, which only arguments.cpp includes, because that takes seconds to compile.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -48,6 +49,9 @@ class Arguments {
   void require(const std::string& name);
   /// Of the two options, only one may be given.
   void exclude(const std::string& name, const std::string& other);
+  /// Who gives `word`, or one like it, which there is not, is asked whether it is `meant`: "--timeline" for
+  /// "--trace".
+  void suggest(const std::string& word, const std::string& meant);
   /// What --help ends with.
   void set_footer(const std::string& text);
   /// The first word may be this name; then what follows are arguments of the command's own.
@@ -64,6 +68,7 @@ class Arguments {
   explicit Arguments(std::shared_ptr<CLI::App> app);
 
   std::shared_ptr<CLI::App> app_;
+  std::map<std::string, std::string> meanings_;
 };
 
 }  // namespace ladder

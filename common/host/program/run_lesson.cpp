@@ -202,6 +202,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
   knobs.add_to(arguments, lesson);
   arguments.add_option("--trace", trace.path, "PATH",
                        "Write a timeline of one launch to this file, for ui.perfetto.dev");
+  arguments.suggest("--timeline", "--trace");
   arguments.add_option("--trace-blocks", trace_blocks, "N",
                        "Keep only the first so many of the recorded blocks");
   arguments.add_hidden_option("--untraced-us", trace.untraced_us);  // passed on by the plain program

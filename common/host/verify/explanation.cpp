@@ -53,6 +53,7 @@ class Explainer {
     if (text.empty()) text = explain_by_every_other_tile();
     if (text.empty()) text = explain_by_operand();
     if (text.empty()) text = explain_by_added_tile();
+    if (text.empty()) text = explain_by_sums_of_other_tile();
     if (text.empty()) text = explain_by_other_tile_of_c();
     if (text.empty()) text = explain_by_transposed_squares();
     return text;
@@ -105,8 +106,8 @@ class Explainer {
   }
   std::string tile(int i) const { return fmt::format("K tile {} (of {}, 64 wide)", i, tiles_); }
   static const char* why_stale(int taken, int due) {
-    return taken < due ? "a slot was read before it was filled again"
-                       : "a slot was overwritten before it was read";
+    return taken < due ? "a slot was read before it was filled again, or the wrong tile was loaded"
+                       : "a slot was overwritten before it was read, or the wrong tile was loaded";
   }
 
   /// One K tile is taken in place of another.
@@ -336,6 +337,48 @@ class Explainer {
             "before were not cleared",
             examples_[0].row + down * kTileWidth, examples_[0].column + right * kTileWidth);
       }
+    return "";
+  }
+
+  /// The element of C, of every second K tile.
+  double half_at(int64_t row, int64_t column, int first_tile) const {
+    double sum = 0;
+    for (int64_t k = 0; k < shape_.k; ++k)
+      if (k / kTileWidth % 2 == first_tile)
+        sum += element(a_, row, k, shape_.m, shape_.k, shape_.k) *
+               element(b_, k, column, shape_.k, shape_.n, shape_.n);
+    return sum;
+  }
+
+  /// Two blocks share K; half of the sums that were added are those of another tile of C.
+  std::string explain_by_sums_of_other_tile() const {
+    constexpr int kMostTilesAway = 4;
+    if (tiles_ < 2 || tiles_ > kMaxTiles) return "";
+    for (const int own : {0, 1}) {
+      std::vector<double> rest;  // what is left of each example without its own half
+      for (const WrongElement& e : examples_) rest.push_back(half_at(e.row, e.column, own));
+      for (int down = -kMostTilesAway; down <= kMostTilesAway; ++down)
+        for (int right = -kMostTilesAway; right <= kMostTilesAway; ++right)
+          for (const int other : {0, 1}) {
+            if (!down && !right) continue;
+            bool makes_all = true, adds_any = false;
+            for (size_t e = 0; e < examples_.size() && makes_all; ++e) {
+              const double added = half_at(examples_[e].row + down * kTileWidth,
+                                           examples_[e].column + right * kTileWidth, other);
+              adds_any |= added != 0;
+              makes_all = is_got(examples_[e], rest[e] + added);
+            }
+            if (!makes_all || !adds_any) continue;
+            return fmt::format(
+                "C has the products of K tiles {}, {}, ... (every second of {}, 64 wide), and to them those "
+                "of "
+                "K tiles {}, {}, ... at row {}, column {} are added: sums of the wrong block, or of the "
+                "wrong "
+                "columns",
+                own, own + 2, tiles_, other, other + 2, examples_[0].row + down * kTileWidth,
+                examples_[0].column + right * kTileWidth);
+          }
+    }
     return "";
   }
 

@@ -96,6 +96,9 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (RaceChecker* races = cluster.races()) {
     races->acquire(thread.number, barrier.completed);
+    thread.last_seen.epoch = races->epoch(thread.number);
+    thread.seen_before.push_back(thread.last_seen);
+    if (thread.seen_before.size() > Thread::kSeenKept) thread.seen_before.pop_front();
     if (of_cluster) races->acquire(thread.number, barrier.completed_afar);
     if (barrier.last_waits.empty()) barrier.last_waits.resize(thread.block->ids.threads);
     barrier.last_waits[thread.ids.rank] = {barrier.phase, races->epoch(thread.number), of_cluster, what,

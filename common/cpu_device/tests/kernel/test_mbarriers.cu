@@ -407,6 +407,61 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("of two barriers that nobody has come to, the one comes first whose waiters the other needs") {
+  struct Roles {
+    ladder::Pipeline<2> ring;
+    ladder::Pipeline<1> out;
+    ptx::Mbarrier inbox;
+  };
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string text = failure({.block = 128, .shared_bytes = sizeof(Roles)}, schedule, [] {
+      auto& smem = ladder::shared_storage<Roles>();
+      if (threadIdx.x == 0) {
+        smem.ring.init(1, 2);
+        smem.out.init(2, 1);
+        ptx::mbarrier_init(&smem.inbox, 2);
+      }
+      __syncthreads();
+      const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+      ladder::Producer loader(smem.ring);
+      ladder::Consumer computer(smem.ring);
+      ladder::Consumer storer(smem.out);
+      if (warp < 2) {
+        computer.consumer_wait();
+        __syncwarp();
+        computer.consumer_release(lane == 0);
+        ptx::mbarrier_wait(&smem.inbox, 0);  // before anybody has sent
+        if (lane == 0) ptx::mbarrier_arrive(&smem.out.full[0]);
+      } else if (warp == 2 && lane == 0) {
+        for (int step = 0; step < 6; ++step) {
+          loader.producer_acquire();
+          loader.producer_commit();
+        }
+      } else if (warp == 3 && lane == 0) {
+        storer.consumer_wait();
+      }
+      __syncwarp();
+    });
+    CHECK_THAT(text, ContainsSubstring("deadlock: warps 0-1 wait at test_mbarriers.cu:") &&
+                         ContainsSubstring(" for inbox, phase 0: 2 of 2 arrivals missing\n"));
+  }
+}
+
+TEST_CASE("a place where several threads expect bytes is said once") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(kShape, schedule, [] {
+      auto& shared = ladder::shared_storage<Storage>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&shared.full[1], 2);
+      __syncthreads();
+      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[1], 16);
+      ptx::mbarrier_wait(&shared.full[1], 0);
+    });
+    CHECK_THAT(text, ContainsSubstring("\n  32 bytes were expected (test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring("), and none came\n") && !ContainsSubstring(") (test_mbarriers.cu:"));
+  }
+}
+
 TEST_CASE("a wait that passes too early is named where its consequence is found") {
   const auto one_of_all = [](unsigned mistakes, const std::string& words) {
     std::vector<std::string> texts;

@@ -940,6 +940,60 @@ TEST_CASE("a report of a copy names those who called for it") {
 #endif
 }
 
+namespace {
+
+/// Each wait leaves the newest copy in flight, although it is read.
+__global__ void waits_for_too_few_copies(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);
+  __syncthreads();  // meet in vain
+  out[threadIdx.x] = static_cast<float>(smem.values[kThreads - 1 - threadIdx.x]);
+  __pipeline_wait_prior(0);
+}
+
+struct Box {
+  int values[kThreads];
+  ptx::Mbarrier full;
+};
+/// A line that names a barrier need not access that.
+__global__ void stores_beside_a_barrier(int* out) {
+  auto& smem = ladder::shared_storage<Box>();
+  auto& box = smem.values;
+  const auto store = [](int& to, ptx::Mbarrier* count) {
+    to = static_cast<int>(threadIdx.x);
+    if (threadIdx.x == kThreads) ptx::mbarrier_arrive(count);
+  };
+  if (threadIdx.x == 0) ptx::mbarrier_init(&smem.full, 1);
+  __syncthreads();
+  store(box[threadIdx.x], &smem.full);
+  out[threadIdx.x] = box[kThreads - 1 - threadIdx.x];
+}
+
+}  // namespace
+
+TEST_CASE("a wait that leaves the copy in flight is told from threads that have not met") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report = failure_of(schedule, waits_for_too_few_copies, from.data(), out.data());
+    CHECK_THAT(report, ContainsSubstring("the last __syncthreads of both (" + place_of("meet in vain") +
+                                         ") comes after the cp.async is issued, but nobody has waited for"));
+    CHECK_THAT(report, !ContainsSubstring("have not met"));
+  }
+}
+
+TEST_CASE("a barrier that a line names is not taken for what the line accesses") {
+  PinnedVector<int> out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    const std::string report =
+        failure_of(schedule, kThreads, sizeof(Box), stores_beside_a_barrier, out.data());
+    CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0 at byte "));
+    CHECK_THAT(report, !ContainsSubstring("(smem.full)"));
+  }
+}
+
 TEST_CASE("two threads that write the same address are reported") {
   PinnedVector<int> out(kThreads);
   CHECK_THAT(failure_of({}, all_write_one, out.data()), ContainsSubstring("two writes"));
@@ -1020,6 +1074,57 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 32) ptx::tma_store_wait<0>();
 }
 
+struct LoadedTiles {
+  alignas(128) uint16_t tiles[2][64];
+  ladder::Pipeline<2> pipe;
+};
+
+enum class Ring { right, releases_before_it_reads, fills_one_slot_only };
+
+/// Thread 32 has TMA fill two slots again and again, which thread 0 reads.
+template <Ring kRing>
+__global__ void load_tiles(const __grid_constant__ CUtensorMap map, int* out) {
+  auto& smem = ladder::shared_storage<LoadedTiles>();
+  if (threadIdx.x == 0) {
+    smem.pipe.init(1, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+  ladder::Producer producer(smem.pipe);
+  ladder::Consumer consumer(smem.pipe);
+  for (int round = 0; round < 8; ++round) {
+    if (threadIdx.x == 32) {
+      const int slot = producer.producer_acquire();
+      ptx::Mbarrier* const full = producer.expect_bytes(sizeof smem.tiles[0]);
+      ptx::tma_load(&smem.tiles[kRing == Ring::fills_one_slot_only ? 0 : slot], &map, 0, 0, full);
+      producer.producer_commit_bytes();
+    } else if (threadIdx.x == 0) {
+      const int slot = consumer.consumer_wait();
+      if (kRing == Ring::releases_before_it_reads) consumer.consumer_release();
+      out[0] += smem.tiles[kRing == Ring::fills_one_slot_only ? 0 : slot][0];
+      ptx::fence_proxy_async();
+      if (kRing != Ring::releases_before_it_reads) consumer.consumer_release();
+    }
+  }
+}
+
+/// Warps 0 and 1 fill a tile each, and lane 0 arrives for its warp, without a __syncwarp. Warp 1 has arrived
+/// elsewhere before.
+__global__ void arrive_for_others(int* out) {
+  auto& smem = ladder::shared_storage<LoadedTiles>();
+  if (threadIdx.x == 0) smem.pipe.init(2, 100);
+  __syncthreads();
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp < 2) {
+    for (int i = 0; warp == 1 && i < 9; ++i) ptx::mbarrier_arrive(&smem.pipe.empty[1]);
+    smem.tiles[warp][lane] = 1;
+    if (lane == 0) ptx::mbarrier_arrive(&smem.pipe.full[0]);
+  } else {
+    ptx::mbarrier_wait(&smem.pipe.full[0], 0);
+    out[lane] = smem.tiles[lane % 2][lane];
+  }
+}
+
 CUtensorMap map_of_row(__nv_bfloat16* row) {
   return cpu_device::test::map_of(row, 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
@@ -1059,16 +1164,61 @@ TEST_CASE(
     "a store that begins too early is named before its missing commit, which is named alone elsewhere") {
   PinnedVector<__nv_bfloat16> out(64);
   const CUtensorMap map = map_of_row(out.data());
-  int named = 0;
+  int named = 0, where_to_wait = 0;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const auto run = [&](auto kernel) { return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map); };
-    CHECK_THAT(run(store_tiles<Storer::neither_waits_nor_commits>), ContainsSubstring("read before it "));
+    const std::string early = run(store_tiles<Storer::neither_waits_nor_commits>);
+    CHECK_THAT(early, ContainsSubstring("read before it "));
+    where_to_wait += early.find("the reader has waited for nothing, and warp 0 lane ") != early.npos &&
+                     early.find(" arrives at pipe.full[0] (test_races.cu:") != early.npos;
     const std::string text = run(store_tiles<Storer::never_commits>);
     named += text.find("TMA stores that were never committed") != std::string::npos;
     CHECK(text.find("read before it ") == std::string::npos);
   }
   CHECK(named >= 3);
+  CHECK(where_to_wait >= 1);
+}
+
+TEST_CASE("what a loader waited for is that of the copy that overwrites, however late this lands") {
+  PinnedVector<__nv_bfloat16> row(64);
+  PinnedVector<int> out(1);
+  const CUtensorMap map = map_of_row(row.data());
+  int released = 0, two_slots = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) {
+      return failure_of(schedule, 64, sizeof(LoadedTiles), kernel, map, out.data());
+    };
+    CHECK(run(load_tiles<Ring::right>) == "");
+    const std::string early = run(load_tiles<Ring::releases_before_it_reads>);
+    CAPTURE(early);
+    const bool is_slot_0 = early.find(" at byte 0") != early.npos;
+    CHECK_THAT(early, !ContainsSubstring(is_slot_0 ? "waited last for pipe.empty[1]"
+                                                   : "waited last for pipe.empty[0]"));
+    released += early.find("; warp 0 lane 0 arrives there before this load") != early.npos;
+    const std::string one_slot = run(load_tiles<Ring::fills_one_slot_only>);
+    two_slots += one_slot.find(": these are two slots") != one_slot.npos;
+  }
+  CHECK(released >= 1);
+  CHECK(two_slots >= 1);
+}
+
+TEST_CASE("of a missing __syncwarp the lane is named that arrives for the warp, not one of another warp") {
+  PinnedVector<int> out(32);
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    const std::string report = failure_of(schedule, 96, sizeof(LoadedTiles), arrive_for_others, out.data());
+    CAPTURE(report);
+    for (const char* other : {"0", "1"}) {
+      const std::string arrives = std::string(": warp ") + other + " lane 0 arrives at pipe.full[0]";
+      const std::string did =
+          std::string("for others, too, and nothing orders what warp ") + other + " lane ";
+      CHECK((report.find(arrives) != report.npos) == (report.find(did) != report.npos));
+      named += report.find(did) != report.npos;
+    }
+  }
+  CHECK(named >= 1);
 }
 
 TEST_CASE("without the option nothing is checked") {
