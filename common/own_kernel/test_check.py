@@ -40,6 +40,7 @@ FORMS = {
     "much": "the __shared__ variables of the kernel have more than 49152 bytes, of which b has 32000: ",
     "columns": "kernels wrote 1536 of the 2048 bytes allocated at kernel.cu:36: of every 64 bytes, 48 to 63 lack, 32 times",
     "refused": "a block has at most 1024 threads",
+    "helper": "deadlock: warp 0 waits at kernel.cu:38 for full[1], phase 0: 1 of 1 arrivals missing",
 }
 MISTAKEN_FORMS = """#include <cstring>
 #include <cuda_runtime.h>
@@ -72,6 +73,30 @@ __global__ void slow(float* x, int steps) {
   for (int i = 0; i < steps; ++i) sum += x[i % 512];
   if (sum > 0) x[0] = sum;
 }
+__device__ unsigned address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init_barrier(unsigned long long* bar, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(bar)),
+               "r"(count));
+}
+__device__ void wait_for(unsigned long long* bar) {
+  asm volatile(
+      "{\\n.reg .pred done;\\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\\n"
+      "@!done bra again;}" ::"r"(address(bar))
+      : "memory");
+}
+__global__ void helper(float* x) {
+  extern __shared__ float s[];
+  unsigned long long* const full = (unsigned long long*)s;
+  unsigned long long* const empty = full + 2;
+  for (int i = 0; i < 2 && threadIdx.x == 0; ++i) {
+    init_barrier(&full[i], 1);
+    init_barrier(&empty[i], 32);
+  }
+  __syncthreads();
+  wait_for(&full[1]);
+  x[threadIdx.x] = 1;
+}
 #define IF(word) if (!std::strcmp(what, #word))
 int main(int, char** argv) {
   const char* const what = argv[1];
@@ -83,6 +108,7 @@ int main(int, char** argv) {
   IF(much) much<<<1, 64>>>(x);
   IF(columns) columns<<<32, 32>>>(x);
   IF(refused) race<<<1, 2000>>>(x);
+  IF(helper) helper<<<1, 32, 128>>>(x);
   IF(slow) slow<<<1 << 20, 1>>>(x, 1000);
   return cudaDeviceSynchronize() || true;
 }

@@ -197,7 +197,7 @@ class Rewriter {
   void replace(Range range, std::string text) {
     const size_t begin = tokens_[range.begin].begin, end = tokens_[range.end - 1].end();
     const bool has_lines = source_.substr(begin, end - begin).find('\n') != source_.npos;
-    if (has_lines) text += marker(range.end);
+    if (has_lines) text += marker(range.end - 1);
     edits_.push_back({begin, end, std::move(text)});
   }
 
