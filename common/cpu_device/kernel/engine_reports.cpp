@@ -107,7 +107,8 @@ std::vector<MbarrierRecord> records_of_mbarriers(const Block& block) {
   for (const auto& barrier : block.mbarriers) {
     const auto& seen = barrier->phases_seen;
     const auto witnesses = std::count_if(seen.begin(), seen.end(), [](uint64_t phase) { return phase > 0; });
-    records.push_back({name_of(*barrier), place_of(origin_of(*barrier)), barrier->expected, barrier->fenced, barrier->phase, static_cast<unsigned>(witnesses)});
+    records.push_back({name_of(*barrier), place_of(origin_of(*barrier)), barrier->expected, barrier->fenced,
+                       barrier->phase, static_cast<unsigned>(witnesses)});
   }
   return records;
 }
@@ -546,9 +547,19 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   }
   if (accesses.second_is_operation && !accesses.reads_early && accesses.second_epoch) {
     // The second was issued before the first came, and goes on.
-    const WaitedFor back = find_waited_for(first, first_epoch, [&](const Mbarrier::Arrival& arrival) {
+    const auto is_later_of_second = [&](const Mbarrier::Arrival& arrival) {
       return arrival.thread == &second && arrival.epoch >= accesses.second_epoch;
-    });
+    };
+    WaitedFor back = find_waited_for(first, first_epoch, is_later_of_second);
+    // Where the copy says what it fills, the slot's own barrier: its writer may have waited there again.
+    for (const auto& full : second.block->mbarriers) {
+      const Mbarrier* const empty =
+          " for " + name_of(*full) == accesses.note_of_writer ? other_end(*full) : nullptr;
+      if (!empty || !back.arrival || empty == back.barrier) continue;
+      for (const auto* arrivals : {&empty->earlier_arrivals, &empty->last_arrivals, &empty->arrivals})
+        for (const Mbarrier::Arrival& one : *arrivals)
+          if (back.barrier != empty && is_later_of_second(one)) back = {empty, &one, nullptr};
+    }
     if (back.arrival)
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
              accesses.second_what;
