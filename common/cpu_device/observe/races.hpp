@@ -270,7 +270,7 @@ class RaceChecker {
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
   std::vector<uint32_t> issue_epoch_of_agent_;  ///< of the issuer, when it issued the last operation
-  std::vector<VectorClock> known_at_issue_;     ///< by the issuer of the last operation of an agent of the pool
+  std::vector<VectorClock> known_at_issue_;  ///< by the issuer of the last operation of an agent of the pool
   std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;

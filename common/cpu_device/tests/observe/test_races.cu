@@ -263,7 +263,8 @@ TEST_CASE("wgmma that reads too early, and operands that are overwritten while i
   }
 }
 
-TEST_CASE("a copy into what one of several wgmma still reads overwrites it, also where the copy lands first") {
+TEST_CASE(
+    "a copy into what one of several wgmma still reads overwrites it, also where the copy lands first") {
   for (const bool is_released : {true, false}) {
     Scene scene;
     SyncObject full, empty;
