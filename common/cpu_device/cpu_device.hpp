@@ -158,6 +158,8 @@ struct GraphCalls {
   uint64_t instantiations = 0, launches = 0;
 };
 GraphCalls graph_calls();
+/// A line for each captured copy whose source on the host had changed when its graph was launched.
+std::string describe_changed_sources();
 
 /// A kernel, or the host, broke a rule. what() names the kernel, the block, warp and lane, the source line
 /// and the rule; for a deadlock who waits where, on which barrier, slot and phase; or the call, the stream

@@ -97,17 +97,15 @@ std::string file_name(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-/// What the source calls the barriers that are initialised there, once read.
+/// What the source calls the barriers that are initialised there, once read; empty if it does not say.
 std::string expression_at(const BarrierOrigin& origin) {
   static std::mutex mutex;
-  static std::map<std::tuple<std::string, unsigned, bool>, std::string> known;
+  static std::map<std::tuple<std::string, unsigned, bool, std::string>, std::string> known;
   const bool is_pipeline = origin.end[0] != 0;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [entry, is_new] = known.try_emplace({origin.file, origin.line, is_pipeline});
-  if (is_new) {
-    entry->second = initialised_in(source_from(origin.file, origin.line), is_pipeline);
-    if (entry->second.empty()) entry->second = fmt::format("{}:{}", file_name(origin.file), origin.line);
-  }
+  const auto [entry, is_new] = known.try_emplace({origin.file, origin.line, is_pipeline, origin.function});
+  if (is_new)
+    entry->second = initialised_in(source_from(origin.file, origin.line), is_pipeline, origin.function);
   return entry->second;
 }
 
@@ -118,30 +116,33 @@ bool same_place(const BarrierNote& one, const BarrierNote& other) {
 
 }  // namespace
 
-std::string initialised_in(const std::string& source, bool is_pipeline) {
-  const std::string call = is_pipeline ? "init(" : "mbarrier_init(";
+std::string initialised_in(const std::string& source, bool is_pipeline, const std::string& function) {
+  const std::string& name = is_pipeline ? "init" : function;
   std::string found;
   const size_t end_of_line = source.find('\n');
-  for (size_t at = source.find(call); at < end_of_line && at != source.npos; at = source.find(call, at + 1)) {
-    std::string expression;
-    if (is_pipeline) {
-      size_t end = at;
-      if (end > 0 && source[end - 1] == '.') end -= 1;
-      if (end > 1 && source.compare(end - 2, 2, "->") == 0) end -= 2;
-      if (end == at) continue;  // another function whose name ends so
-      const size_t begin = begin_of_expression(source, end);
-      expression = source.substr(begin, end - begin);
-    } else {
-      expression = first_argument(source, at + call.size() - 1);
-    }
+  for (size_t at = source.find(name); at < end_of_line && at != source.npos; at = source.find(name, at + 1)) {
+    size_t open = at + name.size();
+    if (at > 0 && is_word(source[at - 1])) continue;  // another function whose name ends so
+    if (source[open] == '<') open = source.find('>', open) + 1;
+    if (open >= source.size() || source[open] != '(') continue;
+    // A member function is called of the barrier; others have it as the first argument.
+    size_t end = at;
+    if (end > 0 && source[end - 1] == '.') end -= 1;
+    if (end > 1 && source.compare(end - 2, 2, "->") == 0) end -= 2;
+    if (end == at && is_pipeline) continue;
+    const size_t begin = begin_of_expression(source, end);
     if (!found.empty()) return "";
-    found = simplified(expression);
+    found = simplified(end == at ? first_argument(source, open) : source.substr(begin, end - begin));
   }
   return found;
 }
 
+bool names_barrier(const BarrierOrigin& origin) { return !expression_at(origin).empty(); }
+
 std::string barrier_name(const BarrierOrigin& origin, unsigned number, bool several) {
-  const std::string name = with_number(expression_at(origin), number, several);
+  std::string called = expression_at(origin);
+  if (called.empty()) called = fmt::format("{}:{}", file_name(origin.file), origin.line);
+  const std::string name = with_number(called, number, several);
   return origin.end[0] ? fmt::format("{}.{}[{}]", name, origin.end, origin.slot) : name;
 }
 

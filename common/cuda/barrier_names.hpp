@@ -15,6 +15,8 @@ struct BarrierOrigin {
   unsigned line = 0;
   const char* end = "";  ///< of a pipeline: "full" or "empty"
   int slot = 0;          ///< of that pipeline
+  /// Of the reader's, whose call in that line initialises it: `init_barrier(&full[i], 1)`, `full[i].init(1)`.
+  const char* function = "mbarrier_init";
 };
 
 /// The name of the barrier that is number `number` of those which its block initialised at the same place, by
@@ -42,8 +44,12 @@ struct BarrierNote {
 /// The name of the barrier at `address`, of which the last of these notes speaks; empty if none does.
 std::string name_in_notes(const BarrierNote* notes, size_t count, uint32_t address);
 
+/// Does the line call `origin.function`, or `init` of a pipeline, once?
+bool names_barrier(const BarrierOrigin& origin);
+
 /// For tests: the barrier or pipeline that is initialised in the line where `source` begins, as it is written
 /// there; empty if no or more than one call is found.
-std::string initialised_in(const std::string& source, bool is_pipeline);
+std::string initialised_in(const std::string& source, bool is_pipeline,
+                           const std::string& function = "mbarrier_init");
 
 }  // namespace ladder

@@ -45,6 +45,14 @@ struct Request {
   std::vector<std::string> words;  // for the file's main()
 };
 
+/// What a program printed that failed: its reports before its own words.
+std::string reports_first(const std::string& printed, const std::string& name) {
+  const std::string sign = name + ": error: ";
+  const size_t report = printed.rfind(sign, 0) == 0 ? 0 : printed.find("\n" + sign);
+  if (report == printed.npos || report == 0) return printed;
+  return printed.substr(report + 1) + "it had printed:\n" + printed.substr(0, report + 1);
+}
+
 bool builds(const Request& request) {
   const std::vector<std::string> errors = build_own_kernel(request.build);
   for (const std::string& error : errors) std::cout << error << "\n";
@@ -80,7 +88,10 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   close(terminal);
   report = text_of(report_file);
   const std::string printed = text_of(output);
-  if (shows || end.exit_code || end.stopped_at_limit) std::cout << printed << std::flush;
+  const bool has_failed = end.exit_code || end.stopped_at_limit;
+  if (shows || has_failed)
+    std::cout << (has_failed ? reports_first(printed, request.build.files.front().filename()) : printed)
+              << std::flush;
   if (report.rfind(kPartly, 0) == 0) return "";
   if (end.stopped_at_limit)
     return ": it had not ended after " + std::to_string(request.limit.count()) +

@@ -26,6 +26,7 @@
 
 extern "C" int __real_main(int argc, char** argv);
 extern "C" [[noreturn]] void __real_exit(int code);
+extern "C" [[noreturn]] void __real___assert_fail(const char*, const char*, unsigned, const char*);
 
 namespace {
 
@@ -95,13 +96,39 @@ void finish() {
     });
 }
 
+/// What is known of the reader's results where main() finds that they are wrong.
+void say_causes(const std::string& how_it_ended) {
+  std::string causes = cpu_device::describe_changed_sources() + cpu_device::describe_partly_written();
+  // A result that is wrong for this reason is NaN.
+  if (const std::string read = ladder::take_unwritten_read(); !read.empty()) causes += read + "\n";
+  if (causes.empty()) return;
+  std::cout << std::flush;
+  std::fflush(stdout);
+  std::cerr << program_invocation_short_name << ": error: " << how_it_ended << "\n  ";
+  for (size_t i = 0; i + 1 < causes.size(); ++i)
+    std::cerr << (causes[i] == '\n' ? "\n  " : std::string(1, causes[i]));
+  std::cerr << std::endl;
+}
+
 }  // namespace
+
+/// Where an assert() of the reader's fails, which in a kernel is no matter of results.
+extern "C" [[noreturn]] void __wrap___assert_fail(const char* assertion, const char* file, unsigned line,
+                                                  const char* function) {
+  if (!cpu_device::launch_progress().runs)
+    ladder::run_program(program_invocation_short_name, [&] {
+      cpu_device::take_stream_trace();  // runs what is still queued
+      say_causes(fmt::format("assert({}) fails", assertion));
+      return ladder::kExitOk;
+    });
+  __real___assert_fail(assertion, file, line, function);
+}
 
 /// Where the reader's main() calls exit().
 extern "C" [[noreturn]] void __wrap_exit(int code) {
   const int failed = ladder::run_program(program_invocation_short_name, [code] {
     finish();
-    if (code) std::cout << cpu_device::describe_partly_written() << std::flush;
+    if (code) say_causes(fmt::format("it calls exit({})", code));
     return ladder::kExitOk;
   });
   __real_exit(failed ? failed : code);
@@ -127,10 +154,7 @@ extern "C" int __wrap_main(int argc, char** argv) {
     }
     const int result = __real_main(argc, argv);
     finish();
-    if (result) std::cout << cpu_device::describe_partly_written();
-    // A result that is wrong for this reason is NaN.
-    if (const std::string read = ladder::take_unwritten_read(); result && !read.empty())
-      std::cout << read << std::endl;
+    if (result) say_causes(fmt::format("main() returns {}", result));
     return result;
   });
 }

@@ -38,10 +38,15 @@ FORMS = {
     "dynamic": "a store of 4 bytes reaches 4 bytes beyond the end of the 128 bytes of dynamic shared memory",
     "race": "race in shared memory of block 0 at tile[1][0]: ",
     "much": "the __shared__ variables of the kernel have more than 49152 bytes, of which b has 32000: ",
-    "columns": "kernels wrote 1536 of the 2048 bytes allocated at kernel.cu:36: of every 64 bytes, 48 to 63 lack, 32 times",
+    "columns": "kernels wrote 1536 of the 2048 bytes allocated at kernel.cu:77: of every 64 bytes, 48 to 63 lack, 32 times",
     "refused": "a block has at most 1024 threads",
+    "captured": "the 4 bytes of the host that the graph copies, captured at ",
+    "asserts": "kernels wrote 128 of the 2048 bytes allocated at kernel.cu:",
+    "helper": "deadlock: warp 0 waits at kernel.cu:40 for full[1], phase 0: 1 of 1 arrivals missing",
 }
-MISTAKEN_FORMS = """#include <cstring>
+MISTAKEN_FORMS = """#include <cassert>
+#include <cstdio>
+#include <cstring>
 #include <cuda_runtime.h>
 __global__ void beyond(float* x, int n) {
   __shared__ float tile[8][8], other[4];
@@ -72,6 +77,45 @@ __global__ void slow(float* x, int steps) {
   for (int i = 0; i < steps; ++i) sum += x[i % 512];
   if (sum > 0) x[0] = sum;
 }
+__device__ unsigned address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init_barrier(unsigned long long* bar, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(bar)),
+               "r"(count));
+}
+__device__ void wait_for(unsigned long long* bar) {
+  asm volatile(
+      "{\\n.reg .pred done;\\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\\n"
+      "@!done bra again;}" ::"r"(address(bar))
+      : "memory");
+}
+__global__ void helper(float* x) {
+  extern __shared__ float s[];
+  unsigned long long* const full = (unsigned long long*)s;
+  unsigned long long* const empty = full + 2;
+  for (int i = 0; i < 2 && threadIdx.x == 0; ++i) {
+    init_barrier(&full[i], 1);
+    init_barrier(&empty[i], 32);
+  }
+  __syncthreads();
+  wait_for(&full[1]);
+  x[threadIdx.x] = 1;
+}
+int captured(float* x) {
+  static float value = 1;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  cudaMemcpyAsync(x, &value, 4, cudaMemcpyHostToDevice, stream);
+  beyond<<<1, 8, 0, stream>>>(x, 7);
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&exec, graph, 0);
+  value = 2;
+  std::puts("many words of main()\\nmany words\\nmany words");
+  return cudaGraphLaunch(exec, stream) + cudaStreamSynchronize(stream) + 3;
+}
 #define IF(word) if (!std::strcmp(what, #word))
 int main(int, char** argv) {
   const char* const what = argv[1];
@@ -83,6 +127,12 @@ int main(int, char** argv) {
   IF(much) much<<<1, 64>>>(x);
   IF(columns) columns<<<32, 32>>>(x);
   IF(refused) race<<<1, 2000>>>(x);
+  IF(captured) return captured(x);
+  IF(asserts) {
+    beyond<<<1, 32>>>(x, 7);
+    assert(cudaDeviceSynchronize() != cudaSuccess);
+  }
+  IF(helper) helper<<<1, 32, 128>>>(x);
   IF(slow) slow<<<1 << 20, 1>>>(x, 1000);
   return cudaDeviceSynchronize() || true;
 }
@@ -174,7 +224,7 @@ class Check(unittest.TestCase):
             with self.subTest(mistake=mistake):
                 code, said, _ = self.check(self.folder / "kernel.cu", "--", mistake)
                 self.assertEqual(code, 1, said)
-                self.assertIn(words, said)
+                self.assertIn(words, "\n".join(said.splitlines()[:2]))
         code, said, progress = self.check(self.folder / "kernel.cu", "--limit", "3", "--", "slow")
         self.assertEqual(code, 2, said)
         self.assertRegex(progress, r"[0-9]+ of 1048576 blocks of kernel 'slow', launch 1, after 2 s\n")
@@ -210,7 +260,7 @@ int main(int argc, char**) {
         self.assertEqual(code, 0, said)
         code, said, _ = self.check(self.folder / "my_kernel.cu", "--", "unknown")
         self.assertEqual(code, 2, said)
-        self.assertRegex(said, r"frobnicate.u32 is not one that the CPU device runs\n.* at my_kernel.cu:15\n")
+        self.assertRegex(said, r"frobnicate.u32 is not one that the CPU device runs\n.* at my_kernel.cu:15 in unknown\n")
 
     def test_several_files_folders_of_headers_and_macros(self):
         (self.folder / "include").mkdir()

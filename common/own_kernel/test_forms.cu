@@ -5,6 +5,7 @@
 #include <cuda/barrier>
 #include <vector>
 
+int* on_device;
 #define LAUNCH(kernel, ...) kernel<<<__VA_ARGS__>>>
 #define DECLARE_TILE(T, name) __shared__ T name[32]
 
@@ -94,6 +95,19 @@ __host__ __device__ int architecture() {
 }
 __global__ void of_architecture(int* to) { *to = architecture(); }
 
+// Older than C++20's, in helper_math.h.
+__host__ __device__ float lerp(float from, float to, float at) { return from + at * (to - from); }
+__global__ void with_defaults(volatile int* to, int first, int plus = Size<int>::value, bool doubles = false);
+__global__ void with_defaults(volatile int* to, int first, int plus, bool doubles) {
+  to[threadIdx.x] = (first + plus) * (doubles ? 2 : 1) + static_cast<int>(lerp(0, 8, 0.5f));
+}
+template <class T>
+__global__ void deduced_with_defaults(T* to, int value = 7) {
+  to[threadIdx.x] = value;
+}
+// A host function with the kernel's name.
+void with_defaults(int first) { with_defaults<<<1, kThreads>>>(on_device, first, 2); }
+
 template <class T>
 struct Runner {
   void (*kernel)(T*);
@@ -104,7 +118,6 @@ struct Runner {
   }
 };
 
-int* on_device;
 /// The first value, and the last.
 bool is(int first, int last, int count = kThreads) {
   std::vector<int> got(count);
@@ -170,6 +183,16 @@ int main() {
   EXPECT(is(9, 9, 4));
   of_architecture<<<1, 1>>>(x);
   EXPECT(is(90, 90, 1));
+
+  with_defaults<<<1, kThreads>>>(x, 1);
+  EXPECT(is(37, 37));
+  with_defaults(1);
+  EXPECT(is(7, 7));
+  deduced_with_defaults<<<1, kThreads>>>(x);
+  EXPECT(is(7, 7));
+  void* arguments[] = {&on_device};
+  EXPECT(!cudaLaunchCooperativeKernel((void*)uses_namespace, 1, kThreads, arguments, 0, nullptr));
+  EXPECT(is(31, 0));
 
   shapes<<<1, 2000>>>(x, 3);
   EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);

@@ -76,6 +76,9 @@ TEST_CASE("barrier names: what is initialised in a line") {
   CHECK(initialised_in("this->pipe.init(1, 1);\n", true) == "pipe");
   CHECK(initialised_in("block->pipes[at[i]].init(1, 1);\n", true) == "block.pipes[at[i]]");
   CHECK(initialised_in("return x;\nmbarrier_init(&b, 1);\n", false) == "");
+  CHECK(initialised_in("init_barrier<2>(&full[i], 1);\n", false, "init_barrier") == "full[i]");
+  CHECK(initialised_in("ring.full[i].init(1);\n", false, "init") == "ring.full[i]");
+  CHECK(initialised_in("reinit(&full[i]);\n", false, "init") == "");
 }
 
 TEST_CASE("barrier names: notes of one launch are counted, and the last note of a place counts") {

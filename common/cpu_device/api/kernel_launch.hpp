@@ -29,7 +29,7 @@ using KernelBody = std::function<void(const std::function<void(const std::functi
 template <class T>
 void note_pointer(std::vector<const void*>& pointers, const T& parameter) {
   if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
-    pointers.push_back(parameter);
+    pointers.push_back(const_cast<const void*>(static_cast<const volatile void*>(parameter)));
 }
 
 /// Notes everything in a parameter that may be a pointer: it may be a struct that holds some.

@@ -88,15 +88,23 @@ void check_captured(const char* what, const Rows& rows, Extent extent, bool writ
                    advice));
 }
 
+std::string& changed_sources() {
+  static auto& all = *new std::string;
+  return all;
+}
+
 /// Legal, but who did not mean it copies what is no longer there.
 void warn_of_changed_source(const Rows& from, const std::vector<std::byte>& at_capture, Location where) {
   if (!options().warn || std::memcmp(from.begin, at_capture.data(), at_capture.size()) == 0) return;
   static auto& warned = *new std::set<std::pair<std::string, unsigned>>;
   if (!warned.insert({where.file, where.line}).second) return;
-  std::fprintf(stderr,
-               "%s: warning: the %zu bytes of the host that the graph copies, captured at %s, have changed "
-               "since the capture: a graph reads them at each launch. Does that memory still exist?\n",
-               program_invocation_short_name, at_capture.size(), describe_place(where).c_str());
+  const std::string text = fmt::format(
+      "the {} bytes of the host that the graph copies, captured at {}, have changed since the capture: a "
+      "graph "
+      "reads them at each launch. Does that memory still exist?\n",
+      at_capture.size(), describe_place(where));
+  std::fprintf(stderr, "%s: warning: %s", program_invocation_short_name, text.c_str());
+  changed_sources() += text;
 }
 
 void note(Work& work, const Rows& rows, Extent extent, bool write) {
@@ -368,5 +376,7 @@ cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, siz
                 streams().find(stream, meaning, current_device()), waits, where);
   });
 }
+
+std::string describe_changed_sources() { return changed_sources(); }
 
 }  // namespace cpu_device

@@ -361,6 +361,7 @@ enum : unsigned {
   cudaDeviceScheduleSpin = 1,
   cudaDeviceScheduleYield = 2,
   cudaDeviceScheduleBlockingSync = 4,
+  cudaDeviceBlockingSync = 4,
   cudaDeviceMapHost = 8,
   cudaDeviceLmemResizeToMax = 16,
   cudaOccupancyDefault = 0,

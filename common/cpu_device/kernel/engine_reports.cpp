@@ -8,8 +8,10 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
@@ -45,6 +47,42 @@ std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
 
+namespace {
+
+/// The line that initialises a barrier: where a helper of the reader's does, the line that calls the helper.
+struct Origin {
+  std::string file;
+  unsigned line = 0;
+  std::string function;
+
+  bool operator==(const Origin&) const = default;
+  ladder::BarrierOrigin in(const Mbarrier& barrier) const {
+    return {file.c_str(), line, barrier.end, barrier.slot, function.c_str()};
+  }
+};
+
+const Origin& origin_of(const Mbarrier& barrier) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::tuple<std::string, unsigned, const void*, const void*>, Origin>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Location where = barrier.initialised_at;
+  const auto [entry, is_new] = known.try_emplace({where.file, where.line, where.call, where.outer_call});
+  Origin& origin = entry->second;
+  if (!is_new) return origin;
+  origin = {where.file, where.line, "mbarrier_init"};
+  if (ladder::names_barrier(origin.in(barrier))) return origin;
+  const HelperCall helper = call_of_helper(where);
+  const Origin called{helper.file, helper.line, helper.function};
+  if (helper.line && ladder::names_barrier(called.in(barrier))) origin = called;
+  return origin;
+}
+
+std::string place_of(const Origin& origin) {
+  return to_string(Location{origin.file.c_str(), origin.line, nullptr, nullptr});
+}
+
+}  // namespace
+
 std::string name_of(const Mbarrier& barrier) {
   const Unobserved unobserved;
   if (barrier.name && std::strcmp(barrier.name, "cuda::barrier") != 0)
@@ -53,17 +91,16 @@ std::string name_of(const Mbarrier& barrier) {
       !declared.empty())
     return declared;
   if (barrier.name) return barrier.name;
+  const Origin& origin = origin_of(barrier);
   std::set<uint32_t> before, others;  // that the block initialised at the same place, by their offsets
   for (const auto& other : barrier.block->mbarriers) {
     if (other->offset == barrier.offset || other->slot != barrier.slot || other->name ||
-        !(other->initialised_at == barrier.initialised_at) || std::strcmp(other->end, barrier.end) != 0)
+        std::strcmp(other->end, barrier.end) != 0 || !(origin_of(*other) == origin))
       continue;
     others.insert(other->offset);
     if (other->offset < barrier.offset) before.insert(other->offset);
   }
-  const Location where = barrier.initialised_at;
-  return ladder::barrier_name({where.file, where.line, barrier.end, barrier.slot},
-                              static_cast<unsigned>(before.size()), !others.empty());
+  return ladder::barrier_name(origin.in(barrier), static_cast<unsigned>(before.size()), !others.empty());
 }
 
 bool may_hold(const Block& block, const std::string& operand, size_t offset) {
@@ -85,8 +122,8 @@ std::vector<MbarrierRecord> records_of_mbarriers(const Block& block) {
   for (const auto& barrier : block.mbarriers) {
     const auto& seen = barrier->phases_seen;
     const auto witnesses = std::count_if(seen.begin(), seen.end(), [](uint64_t phase) { return phase > 0; });
-    records.push_back({name_of(*barrier), to_string(barrier->initialised_at), barrier->expected,
-                       barrier->fenced, barrier->phase, static_cast<unsigned>(witnesses)});
+    records.push_back({name_of(*barrier), place_of(origin_of(*barrier)), barrier->expected, barrier->fenced,
+                       barrier->phase, static_cast<unsigned>(witnesses)});
   }
   return records;
 }
@@ -98,7 +135,7 @@ std::string describe(const Thread& thread) {
 std::string describe(const Mbarrier& barrier) {
   const bool has_neighbours = barrier.block->ids.cluster_dim.count() > 1;
   return name_of(barrier) + (has_neighbours ? " of " + describe(*barrier.block) : "") +
-         print(" (initialised at %s, count %u)", to_string(barrier.initialised_at).c_str(), barrier.expected);
+         print(" (initialised at %s, count %u)", place_of(origin_of(barrier)).c_str(), barrier.expected);
 }
 
 Site Cluster::site(Location where) { return race_checker_->site(where); }
@@ -222,7 +259,7 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
   if (!explain_early_wait(*barrier.block, nullptr).empty()) return "";  // which is why they came early
   return print("; different threads ended the last two: more arrive than the count of %u at %s says",
-               barrier.expected, to_string(barrier.initialised_at).c_str());
+               barrier.expected, place_of(origin_of(barrier)).c_str());
 }
 
 namespace {
@@ -575,9 +612,19 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   }
   if (accesses.second_is_operation && !accesses.reads_early && accesses.second_epoch) {
     // The second was issued before the first came, and goes on.
-    const WaitedFor back = find_waited_for(first, first_epoch, [&](const Mbarrier::Arrival& arrival) {
+    const auto is_later_of_second = [&](const Mbarrier::Arrival& arrival) {
       return arrival.thread == &second && arrival.epoch >= accesses.second_epoch;
-    });
+    };
+    WaitedFor back = find_waited_for(first, first_epoch, is_later_of_second);
+    // Where the copy says what it fills, the slot's own barrier: its writer may have waited there again.
+    for (const auto& full : second.block->mbarriers) {
+      const Mbarrier* const empty =
+          " for " + name_of(*full) == accesses.note_of_writer ? other_end(*full) : nullptr;
+      if (!empty || !back.arrival || empty == back.barrier) continue;
+      for (const auto* arrivals : {&empty->earlier_arrivals, &empty->last_arrivals, &empty->arrivals})
+        for (const Mbarrier::Arrival& one : *arrivals)
+          if (back.barrier != empty && is_later_of_second(one)) back = {empty, &one, nullptr};
+    }
     if (back.arrival)
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
              accesses.second_what;

@@ -192,6 +192,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   agent_epochs_.assign(components - thread_count_, 0);
   issuer_of_agent_.assign(components - thread_count_, kNobody);
   issue_epoch_of_agent_.assign(components - thread_count_, 0);
+  known_at_issue_.assign(components - thread_count_, {});
   note_of_agent_.assign(components - thread_count_, {});
 
   const std::size_t chunks = (shared_bytes + kShadowChunkBytes - 1) / kShadowChunkBytes;
@@ -356,6 +357,7 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
     name_site(site, what);
     issuer_of_agent_[op.agent_ - thread_count_] = thread;
     issue_epoch_of_agent_[op.agent_ - thread_count_] = threads_[thread].epoch;
+    if (queue == Queue::none) known_at_issue_[op.agent_ - thread_count_] = threads_[thread].known;
     note_of_agent_[op.agent_ - thread_count_].clear();
   }
   Thread& t = threads_[thread];
@@ -586,9 +588,10 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
   const Thread& writer = threads_[writer_thread];
   const bool reads_later = who.agent >= thread_count_;
   // The writer was told of the operation, and that is done only when it is to be waited for no more.
-  if (reads_later && agent_epochs_[who.agent - thread_count_] == who.epoch && who.thread != writer_thread &&
-      knows(writer_thread, who.thread, issue_epoch_of_agent_[who.agent - thread_count_]))
-    return Why::overwritten;
+  if (reads_later && who.thread != writer_thread) {
+    const uint32_t issue = epoch_of(who.agent, who.epoch);
+    if (issue && knew_at_write(cell, who.thread, issue)) return Why::overwritten;
+  }
   // What its own warpgroup, or thread, has written since it issued the operation.
   if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
       is_issuer(who.agent, cell.writer))
@@ -615,6 +618,17 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
   if (cell.write_site_before == cell.write_site)
     return reads_later ? Why::overwritten_or_before : Why::overwritten;
   return reads_later ? Why::unordered_async : Why::unordered;
+}
+
+/// Did the last writer know what `thread` did in that epoch when it wrote, or issued the copy that wrote? Of
+/// operations in queues that is not kept, and what the writer knows now stands for it.
+bool RaceChecker::knew_at_write(const Cell& cell, unsigned thread, uint32_t epoch) const {
+  if (cell.writer >= first_pool_agent_ && cell.writer < first_thread_queue_) {
+    const unsigned queue = cell.writer - thread_count_;
+    return agent_epochs_[queue] == cell.write_epoch &&
+           clocks_->counts(known_at_issue_[queue])[thread] >= epoch;
+  }
+  return knows(thread_of(cell.writer), thread, epoch);
 }
 
 /// Had `who` read what the write before the last left? Its warp speaks for it, unless the writer is of that

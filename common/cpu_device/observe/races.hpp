@@ -236,6 +236,7 @@ class RaceChecker {
   static uint64_t bit_of_reader(unsigned thread);
   unsigned thread_of(unsigned agent) const;
   bool is_issuer(unsigned agent, unsigned thread) const;
+  bool knew_at_write(const Cell& cell, unsigned thread, uint32_t epoch) const;
   bool had_read_before(const Accessor& who, const Cell& cell) const;
   Why why_read_after(const Accessor& who, const Cell& cell) const;
   Why why_write_after(const Accessor& who, const Cell& cell, const Reads& reads, unsigned reader) const;
@@ -274,6 +275,7 @@ class RaceChecker {
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
   std::vector<uint32_t> issue_epoch_of_agent_;  ///< of the issuer, when it issued the last operation
+  std::vector<VectorClock> known_at_issue_;  ///< by the issuer of the last operation of an agent of the pool
   std::vector<std::string> note_of_agent_;
 
   std::size_t shared_bytes_ = 0;

@@ -325,15 +325,20 @@ std::vector<std::string> operands_in(const std::string& text) {
 
 namespace {
 
+/// What addr2line says of the call that returns there; nothing where that is not in the program.
+std::vector<std::string> lines_of_call(const void* return_address) {
+  if (!return_address) return {};
+  const uintptr_t call = reinterpret_cast<uintptr_t>(return_address) - 1;
+  const Module module = find_module(call);
+  if (module.load_address != program_load_address()) return {};
+  return ask_addr2line(program_path(), call - module.load_address);
+}
+
 OwnLine find_own_line(const Location& where) {
   OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
   bool is_found = false;
   for (const void* const return_address : {where.call, where.outer_call}) {
-    if (!return_address) continue;
-    const uintptr_t call = reinterpret_cast<uintptr_t>(return_address) - 1;
-    const Module module = find_module(call);
-    if (module.load_address != program_load_address()) continue;
-    const std::vector<std::string> lines = ask_addr2line(program_path(), call - module.load_address);
+    const std::vector<std::string> lines = lines_of_call(return_address);
     for (size_t i = 1; i < lines.size() && own.operands.empty(); i += 2) {
       if (!is_own(lines[i])) continue;
       const auto [path, number] = path_and_line(lines[i]);
@@ -354,6 +359,22 @@ OwnLine own_line(const Location& where) {
   const auto [entry, is_new] = known.try_emplace({where.file, where.line, where.call, where.outer_call});
   if (is_new) entry->second = find_own_line(where);
   return entry->second;
+}
+
+HelperCall call_of_helper(const Location& where) {
+  std::string helper;
+  for (const void* const return_address : {where.call, where.outer_call}) {
+    const std::vector<std::string> lines = lines_of_call(return_address);
+    for (size_t i = 0; i + 1 < lines.size(); i += 2) {
+      if (lines[i + 1].rfind("??", 0) == 0 || is_machinery(lines[i + 1])) continue;
+      if (!helper.empty()) {
+        const auto [path, line] = path_and_line(lines[i + 1]);
+        return {path, line, helper};
+      }
+      helper = bare_name(lines[i]);
+    }
+  }
+  return {};
 }
 
 std::string shared_operand(const OwnLine& one, const OwnLine& other) {

@@ -24,6 +24,15 @@ std::string describe_call_site(uintptr_t return_address);
 /// those that are inlined, and without the CPU device's own. Empty without addr2line or debug information.
 std::vector<std::string> source_calls(const uintptr_t* return_addresses, unsigned count);
 
+/// A call of a function of the reader's.
+struct HelperCall {
+  std::string file;
+  unsigned line = 0;  ///< 0: not known
+  std::string function;
+};
+/// The call of the innermost function around an operation.
+HelperCall call_of_helper(const Location&);
+
 /// What follows the "file:line" of a call in a report: " in copy, called from 02_tiled/gemm.cuh:57 in
 /// stream", where calls are inlined. Empty if the call is not known to be there.
 std::string describe_callers(const Location&);

@@ -83,12 +83,12 @@ class Lanes {
   unsigned mask() const { return self().mask_of_lanes(); }
   template <class T>
   T from_lane(T value, unsigned source, cpu_device::Location where) const {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::is_trivially_destructible_v<T>);  // vectors are not trivially copyable
     unsigned long long words[(sizeof(T) + 7) / 8] = {};
-    std::memcpy(words, &value, sizeof value);
+    std::memcpy(words, static_cast<const void*>(&value), sizeof value);
     for (unsigned long long& word : words)
       word = __shfl_sync(mask(), word, static_cast<int>(source), 32, where);
-    std::memcpy(&value, words, sizeof value);
+    std::memcpy(static_cast<void*>(&value), words, sizeof value);
     return value;
   }
 };

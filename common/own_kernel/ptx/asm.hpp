@@ -75,7 +75,7 @@ class Site {
   /// Executes the statement for the running thread. @throws as the operations of cpu_device/kernel/engine.hpp
   /// do
   template <class... Operands>
-  LADDER_INLINE_PTX_UNSEEN void run(const Operands&... operands) {
+  [[gnu::noinline]] LADDER_INLINE_PTX_UNSEEN void run(const Operands&... operands) {
     const Operand* const list[sizeof...(operands) + 1] = {&operands..., nullptr};
     execute(list, sizeof...(operands));
   }

@@ -163,8 +163,10 @@ const Program& Site::program(const Operand* const* operands, size_t count) {
 
 void Site::execute(const Operand* const* operands, size_t count) {
   constexpr unsigned kLocals = 64;
-  cpu_device::Location where{file_, line_};
-  where.call = __builtin_return_address(0);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wframe-address"  // run() is not inlined, and all has frame pointers
+  const cpu_device::Location where{file_, line_, __builtin_return_address(1), __builtin_return_address(2)};
+#pragma GCC diagnostic pop
   const Program& statement = program(operands, count);
   if (!statement.error.empty()) cpu_device::report_misuse(statement.error.c_str(), where);
   uint64_t few[kLocals][2];

@@ -52,6 +52,10 @@ class Rewriter {
         rewrite_launch(i);
       } else if (tokens_[i].is("using")) {
         bring_signature(i);
+      } else if (is_sign(i, '(')) {
+        drop_cast(i);
+      } else if (has_lerp_ && tokens_[i].is("lerp") && !is_member(i) && !is_pair(i - 2, ':', ':')) {
+        replace({i, i + 1}, "ladder_own_lerp");
       } else if (const auto variable = variables_of_namespaces_.find(tokens_[i].text);
                  variable != variables_of_namespaces_.end() && !is_member(i)) {
         replace({i, i + 1}, variable->second + "()");
@@ -197,7 +201,7 @@ class Rewriter {
   void replace(Range range, std::string text) {
     const size_t begin = tokens_[range.begin].begin, end = tokens_[range.end - 1].end();
     const bool has_lines = source_.substr(begin, end - begin).find('\n') != source_.npos;
-    if (has_lines) text += marker(range.end);
+    if (has_lines) text += marker(range.end - 1);
     edits_.push_back({begin, end, std::move(text)});
   }
 
@@ -261,6 +265,25 @@ class Rewriter {
     }
     for (const auto& [name, parameters] : overloads)
       if (parameters.size() > 1) needs_signature_.insert(name);
+    for (size_t i = 1; i + 1 < tokens_.size(); ++i) {
+      if (!tokens_[i].is_own || !is_word(i) || !is_function(i)) continue;
+      // A helper_math.h that is older than C++20's function.
+      has_lerp_ = has_lerp_ || tokens_[i].is("lerp");
+      if (names_.count(std::string(tokens_[i].text)) && !is_kernel(i))
+        needs_signature_.insert(std::string(tokens_[i].text));
+    }
+  }
+
+  /// Does the token look like the name of a function that is declared?
+  bool is_function(size_t i) const {
+    return is_sign(i + 1, '(') && is_word(i - 1) &&
+           !is_one_of(tokens_[i - 1], {"return", "new", "else", "do", "throw", "co_return"});
+  }
+
+  bool is_kernel(size_t i) const {
+    for (size_t j = begin_of_statement(i); j < i; ++j)
+      if (tokens_[j].is("__global__")) return true;
+    return false;
   }
 
   /// Does the token look like the name of a variable that is declared or a parameter?
@@ -302,12 +325,16 @@ class Rewriter {
       if (tokens_[i].is("requires") || !requirement.empty())
         if (!is_one_of(tokens_[i], {"static", "inline", "extern", "void"})) requirement += spaced(i);
     std::string types;
+    std::vector<std::string> defaults;
     for (const Range& parameter : split(parameters, ',', true)) {
       Range type = parameter;
       for (size_t i = type.begin; i < type.end; ++i)
         if (is_sign(i, '=')) type.end = i;
       types += (types.empty() ? "" : ", ") + flat(type);
+      defaults.push_back(flat({type.end + 1, parameter.end}));
     }
+    std::vector<std::string>& known = defaults_[std::string(tokens_[open - 1].text)];
+    if (known.size() != defaults.size() || !defaults.back().empty()) known = defaults;
     Kernel kernel{std::string(tokens_[open - 1].text), begin, ""};
     const std::string head = flat({begin, after_head}) + requirement;
     kernel.signature =
@@ -419,6 +446,37 @@ class Rewriter {
       if (binds) text = "[&](auto&&... ladder_argument) { " + text + "(" + forwarded + "); }";
     }
     replace({begin, last + 1}, text);
+    add_defaults(name, arguments);
+  }
+
+  /// A call of a pointer knows no default arguments.
+  void add_defaults(const std::string& name, Range arguments) {
+    const auto known = defaults_.find(name);
+    if (known == defaults_.end()) return;
+    std::string text;
+    for (size_t given = arguments.empty() ? 0 : split(arguments, ',', true).size();
+         given < known->second.size(); ++given) {
+      if (known->second[given].empty()) return;  // too few, or of another overload
+      text += (given ? ", " : "") + known->second[given];
+    }
+    const size_t at = tokens_[arguments.end].begin;
+    if (!text.empty()) edits_.push_back({at, at, text});
+  }
+
+  /// `cudaLaunchCooperativeKernel((void*)kernel, ...)`: without the cast the kernel's parameters are known.
+  void drop_cast(size_t open) {
+    size_t end = open + 1;
+    while (is_one_of(tokens_[end], {"const", "void", "*"})) ++end;
+    if (end < open + 3 || !is_sign(end, ')')) return;
+    const size_t name = end + 1 + is_sign(end + 1, '&');
+    if (!is_word(name) || !names_.count(std::string(tokens_[name].text))) return;
+    size_t call = open;
+    for (int depth = 0; call > 0 && depth >= 0 && !is_sign(call, ';') && !is_sign(call, '{');) {
+      --call;
+      depth += is_sign(call, ')');
+      depth -= is_sign(call, '(');
+    }
+    if (call > 0 && tokens_[call - 1].text.rfind("cudaLaunch", 0) == 0) replace({open, end + 1}, "");
   }
 
   // --- shared memory
@@ -577,6 +635,8 @@ class Rewriter {
   std::vector<Kernel> kernels_;
   std::set<std::string> names_, needs_signature_, variables_;
   std::map<std::string, std::string, std::less<>> variables_of_namespaces_;
+  std::map<std::string, std::vector<std::string>> defaults_;  ///< of kernels, "" where a parameter has none
+  bool has_lerp_ = false;
   std::vector<unsigned> others_open_;
   size_t rewritten_statement_ = static_cast<size_t>(-1);
 };

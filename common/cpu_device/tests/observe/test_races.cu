@@ -263,6 +263,34 @@ TEST_CASE("wgmma that reads too early, and operands that are overwritten while i
   }
 }
 
+TEST_CASE(
+    "a copy into what one of several wgmma still reads overwrites it, also where the copy lands first") {
+  for (const bool is_released : {true, false}) {
+    Scene scene;
+    SyncObject full, empty;
+    const AsyncOperation first = scene.tma(0);
+    scene.races.access(first, 0, 0, 64, true);
+    scene.races.complete(first, full);
+    for (unsigned t = 128; t < 256; ++t) scene.races.acquire(t, full);
+    const AsyncOperation early = scene.wgmma();
+    scene.wgmma();
+    if (is_released) {  // before wgmma.wait_group
+      for (unsigned t = 128; t < 256; ++t) scene.races.release(t, empty);
+      scene.races.acquire(0, empty);
+    }
+    const AsyncOperation second = scene.tma(0);
+    if (!is_released) {  // too late for the copy
+      for (unsigned t = 128; t < 256; ++t) scene.races.release(t, empty);
+      scene.races.acquire(0, empty);
+    }
+    scene.races.access(second, 0, 0, 64, true);
+    scene.races.access(early, 0, 0, 64, false);
+    REQUIRE(scene.reports.size() == 1);
+    CHECK((scene.reports[0].find(": overwritten while it may still be read: ") != std::string::npos) ==
+          is_released);
+  }
+}
+
 TEST_CASE("only the first race of a cluster is reported") {
   Scene scene;
   scene.write(0, 0);
