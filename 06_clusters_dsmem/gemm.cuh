@@ -22,19 +22,19 @@
 namespace lesson06 {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 128, 64};  // K is split where tiles are few: small ones are more
+constexpr TileShape kTile{128, 128, 64};  // K is split where tiles are few: small tiles are more
 using Core = WgmmaCore<kTile.n>;
 constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg is of a warpgroup: two warps idle
+constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on warpgroups: two warps idle
 /// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 /// A cluster is a pair of blocks, one below the other, for each part of K: rank = part of K * kBlocksM + row.
 constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
-constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent, and as many that are completed
+constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent to the peer; as many are kept
 
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece

@@ -30,7 +30,7 @@ constexpr int kThreads = kComputeThreads + kWarp;
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
 
-/// The roles take it as a template's argument: lesson 05 gives them a larger one.
+/// The roles take its type as an argument, as in lesson 05, where the number of slots is a part of the type.
 struct SharedStorage {
   TileA a;
   TileB b;
