@@ -345,9 +345,6 @@ def wgmma_descriptor(sources):
 # --- Lesson 03 --------------------------------------------------------------------------------------------------------
 
 
-L2_BYTES, LATENCY = 64, 700  # that L2 gives an SM in a clock, and clocks until the first comes, as 02's page assumes
-
-
 def ring_steps(sources, slots=3, steps=7):
     ahead = sources.evaluated(sources.found("03_double_buffer/gemm.cuh", r"constexpr int kAhead = ([^;]*);"), kSlots=slots)
     left, width, top = 130, 86, 50
@@ -368,12 +365,10 @@ def ring_steps(sources, slots=3, steps=7):
                    text((x(begin) + x(end)) / 2, y + 21, f"copy {tile}", style="small")]
         if tile < steps:
             shapes += [rectangle("third", x(tile) + 2, y, width - 4, 32), text(x(tile) + width / 2, y + 21, f"multiply {tile}", style="small")]
-    m, n, k = sources.tile_shape("03_double_buffer/gemm.cuh")
-    clocks = (m * k + k * n) * 2 // L2_BYTES + LATENCY
     shapes += [text(20, bottom + 24, "Dashed: wait for the oldest batch, then the barrier. After it the slot read in the step before is "
                                      "filled again.", "start", "small"),
-               text(20, bottom + 44, f"Time runs to the right. A copy takes {clocks} clocks and has {ahead} steps: it is hidden if a step takes "
-                                     f"{clocks // ahead}.", "start", "small")]
+               text(20, bottom + 44, f"Time runs to the right. A copy has {ahead} steps: it is hidden if it takes no longer than they do.",
+                    "start", "small")]
     alt = (f"{slots} slots, {ahead} copies in flight: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
            "that was read in the step before")
     return alt, picture(bottom + 56, f"A ring of {slots} slots", shapes)

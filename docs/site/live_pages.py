@@ -14,7 +14,8 @@ from site_files import ROOT, relative
 
 sys.path.insert(0, str(ROOT / "common/results"))
 from cube_table import TILE, Cube, clocks_of_step
-from lesson_pictures import L2_BYTES, LATENCY, Sources, slots_of_05
+from lesson_pictures import Sources, slots_of_05
+from parts_table import read_parts
 
 TRACES = ROOT / "docs/results/traces"
 # Lessons whose times the bench has.
@@ -69,14 +70,41 @@ def one_slot_times(trace, lane):
             round(1000 * statistics.median(done - landed for landed, done in zip(waits, computed))))
 
 
+def clocks_of_part(part, **wanted):
+    """The one row of the newest record of parts that has these settings."""
+    (found,) = [run["clocks"] for run in read_parts(ROOT / "docs/results")["runs"]
+                if run["part"] == part and all(run["settings"].get(key, "") == value for key, value in wanted.items())]
+    return found
+
+
 def predicted_step(kernel):
-    """What the lessons' pages predict of a K step of this kernel, in clocks: (load, interval of loads, compute). A load is the
-    transfer of its bytes behind a latency; the next one may follow when the transfer is over."""
+    """What the lessons' pages predict of a K step of this kernel with roles, in clocks: (load, compute), as common/model/parts.cpp
+    adds them up. A load ends with the hand-over, and with what a product takes longer because it is waited for."""
     sources = Sources(ROOT)
     m, n, k = sources.tile_shape(kernel)
-    transfer = (m * k + k * n) * 2 // L2_BYTES
-    flops = int(sources.found(CLOCK, r"double tensor_flops_per_cycle = (\d+);"))
-    return LATENCY + transfer, transfer, 2 * m * n * k // flops
+    loads = [clocks_of_part("tile", size=f"{(m * k + k * n) * 2 // 1024} KB", in_flight="1 in flight", rows="whole lines", **{"from": place})
+             for place in ("L2", "memory")]
+    return (round(statistics.mean(loads) + clocks_of_part("hand-over", arrivals="1 thread arrives") + drain()),
+            product_clocks(m, n, k))
+
+
+def product_clocks(m, n, k):
+    return 2 * m * n * k // int(Sources(ROOT).found(CLOCK, r"double tensor_flops_per_cycle = (\d+);"))
+
+
+def drain():
+    waited_for, in_flight = (clocks_of_part("product", m="m 64", n="n 128", wait=wait, loads="no loads", unusual="")
+                             for wait in ("waited for", "in flight"))
+    return waited_for - in_flight
+
+
+def predicted_turn():
+    """The same of 03: until copies have landed and are published, and what all warps do in turn."""
+    fence = clocks_of_part("epilogue", tile="128 x 128", piece="fence and barrier", blocks="all SMs")
+    asked, landed = (clocks_of_part("copy", way=f"cp.async, {moment}", size="32 KB", blocks="all SMs", **{"from": place})
+                     for moment, place in (("asked for", "L2"), ("landed", "memory")))
+    product = product_clocks(*Sources(ROOT).tile_shape("03_double_buffer/gemm.cuh"))
+    return round(landed + fence), round(asked + fence + product + drain())
 
 
 def bench_presets(link):
@@ -90,19 +118,18 @@ def bench_presets(link):
         presets[name] = {"title": title, "load": load, "compute": compute, "store": store, "slots": slots, "unit": unit,
                          "interval": interval, "late": late, "source": f"{words} Read from {links}."}
 
-    def add_predicted(name, title, kernel, slots, page, words, **settings):
-        load, interval, compute = predicted_step(kernel)
-        add(name, f"{title}, as its page predicts", load, compute, slots, [ROOT / page, ROOT / kernel], words, unit="clocks",
-            interval=interval if slots > 1 else None, **settings)
+    def add_predicted(name, title, times, kernel, slots, page, words, **settings):
+        add(name, f"{title}, as its page predicts", *times, slots, [ROOT / page, ROOT / kernel], words, unit="clocks",
+            interval=0 if slots > 1 else None, **settings)
 
     one, three = TRACES / "03_double_buffer-slots_1.json", TRACES / "03_double_buffer-slots_3.json"
     load, compute = one_slot_times(read_json(one), 0)
     several = slots_of(read_json(three)["metadata"])
     add("03_one", "03 with 1 slot", load, compute, 1, [one],
         "A step of one warpgroup, which copies and multiplies in turns.")
-    add_predicted("03", f"03 with {several} slots", "03_double_buffer/gemm.cuh", several, "03_double_buffer/README.md",
-                  "A step of one block. A slot is filled again when the next tile has landed. In the lesson the same warps copy and "
-                  "multiply, so a step takes longer than here.", late=True)
+    add_predicted("03", f"03 with {several} slots", predicted_turn(), "03_double_buffer/gemm.cuh", several, "03_double_buffer/README.md",
+                  "A step of one block. A slot is filled again when the next tile has landed. All warps ask for copies and multiply, in "
+                  "turn: both are compute here.", late=True)
     seen = calibrations["04"]
     add("04", f"04 with {seen['slots']} slot", seen["load_ns"], seen["compute_ns"], seen["slots"], [model_file],
         f"A step of one block. {EPILOGUE}")
@@ -111,14 +138,15 @@ def bench_presets(link):
     cube = Cube("the pipeline bench", ["sizes=4096"], ROOT / "docs/results")
     clocks = {count: clocks_of_step(cube.by_place[cube.cubes[0], "on", "1", str(count)], Sources(ROOT).tile_shape(TILE))
               for count in (1, slots)}
-    add_predicted("05_1", f"05.1 with {slots} slots", TILE, slots, page,
+    add_predicted("05_1", f"05.1 with {slots} slots", predicted_step(TILE), TILE, slots, page,
                   f"A step of one block. The page measures {clocks[slots]:.0f} clocks a step.")
-    _, interval, compute = predicted_step(TILE)
+    _, compute = predicted_step(TILE)
     add("05_1_measured", f"05.1 with {slots} slots, with the round that one slot takes", round(clocks[1]) - compute, compute, slots,
         [cube_file], f"With one slot the page measures {clocks[1]:.0f} clocks a step: a load and a product one after the other. "
         f"Without the clocks of the product this is the load. With {slots} slots the page measures {clocks[slots]:.0f}.",
-        unit="clocks", interval=interval)
-    add_predicted("05", f"05 with {slots} slots", "05_ws_double_buffer/gemm.cuh", slots, page, f"A step of one block. {EPILOGUE}")
+        unit="clocks", interval=0)
+    wide = "05_ws_double_buffer/gemm.cuh"
+    add_predicted("05", f"05 with {slots} slots", predicted_step(wide), wide, slots, page, f"A step of one block. {EPILOGUE}")
     found = calibrations["06"]
     add("06", f"06 with {found['slots']} slots", found["load_ns"] or seen["load_ns"], found["compute_ns"], found["slots"], [model_file],
         "A step of one block, whose slot is released when the next tile has landed. The ring hides its loads, so this load is that of "
