@@ -131,6 +131,17 @@ bool is(int first, int last, int count = kThreads) {
     return 1;                                                                       \
   }
 
+/// Compilers put them one behind the other, and a swizzled tile must begin at a multiple of 1024.
+__global__ void tiles_in_a_row(int* to) {
+  __shared__ alignas(128) char a[8192];
+  __shared__ alignas(128) char b[4096];
+  __shared__ alignas(128) char c[2048 + 128];
+  __shared__ alignas(128) char d[2048];
+  a[threadIdx.x] = b[threadIdx.x] = c[threadIdx.x] = d[threadIdx.x] = 1;
+  const auto rest = [](const void* tile) { return static_cast<int>(__cvta_generic_to_shared(tile) % 1024); };
+  to[threadIdx.x] = rest(a) + rest(b) + rest(c);
+}
+
 int main() {
   cudaMalloc(&on_device, 256 * sizeof(int));
   int* const x = on_device;
@@ -188,6 +199,8 @@ int main() {
   EXPECT(is(37, 37));
   with_defaults(1);
   EXPECT(is(7, 7));
+  tiles_in_a_row<<<1, kThreads>>>(x);
+  EXPECT(is(0, 0));
   deduced_with_defaults<<<1, kThreads>>>(x);
   EXPECT(is(7, 7));
   void* arguments[] = {&on_device};

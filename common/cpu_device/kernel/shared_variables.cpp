@@ -67,10 +67,15 @@ size_t SharedLayout::place(SharedVariable& variable) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Place& place : places_)
     if (place.variable == &variable) return place.offset;
-  const size_t alignment = std::max(variable.alignment, kGranule);
+  const size_t packed =
+      rounded_up(static_bytes_, variable.alignment);  // where a compiler puts it, without gaps
+  size_t alignment = std::max(variable.alignment, kGranule);
+  // A tile may rely on more than it asks for: alignas(128) behind 8 KB lies at a multiple of 1024, too.
+  if (variable.bytes >= kDynamicAlignment)
+    while (alignment < kDynamicAlignment && packed % (2 * alignment) == 0) alignment *= 2;
   const size_t gap = variable.dimensions ? kGapBytes : kGranule;
   size_t offset = rounded_up(end_, places_.empty() ? std::max(alignment, kGapBytes) : alignment);
-  static_bytes_ = rounded_up(static_bytes_, variable.alignment) + variable.bytes;
+  static_bytes_ = packed + variable.bytes;
   if (static_bytes_ > kMaxStaticBytes || offset + variable.bytes + gap > capacity_) return capacity_;
   places_.push_back({&variable, offset});
   cover(offset, variable.bytes);
