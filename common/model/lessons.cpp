@@ -43,7 +43,7 @@ std::vector<Prediction> predictions(const ResultFile& file, const Parts& parts) 
   std::vector<Prediction> result;
   for (const int size : kSizes)
     for (const Run& run : file.runs) {
-      const std::optional<Kernel> kernel = kernel_of(run);
+      const std::optional<StepKind> kernel = kernel_of(run);
       if (kernel && run.shape == Shape{size, size, size} && run.time_us_median && run.clock_mhz)
         result.push_back(predict(run, *kernel, parts, file.gpu));
     }
@@ -78,12 +78,12 @@ Pipeline ring_of(int slots, double load, double compute, Release release) {
   return with_slots(pipeline, slots);
 }
 
-std::optional<Kernel> kernel_of(const Run& run) {
+std::optional<StepKind> kernel_of(const Run& run) {
   if (run.core != "wgmma") return std::nullopt;
   const std::string step = setting(run, "step", "");
   if (run.lesson == "02_tiled") {
     if (step != "" && step != "core") return std::nullopt;
-    return Kernel{{Mover::registers, 128, 1, 2}};
+    return StepKind{Mover::registers, 128, 1, 2};
   }
   if (run.lesson == "03_double_buffer") {
     const std::string copy = setting(run, "copy", "primitives");
@@ -91,11 +91,11 @@ std::optional<Kernel> kernel_of(const Run& run) {
       return std::nullopt;
     const int slots = number_of(run, "slots", "3");
     // Four slots of 32 KB leave no room for a second block.
-    return Kernel{{Mover::cp_async, 128, slots, slots <= 3 ? 2 : 1}};
+    return StepKind{Mover::cp_async, 128, slots, slots <= 3 ? 2 : 1};
   }
   if (run.lesson == "04_warp_specialized") {
-    if (step == "tma") return Kernel{{Mover::thread, 128, 1, 2}};
-    return Kernel{{Mover::role, 128, 1, 2}, step != "roles"};
+    if (step == "tma") return StepKind{Mover::thread, 128, 1, 2};
+    return StepKind{Mover::role, 128, 1, 2};
   }
   const bool as_in_05 = setting(run, "ratio", "1:2") == "1:2" &&
                         setting(run, "consumers", "together") == "together" &&
@@ -105,24 +105,24 @@ std::optional<Kernel> kernel_of(const Run& run) {
     const std::string tile = setting(run, "tile", "auto");
     if (!as_in_05 || !waits) return std::nullopt;
     const bool narrow = tile == "128x128" || step == "ring" || step == "pieces";
-    return Kernel{{Mover::role, narrow ? 128 : 256, number_of(run, "slots", "4"), 1}, true};
+    return StepKind{Mover::role, narrow ? 128 : 256, number_of(run, "slots", "4"), 1};
   }
   if (run.lesson == "05_cube") {
     if (setting(run, "in_flight", "0") != "0") return std::nullopt;
     const Mover mover = setting(run, "roles", "on") == "on" ? Mover::role : Mover::thread_behind;
-    return Kernel{{mover, 128, number_of(run, "slots", "4"), number_of(run, "blocks", "1")}, true};
+    return StepKind{mover, 128, number_of(run, "slots", "4"), number_of(run, "blocks", "1")};
   }
   // At the sizes of the predictions, rows are whole cache lines and tiles are plenty: neither step of 06 uses
   // its cluster.
   if (run.lesson == "06_clusters_dsmem" && setting(run, "clusters", "auto") == "auto")
-    return Kernel{{Mover::role, 256, 4, 1}, true};
+    return StepKind{Mover::role, 256, 4, 1};
   return std::nullopt;
 }
 
 std::optional<Prediction> predict_bound(const Run& run, const std::string& gpu) {
   Prediction prediction;
   prediction.run = run;
-  prediction.kernel.step.slots = 0;
+  prediction.kernel.slots = 0;
   if (run.lesson == "01_naive" && run.time_us_median && run.clock_mhz) {
     // A warp makes 32 elements. For each step of k it asks for a line of A and one of B, or along rows for 32
     // of A.
@@ -143,26 +143,25 @@ std::optional<Prediction> predict_bound(const Run& run, const std::string& gpu) 
   return prediction;
 }
 
-Prediction predict(const Run& run, const Kernel& kernel, const Parts& parts, const std::string& gpu) {
+Prediction predict(const Run& run, const StepKind& kernel, const Parts& parts, const std::string& gpu) {
   const int sms = known_gpu(gpu).sms;
-  const StepKind& kind = kernel.step;
-  const int tiles = rounded_up(run.shape.m, kTileM) * rounded_up(run.shape.n, kind.tile_n);
+  const int tiles = rounded_up(run.shape.m, kTileM) * rounded_up(run.shape.n, kernel.tile_n);
   const int steps = rounded_up(run.shape.k, kTileK);
   const auto of_tile = [&](const StepKind& step) {
     return steps * clocks_of_step(parts, step) + clocks_of_epilogue(parts, step);
   };
   // Two blocks share an SM as long as there are tiles for both. A last tile has it for itself.
-  const int of_busiest_sm = rounded_up(tiles, sms), alone = of_busiest_sm % kind.blocks_per_sm;
-  StepKind last = kind;
+  const int of_busiest_sm = rounded_up(tiles, sms), alone = of_busiest_sm % kernel.blocks_per_sm;
+  StepKind last = kernel;
   last.blocks_per_sm = 1;
 
   Prediction prediction;
   prediction.run = run;
   prediction.kernel = kernel;
-  prediction.cycles = (of_busiest_sm - alone) * of_tile(kind) + alone * of_tile(last);
+  prediction.cycles = (of_busiest_sm - alone) * of_tile(kernel) + alone * of_tile(last);
   prediction.us = prediction.cycles / run.clock_mhz.value();
   prediction.error_percent = (prediction.us / run.time_us_median.value() - 1) * 100;
-  prediction.bound = bound_of_step(parts, kind);
+  prediction.bound = bound_of_step(parts, kernel);
   return prediction;
 }
 

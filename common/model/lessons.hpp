@@ -16,20 +16,14 @@ namespace ladder::model {
 /// free.
 Pipeline ring_of(int slots, double load, double compute, Release release);
 
-/// A kernel of tiles of 128 rows, as its source says it.
-struct Kernel {
-  StepKind step{};
-  bool persistent = false;  ///< a block makes several tiles of C, else the GPU starts a block for each
-};
-
 /// Nothing for runs that the model does not cover: CUDA cores, mma_sync, other tiles, other epilogues, shapes
 /// for which the kernel takes another tile.
-std::optional<Kernel> kernel_of(const Run& run);
+std::optional<StepKind> kernel_of(const Run& run);
 
 /// A kernel's time on one shape.
 struct Prediction {
   Run run;
-  Kernel kernel{};
+  StepKind kernel;
   double cycles = 0;         ///< predicted
   double us = 0;             ///< the same at the clock that was measured: the model knows nothing of power
   double error_percent = 0;  ///< of `us` against run.time_us_median
@@ -39,7 +33,7 @@ struct Prediction {
 /// Steps and epilogues of the busiest SM. What begins and ends a launch is left out.
 /// @param gpu as ResultFile::gpu says it
 /// @throws std::invalid_argument if that is a GPU that the model does not know
-Prediction predict(const Run& run, const Kernel& kernel, const Parts& parts, const std::string& gpu);
+Prediction predict(const Run& run, const StepKind& kernel, const Parts& parts, const std::string& gpu);
 
 /// Of lesson 01: its load units, which serve one line of 128 bytes a clock, are always busy. Of lesson 07: so
 /// is the busiest engine, whose time alone the run says; what one batch needs of the others is left out.

@@ -136,7 +136,7 @@ void print_predictions(std::ostream& out, const std::vector<Prediction>& predict
   table.header();
   for (const Prediction& prediction : predictions)
     table.row({name_of(prediction), std::to_string(prediction.run.shape.k),
-               prediction.kernel.step.slots > 0 ? std::to_string(prediction.kernel.step.slots) : "",
+               prediction.kernel.slots > 0 ? std::to_string(prediction.kernel.slots) : "",
                fixed(prediction.us, 0), fixed(*prediction.run.time_us_median, 0),
                fixed(prediction.error_percent, 0) + " %", prediction.bound});
 }

@@ -207,8 +207,8 @@ TEST_CASE("Where two blocks share an SM, a tile that is left over has it for its
 }
 
 TEST_CASE("Slots of lesson 03 that leave no room for a second block cost one") {
-  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "3"}}))->step.blocks_per_sm == 2);
-  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "4"}}))->step.blocks_per_sm == 1);
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "3"}}))->blocks_per_sm == 2);
+  CHECK(kernel_of(run_of("03_double_buffer", {{"slots", "4"}}))->blocks_per_sm == 1);
 }
 
 TEST_CASE("Lesson 01 is bound by its load units, lesson 07 by its busiest engine") {
@@ -230,10 +230,10 @@ TEST_CASE("Lesson 01 is bound by its load units, lesson 07 by its busiest engine
 }
 
 TEST_CASE("A run that names no setting is of the lesson as it is") {
-  CHECK(kernel_of(run_of("03_double_buffer", {}))->step.slots == 3);
-  CHECK(kernel_of(run_of("04_warp_specialized", {}))->persistent);
-  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->step.slots == 4);
-  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->step.tile_n == 256);
+  CHECK(kernel_of(run_of("03_double_buffer", {}))->slots == 3);
+  CHECK(kernel_of(run_of("04_warp_specialized", {}))->mover == ladder::model::Mover::role);
+  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->slots == 4);
+  CHECK(kernel_of(run_of("05_ws_double_buffer", {}))->tile_n == 256);
 }
 
 TEST_CASE("Runs that the model does not cover have no kernel") {
@@ -247,7 +247,7 @@ TEST_CASE("Runs that the model does not cover have no kernel") {
   CHECK_FALSE(kernel_of(run_of("06_any_shape", {})));
   CHECK_FALSE(kernel_of(run_of("06_clusters_dsmem", {{"clusters", "always"}})));
   run = run_of("05_cube", {{"roles", "off"}, {"blocks", "2"}});
-  CHECK(kernel_of(run)->step.mover == ladder::model::Mover::thread_behind);
+  CHECK(kernel_of(run)->mover == ladder::model::Mover::thread_behind);
   CHECK_THROWS_AS(ladder::model::predict(run, *kernel_of(run), {}, "NVIDIA T4"), std::invalid_argument);
   CHECK_THROWS_MATCHES(kernel_of(run_of("05_ws_double_buffer", {{"slots", "many"}})), std::invalid_argument,
                        MessageMatches(ContainsSubstring("05_ws_double_buffer, slots")));

@@ -61,8 +61,8 @@ TEST_CASE("The model orders the slots of lesson 05, and tells two from more") {
   std::map<int, double> predicted, measured;  // cycles at 4096 cubed, by slots
   for (const Prediction& prediction : ladder::model::report_on(LADDER_RESULTS_DIR).slot_predictions) {
     if (prediction.run.lesson != "05_ws_double_buffer" || prediction.run.shape.m != 4096) continue;
-    predicted[prediction.kernel.step.slots] = prediction.cycles;
-    measured[prediction.kernel.step.slots] = *prediction.run.time_us_median * *prediction.run.clock_mhz;
+    predicted[prediction.kernel.slots] = prediction.cycles;
+    measured[prediction.kernel.slots] = *prediction.run.time_us_median * *prediction.run.clock_mhz;
   }
   constexpr double kMuchSlower = 1.1;
   for (const auto* cycles : {&predicted, &measured}) {

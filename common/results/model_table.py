@@ -4,7 +4,6 @@
     <!-- model: slots -->                the same for the numbers of slots of lessons 03, 04 and 05
     <!-- model: bounds -->               lessons 01 and 07 against what bounds them
     <!-- model: errors -->               how far off the predictions of each lesson are, all its rows together
-    <!-- model: calibration -->          the times that were read from timelines
     <!-- model: picture two_roles -->    a drawing, with the command that draws it (two_roles, three_roles)
     <!-- end -->
 """
@@ -69,14 +68,14 @@ def bounds(model):
     return markdown(["kernel", "M×N×K", "takes the time", "predicted, µs", "measured", "error"], rows)
 
 
-def gpus_of_inputs(results, timelines):
-    """"NVIDIA H200; levels: NVIDIA H100": of the records that the model is made of, or of those that are timelines."""
+def gpus_of_inputs(results):
+    """"NVIDIA H200; levels: NVIDIA H100": of the records that the predictions are made of, which timelines are not."""
     by_gpu = {}
     for name in BY_NAME["model"].inputs:
         path = BY_NAME[name].newest(results)
-        if path is not None and name.startswith("timeline_") == timelines:
+        if path is not None and not name.startswith("timeline_"):
             head = head_of(json.loads(path.read_text(encoding="utf-8")))
-            by_gpu.setdefault(head["device" if timelines else "gpu"], []).append(name.removeprefix("timeline_"))
+            by_gpu.setdefault(head["gpu"], []).append(name)
     most = max(by_gpu, key=lambda gpu: len(by_gpu[gpu]), default="")
     return "; ".join([most] + [f"{', '.join(names)}: {gpu}" for gpu, names in by_gpu.items() if gpu != most])
 
@@ -93,17 +92,6 @@ def errors(model, results):
     return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model, results)]
 
 
-def calibration(model, results):
-    """The roles' times in each timeline."""
-    rows = []
-    for found in model["calibrations"]:
-        load = f"{found['load_ns']:.0f}" if found["load_ns"] is not None else "hidden"
-        rows.append([f"[{found['lesson']}](results/traces/{found['lesson']}.json)", str(found["slots"]), load] +
-                    [f"{found[key]:.0f}" for key in ("compute_ns", "store_ns", "epilogue_ns")])
-    return markdown(["timeline", "slots", "load, ns", "compute, ns", "store, ns", "epilogue, ns"], rows) + [
-        "", f"{gpus_of_inputs(results, timelines=True)}."]
-
-
 def picture(model, name):
     if name not in model["pictures"]:
         raise BadInput(f"model: picture {name}: there is {', '.join(model['pictures'])}")
@@ -112,7 +100,7 @@ def picture(model, name):
 
 
 def origin(model, results):
-    return (f"{gpus_of_inputs(results, timelines=False)}; {dated(model)}, commit `{model['commit']}`; measured times from the result files, predicted "
+    return (f"{gpus_of_inputs(results)}; {dated(model)}, commit `{model['commit']}`; measured times from the result files, predicted "
             "ones by `predict --lessons` for the clock that each kernel was measured at.")
 
 
@@ -125,8 +113,6 @@ def model_table(line, words, folder):
         return bounds(model)
     if words == ["errors"]:
         return errors(model, folder.parent)
-    if words == ["calibration"]:
-        return calibration(model, folder.parent)
     if len(words) == 2 and words[0] == "picture":
         return picture(model, words[1])
-    raise BadInput(f"{line}: asks for neither climb, slots, bounds, errors, calibration nor picture NAME")
+    raise BadInput(f"{line}: asks for neither climb, slots, bounds, errors nor picture NAME")

@@ -1265,7 +1265,6 @@ class Models(WithResults):
             (self.folder / "traces" / f"{name}.json").write_text(
                 json.dumps({"traceEvents": [], "metadata": {"device": gpu}}), encoding="utf-8")
         self.assertIn("\nG; levels: H; today, commit `abc`; measured", self.filled("<!-- model: errors -->\n<!-- end -->"))
-        self.assertIn("\nH; 06_any_shape: G.\n", self.filled("<!-- model: calibration -->\n<!-- end -->"))
 
     def test_what_has_no_ring_has_a_row_for_each_run(self):
         self.record_model(bounds=[{**self.prediction(64, 0, -38.2), "lesson": "01_x", "settings": {"along": "rows"}, "n": 32,
@@ -1273,12 +1272,6 @@ class Models(WithResults):
         self.assertIn("| [01_x](../01_x/), along rows | 64×32×64 | load units | 90 | 100 | −38 % |",
                       self.filled("<!-- model: bounds -->\n<!-- end -->"))
         self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
-
-    def test_a_load_that_is_hidden_is_said_to_be(self):
-        self.record_model()
-        text = self.filled("<!-- model: calibration -->\n<!-- end -->")
-        self.assertIn("| [04_x](results/traces/04_x.json) | 1 | 957 | 867 | 914 | 1334 |", text)
-        self.assertIn("| 4 | hidden | 657 |", text)
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()
