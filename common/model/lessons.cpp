@@ -3,15 +3,12 @@
 #include "common/model/lessons.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 
 #include "common/host/base/text.hpp"
 
 namespace ladder::model {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Gpu {
   const char* name;
@@ -70,13 +67,6 @@ std::optional<ResultFile> experiment(const std::string& directory, const std::st
 }
 
 }  // namespace
-
-Pipeline ring_of(int slots, double load, double compute, Release release) {
-  Pipeline pipeline{.load = load, .compute = compute};
-  pipeline.load_interval = 0;
-  pipeline.release = release;
-  return with_slots(pipeline, slots);
-}
 
 std::optional<StepKind> kernel_of(const Run& run) {
   if (run.core != "wgmma") return std::nullopt;
@@ -170,10 +160,6 @@ Report report_on(const std::string& directory) {
   if (!newest) throw std::invalid_argument("--results '" + directory + "': holds no result file");
   Report report;
   report.climb = read_results("--results", *newest);
-  const fs::path traces = fs::path(directory) / "traces";
-  report.one_slot = calibrate("--results", (traces / "04_warp_specialized.json").string());
-  report.ring = calibrate("--results", (traces / "05_ws_double_buffer.json").string());
-  report.clusters = calibrate("--results", (traces / "06_any_shape.json").string());
   const auto parts = newest_result_file(directory + "/experiments", "-parts.json");
   if (!parts) throw std::invalid_argument("--results '" + directory + "': holds no record of parts");
   report.parts = read_parts("--results", *parts);

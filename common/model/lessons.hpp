@@ -6,15 +6,9 @@
 #include <vector>
 
 #include "common/host/program/results.hpp"
-#include "common/model/calibration.hpp"
-#include "common/model/model.hpp"
 #include "common/model/parts.hpp"
 
 namespace ladder::model {
-
-/// Steps of the lessons' kernels, in any one unit: copies are asynchronous, one may start wherever a slot is
-/// free.
-Pipeline ring_of(int slots, double load, double compute, Release release);
 
 /// Nothing for runs that the model does not cover: CUDA cores, mma_sync, other tiles, other epilogues, shapes
 /// for which the kernel takes another tile.
@@ -42,8 +36,7 @@ std::optional<Prediction> predict_bound(const Run& run, const std::string& gpu);
 
 /// Predictions for what a directory of results holds (docs/results).
 struct Report {
-  ResultFile climb;                      ///< the newest one
-  Calibration one_slot, ring, clusters;  ///< of the timelines beside it; no prediction leans on them
+  ResultFile climb;  ///< the newest one
   Parts parts;
   std::vector<Prediction> climb_predictions;
   std::vector<Prediction> slot_predictions;   ///< of the experiments with slots, and without roles

@@ -82,6 +82,13 @@ Pipeline with_slots(Pipeline pipeline, int slots) {
   return pipeline;
 }
 
+Pipeline ring_of(int slots, double load, double compute, Release release) {
+  Pipeline pipeline{.load = load, .compute = compute};
+  pipeline.load_interval = 0;
+  pipeline.release = release;
+  return with_slots(pipeline, slots);
+}
+
 double total_time(const Pipeline& pipeline, int tiles) {
   const std::vector<TileTimes> times = schedule(pipeline, tiles);
   return times.empty() ? 0 : times.back().store.end;

@@ -46,6 +46,9 @@ std::vector<TileTimes> schedule(const Pipeline& pipeline, int tiles);
 /// one.
 Pipeline with_slots(Pipeline pipeline, int slots);
 
+/// Two roles whose copies are asynchronous: one may start wherever a slot is free.
+Pipeline ring_of(int slots, double load, double compute, Release release);
+
 /// When the last tile is stored; 0 without tiles. @throws as schedule does
 double total_time(const Pipeline& pipeline, int tiles);
 

@@ -82,45 +82,6 @@ Parts parts_of(const Json& record) {
   return parts;
 }
 
-/// Clocks from the beginning of a load until its slot can be loaded again.
-double round_trip(const Parts& parts, const StepKind& kind) {
-  const double product = product_clocks(kind.tile_n) + parts.drain;
-  const double load = kind.tile_n == 128 ? parts.load_128 : parts.load_256;
-  switch (kind.mover) {
-    case Mover::registers:
-      return parts.through_registers + parts.fence_and_sync + product + parts.sync;
-    case Mover::cp_async:
-      return parts.async_landed + parts.fence_and_sync + product;
-    case Mover::thread:
-      return parts.ask + load + product + parts.sync;
-    case Mover::thread_behind:
-      return parts.ask + load + parts.hand_over + product;
-    case Mover::role:
-      return load + parts.hand_over + product;
-  }
-  throw std::logic_error("no such mover");
-}
-
-/// Clocks in which the threads that multiply also copy, in turn with that.
-double turn_of(const Parts& parts) { return parts.async_asked + parts.fence_and_sync; }
-
-/// Clocks of a step of a block that has the SM for itself.
-double step_alone(const Parts& parts, const StepKind& kind) {
-  const double product = product_clocks(kind.tile_n);
-  if (kind.mover == Mover::cp_async && kind.slots > 1) {
-    // A slot is filled again once the next tile has landed.
-    return std::max(turn_of(parts) + product + parts.drain,
-                    (parts.async_landed + parts.fence_and_sync) / (kind.slots - 1));
-  }
-  if (kind.mover == Mover::thread_behind && kind.slots > 2) {
-    // The slot is filled again one step later, and not before the other warpgroup has finished, half a
-    // product later.
-    const double load = kind.tile_n == 128 ? parts.load_128 : parts.load_256;
-    return std::max(product, (load + parts.hand_over + product / 2) / (kind.slots - 1));
-  }
-  return std::max(product, round_trip(parts, kind) / kind.slots);
-}
-
 /// Conversion, stmatrix, fence and barrier of one panel of 64 columns; and its store.
 struct Panel {
   double stage, store;
@@ -156,8 +117,38 @@ Parts read_parts(const std::string& argument, const std::string& path) {
 
 double product_clocks(int tile_n) { return double(kTileM) * tile_n * kTileK / kMultiplyAddsPerClock; }
 
+Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
+  const double product = product_clocks(kind.tile_n);
+  const double load = kind.tile_n == 128 ? parts.load_128 : parts.load_256;
+  const auto ring = [&](double landed, double compute, Release release = Release::after_compute) {
+    return ring_of(kind.slots, landed, compute, release);
+  };
+  switch (kind.mover) {
+    case Mover::registers:
+      return ring(parts.through_registers + parts.fence_and_sync + parts.sync, product + parts.drain);
+    case Mover::cp_async: {
+      // With several slots all warps ask for copies and multiply, in turn. A slot is filled again once the
+      // next tile has landed.
+      const double asks = kind.slots > 1 ? parts.async_asked + parts.fence_and_sync : 0;
+      return ring(parts.async_landed + parts.fence_and_sync, asks + product + parts.drain,
+                  Release::after_next_wait);
+    }
+    case Mover::thread:
+      return ring(parts.ask + load + parts.drain + parts.sync, product);
+    case Mover::thread_behind:
+      // From three slots on a slot is filled again one step later, and not before the other warpgroup has
+      // finished, half a product later.
+      if (kind.slots > 2)
+        return ring(load + parts.hand_over + product / 2, product, Release::after_next_wait);
+      return ring(parts.ask + load + parts.hand_over + parts.drain, product);
+    case Mover::role:
+      return ring(load + parts.hand_over + parts.drain, product);
+  }
+  throw std::logic_error("no such mover");
+}
+
 double clocks_of_step(const Parts& parts, const StepKind& kind) {
-  const double product = product_clocks(kind.tile_n), alone = step_alone(parts, kind);
+  const double product = product_clocks(kind.tile_n), alone = *time_per_tile(pipeline_of(parts, kind));
   if (kind.blocks_per_sm == 1) return alone;
   const bool copies = kind.mover == Mover::registers || kind.mover == Mover::cp_async;
   const double port = kind.mover == Mover::registers  ? 0
@@ -172,8 +163,8 @@ double clocks_of_step(const Parts& parts, const StepKind& kind) {
 const char* bound_of_step(const Parts& parts, const StepKind& kind) {
   if (clocks_of_step(parts, kind) <= product_clocks(kind.tile_n)) return "tensor cores";
   if (kind.slots == 1) return "load + compute";
-  const bool turns = kind.mover == Mover::cp_async &&
-                     step_alone(parts, kind) <= turn_of(parts) + product_clocks(kind.tile_n) + parts.drain;
+  const Pipeline pipeline = pipeline_of(parts, kind);
+  const bool turns = kind.mover == Mover::cp_async && *time_per_tile(pipeline) <= pipeline.compute;
   return turns ? "copy, then compute" : "load";
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <string>
 
+#include "common/model/model.hpp"
+
 namespace ladder::model {
 
 /// The parts that a step is made of, in clocks of an SM. Blocks of a product share tiles. A tile comes from
@@ -56,12 +58,15 @@ struct StepKind {
 /// Clocks of a step on the tensor cores of an SM, without a pause.
 double product_clocks(int tile_n);
 
+/// Load and compute of one block that has the SM for itself, in clocks. What a hand-over takes, and what a
+/// product takes longer because it is waited for, is part of the load: only the slot waits for it.
+Pipeline pipeline_of(const Parts& parts, const StepKind& kind);
+
 /// Clocks from one step of an SM to the next.
 ///
-/// Of one block: a slot goes round once in the time of a load, a hand-over, a product and its drain, and as
-/// many go round as there are slots. Of two blocks: neither waits for the other, and chance decides when they
-/// meet. One that comes to the tensor cores or to TMA finds the other there in the share of time for which
-/// that one is, and waits for half of its stay.
+/// Of one block: time_per_tile() of its pipeline. Of two blocks: neither waits for the other, and chance
+/// decides when they meet. One that comes to the tensor cores or to TMA finds the other there in the share of
+/// time for which that one is, and waits for half of its stay.
 double clocks_of_step(const Parts& parts, const StepKind& kind);
 
 /// What decides that: "tensor cores", "load", "load + compute" or "copy, then compute".

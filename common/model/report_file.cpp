@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "common/host/base/json.hpp"
 #include "common/model/picture.hpp"
@@ -38,16 +39,23 @@ Json json_of(const std::vector<Prediction>& predictions) {
   return list;
 }
 
-Json json_of(const Calibration& found) {
-  Json json = {{"lesson", found.lesson}, {"settings", found.settings},
-               {"shape", found.shape},   {"date", found.date},
-               {"commit", found.commit}, {"slots", found.slots},
-               {"tiles", found.tiles},   {"steps_per_tile", found.steps_per_tile}};
-  json["load_ns"] = found.load ? Json(rounded(*found.load, 0)) : Json(nullptr);
-  json["compute_ns"] = rounded(found.compute, 0);
-  json["store_ns"] = rounded(found.store, 0);
-  json["epilogue_ns"] = rounded(found.epilogue, 0);
-  return json;
+/// The steps that the pipeline bench of the site begins with, by the names of its presets.
+Json steps(const Parts& parts) {
+  const std::pair<const char*, StepKind> kinds[] = {{"03_one", {Mover::cp_async, 128, 1}},
+                                                    {"03", {Mover::cp_async, 128, 3}},
+                                                    {"04", {Mover::role, 128, 1}},
+                                                    {"05_1", {Mover::role, 128, 4}},
+                                                    {"05", {Mover::role, 256, 4}}};
+  Json list = Json::array();
+  for (const auto& [name, kind] : kinds) {
+    const Pipeline pipeline = pipeline_of(parts, kind);
+    list.push_back({{"step", name},
+                    {"slots", kind.slots},
+                    {"load_clocks", rounded(pipeline.load, 0)},
+                    {"compute_clocks", rounded(pipeline.compute, 0)},
+                    {"late_release", pipeline.release == Release::after_next_wait}});
+  }
+  return list;
 }
 
 /// A picture for the page, with the command that draws it.
@@ -63,7 +71,7 @@ Json picture(const Pipeline& pipeline, int tiles) {
 
 std::string to_json(const Report& report) {
   Json json = {{"date", report.climb.date}, {"commit", report.climb.commit}, {"gpu", report.climb.gpu}};
-  json["calibrations"] = {json_of(report.one_slot), json_of(report.ring), json_of(report.clusters)};
+  json["steps"] = steps(report.parts);
   json["climb"] = json_of(report.climb_predictions);
   json["slots"] = json_of(report.slot_predictions);
   json["bounds"] = json_of(report.bound_predictions);

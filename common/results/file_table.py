@@ -18,7 +18,7 @@ def facts(path):
         if "traceEvents" in content:
             origin = content["metadata"]
             return ["timeline", origin["date"], origin["device"], "", origin["toolkit"], "", "", f"`{origin['commit']}`"]
-        if "calibrations" in content:
+        if "bounds" in content:
             return ["predictions", content["date"], content["gpu"], "", "", "", "", f"`{content['commit']}`"]
         for key in ("mistakes", "mutants"):
             if key in content:

@@ -23,7 +23,7 @@ def read_model(folder):
         raise BadInput(f"{folder}: holds no predictions; `predict --lessons --json` writes them")
     try:
         model = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("date", "commit", "gpu", "calibrations", "climb", "slots", "bounds", "pictures"):
+        for key in ("date", "commit", "gpu", "steps", "climb", "slots", "bounds", "pictures"):
             if key not in model:
                 raise BadInput(f"{path}: is no file of predictions: '{key}' is missing")
     except (ValueError, TypeError) as error:
@@ -69,11 +69,11 @@ def bounds(model):
 
 
 def gpus_of_inputs(results):
-    """"NVIDIA H200; levels: NVIDIA H100": of the records that the predictions are made of, which timelines are not."""
+    """"NVIDIA H200; levels: NVIDIA H100": of the records that the predictions are made of."""
     by_gpu = {}
     for name in BY_NAME["model"].inputs:
         path = BY_NAME[name].newest(results)
-        if path is not None and not name.startswith("timeline_"):
+        if path is not None:
             head = head_of(json.loads(path.read_text(encoding="utf-8")))
             by_gpu.setdefault(head["gpu"], []).append(name)
     most = max(by_gpu, key=lambda gpu: len(by_gpu[gpu]), default="")

@@ -1236,10 +1236,7 @@ class Models(WithResults):
 
     def record_model(self, **more):
         model = {"date": "today", "commit": "abc", "gpu": "G",
-                 "calibrations": [{"lesson": "04_x", "slots": 1, "load_ns": 957.0, "compute_ns": 867.0, "store_ns": 914.0,
-                                   "epilogue_ns": 1334.0, "commit": "abc"},
-                                  {"lesson": "05_y", "slots": 4, "load_ns": None, "compute_ns": 657.0, "store_ns": 778.0,
-                                   "epilogue_ns": 1945.0, "commit": "abc"}],
+                 "steps": [],
                  "climb": [], "slots": [], "bounds": [], "pictures": {"two": {"command": "predict --x", "lines": ["1 slot", "load 0"]}}}
         (self.folder / "model" / "2026.json").write_text(json.dumps({**model, **more}), encoding="utf-8")
 
@@ -1258,12 +1255,8 @@ class Models(WithResults):
     def test_every_gpu_that_the_figures_are_of_is_named(self):
         self.record_model()
         (self.folder / "experiments").mkdir()
-        (self.folder / "traces").mkdir()
         for name, gpu in (("slots", "G"), ("ring", "G"), ("levels", "H")):
             (self.folder / "experiments" / f"2026-01-02-g-{name}.json").write_text(json.dumps({"gpu": gpu}), encoding="utf-8")
-        for name, gpu in (("04_warp_specialized", "H"), ("05_ws_double_buffer", "H"), ("06_any_shape", "G")):
-            (self.folder / "traces" / f"{name}.json").write_text(
-                json.dumps({"traceEvents": [], "metadata": {"device": gpu}}), encoding="utf-8")
         self.assertIn("\nG; levels: H; today, commit `abc`; measured", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_what_has_no_ring_has_a_row_for_each_run(self):

@@ -14,12 +14,11 @@ from site_files import ROOT, relative
 
 sys.path.insert(0, str(ROOT / "common/results"))
 from cube_table import TILE, Cube, clocks_of_step
-from lesson_pictures import Sources, slots_of_05
-from parts_table import read_parts
+from lesson_pictures import Sources
 
 TRACES = ROOT / "docs/results/traces"
 # Lessons whose times the bench has.
-PRESET_OF = ("03", "04", "05", "06", "07")
+PRESET_OF = ("03", "04", "05", "07")
 # Two timelines that say something side by side.
 COMPARED = {
     "03": ("03_double_buffer-slots_1", "03_double_buffer-slots_3"),
@@ -30,7 +29,6 @@ COMPARED = {
 }
 # The site's colours of what is not named like a role.
 COLOURS = {"upload": "load", "download": "store", "host function": "other"}
-CLOCK = "common/cpu_device/observe/clock.hpp"
 EPILOGUE = "An epilogue between two tiles of C is not part of it."
 
 
@@ -57,105 +55,45 @@ def option(value, words, chosen):
 # --- The pipeline bench ---------------------------------------------------------------------------------------------
 
 
-def one_slot_times(trace, lane):
-    """Of a timeline with one slot, in ns, as common/model/calibration.cpp reads 04's: load lasts from the end of a compute until
-    the next tile has landed, compute from there on."""
-    spans = sorted((event["ts"], event["ts"] + event["dur"], event["cat"]) for event in trace["traceEvents"]
-                   if event["ph"] == "X" and event["tid"] == lane)
-    waits = [end for _, end, category in spans if category == "wait"]
-    computed = [end for _, end, category in spans if category == "compute"]
-    if len(waits) != len(computed):
-        raise ValueError("waits for copies and computes do not alternate")
-    return (round(1000 * statistics.median(landed - before for before, landed in zip(computed, waits[1:]))),
-            round(1000 * statistics.median(done - landed for landed, done in zip(waits, computed))))
-
-
-def clocks_of_part(part, **wanted):
-    """The one row of the newest record of parts that has these settings."""
-    (found,) = [run["clocks"] for run in read_parts(ROOT / "docs/results")["runs"]
-                if run["part"] == part and all(run["settings"].get(key, "") == value for key, value in wanted.items())]
-    return found
-
-
-def predicted_step(kernel):
-    """What the lessons' pages predict of a K step of this kernel with roles, in clocks: (load, compute), as common/model/parts.cpp
-    adds them up. A load ends with the hand-over, and with what a product takes longer because it is waited for."""
-    sources = Sources(ROOT)
-    m, n, k = sources.tile_shape(kernel)
-    loads = [clocks_of_part("tile", size=f"{(m * k + k * n) * 2 // 1024} KB", in_flight="1 in flight", rows="whole lines", **{"from": place})
-             for place in ("L2", "memory")]
-    return (round(statistics.mean(loads) + clocks_of_part("hand-over", arrivals="1 thread arrives") + drain()),
-            product_clocks(m, n, k))
-
-
-def product_clocks(m, n, k):
-    return 2 * m * n * k // int(Sources(ROOT).found(CLOCK, r"double tensor_flops_per_cycle = (\d+);"))
-
-
-def drain():
-    waited_for, in_flight = (clocks_of_part("product", m="m 64", n="n 128", wait=wait, loads="no loads", unusual="")
-                             for wait in ("waited for", "in flight"))
-    return waited_for - in_flight
-
-
-def predicted_turn():
-    """The same of 03: until copies have landed and are published, and what all warps do in turn."""
-    fence = clocks_of_part("epilogue", tile="128 x 128", piece="fence and barrier", blocks="all SMs")
-    asked, landed = (clocks_of_part("copy", way=f"cp.async, {moment}", size="32 KB", blocks="all SMs", **{"from": place})
-                     for moment, place in (("asked for", "L2"), ("landed", "memory")))
-    product = product_clocks(*Sources(ROOT).tile_shape("03_double_buffer/gemm.cuh"))
-    return round(landed + fence), round(asked + fence + product + drain())
-
-
 def bench_presets(link):
     """{name: preset}, in the order of the lessons."""
     model_file = max((ROOT / "docs/results/model").glob("*.json"))
-    calibrations = {each["lesson"][:2]: each for each in read_json(model_file)["calibrations"]}
+    steps = {each["step"]: each for each in read_json(model_file)["steps"]}
     presets = {}
 
-    def add(name, title, load, compute, slots, sources, words, *, store=0, unit="ns", interval=None, late=False):
-        links = ", ".join(f'<a href="{link(path)}">{relative(path)}</a>' for path in sources)
+    def add(name, title, load, compute, slots, source, words, *, store=0, unit="ns", interval=None, late=False):
         presets[name] = {"title": title, "load": load, "compute": compute, "store": store, "slots": slots, "unit": unit,
-                         "interval": interval, "late": late, "source": f"{words} Read from {links}."}
+                         "interval": interval, "late": late,
+                         "source": f'{words} Read from <a href="{link(source)}">{relative(source)}</a>.'}
 
-    def add_predicted(name, title, times, kernel, slots, page, words, **settings):
-        add(name, f"{title}, as its page predicts", *times, slots, [ROOT / page, ROOT / kernel], words, unit="clocks",
-            interval=0 if slots > 1 else None, **settings)
+    def add_predicted(name, step, words):
+        """A step as its page predicts it: its parts, which common/model adds up."""
+        slots = step["slots"]
+        title = f"{name.replace('_one', '').replace('_', '.')} with {slots} slot{'s' * (slots > 1)}, as its page predicts"
+        add(name, title, step["load_clocks"], step["compute_clocks"], slots, model_file, words, unit="clocks",
+            interval=0 if slots > 1 else None, late=step["late_release"])
 
-    one, three = TRACES / "03_double_buffer-slots_1.json", TRACES / "03_double_buffer-slots_3.json"
-    load, compute = one_slot_times(read_json(one), 0)
-    several = slots_of(read_json(three)["metadata"])
-    add("03_one", "03 with 1 slot", load, compute, 1, [one],
-        "A step of one warpgroup, which copies and multiplies in turns.")
-    add_predicted("03", f"03 with {several} slots", predicted_turn(), "03_double_buffer/gemm.cuh", several, "03_double_buffer/README.md",
-                  "A step of one block. A slot is filled again when the next tile has landed. All warps ask for copies and multiply, in "
-                  "turn: both are compute here.", late=True)
-    seen = calibrations["04"]
-    add("04", f"04 with {seen['slots']} slot", seen["load_ns"], seen["compute_ns"], seen["slots"], [model_file],
-        f"A step of one block. {EPILOGUE}")
-    slots = slots_of_05(Sources(ROOT))
-    page, cube_file = ROOT / "05_ws_double_buffer/README.md", max((ROOT / "docs/results/experiments").glob("*-cube.json"))
+    add_predicted("03_one", steps["03_one"], "A step of one block, which copies and multiplies in turn.")
+    add_predicted("03", steps["03"], "A step of one block. A slot is filled again when the next tile has landed. All warps ask for "
+                  "copies and multiply, in turn: both are compute here.")
+    add_predicted("04", steps["04"], f"A step of one block. {EPILOGUE}")
+    cube_file = max((ROOT / "docs/results/experiments").glob("*-cube.json"))
     cube = Cube("the pipeline bench", ["sizes=4096"], ROOT / "docs/results")
+    step = steps["05_1"]
+    slots, compute = step["slots"], step["compute_clocks"]
     clocks = {count: clocks_of_step(cube.by_place[cube.cubes[0], "on", "1", str(count)], Sources(ROOT).tile_shape(TILE))
               for count in (1, slots)}
-    add_predicted("05_1", f"05.1 with {slots} slots", predicted_step(TILE), TILE, slots, page,
-                  f"A step of one block. The page measures {clocks[slots]:.0f} clocks a step.")
-    _, compute = predicted_step(TILE)
+    add_predicted("05_1", step, f"A step of one block. The page measures {clocks[slots]:.0f} clocks a step.")
     add("05_1_measured", f"05.1 with {slots} slots, with the round that one slot takes", round(clocks[1]) - compute, compute, slots,
-        [cube_file], f"With one slot the page measures {clocks[1]:.0f} clocks a step: a load and a product one after the other. "
+        cube_file, f"With one slot the page measures {clocks[1]:.0f} clocks a step: a load and a product one after the other. "
         f"Without the clocks of the product this is the load. With {slots} slots the page measures {clocks[slots]:.0f}.",
         unit="clocks", interval=0)
-    wide = "05_ws_double_buffer/gemm.cuh"
-    add_predicted("05", f"05 with {slots} slots", predicted_step(wide), wide, slots, page, f"A step of one block. {EPILOGUE}")
-    found = calibrations["06"]
-    add("06", f"06 with {found['slots']} slots", found["load_ns"] or seen["load_ns"], found["compute_ns"], found["slots"], [model_file],
-        "A step of one block, whose slot is released when the next tile has landed. The ring hides its loads, so this load is that of "
-        f"04's one slot, and its interval is not known. {EPILOGUE}", interval=0, late=True)
+    add_predicted("05", steps["05"], f"A step of one block. {EPILOGUE}")
     streams = TRACES / "07_streams.json"
     timeline = read_json(streams)
     place = next(i for i, run in enumerate(timeline["metadata"]["summary"]) if run["schedule"].startswith("ring"))
     medians, lanes = engine_medians(timeline, place)
-    add("07", f"07: upload, compute, download in {lanes} streams", medians["upload"], medians["compute"], lanes, [streams],
+    add("07", f"07: upload, compute, download in {lanes} streams", medians["upload"], medians["compute"], lanes, streams,
         "Medians of a batch on the engines, with the kernel of 05. In the lesson a batch keeps its one slot from upload to "
         "download.", store=medians["download"], unit="µs")
     return presets
