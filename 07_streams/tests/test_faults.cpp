@@ -47,9 +47,9 @@ class NothingLeaks {
 #endif
 };
 
-/// Lesson 06, but its launch number `nth` (from 1) is refused.
-ladder::Lesson refused_at(int nth) {
-  ladder::Lesson lesson = *levels().back().kernel.lesson;
+/// The kernel's lesson, but its launch number `nth` (from 1) is refused.
+ladder::Lesson refused_at(const Kernel& kernel, int nth) {
+  ladder::Lesson lesson = *kernel.lesson;
   lesson.launch = [launch = lesson.launch, nth, count = 0](const ladder::Gemm& gemm,
                                                            const ladder::Settings& settings,
                                                            cudaStream_t stream) mutable {
@@ -97,7 +97,7 @@ TEST_CASE(
       [&] {
         const NothingLeaks check;
         TestRun run(ragged_rows(8), 72, 72, 3, 4);
-        const ladder::Lesson lesson = refused_at(nth);
+        const ladder::Lesson lesson = refused_at(run.kernel, nth);
         const Kernel good = run.kernel;
         run.kernel.lesson = &lesson;
         CHECK_THROWS_WITH(run.run(), ContainsSubstring("unspecified launch failure"));
