@@ -86,12 +86,12 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
 TEST_CASE("02: any shape is multiplied from swizzled tiles, in any order of tiles") {
   skip_unless_runnable(lesson02::lesson());
   const auto step = GENERATE("swizzled_tile", "tile_order");
-  const auto shape = GENERATE(Shape{1, 1, 1},        // one element
-                              Shape{1, 136, 72},     // one row, rows aligned
-                              Shape{130, 1, 65},     // one column
-                              Shape{128, 128, 64},   // exactly one tile, one step
-                              Shape{257, 264, 200},  // three by three tiles, rows aligned
-                              Shape{67, 133, 67});   // nothing aligned
+  const auto shape = GENERATE(Shape{1, 1, 1},       // one element
+                              Shape{1, 136, 72},    // one row, rows aligned
+                              Shape{130, 1, 65},    // one column
+                              Shape{128, 128, 64},  // exactly one tile, one step
+                              Shape{129, 264, 72},  // two by three tiles, rows aligned
+                              Shape{67, 133, 67});  // nothing aligned
   check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", step}});
 }
 
