@@ -1,4 +1,4 @@
-"""Pictures of lessons 01 to 03 and 05, drawn from the constants of their sources, and from recorded files.
+"""Pictures of lessons 01, 02 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
     <!-- lesson_picture: measured name=slots file=experiments/*-slots.json rows=slots limits=587,835,989,989,989 -->
