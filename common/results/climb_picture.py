@@ -16,7 +16,7 @@ from page_requests import parse_words
 from stale import dated
 
 WIDTH, LABELS, GAP = 900, 232, 18  # pixels; LABELS: of the column with the rungs' names
-ROW, BAR, TOP = 26, 18, 46
+ROW, BAR, TOP = 20, 16, 40
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }

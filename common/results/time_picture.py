@@ -220,7 +220,10 @@ def drawn(line_of_page, words, results_folder):
     at = LEFT
     for tick in TICKS:
         shapes.append(text(LEFT + (RIGHT - LEFT) * tick / SHOWN, top + 4, f"{tick}{' clocks' if tick == TICKS[-1] else ''}", style="small"))
+    used = "".join(shapes)
     for style, words_ in LEGEND:
+        if f'class="{style}"' not in used:
+            continue
         shapes += [rectangle(style, at, top + 20, 14, 14), text(at + 20, top + 32, words_, "start", "small")]
         at += 44 + 6.3 * len(words_)
     shapes.append(text(LEFT, top + 54, f"A block alone on its SM. Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
