@@ -161,7 +161,7 @@ class Site:
         """It shrinks with the screen until its smallest words have 11 pixels; its box scrolls where the screen is narrower still."""
         width = re.search(r'<svg [^>]*width="(\d+)"', (page.parent / target).read_text(encoding="utf-8")) if target.endswith(".svg") else None
         narrow = width and int(width[1]) <= NARROW
-        least = int(width[1]) * READABLE // SMALLEST_WORDS[bool(narrow)] if width else 0
+        least = -(-int(width[1]) * READABLE // SMALLEST_WORDS[bool(narrow)]) if width else 0
         fits = ' class="narrow"' if narrow else ""
         fits += f' style="min-width: {least}px"' if least else ""
         return (f'@htmlonly<span class="scrolls"><img{fits} src="{self.link(page, target)}" alt="{html.escape(words)}"/></span>'
