@@ -23,7 +23,6 @@ from stale import dated
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
-    .strong { font-weight: bold; }
     .code { font: 12px monospace; }
     .line { stroke: #6e7781; stroke-dasharray: 4 3; }
     .edge { fill: none; stroke: #6e7781; }
@@ -33,7 +32,6 @@ STYLE = """
     .used { fill: #2f6fab; stroke: #2f6fab; }
     .marked { fill: #f8d7d4; stroke: #c7352b; }
     .limit { stroke: #c7352b; stroke-width: 2; }
-    .idle { fill: none; stroke: #6e7781; stroke-dasharray: 3 3; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
       .line { stroke: #9198a1; }
@@ -44,7 +42,6 @@ STYLE = """
       .used { fill: #6cb0f0; stroke: #6cb0f0; }
       .marked { fill: #5c2320; stroke: #ff7b72; }
       .limit { stroke: #ff7b72; }
-      .idle { stroke: #9198a1; }
     }"""
 
 

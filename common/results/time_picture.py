@@ -11,9 +11,10 @@ on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg, which
 import re
 from dataclasses import dataclass
 
+import lesson_pictures
 from climb_table import BadInput
-from idea_pictures import rectangle, text
-from lesson_pictures import line, picture
+from idea_pictures import rectangle, svg, text
+from lesson_pictures import line
 from page_requests import parse_words
 from parts_table import read_parts
 from stale import dated
@@ -23,6 +24,10 @@ SHOWN = 4400  # clocks
 TICKS = range(0, SHOWN + 1, 1000)
 SHORTEST_WAIT = 250  # clocks, that has room for a word
 M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
+STYLE = lesson_pictures.STYLE + """
+    .strong { font-weight: bold; }
+    .idle { fill: none; stroke: #6e7781; stroke-dasharray: 3 3; }
+    @media (prefers-color-scheme: dark) { .idle { stroke: #9198a1; } }"""
 
 
 @dataclass
@@ -227,4 +232,4 @@ def drawn(line_of_page, words, results_folder):
         shapes += [rectangle(style, at, top + 20, 14, 14), text(at + 20, top + 32, words_, "start", "small")]
         at += 44 + 6.3 * len(words_)
     shapes.append(text(LEFT, top + 54, f"A block alone on its SM. Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
-    return values["name"], f"Steps in time: {'; '.join(alts)}", picture(top + 64, "Steps in time", shapes)
+    return values["name"], f"Steps in time: {'; '.join(alts)}", svg(top + 64, "Steps in time", shapes, STYLE)
