@@ -60,7 +60,7 @@ std::vector<Column> columns(const std::vector<Contender>& contenders, const Exec
   constexpr int kWidestLibrary = 32;
   const int rung_width = width_of_rungs(contenders);
   if (!on_cpu_device())
-    return {{"rung", std::max(rung_width, kWidestLibrary), false},
+    return {{"step", std::max(rung_width, kWidestLibrary), false},
             {"time us", 9},
             {"TFLOP/s", 7},
             kGain,
@@ -69,7 +69,7 @@ std::vector<Column> columns(const std::vector<Contender>& contenders, const Exec
             {"MHz", 5},
             {"verified", 8, false}};
   const int schedule_width = widest_schedule(execution);
-  return {{"rung", rung_width + (schedule_width ? 1 + schedule_width : 0), false},
+  return {{"step", rung_width + (schedule_width ? 1 + schedule_width : 0), false},
           {"verified", 8, false},
           {"B/output", 8},
           {"overlap", 7}};
@@ -130,7 +130,7 @@ void print_recorded(const Recorded& recorded, const std::vector<const Lesson*>& 
   if (!recorded.is_missing() && places.empty()) return;
   std::cout << "\n" << recorded.description() << "\n";
   if (places.empty()) return;
-  Table table(std::cout, {{"rung", rung_width, false}, {"TFLOP/s", 7}, kGain, kOver, kLibrary});
+  Table table(std::cout, {{"step", rung_width, false}, {"TFLOP/s", 7}, kGain, kOver, kLibrary});
   table.header();
   for (const RungPlace& place : places)
     table.row({place.name(), fixed(*gains.tflops(recorded.shape(), place), 1),

@@ -16,7 +16,7 @@ from page_requests import parse_words
 from stale import dated
 
 WIDTH, LABELS, GAP = 900, 232, 18  # pixels; LABELS: of the column with the rungs' names
-ROW, BAR, TOP = 26, 18, 46
+ROW, BAR, TOP = 20, 16, 40
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
@@ -94,6 +94,7 @@ def drawn(request):
     for panel, cube in enumerate(request.shapes):
         left = LABELS + panel * (width + GAP)
         here = [climb.by_place.get((rung, cube)) for rung in rungs]
+        line, bottom = left + width * fastest[cube]["tflops"] / most, TOP + ROW * len(rungs)
         best = max((run["tflops"] for run in here if run), default=0)
         shapes.append(text(left, 16, f"{shape_title(cube)}, TFLOP/s", "start"))
         for row, (rung, run) in enumerate(zip(rungs, here)):
@@ -103,10 +104,11 @@ def drawn(request):
             style, gain = "best" if run["tflops"] == best else "bar", climb.gain(rung, cube)
             label = f"{run['tflops']:.0f}" + (f" ({gain:.2f}×)" if gain else "")
             shapes.append(f'<rect class="{style}" x="{left:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>')
-            inside = length > 90
-            shapes.append(f'<text class="{"inside" if inside else "small"}" x="{left + length + (-6 if inside else 6):.1f}" '
+            inside, beside = length > 90, left + length + 6
+            if beside < line < beside + 6.5 * len(label):
+                beside = line + 6  # so that the line of the library does not cross it
+            shapes.append(f'<text class="{"inside" if inside else "small"}" x="{left + length - 6 if inside else beside:.1f}" '
                           f'y="{y + 13}" text-anchor="{"end" if inside else "start"}">{label}</text>')
-        line, bottom = left + width * fastest[cube]["tflops"] / most, TOP + ROW * len(rungs)
         shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{TOP - 8}" x2="{line:.1f}" y2="{bottom}"/>')
         shapes.append(f'<text class="fastest-text" x="{line:.1f}" y="{bottom + 16}" text-anchor="end">'
                       f'{html.escape(library_title(fastest[cube]).split(",")[0])}: {fastest[cube]["tflops"]:.0f}</text>')

@@ -4,12 +4,15 @@
     <!-- concept: tma_box rows=64 columns=256 -->
     <!-- concept: multicast blocks=2 rows=64 -->
     <!-- concept: partial_sums blocks=2 -->
+    <!-- concept: cluster_of_four -->
+    <!-- concept: release_in_a_cluster -->
     <!-- concept: fragments columns=128 -->
     <!-- end -->
 
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
-cluster share the load of a tile; partial_sums how blocks that split K add up. fragments
+cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
+lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, with barriers that count. fragments
 shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. They are written to
 docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
@@ -243,6 +246,118 @@ def partial_sums(line, values):
             "share"), svg(296 + gap // 3, "Partial sums through distributed shared memory", shapes, STYLE)
 
 
+# --- The cluster of lesson 06 -----------------------------------------------------------------------------------------
+
+CLUSTER_KERNEL = "06_clusters_dsmem/gemm.cuh"
+
+
+def rank_of_06(sources, rank):
+    """What a block of the cluster does, by the expressions of the code: its row and its part of K, who receives its rows of B,
+    which rows these are, who receives its sums, and which columns it completes."""
+    rows_of_blocks, parts = map(int, sources.found(CLUSTER_KERNEL, r"kBlocksM = (\d+), kBlocksK = (\d+)"))
+    _, n, k = sources.tile_shape(CLUSTER_KERNEL)
+    known = {"kBlocksM": rows_of_blocks, "kBlocksK": parts, "rank": rank}
+
+    def value(pattern, **values):
+        expression = re.sub(r"ptx::cluster_block_rank\(\)", "rank", sources.found(CLUSTER_KERNEL, pattern))
+        for name, as_is in (("kTile.k", k), ("kTile.n", n), ("block_k()", "block_k"), ("block_m()", "block_m")):
+            expression = expression.replace(name, str(as_is))
+        return sources.evaluated(expression, **known, **values)
+
+    row, part = value(r"int block_m\(\) \{ return (.*?);"), value(r"int block_k\(\) \{ return (.*?);")
+    mask = value(r"receivers = (.*?);", block_k=part)
+    b_rows, own = value(r"kBRows = (.*?);"), value(r"kOwnN = (.*?);")
+    return {"row": row, "part": part, "receivers": [other for other in range(rows_of_blocks * parts) if mask >> other & 1],
+            "first_b_row": row * b_rows, "b_rows": b_rows, "peer": value(r"peer = (.*?);"), "first_column": part * own, "columns": own,
+            "parts": parts, "rows_of_blocks": rows_of_blocks}
+
+
+def cluster_of_four(_line, _values):
+    sources = Sources(ROOT)
+    first = rank_of_06(sources, 0)
+    count = first["rows_of_blocks"] * first["parts"]
+    width, height, across, down, top = 318, 112, 124, 58, 48
+    shapes = [HEAD]
+    for part in range(first["parts"]):
+        steps = ", ".join(str(part + first["parts"] * i) for i in range(3))
+        shapes.append(text(width / 2 + (width + across) * part, 20, f"steps {steps}, … of K", style="strong"))
+    for rank in range(count):
+        does = rank_of_06(sources, rank)
+        x, y = (width + across) * does["part"], top + (height + down) * does["row"]
+        rows = f"rows {does['first_b_row']} to {does['first_b_row'] + does['b_rows'] - 1}"
+        kept, sent = (f"{at} to {at + does['columns'] - 1}" for at in
+                      (does["first_column"], rank_of_06(sources, does["peer"])["first_column"]))
+        others = " and ".join(map(str, does["receivers"]))
+        shapes += [box(("one", "other")[does["part"]], x + 1, y, width - 2, height),
+                   text(x + 10, y + 20, f"rank {rank}: the {('upper', 'lower')[does['row']]} tile of C", "start", "strong")]
+        shapes += [text(x + 10, y + 42 + 19 * i, words, "start", "small") for i, words in enumerate((
+            f"loads its tile of A, and {rows} of B", f"multicasts these rows to ranks {others}",
+            f"sends sums of columns {sent} to rank {does['peer']}", f"completes and stores columns {kept}"))]
+        other_row = rank_of_06(sources, does["receivers"][0])["row"] if rank != does["receivers"][0] else 1 - does["row"]
+        if other_row != does["row"]:
+            at, begin = x + width / 2 + (-14, 14)[does["row"]], y + (height + 4) * (does["row"] == 0) - 4 * (does["row"] == 1)
+            shapes.append(arrow(at, begin, at, begin + (1 if does["row"] == 0 else -1) * (down - 8)))
+        begin, level = x + (width + 4 if does["part"] == 0 else -4), y + height / 2 + (-12, 12)[does["part"]]
+        shapes.append(arrow(begin, level, begin + (1 if does["part"] == 0 else -1) * (across - 8), level))
+    for part in range(first["parts"]):
+        shapes.append(text((width + across) * part + width / 2 + 26, top + height + down / 2 + 4, "half of B's rows each", "start", "small"))
+    for row in range(first["rows_of_blocks"]):
+        shapes.append(text(width + across / 2, top + height / 2 + (height + down) * row + 4, "half of the sums", style="small"))
+    alt = (f"The {count} ranks of a cluster: "
+           + "; ".join(f"{' and '.join(map(str, rank_of_06(sources, rank)['receivers']))} share B" for rank in range(0, count, 2))
+           + "; " + "; ".join(f"{rank} and {rank_of_06(sources, rank)['peer']} add up" for rank in range(first["rows_of_blocks"])))
+    return alt, svg(top + 2 * height + down + 12, "A cluster of four blocks", shapes, STYLE)
+
+
+def release_moments():
+    """[(title, of each block: (what it is drawn as, what compute says, what the loader says, what empty lacks), who speaks)]"""
+    arrivals, empties, moments, phases = 2 * WARPGROUPS, [Barrier(2 * WARPGROUPS) for _ in range(2)], [], [0]
+    rows = rank_of_06(Sources(ROOT), 0)["b_rows"]
+
+    def moment(title, styles, compute, loaders, speakers):
+        phases.append(empties[0].phase)
+        seen = ["empty is complete" if phases[-1] > phases[-2] else f"empty lacks {empty.missing} of {arrivals}" for empty in empties]
+        moments.append((title, list(zip(styles, compute, loaders, seen)), speakers))
+
+    def release():
+        for empty in empties:
+            for _ in range(WARPGROUPS):
+                empty.arrive()
+
+    waits = ("I wait.", "I wait.")
+    moment("1. Both blocks read their slot.", ("third", "third"), ("I multiply.", "I multiply."), waits, ())
+    release()
+    moment("2. Block 0 has read its slot, and tells both loaders.", ("outside", "third"), ("I have read.", "I still multiply."),
+           ("I wait: you read.", "I wait."), (0,))
+    assert all(empty.missing == arrivals // 2 for empty in empties)
+    release()
+    assert all(empty.phase == 1 for empty in empties)
+    moment("3. Block 1 has read its slot, and tells both.", ("outside", "outside"), ("I wait.", "I have read."),
+           ("I may fill it.", "I may fill it."), (1,))
+    moment("4. Each loader fills its part of both slots.", ("one", "one"), ("I wait.", "I wait."),
+           (f"rows 0 to {rows - 1}", f"rows {rows} to {2 * rows - 1}"), (0, 1))
+    return moments
+
+
+def release_in_a_cluster(_line, _values):
+    """No wider than a phone."""
+    shapes, width, height = [HEAD], 172, 92
+    moments = release_moments()
+    for at, (title, blocks, speakers) in enumerate(moments):
+        top = 134 * at
+        shapes.append(text(4, top + 18, title, "start", "strong"))
+        for block, (style, compute, loader, seen) in enumerate(blocks):
+            x = 4 + block * (392 - width)
+            shapes.append(box(style, x, top + 28, width, height))
+            shapes += [text(x + 8, top + 48 + 20 * i, words, "start") for i, words in enumerate((
+                f"block {block}", f"compute: {compute}", f"loader: {loader}", seen))]
+            if block in speakers:
+                y = top + 28 + height / 2 + (-8, 8)[block]
+                ends = (x + width + 3, x + width + 45) if block == 0 else (x - 3, x - 45)
+                shapes.append(arrow(ends[0], y, ends[1], y))
+    return "How two blocks free a slot, in four moments", svg(134 * len(moments), "The release of a slot in a cluster", shapes, STYLE, 400)
+
+
 # --- Who holds what ---------------------------------------------------------------------------------------------------
 
 SHOWN_THREAD = 37  # lane 5 of warp 1
@@ -299,7 +414,8 @@ def fragments(line, values):
 
 
 DRAWN = {"fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
-         "partial_sums": (partial_sums, ("blocks",))}
+         "partial_sums": (partial_sums, ("blocks",)), "cluster_of_four": (cluster_of_four, ()),
+         "release_in_a_cluster": (release_in_a_cluster, ())}
 
 
 def drawn(line, words):

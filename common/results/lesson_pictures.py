@@ -1,4 +1,4 @@
-"""Pictures of lessons 01 to 03 and 05, drawn from the constants of their sources, and from recorded files.
+"""Pictures of lessons 01, 02 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
     <!-- lesson_picture: measured name=slots file=experiments/*-slots.json rows=slots limits=587,835,989,989,989 -->
@@ -342,38 +342,6 @@ def wgmma_descriptor(sources):
     return alt, picture(392, "The descriptor of wgmma, of a tile of A and of one of B", shapes)
 
 
-# --- Lesson 03 --------------------------------------------------------------------------------------------------------
-
-
-def ring_steps(sources, slots=3, steps=7):
-    ahead = sources.evaluated(sources.found("03_double_buffer/gemm.cuh", r"constexpr int kAhead = ([^;]*);"), kSlots=slots)
-    left, width, top = 130, 86, 50
-    bottom = top + 40 * slots
-
-    def x(step):
-        return left + width * step
-
-    shapes = []
-    for step in range(steps):
-        shapes += [line(x(step), 30, x(step), bottom + 6), text(x(step) + width / 2, 22, f"step {step}", style="small")]
-    for slot in range(slots):
-        shapes.append(text(20, top + 24 + 40 * slot, f"slot {slot}", "start"))
-    for tile in range(steps + ahead):
-        y = top + 4 + 40 * (tile % slots)
-        begin, end = max(tile - ahead, -.6), min(tile, steps)  # before step 0 lies what happens before the loop
-        shapes += [rectangle("one", x(begin) + 2, y, x(end) - x(begin) - 4, 32),
-                   text((x(begin) + x(end)) / 2, y + 21, f"copy {tile}", style="small")]
-        if tile < steps:
-            shapes += [rectangle("third", x(tile) + 2, y, width - 4, 32), text(x(tile) + width / 2, y + 21, f"multiply {tile}", style="small")]
-    shapes += [text(20, bottom + 24, "Dashed: wait for the oldest batch, then the barrier. After it the slot read in the step before is "
-                                     "filled again.", "start", "small"),
-               text(20, bottom + 44, f"Time runs to the right. A copy has {ahead} steps: it is hidden if it takes no longer than they do.",
-                    "start", "small")]
-    alt = (f"{slots} slots, {ahead} copies in flight: in step i tile i is multiplied, and the copy of tile i + {ahead} starts into the slot "
-           "that was read in the step before")
-    return alt, picture(bottom + 56, f"A ring of {slots} slots", shapes)
-
-
 # --- Lesson 05 --------------------------------------------------------------------------------------------------------
 
 ASKING = .2  # how long the loader takes to ask for the loads of a slot, in steps of compute
@@ -394,41 +362,6 @@ def loads_and_products(slots, loads):
         times.append((asked, asked + load, begin, computed))
         asked += ASKING
     return times
-
-
-def loader_ahead(sources, steps=8):
-    slots = slots_of_05(sources)
-    load_steps = slots - 1.5  # so that the ring hides them
-    times = loads_and_products(slots, [load_steps] * steps)
-    left, width, top = 108, 61, 74
-    bottom = top + 40 * slots
-
-    def x(time):
-        return left + width * time
-
-    def span(style, begin, end, y, title):
-        return [rectangle(style, x(begin) + 1, y, width * (end - begin) - 2, 32),
-                text(x((begin + end) / 2), y + 21, title, style="small")]
-
-    shapes = [line(x(asked), 46, x(asked), bottom) for asked, *_ in times]  # behind the boxes
-    shapes += [text(20, 40, "loader asks", "start"), text(20, bottom + 25, "compute", "start")]
-    for slot in range(slots):
-        shapes.append(text(20, top + 25 + 40 * slot, f"slot {slot}", "start"))
-    for step, (asked, full, begin, end) in enumerate(times):
-        slot = step % slots
-        y = top + 4 + 40 * slot
-        shapes.append(text(x(asked), 40, step, style="small"))
-        shapes += span("one", asked, full, y, f"load {step}") + span("third", begin, end, y, f"read {step}")
-        if begin - full > .3:
-            shapes += span("other", full, begin, y, "full")
-        shapes += span("third", begin, end, bottom + 4, step)
-    shapes.append(text(20, bottom + 62, f"Drawn for loads that take {load_steps:g} steps of compute. The loader fills a slot again as soon as compute "
-                                        "has released it.", "start", "small"))
-    shapes.append(text(20, bottom + 79, "Compute waits for the first load; after that the next slot is always full.",
-                       "start", "small"))
-    alt = (f"The loader asks for steps 0 to {slots - 1} at once, then for step i + {slots} when compute has released the slot of step i; compute "
-           "waits for the first load only")
-    return alt, picture(bottom + 90, f"The loader ahead of compute, with {slots} slots", shapes)
 
 
 TILE_ORDER, SIZE, MULTIPROCESSORS = "common/device/tile_order.cuh", 8192, 132
@@ -560,7 +493,7 @@ def timelines(request_line, words, results_folder):
 
 
 DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "register_tile": register_tile,
-         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "ring_steps": ring_steps, "loader_ahead": loader_ahead, "tile_order": tile_order}
+         "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "tile_order": tile_order}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 
 

@@ -41,6 +41,7 @@ import idea_pictures
 import lesson_pictures
 import motion_picture
 import sm_picture
+import time_picture
 from ablation_table import ablation_table
 from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
@@ -115,6 +116,11 @@ class Request:
         return lines + ["", f"{where(results)}. {compared}"]
 
 
+def shown(key):
+    """What pages call a setting: the sources and records call a step of the climb a rung."""
+    return "step" if key == "rung" else key
+
+
 def title(run, key, runs):
     """What a row is called. Pages with tables of rungs lie one folder below the lessons."""
     if key == "instead":
@@ -138,7 +144,7 @@ def details(runs, all_runs, key, with_gains=True):
     if key == "energy":
         return energy(runs)
     sizes = sorted({shape(run) for run in runs})
-    header, rows = [key, "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
+    header, rows = [shown(key), "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
     if with_gains and len(runs) > len(sizes):
         header += ["× first", "× first, per clock"]
     for size in sizes:
@@ -189,7 +195,7 @@ def launches(runs, all_runs):
         rows.append([shape_title(shape(run)), title(run, "rung", all_runs), f"{run['time_us_median']:.1f}",
                      f"{run['eager_us']:.1f}" if "eager_us" in run else "",
                      f"{min(libraries):.1f}" if libraries else ""])
-    header = ["M×N×K", "rung", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
+    header = ["M×N×K", "step", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
     return markdown(*without_empty_columns(header, rows))
 
 
@@ -273,7 +279,7 @@ def pivot(runs, row_key, column_key):
     for name in row_values:
         places = [by_place.get((name, column)) for column in column_values]
         rows.append([f"`{name}`"] + [tflops(run) if run else "" for run in places])
-    return markdown([f"TFLOP/s by {row_key}"] + [f"{column_key} {column}" for column in column_values], rows)
+    return markdown([f"TFLOP/s by {shown(row_key)}"] + [f"{column_key} {column}" for column in column_values], rows)
 
 
 def tflops(run):
@@ -294,6 +300,7 @@ DRAWN = {
     "concept": concept_pictures.drawn,
     "lesson_picture": lambda line, words: lesson_pictures.drawn(line, words, ROOT),
     "motion": lambda line, words: motion_picture.drawn(line, words, ROOT),
+    "time": lambda line, words: time_picture.drawn(line, words, RESULTS),
 }
 
 

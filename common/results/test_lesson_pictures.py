@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of lesson_pictures.py, motion_picture.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
+"""Tests of lesson_pictures.py, time_picture.py, motion_picture.py, concept_pictures.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
 import json
 import re
 import tempfile
@@ -8,8 +8,10 @@ import xml.etree.ElementTree
 from pathlib import Path
 from unittest import mock
 
+import concept_pictures
 import lesson_pictures
 import motion_picture
+import time_picture
 from changed_lines import changed_lines, changed_text
 from climb_table import BadInput
 from lesson_pictures import Sources, cycles_in_flight, drawn, merged, sectors_touched
@@ -92,11 +94,6 @@ class FromSources(unittest.TestCase):
                 self.assertIn(said, image)
                 self.assertEqual(image.count('class="used"'), sums * sums)
 
-    def test_the_ring_copies_into_the_slot_that_was_read_in_the_step_before(self):
-        image = drawn("", ["ring_steps"], ROOT)[2]
-        self.assertLess(image.index("copy 2"), image.index("copy 3"))
-        self.assertIn("multiply 6", image)
-
     def test_the_loader_waits_for_a_free_slot_and_compute_for_a_full_one(self):
         for slots in (1, 2, 3, 4, 5):
             times = lesson_pictures.loads_and_products(slots, [2.5] * 9)
@@ -113,23 +110,65 @@ class FromSources(unittest.TestCase):
             times = lesson_pictures.loads_and_products(slots, [2.5] * 9)
             self.assertEqual(times[-1][3] - times[0][2] == len(times), hidden)
 
-    def test_the_loader_has_as_many_slots_as_the_lesson(self):
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "05_ws_double_buffer" / "lesson.cu"
-            copy.parent.mkdir()
-            text = (ROOT / "05_ws_double_buffer/lesson.cu").read_text(encoding="utf-8")
-            self.assertIn("slot 3<", drawn("", ["loader_ahead"], ROOT)[2])
-            copy.write_text(text.replace('{"4", "1",', '{"3", "1",'), encoding="utf-8")
-            _, alt, image = drawn("", ["loader_ahead"], Path(folder))
-            self.assertNotIn("slot 3<", image)
-            self.assertIn("then for step i + 3", alt)
-
     def test_the_lines_of_code_that_change_are_counted(self):
         self.assertEqual(changed_lines("int a;  // one\nint b;\n", "int a;  // two\nint c;\n"), 2)
         self.assertRegex(changed_text("", ["03"], ROOT)[0], r"^\d+ lines of code change from .*`cmake .* diff_03_1_03`\.")
         for words in ([], ["01"], ["02", "03"], ["99"]):
             with self.assertRaisesRegex(BadInput, "needs one of the steps 02.1"):
                 changed_text("", words, ROOT)
+
+
+class StepsInTime(unittest.TestCase):
+    PARTS = time_picture.Parts(ask=35, load=1130, hand_over=130, barrier=28, copy_asked=262, copy_landed=1263, fence=207, wait=53)
+
+    def clocks_of_a_step(self, play, slots, steps=24):
+        """In the long run: of the last rounds of the ring."""
+        done = play(self.PARTS, slots, 60000)
+        return (done[steps + 3 * slots].begin - done[steps].begin) / (3 * slots)
+
+    def test_a_step_takes_what_the_cost_model_says(self):
+        parts = self.PARTS
+        product = parts.product + parts.wait
+        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.tma, 1), parts.ask + parts.load + product + parts.barrier)
+        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, 1), parts.copy_landed + parts.fence + product)
+        for slots in (2, 3, 4):
+            turn, copy = parts.copy_asked + parts.fence + product, (parts.copy_landed + parts.fence) / (slots - 1)
+            self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, slots), max(turn, copy))
+        for slots in (1, 2, 3, 4):
+            round_ = parts.load + parts.hand_over + product
+            self.assertAlmostEqual(self.clocks_of_a_step(time_picture.roles, slots), max(parts.product, round_ / slots))
+
+    def test_a_slot_is_loaded_again_only_when_it_was_read_and_read_only_when_full(self):
+        for play, slots in ((time_picture.copies, 3), (time_picture.roles, 2), (time_picture.roles, 4), (time_picture.tma, 1)):
+            done = play(self.PARTS, slots, 20000)
+            for step, before in zip(done[slots:], done):
+                self.assertGreaterEqual(step.asked, before.end)
+            self.assertTrue(all(step.asked < step.full <= step.begin < step.end for step in done))
+
+    def test_the_parts_are_those_of_the_record_and_the_picture_adds_them(self):
+        results = ROOT / "docs/results"
+        name, alt, image = time_picture.drawn("", ["name=x", "kernels=tma:1,roles:2"], results)
+        self.assertEqual((name, alt), ("x", "Steps in time: 1 slot, TMA, no roles (04.1); 2 slots, roles and a ring (05)"))
+        parts = time_picture.parts_of("", results)
+        self.assertIn(f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over", image)
+        for words in (["kernels=roles:2"], ["name=x", "kernels=roles:5"], ["name=x", "kernels=threads:1"], ["name=x", "kernels=roles"]):
+            with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
+                time_picture.drawn("", words, results)
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(BadInput, "has 0 rows of ask"):
+            time_picture.drawn("", ["name=x", "kernels=tma:1"], Path(folder))
+
+
+class AClusterOfFour(unittest.TestCase):
+    def test_ranks_do_what_the_code_says(self):
+        does = [concept_pictures.rank_of_06(Sources(ROOT), rank) for rank in range(4)]
+        self.assertEqual([one["receivers"] for one in does], [[0, 1], [0, 1], [2, 3], [2, 3]])
+        self.assertEqual([one["peer"] for one in does], [2, 3, 0, 1])
+        self.assertEqual([one["first_b_row"] for one in does], [0, 32, 0, 32])
+        self.assertEqual([one["first_column"] for one in does], [0, 0, 64, 64])
+
+    def test_a_slot_is_free_when_both_blocks_have_released_it(self):
+        seen = [[block[3] for block in blocks] for _, blocks, _ in concept_pictures.release_moments()]
+        self.assertEqual(seen, [["empty lacks 4 of 4"] * 2, ["empty lacks 2 of 4"] * 2, ["empty is complete"] * 2, ["empty lacks 4 of 4"] * 2])
 
 
 class FromFiles(unittest.TestCase):
@@ -210,7 +249,7 @@ class Requests(unittest.TestCase):
         with self.assertRaisesRegex(BadInput, "there is no picture 'x'; there are thread_per_element"):
             drawn("", ["x"], ROOT)
         with self.assertRaisesRegex(BadInput, "'y=1': this picture needs no words"):
-            drawn("", ["ring_steps", "y=1"], ROOT)
+            drawn("", ["tile_order", "y=1"], ROOT)
 
     def test_both_themes_have_a_colour_for_every_class_that_is_not_a_font(self):
         light, dark = lesson_pictures.STYLE.split("@media (prefers-color-scheme: dark)")

@@ -518,6 +518,15 @@ class CodeExcerpts(WithResults):
         (self.folder / "k.cuh").write_text("a\n  // [x]\n  b {\n    c\n  }\n  // [x]\nd\n", encoding="utf-8")
         self.assertEqual(page_tables.code_excerpt("", ["k.cuh", "x"], self.folder), ["```cpp", "b {", "  c", "}", "```"])
 
+    def test_of_several_cases_only_the_one_that_is_asked_for_is_shown(self):
+        (self.folder / "k.cuh").write_text("// [x]\na\n  if constexpr (kN == 64) b(64);\n  if constexpr (kN == 128) b(128);\n// [x]\n",
+                                           encoding="utf-8")
+        self.assertEqual(page_tables.code_excerpt("", ["k.cuh", "x", "kN=128"], self.folder), ["```cpp", "a", "  b(128);", "```"])
+        with self.assertRaisesRegex(BadInput, "there is no line .* == 96"):
+            page_tables.code_excerpt("", ["k.cuh", "x", "kN=96"], self.folder)
+        with self.assertRaisesRegex(BadInput, "perhaps NAME=NUMBER"):
+            page_tables.code_excerpt("", ["k.cuh", "x", "kN"], self.folder)
+
     def test_a_file_without_the_markers_is_refused(self):
         (self.folder / "k.cuh").write_text("// [x]\nb\n", encoding="utf-8")
         with self.assertRaisesRegex(BadInput, "twice"):

@@ -31,6 +31,7 @@ REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "co
                     "docs/concepts.md": "concepts"}
 LARGE = 400_000  # bytes of a record that stays in the repository
 NARROW = 400  # pixels that a picture drawn for phones has at most
+READABLE, SMALLEST_WORDS = 11, (12, 13)  # pixels: of words on a phone; as they are drawn, in other pictures and in narrow ones
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
 LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
@@ -157,9 +158,12 @@ class Site:
         return result + code_outside_links(text[position:])
 
     def image(self, page, words, target):
-        """In a box that scrolls where the screen is too narrow; pictures that were drawn for a phone fit into it instead."""
+        """It shrinks with the screen until its smallest words have 11 pixels; its box scrolls where the screen is narrower still."""
         width = re.search(r'<svg [^>]*width="(\d+)"', (page.parent / target).read_text(encoding="utf-8")) if target.endswith(".svg") else None
-        fits = ' class="narrow"' if width and int(width[1]) <= NARROW else ""
+        narrow = width and int(width[1]) <= NARROW
+        least = -(-int(width[1]) * READABLE // SMALLEST_WORDS[bool(narrow)]) if width else 0
+        fits = ' class="narrow"' if narrow else ""
+        fits += f' style="min-width: {least}px"' if least else ""
         return (f'@htmlonly<span class="scrolls"><img{fits} src="{self.link(page, target)}" alt="{html.escape(words)}"/></span>'
                 "@endhtmlonly")
 
@@ -349,16 +353,16 @@ def sections(site):
     concepts = order_of_links(index, below(site, r"docs/concepts/"))
     decisions = below(site, r"docs/decisions/")
     names = lambda pages: [site.labels[page] for page in pages]
-    made = [Section("lessons", "The lessons", "One idea each, on the same problem. Read them in this order.", names(lessons))]
+    made = []
     if concepts:
         made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
     made.append(Section("live", "Try it", "Change the times of a pipeline, look into a recorded timeline, choose a mistake, unfold a "
                         "lesson's code.", site.live.labels()))
     made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
-    taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index"}
+    taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index", *names(lessons)}
     others = [label for label in site.labels.values() if label not in taken]
     ordered = ["cpu_device", "cost_model", "sanitizers", "results", "decisions", "common", "contributing"]
-    top = [section.label for section in made if section.label != "decisions"]
+    top = names(lessons) + [section.label for section in made if section.label != "decisions"]
     top += [label for label in ordered if label in others or label == "decisions"]
     # What has no place yet: write_site hangs rooms below their folder's page, and ends the list with the others.
     rest = [label for label in others if label not in top]

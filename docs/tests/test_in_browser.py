@@ -72,6 +72,12 @@ class InBrowser(SiteInBrowser):
         self.browser.find_element(By.TAG_NAME, "doxygen-awesome-dark-mode-toggle").click()
         self.wait("the page to turn light again", lambda: not is_dark())
 
+    def test_the_navigation_of_the_front_page_opens_with_the_lessons(self):
+        self.show("light", WIDE)
+        self.open("index.html")
+        entries = self.wait("the navigation", lambda: [link.text for link in self.visible("#nav-tree .label a")])
+        self.assertEqual([entry[:3] for entry in entries[1:8]], [f"{number:02}:" for number in range(1, 8)])
+
     def test_the_navigation_lists_lessons_in_order_and_shows_where_one_is(self):
         self.show("light", WIDE)
         self.open("lesson_03.html")
@@ -127,9 +133,8 @@ class InBrowser(SiteInBrowser):
             self.assertTrue(before.get_attribute("href").endswith(page))
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "nav.neighbours [rel=next]"), [])
         self.wait("the menu", lambda: self.visible(".main-menu-btn"))[0].click()
-        entry = self.wait("the lessons", lambda: [link for link in self.visible("#main-menu a") if link.text.startswith("Lessons")])[0]
-        entry.find_element(By.CSS_SELECTOR, ".sub-arrow").click()
-        self.wait("all lessons", lambda: sum(bool(re.match(r"\d\d: ", link.text)) for link in self.visible("#main-menu a")) == len(lessons))
+        entries = self.wait("the entries", lambda: [link.text for link in self.visible("#main-menu a") if link.text])
+        self.assertEqual([entry[:3] for entry in entries[1:len(lessons) + 2]], [f"{lesson[7:9]}:" for lesson in lessons] + ["All"])
 
     def test_pages_say_what_they_are_about(self):
         for page in ("index.html", "lesson_05.html", "lab.html", "bench.html"):

@@ -1,0 +1,235 @@
+"""Steps of a block in time, at one scale for lessons 03, 04 and 05.
+
+    <!-- time: name=ring_in_time kernels=copies:1,copies:3 -->
+    <!-- end -->
+
+A kernel is who loads, and how many slots there are. `copies`: all warps copy and multiply (03). `tma`: one of the threads that
+multiply asks for loads (04.1). `roles`: a loader asks (04.2 to 05). A lane for each slot shows its loads and products, the lanes
+around them who works. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, for a block alone
+on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg, which follows the reader's light or dark theme.
+"""
+import re
+from dataclasses import dataclass
+
+import lesson_pictures
+from climb_table import BadInput
+from idea_pictures import rectangle, svg, text
+from lesson_pictures import line
+from page_requests import parse_words
+from parts_table import read_parts
+from stale import dated
+
+LEFT, RIGHT, LANE, BOX = 96, 748, 30, 25  # pixels
+SHOWN = 4400  # clocks
+TICKS = range(0, SHOWN + 1, 1000)
+SHORTEST_WAIT = 250  # clocks, that has room for a word
+M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
+STYLE = lesson_pictures.STYLE + """
+    .strong { font-weight: bold; }
+    .idle { fill: none; stroke: #6e7781; stroke-dasharray: 3 3; }
+    @media (prefers-color-scheme: dark) { .idle { stroke: #9198a1; } }"""
+
+
+@dataclass
+class Parts:
+    """Clocks, by the rows that common/model/parts.cpp reads."""
+    ask: float
+    load: float
+    hand_over: float
+    barrier: float
+    copy_asked: float
+    copy_landed: float
+    fence: float
+    wait: float  # that a product takes longer because it is waited for
+    product: float = M * N * K / MULTIPLY_ADDS
+
+    @property
+    def waited_for(self):
+        return self.product + self.wait
+
+
+def parts_of(line_of_page, results_folder):
+    record = read_parts(results_folder) or {"runs": []}
+
+    def clocks(part, **settings):
+        found = [run["clocks"] for run in record["runs"] if run["part"] == part and settings.items() <= run["settings"].items()]
+        if len(found) != 1:
+            raise BadInput(f"{line_of_page}: the record of parts has {len(found)} rows of {part} with {', '.join(settings.values())}")
+        return found[0]
+
+    tile = {"size": "32 KB", "in_flight": "1 in flight", "rows": "whole lines"}
+    copy = {"size": "32 KB", "blocks": "all SMs"}
+    product = {"m": "m 64", "n": "n 128", "loads": "no loads"}
+    return Parts(ask=clocks("ask", boxes="1 x 16 KB + 2 x 8 KB"), load=sum(clocks("tile", **tile, **{"from": at}) for at in ("L2", "memory")) / 2,
+                 hand_over=clocks("hand-over", arrivals="1 thread arrives"), barrier=clocks("syncthreads", threads="256 threads"),
+                 copy_asked=clocks("copy", **copy, way="cp.async, asked for", **{"from": "L2"}),
+                 copy_landed=clocks("copy", **copy, way="cp.async, landed", **{"from": "memory"}),
+                 fence=clocks("epilogue", tile=f"{M} x {N}", piece="fence and barrier", blocks="all SMs"),
+                 wait=clocks("product", **product, wait="waited for") - clocks("product", **product, wait="in flight"))
+
+
+@dataclass
+class Step:
+    asked: float  # when the load is asked for
+    full: float   # when the slot is full
+    begin: float  # of the product
+    end: float    # when its wait is over
+    others: tuple = ()  # (word, begin, end) of what the threads that multiply do besides
+
+
+def copies(parts, slots, until):
+    """All warps copy and multiply in turn. A fence and a barrier lie before each product; behind it, with one slot, nothing."""
+    steps, now = [], 0
+
+    def ask():
+        nonlocal now
+        steps.append([now, now + parts.copy_landed])
+        now += parts.copy_asked
+        return "ask", now - parts.copy_asked, now
+
+    asks = [ask() for _ in range(max(slots - 1, 1))]
+    done = []
+    while now < until:
+        asked, full = steps[len(done)]
+        now = max(now, full)
+        fence = ("fence", now, now + parts.fence)
+        now += parts.fence
+        if slots > 1:
+            asks.append(ask())
+        begin, now = now, now + parts.waited_for
+        done.append(Step(asked, full, begin, now, (fence, *asks)))
+        asks = []
+        if slots == 1:
+            asks.append(ask())
+    return done
+
+
+def tma(parts, slots, until):
+    """One of the threads that multiply asks, all wait, multiply, and meet at a barrier."""
+    if slots != 1:
+        raise ValueError("has one slot")
+    done, now = [], 0
+    while now < until:
+        full = now + parts.ask + parts.load
+        end = full + parts.waited_for
+        done.append(Step(now, full, full, end, (("", now, now + parts.ask), ("", end, end + parts.barrier))))
+        now = end + parts.barrier
+    return done
+
+
+def roles(parts, slots, until):
+    """Half of a hand-over lies between a full slot and its product, and half between the product's end and the next load."""
+    done = []
+    while not done or done[-1].begin < until:
+        asked = done[-1].asked + parts.ask if done else 0
+        if len(done) >= slots:
+            asked = max(asked, done[-slots].end + parts.hand_over / 2)
+        full = asked + parts.load
+        begin = max(full + parts.hand_over / 2, done[-1].begin + parts.product if done else 0)
+        done.append(Step(asked, full, begin, begin + parts.waited_for))
+    return done
+
+
+def sums(parts, who, slots):
+    """What a step takes, as the numbers that are added."""
+    product = f"{parts.product:.0f} + {parts.wait:.0f} for the product"
+    if who == "copies" and slots == 1:
+        return f"a step = {parts.copy_landed:.0f} for the copy + {parts.fence:.0f} for the fence + {product}"
+    if who == "copies":
+        return (f"a step = {parts.copy_asked:.0f} to ask + {parts.fence:.0f} for the fence + {product}; at least l / (S − 1) = "
+                f"({parts.copy_landed:.0f} + {parts.fence:.0f}) / {slots - 1}")
+    if who == "tma":
+        return f"a step = {parts.ask:.0f} to ask + {parts.load:.0f} for the load + {product} + {parts.barrier:.0f} for the barrier"
+    round_ = f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over + {product}) / {slots}"
+    return f"a step = (l + c) / S = {round_}; at least {parts.product:.0f}"
+
+
+KERNELS = {"copies": (copies, "all warps copy and multiply (03)", "warps"), "tma": (tma, "TMA, no roles (04.1)", "warps"),
+           "roles": (roles, None, "compute")}
+
+
+def heading(who, slots):
+    title = KERNELS[who][1] or ("roles (04)" if slots == 1 else "roles and a ring (05)")
+    return f"{slots} slot{'s' if slots > 1 else ''}, {title}"
+
+
+def panel(parts, who, slots, top):
+    """(shapes, how high they are, the lines behind them)"""
+    play, _, workers = KERNELS[who]
+    steps = play(parts, slots, SHOWN)
+
+    def x(clocks):
+        return LEFT + (RIGHT - LEFT) * clocks / SHOWN
+
+    def span(style, begin, end, y, words=""):
+        if begin >= SHOWN:
+            return []
+        left, right = x(begin), x(min(end, SHOWN))
+        shapes = [rectangle(style, left + .5, y, max(right - left - 1, 1), BOX)]
+        if words and right - left > 7.3 * len(words):
+            shapes.append(text((left + right) / 2, y + 17, words, style="small"))
+        return shapes
+
+    def lane(name, y):
+        return text(LEFT - 10, y + 17, name, "end", "small")
+
+    shapes = [text(8, top + 16, heading(who, slots), "start", "strong"), text(8, top + 34, sums(parts, who, slots), "start", "small")]
+    y = top + 44
+    if who == "roles":
+        shapes.append(lane("loader", y))
+        for step, before in zip(steps, [None, *steps]):
+            asked_before = before.asked + parts.ask if before else 0
+            if step.asked - asked_before > SHORTEST_WAIT:
+                shapes += span("idle", asked_before, step.asked, y, "waits for a slot")
+            shapes += span("used", step.asked, step.asked + parts.ask, y)
+        y += LANE
+    for slot in range(slots):
+        shapes.append(lane(f"slot {slot}", y + LANE * slot))
+    for i, step in enumerate(steps):
+        at = y + LANE * (i % slots)
+        shapes += span("one", step.asked, step.full, at, f"load {i}") + span("third", step.begin, step.end, at, f"read {i}")
+        if step.begin - step.full > SHORTEST_WAIT:
+            shapes += span("other", step.full, step.begin, at, "full")
+    y += LANE * slots
+    shapes.append(lane(workers, y))
+    free = 0
+    for i, step in enumerate(steps):
+        busy = sorted([*step.others, (f"multiply {i}", step.begin, step.begin + parts.product if who == "roles" else step.end)],
+                      key=lambda one: one[1])
+        for words, begin, end in busy:
+            if begin - free > SHORTEST_WAIT:
+                shapes += span("idle", free, begin, y, "wait")
+            shapes += span("third" if words.startswith("multiply") else "used" if not words or words == "ask" else "marked", begin, end, y,
+                           "" if words == "ask" else words)
+            free = end
+    y += LANE
+    return shapes, y - top, [line(x(tick), top + 40, x(tick), y) for tick in TICKS]
+
+
+LEGEND = (("used", "asks"), ("one", "load under way"), ("other", "full"), ("third", "read, multiply"), ("marked", "fence and barrier"),
+          ("idle", "waits"))
+
+
+def drawn(line_of_page, words, results_folder):
+    """(name, alternative text, SVG)"""
+    values, only = parse_words(line_of_page, words, ("name", "kernels"))
+    kernels = re.findall(r"(\w+):([1-4])(?:,|$)", values.get("kernels", ""))
+    if only or "name" not in values or ",".join(map(":".join, kernels)) != values.get("kernels") or not {who for who, _ in kernels} <= KERNELS.keys():
+        raise BadInput(f"{line_of_page}: needs name= and kernels=, of {', '.join(KERNELS)}, each with :1 to :4 slots")
+    parts, record, shapes, alts, top = parts_of(line_of_page, results_folder), read_parts(results_folder), [], [], 0
+    for who, slots in kernels:
+        lanes, height, ticks = panel(parts, who, int(slots), top)
+        shapes += [*ticks, *lanes]
+        alts.append(heading(who, int(slots)))
+        top += height + 12
+    at = LEFT
+    for tick in TICKS:
+        shapes.append(text(LEFT + (RIGHT - LEFT) * tick / SHOWN, top + 4, f"{tick}{' clocks' if tick == TICKS[-1] else ''}", style="small"))
+    used = "".join(shapes)
+    for style, words_ in LEGEND:
+        if f'class="{style}"' not in used:
+            continue
+        shapes += [rectangle(style, at, top + 20, 14, 14), text(at + 20, top + 32, words_, "start", "small")]
+        at += 44 + 6.3 * len(words_)
+    shapes.append(text(LEFT, top + 54, f"A block alone on its SM. Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
+    return values["name"], f"Steps in time: {'; '.join(alts)}", svg(top + 64, "Steps in time", shapes, STYLE)
