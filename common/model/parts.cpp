@@ -126,13 +126,13 @@ Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
   switch (kind.mover) {
     case Mover::registers:
       return ring(parts.through_registers + parts.fence_and_sync + parts.sync, product + parts.drain);
-    case Mover::cp_async: {
-      // With several slots all warps ask for copies and multiply, in turn. A slot is filled again once the
-      // next tile has landed.
-      const double asks = kind.slots > 1 ? parts.async_asked + parts.fence_and_sync : 0;
-      return ring(parts.async_landed + parts.fence_and_sync, asks + product + parts.drain,
-                  Release::after_next_wait);
-    }
+    case Mover::cp_async:
+      // With one slot the tile must have been read before it is filled again: another barrier. With several
+      // all warps ask for copies and multiply, in turn, and a slot is filled again once the next has landed.
+      if (kind.slots == 1)
+        return ring(parts.async_landed + parts.fence_and_sync + parts.sync, product + parts.drain);
+      return ring(parts.async_landed + parts.fence_and_sync,
+                  parts.async_asked + parts.fence_and_sync + product + parts.drain, Release::after_next_wait);
     case Mover::thread:
       return ring(parts.ask + load + parts.drain + parts.sync, product);
     case Mover::thread_behind:

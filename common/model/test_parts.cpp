@@ -67,7 +67,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Threads that copy and multiply in turn need a turn in each step, however many slots there are") {
-  CHECK(step(Mover::cp_async, 128, 1) == Approx(1250 + 210 + 512 + 60));
+  CHECK(step(Mover::cp_async, 128, 1) == Approx(1250 + 210 + 512 + 60 + 30));
   CHECK(step(Mover::cp_async, 128, 2) == Approx(1250 + 210));
   CHECK(step(Mover::cp_async, 128, 3) == Approx(200 + 210 + 512 + 60));
   CHECK(step(Mover::cp_async, 128, 5) == step(Mover::cp_async, 128, 3));
