@@ -130,7 +130,7 @@ class StepsInTime(unittest.TestCase):
         parts = self.PARTS
         product = parts.product + parts.wait
         self.assertAlmostEqual(self.clocks_of_a_step(time_picture.tma, 1), parts.ask + parts.load + product + parts.barrier)
-        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, 1), parts.copy_landed + parts.fence + product)
+        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, 1), parts.copy_landed + parts.fence + product + parts.barrier)
         for slots in (2, 3, 4):
             turn, copy = parts.copy_asked + parts.fence + product, (parts.copy_landed + parts.fence) / (slots - 1)
             self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, slots), max(turn, copy))

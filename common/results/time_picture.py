@@ -78,7 +78,7 @@ class Step:
 
 
 def copies(parts, slots, until):
-    """All warps copy and multiply in turn. A fence and a barrier lie before each product; behind it, with one slot, nothing."""
+    """All warps copy and multiply in turn. A fence and a barrier lie before each product; with one slot another barrier behind it."""
     steps, now = [], 0
 
     def ask():
@@ -100,6 +100,8 @@ def copies(parts, slots, until):
         done.append(Step(asked, full, begin, now, (fence, *asks)))
         asks = []
         if slots == 1:
+            asks.append(("", now, now + parts.barrier))
+            now += parts.barrier
             asks.append(ask())
     return done
 
@@ -134,7 +136,8 @@ def sums(parts, who, slots):
     """What a step takes, as the numbers that are added."""
     product = f"{parts.product:.0f} + {parts.wait:.0f} for the product"
     if who == "copies" and slots == 1:
-        return f"a step = {parts.copy_landed:.0f} for the copy + {parts.fence:.0f} for the fence + {product}"
+        return (f"a step = {parts.copy_landed:.0f} for the copy + {parts.fence:.0f} for the fence + {product} + {parts.barrier:.0f} for "
+                "the barrier")
     if who == "copies":
         return (f"a step = {parts.copy_asked:.0f} to ask + {parts.fence:.0f} for the fence + {product}; at least l / (S − 1) = "
                 f"({parts.copy_landed:.0f} + {parts.fence:.0f}) / {slots - 1}")
