@@ -111,8 +111,8 @@ __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPe
 }
 // [exchange_sums]
 
-/// Says to the loaders of its pair that this warpgroup has read the slot. As in CUTLASS, a relaxed arrival
-/// speaks for four warps, beside waits that acquire at the scope of a block: PTX promises neither.
+/// Says to the loaders of its pair that this warpgroup has read the slot. One arrival speaks for four warps
+/// (as in CUTLASS) and is relaxed (it is not there), beside waits of a block's scope: PTX promises neither.
 template <class Pipe>
 __device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
   const int thread = threadIdx.x % kWarpgroup;

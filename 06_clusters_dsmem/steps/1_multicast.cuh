@@ -77,8 +77,8 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, C
 }
 // [load_tiles]
 
-/// Says to the loaders of both blocks that this warpgroup has read the slot. As in CUTLASS, one arrival
-/// speaks for four warps, and it is relaxed, beside waits that acquire at the scope of a block: PTX promises
+/// Says to the loaders of both blocks that this warpgroup has read the slot. One arrival speaks for four
+/// warps (as in CUTLASS) and is relaxed (it is not there), beside waits of a block's scope: PTX promises
 /// neither.
 template <class Pipe>
 __device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
