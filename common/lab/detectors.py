@@ -96,13 +96,20 @@ def first_lines(output, most=400):
 
 
 def report_of(output, most=40):
-    """The error as it was printed, line by line; empty if there was none."""
+    """The error as it was printed, line by line, from the warning before it on. Each speaker's first error counts: lesson 07
+    says what is wrong, and the CPU device why. Empty if there was none."""
     lines = [line.rstrip() for line in output.splitlines()]
-    begins = [i for i, line in enumerate(lines) if "error: " in line]
-    if not begins:
-        return ""
-    end = begins[1] if len(begins) > 1 else len(lines)
-    return "\n".join(lines[begins[0]:end][:most]).strip()
+    begin, end, speakers = None, len(lines), set()
+    for i, line in enumerate(lines):
+        if not (said := re.search(r"(\S+: |^)(error|warning): ", line)):
+            continue
+        if said[2] == "error" and said[1] in speakers:
+            end = i
+            break
+        begin = i if begin is None else begin
+        if said[2] == "error":
+            speakers.add(said[1])
+    return "\n".join(lines[begin:end][:most]).strip() if speakers else ""
 
 
 def judged(ran):

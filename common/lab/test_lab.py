@@ -85,6 +85,11 @@ class Runs(WithFolder):
         self.assertNotIn("report", detectors.judged(ran).as_json())
         self.assertNotIn("report", detectors.judged(detectors.Ran(0, "fine", 0, False)).as_json(whole=True))
 
+    def test_a_report_holds_the_warning_before_the_error_and_the_first_error_of_each_who_speaks(self):
+        words = "a: warning: never recorded\nlate: 07_x: error: is nan\nb: error: a wait is missing\n  upload"
+        self.assertEqual(detectors.report_of(f"table\n{words}\nearly: 07_x: error: is nan\nb: error: again\n"), words)
+        self.assertEqual(detectors.report_of("a: warning: never recorded\nfine\n"), "")
+
     def test_paths_of_the_machine_are_not_kept(self):
         path = self.program("p", f"echo 'x: error: failed ({mistakes.ROOT}/common/host/a.cpp:5)'; exit 1")
         self.assertEqual(detectors.judged(detectors.run([str(path)], 10)).message, "failed (common/host/a.cpp:5)")
