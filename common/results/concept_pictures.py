@@ -7,13 +7,16 @@
     <!-- concept: cluster_of_four -->
     <!-- concept: release_in_a_cluster -->
     <!-- concept: fragments columns=128 -->
+    <!-- concept: roles slots=1 -->
+    <!-- concept: two_levels batches=4 tiles=7 -->
     <!-- end -->
 
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
 cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
 lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, with barriers that count. fragments
-shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. They are written to
+shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. roles shows who hands what to whom
+in lesson 04's kernel; two_levels lays three stages of a pipeline out in time, for batches and for tiles. They are written to
 docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
 import re
@@ -413,7 +416,72 @@ def fragments(line, values):
     return alt, svg(416, "Who holds which sums", shapes, STYLE)
 
 
-DRAWN = {"fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
+# --- Roles, and the pipeline outside of the pipeline ------------------------------------------------------------------
+
+STORES = """
+    .code { font-family: monospace; font-size: 12px; }
+    .store { fill: #ece2f5; stroke: #8e5bb5; }
+    .back { fill: none; stroke: #6e7781; stroke-dasharray: 4 3; }
+    .returns { marker-end: url(#head); }
+    @media (prefers-color-scheme: dark) {
+      .store { fill: #3d2a54; stroke: #b995dd; }
+      .back { stroke: #9198a1; }
+    }"""
+ROLES = (("loader", "one thread", "one"), ("compute", "two warpgroups", "third"), ("storer", "one thread for a staging tile", "store"))
+
+
+def path(style, *points):
+    return f'<polyline class="{style}" points="{" ".join(f"{x:g},{y:g}" for x, y in points)}"/>'
+
+
+def roles(line, values):
+    slots, left, wide = number(line, values, "slots"), 20, 190
+    shapes = [HEAD, box("edge", left, 20, 720, 40), text(380, 45, "global memory: A, B and C")]
+    for i, (role, who, style) in enumerate(ROLES):
+        x = left + 265 * i
+        shapes += [box(style, x, 240, wide, 60), text(x + wide / 2, 265, role, style="strong"), text(x + wide / 2, 285, who, style="small")]
+    for pipe, x in (("pipe_lc", left + wide), ("pipe_cs", left + wide + 265)):
+        shapes += [path("arrow", (x + 2, 258), (x + 73, 258)), text(x + 37, 251, "full", style="code"),
+                   path("back returns", (x + 73, 284), (x + 2, 284)), text(x + 37, 299, "empty", style="code"),
+                   text(x + 37, 322, pipe, style="code")]
+    first, last, each = 180, 304, 124 / slots
+    for slot in range(slots):
+        shapes += [box("other", first + each * slot, 110, each - 6, 40),
+                   text(first + each * (slot + .5) - 3, 135, slot if slots > 1 else "the slot")]
+    shapes += [text((first + last) / 2, 100, "a tile of A, a tile of B", style="small"), box("other", 490, 110, 60, 40),
+               text(520, 100, "staging tile of C", style="small"),
+               path("arrow", (60, 60), (60, 130), (first - 4, 130)), text(66, 92, "TMA load", "start", "code"),
+               path("arrow", (552, 130), (690, 130), (690, 64)), text(684, 92, "TMA store", "end", "code"),
+               path("arrow", (290, 152), (340, 236)), text(324, 190, "wgmma", "start", "code"),
+               path("arrow", (430, 236), (500, 154)), text(462, 218, "stmatrix", "start", "code")]
+    return "Loader, compute and storer, and the two pipelines between them", svg(330, "Roles and pipelines", shapes, STYLE + STORES)
+
+
+def in_time(lanes, count, left, right, top):
+    """Items 0 to count - 1 go through the lanes, of (name, its step, style), one behind the other: [shapes], and where item i is."""
+    wide, shapes = (right - left) / (count + len(lanes) - 2), []
+    for lane, (name, step, style) in enumerate(lanes):
+        y = top + 46 * lane
+        shapes.append(text(left - 20, y + 23, name, "end"))
+        for item in range(count - max(0, lane - 1)):  # the last ones are still under way at the right edge
+            x = left + wide * (item + lane)
+            shapes += [box(style, x, y, wide - 6, 36), text(x + wide / 2 - 3, y + 23, f"{step} {item}", style="small")]
+    return shapes, lambda item, lane: (left + wide * (item + lane), left + wide * (item + lane + 1) - 6)
+
+
+def two_levels(line, values):
+    batches, tiles = number(line, values, "batches"), number(line, values, "tiles")
+    outside, where = in_time((("upload", "up", "one"), ("SMs", "kernel", "third"), ("download", "down", "store")), batches, 130, 740, 34)
+    inside, _ = in_time((("loader", "load", "one"), ("compute", "multiply", "third"), ("storer", "store", "store")), tiles, 130, 740, 212)
+    begin, end = where(min(1, batches - 1), 1)  # the kernel that is looked into
+    shapes = [path("back", (begin, 118), (130, 208)), path("back", (end, 118), (734, 208)),
+              text(20, 22, "outside: batches, in streams", "start", "strong"), *outside,
+              text(20, 184, "inside: tiles, in roles", "start", "strong"), *inside]
+    return "Batches in streams outside, tiles in roles inside", svg(360, "Two levels of one pipeline", shapes, STYLE + STORES)
+
+
+DRAWN = {"roles": (roles, ("slots",)), "two_levels": (two_levels, ("batches", "tiles")),
+         "fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
          "partial_sums": (partial_sums, ("blocks",)), "cluster_of_four": (cluster_of_four, ()),
          "release_in_a_cluster": (release_in_a_cluster, ())}
 

@@ -824,7 +824,8 @@ class PageTables(WithResults):
     def test_concepts_are_drawn_and_bad_requests_named(self):
         for words, inside in (("mbarrier_laps", ">loader waits<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
                               ("multicast blocks=2 rows=64", "asks for 32 rows, receives 64"),
-                              ("partial_sums blocks=2", "share 1 of C"), ("fragments columns=256", "128 sums in each thread")):
+                              ("partial_sums blocks=2", "share 1 of C"), ("roles slots=1", ">pipe_cs<"),
+                              ("two_levels batches=4 tiles=7", ">multiply 6<"), ("fragments columns=256", "128 sums in each thread")):
             picture = concept_pictures.drawn("line", words.split())[2]
             xml.etree.ElementTree.fromstring(picture)
             self.assertIn(inside, picture)
