@@ -81,9 +81,10 @@ void run_chunk(const Context& context) {
     double* const fields[] = {&chunk.upload, &chunk.download, &chunk.both_ways, &chunk.kernel};
     for (size_t j = 0; j < std::size(fields); ++j) *fields[j] = of[j].median_us / chunk.count;
     chunk.total = of[each - 1].median_us;
-    for (size_t j = 0; j < each; ++j) add_result(context, "chunk", variants[i * each + j], shape, of[j]);
+    const ladder::Shape batch{chunk.rows, shape.n, shape.k};
+    for (size_t j = 0; j < each; ++j) add_result(context, "chunk", variants[i * each + j], batch, of[j]);
     const Variant closed_form = {"", {{"rows", std::to_string(chunk.rows)}, {"measures", "closed form"}}, {}};
-    add_result(context, "chunk", closed_form, shape,
+    add_result(context, "chunk", closed_form, batch,
                {chunk.predicted(), chunk.predicted(), chunk.predicted()});
   }
   const auto least = [&](auto what) {

@@ -29,7 +29,9 @@ int count_devices() {
 bool has_devices(const Context& context, const std::string& experiment, int needed) {
   const int found = count_devices();
   if (found < needed) {
-    context.out << experiment << ": needs " << needed << " GPUs, found " << found << std::endl;
+    context.out << experiment << ": needs " << needed << " GPUs, found " << found;
+    if (ladder::on_cpu_device()) context.out << "; LADDER_CPU_DEVICES=" << needed << " makes as many";
+    context.out << std::endl;
     return false;
   }
   const std::string reason = ladder::why_not_together(ladder::all_gpus());

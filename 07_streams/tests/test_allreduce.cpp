@@ -11,6 +11,9 @@
 
 #include "07_streams/experiments/gpus/split_product.hpp"
 #include "07_streams/tests/several_gpus_test.hpp"
+#ifdef LADDER_CPU_DEVICE
+#include "common/cpu_device/cpu_device.hpp"
+#endif
 
 using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
@@ -29,7 +32,7 @@ TEST_CASE("a product that is split over GPUs has the same sum on each, with and 
   for_each_schedule(
       [&] {
         SplitProduct product(kShape, devices);
-        const Communicators communicators(devices, 0);
+        Communicators communicators(devices, 0);
         product.fill_exactly(kDataSeed);
         for (const bool overlaps : {false, true}) {
           CAPTURE(overlaps);
@@ -54,13 +57,51 @@ TEST_CASE("an all-reduce in another stream that does not wait, or is not waited 
         for (const SplitSchedule& mistake :
              {SplitSchedule{.waits_until_multiplied = false}, SplitSchedule{.waits_until_reduced = false}}) {
           SplitProduct product({70, 136, 128}, 2);
-          const Communicators communicators(2, 0);
+          Communicators communicators(2, 0);
           product.fill_exactly(kDataSeed);
           CHECK_THROWS_WITH(product.run(kBatches, mistake, communicators),
                             ContainsSubstring("cudaStreamWaitEvent"));
         }
       },
       2);
+}
+#endif
+
+TEST_CASE("after an all-reduce that is refused no group is open, and the next one brings the sum") {
+  skip_unless_devices(2);
+  constexpr ladder::Shape kShape{70, 136, 128};
+  SplitProduct product(kShape, 2);
+  Communicators communicators(2, 0);
+  product.fill_exactly(kDataSeed);
+  const ladder::Stream stream = ladder::make_stream();
+  CHECK_THROWS_AS(communicators.all_reduce({nullptr, nullptr}, 8, {stream.get(), stream.get()}), NcclError);
+  std::deque<SampledRows> sampled;
+  for (int device = 0; device < 2; ++device) sampled.emplace_back(kShape.m, kShape.n, 1);
+  product.run(1, {}, communicators, {&sampled[0], &sampled[1]});
+  const std::vector<float> expected = product.expected_rows(kDataSeed, 0, sampled[0].rows());
+  for (const SampledRows& of_device : sampled) CHECK_NOTHROW(of_device.check("", 0, expected));
+}
+
+#ifdef LADDER_CPU_DEVICE
+TEST_CASE("a wait for all-reduces has a limit, after which their streams end") {
+  cpu_device::Options options;
+  options.schedule = cpu_device::Schedule::parse("round-robin/late");
+  cpu_device::set_options(options);
+  ladder::DeviceBuffer<__nv_bfloat16> first(8), second;
+  const ladder::Stream stream = ladder::make_stream();
+  ladder::Stream other;
+  {
+    const OnDevice current(1);
+    second = ladder::DeviceBuffer<__nv_bfloat16>(8);
+    other = ladder::make_stream();
+  }
+  Communicators communicators(2, 0);
+  for (int i = 0; i < 3; ++i)
+    communicators.all_reduce({first.data(), second.data()}, 8, {stream.get(), other.get()});
+  CHECK_THROWS_WITH(communicators.wait({stream.get(), other.get()}, std::chrono::milliseconds(-1)),
+                    ContainsSubstring("has waited"));
+  CHECK_NOTHROW(CUDA_CHECK(cudaStreamSynchronize(stream.get())));
+  CHECK_NOTHROW(CUDA_CHECK(cudaStreamSynchronize(other.get())));
 }
 #endif
 

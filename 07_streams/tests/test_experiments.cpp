@@ -402,6 +402,12 @@ TEST_CASE("the chain without its events is reported, whatever the schedule") {
 }
 
 TEST_CASE("on the virtual clock the experiments come out as the model says") {
+  SECTION("kernels take turns, so four streams take as long as one, and the text claims no more") {
+    const Outcome outcome = run_small("events");
+    CHECK_THAT(us(outcome, {{"streams", "four, by events"}}),
+               Catch::Matchers::WithinRel(us(outcome, {{"streams", "one"}}), 1e-6));
+    CHECK_THAT(outcome.text, ContainsSubstring("kernels take turns") && !ContainsSubstring("ran beside"));
+  }
   SECTION("three streams do at once what one does in turn") {
     const Outcome outcome = run_small("streams", 8);
     const double one = us(outcome, {{"streams", "1"}}), three = us(outcome, {{"streams", "3"}});
@@ -434,6 +440,7 @@ TEST_CASE("on the virtual clock the experiments come out as the model says") {
     const Outcome outcome = run_small("chunk", 8);
     double best_us = 1e300, predicted_us = 1e300, of_predicted_us = 0;
     for (const ladder::Run& run : outcome.runs) {
+      CHECK(run.shape.m == number(run, "rows"));
       if (run.settings.at("measures") != "closed form") continue;
       const double measured = us(outcome, {{"measures", "pipeline"}, {"rows", run.settings.at("rows")}});
       const double predicted = run.time_us_median.value();

@@ -6,9 +6,9 @@ if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
 endif()
 
-# The first CUDA that compiles C++20; and the first that has lesson 06's mbarrier.arrive.relaxed (PTX ISA 8.6), which is compiled
-# for Hopper and later, and knows sm_120.
-set(LADDER_MINIMUM_CUDA 12.0)
+# The first CUDA that can bound a memory pool, as lesson 07 does (cudaMemPoolProps::maxSize); and the first that has lesson 06's
+# mbarrier.arrive.relaxed (PTX ISA 8.6), which is compiled for Hopper and later, and knows sm_120.
+set(LADDER_MINIMUM_CUDA 12.2)
 set(LADDER_HOPPER_CUDA 12.8)
 # The first GPUs that lessons 01 to 03 run on (Turing).
 set(LADDER_MINIMUM_CAPABILITY 7.5)

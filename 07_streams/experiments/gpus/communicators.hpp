@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 
+#include <chrono>
 #include <cstddef>
 #include <stdexcept>
 #include <vector>
@@ -38,9 +39,14 @@ class Communicators {
 
   /// Enqueues that data[rank], `count` elements on device `rank`, become the sum over all ranks, on
   /// streams[rank].
-  /// @throws NcclError
+  /// @throws NcclError; then nothing is enqueued
   void all_reduce(const std::vector<__nv_bfloat16*>& data, size_t count,
                   const std::vector<cudaStream_t>& streams) const;
+
+  /// Waits until the streams are done, and asks the ranks meanwhile whether they have failed.
+  /// @throws NcclError of a rank that has failed; ladder::HostWaitTimedOut after `limit`; CudaError. Then the
+  /// ranks are gone, and streams that waited for them end.
+  void wait(const std::vector<cudaStream_t>& streams, std::chrono::milliseconds limit);
 
  private:
   std::vector<ncclComm_t> ranks_;

@@ -18,11 +18,14 @@ std::vector<ncclComm_t> make_communicators(int count, int most_blocks) {
   NCCL_CHECK(ncclGetUniqueId(&id));
   std::vector<ncclComm_t> ranks(count);
   NCCL_CHECK(ncclGroupStart());
-  for (int rank = 0; rank < count; ++rank) {
+  ncclResult_t result = ncclSuccess;
+  for (int rank = 0; rank < count && result == ncclSuccess; ++rank) {
     const OnDevice current(rank);
-    NCCL_CHECK(ncclCommInitRankConfig(&ranks[rank], count, id, rank, &config));
+    result = ncclCommInitRankConfig(&ranks[rank], count, id, rank, &config);
   }
-  NCCL_CHECK(ncclGroupEnd());
+  const ncclResult_t ended = ncclGroupEnd();  // also after an error, as in all_reduce()
+  check_nccl(result, "ncclCommInitRankConfig");
+  check_nccl(ended, "ncclGroupEnd");
   return ranks;
 }
 

@@ -74,7 +74,7 @@ void SplitProduct::multiply(Part& part, int batch, const SplitSchedule& schedule
   CUDA_CHECK(cudaEventRecord(part.multiplied[slot].get(), part.products.get()));
 }
 
-void SplitProduct::run(int batches, const SplitSchedule& schedule, const Communicators& communicators,
+void SplitProduct::run(int batches, const SplitSchedule& schedule, Communicators& communicators,
                        const std::vector<SampledRows*>& sampled) {
   std::vector<cudaStream_t> streams;  // of the all-reduces
   for (const Part& part : parts_)
@@ -100,10 +100,9 @@ void SplitProduct::run(int batches, const SplitSchedule& schedule, const Communi
       CUDA_CHECK(cudaEventRecord(parts_[device].reduced[slot].get(), streams[device]));
     }
   }
-  for (const Part& part : parts_) {
-    CUDA_CHECK(cudaStreamSynchronize(part.products.get()));
-    CUDA_CHECK(cudaStreamSynchronize(part.all_reduces.get()));
-  }
+  std::vector<cudaStream_t> all;
+  for (const Part& part : parts_) all.insert(all.end(), {part.products.get(), part.all_reduces.get()});
+  communicators.wait(all, std::chrono::seconds(10 + batches));
 }
 
 std::vector<float> SplitProduct::expected_rows(uint64_t seed, int batch, const std::vector<int>& rows) const {

@@ -42,7 +42,8 @@ class SplitProduct {
   void fill_normally(uint64_t seed);
 
   /// Returns when everything is done. `sampled`: where rows of each C go, as every device has them; or empty
-  void run(int batches, const SplitSchedule& schedule, const Communicators& communicators,
+  /// @throws as Communicators::all_reduce() and wait(), which waits for 10 s and 1 s for each batch
+  void run(int batches, const SplitSchedule& schedule, Communicators& communicators,
            const std::vector<SampledRows*>& sampled = {});
 
   double c_bytes() const { return 2.0 * shape_.m * shape_.n; }

@@ -55,14 +55,14 @@ class Device(unittest.TestCase):
         self.assertEqual((device, reason), ("cpu", "Tesla V100 has compute capability 7.0; 7.5 is needed"))
 
     def test_a_toolkit_that_is_too_old(self):
-        self.assertEqual(answer(["Tesla T4, 7.5"], "11.8")[:2], ("cpu", "CUDA 11.8 is older than 12.0"))
+        self.assertEqual(answer(["Tesla T4, 7.5"], "11.8")[:2], ("cpu", "CUDA 11.8 is older than 12.2"))
         self.assertEqual(answer(["Tesla T4, 7.5"], "12.5")[0], "gpu")
         self.assertEqual(answer(["NVIDIA H200, 9.0", "Tesla T4, 7.5"], "12.5")[:2],
                          ("cpu", "CUDA 12.5 is older than 12.8, which NVIDIA H200 needs"))
 
     def test_without_a_gpu_one_of_each_kind_of_core_is_built_for(self):
         self.assertEqual(answer([])[2], ["80-real", "90a-real", "120-real"])
-        self.assertEqual(answer([], "12.0")[2], ["80-real"])
+        self.assertEqual(answer([], "12.2")[2], ["80-real"])
 
 
 if __name__ == "__main__":

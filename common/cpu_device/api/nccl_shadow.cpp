@@ -30,7 +30,8 @@ struct AllReduce : StreamCollective {
 
 /// What the ranks of a communicator share.
 struct Clique {
-  unsigned ranks = 0, alive = 0;
+  unsigned ranks = 0;
+  bool aborted = false;
   std::map<uint64_t, std::shared_ptr<AllReduce>> unfinished;  ///< by number, until all ranks have called
 };
 
@@ -40,6 +41,7 @@ struct PendingCall {
   CUstream_st* stream;
 };
 thread_local int group_depth = 0;
+thread_local ncclResult_t group_error = ncclSuccess;
 thread_local std::vector<PendingCall> group;
 
 }  // namespace
@@ -165,7 +167,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* ranks, int count, const int* devices) {
   return nccl_call("ncclCommInitAll", [&] {
     if (!ranks || count < 1 || count > device_count()) return ncclInvalidArgument;
     auto clique = std::make_shared<Clique>();
-    clique->ranks = clique->alive = static_cast<unsigned>(count);
+    clique->ranks = static_cast<unsigned>(count);
     for (int rank = 0; rank < count; ++rank) {
       const int device = devices ? devices[rank] : rank;
       if (device < 0 || device >= device_count()) return ncclInvalidArgument;
@@ -184,6 +186,23 @@ ncclResult_t ncclCommDestroy(ncclComm_t rank) {
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
+ncclResult_t ncclCommAbort(ncclComm_t rank) {
+  if (!rank) return ncclInvalidArgument;
+  Clique& clique = *rank->clique;
+  clique.aborted = true;
+  for (const auto& [number, all] : clique.unfinished) {
+    all->called.assign(clique.ranks, true);
+    all->run = [] {};
+  }
+  return ncclCommDestroy(rank);
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t rank, ncclResult_t* error) {
+  if (!rank || !error) return ncclInvalidArgument;
+  *error = rank->clique->aborted ? ncclRemoteError : ncclSuccess;
+  return ncclSuccess;
+}
+
 ncclResult_t ncclGroupStart() {
   return nccl_call("ncclGroupStart", [&] {
     ++group_depth;
@@ -195,14 +214,16 @@ ncclResult_t ncclGroupEnd() {
   return nccl_call("ncclGroupEnd", [&] {
     if (!group_depth) return ncclInvalidUsage;
     if (--group_depth) return ncclSuccess;
-    for (const PendingCall& call : std::exchange(group, {})) enqueue(call);
+    const std::vector<PendingCall> calls = std::exchange(group, {});
+    if (const ncclResult_t error = std::exchange(group_error, ncclSuccess)) return error;
+    for (const PendingCall& call : calls) enqueue(call);
     return ncclSuccess;
   });
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t rank, cudaStream_t stream) {
-  return nccl_call("ncclAllReduce", [&] {
+  const ncclResult_t result = nccl_call("ncclAllReduce", [&] {
     if (!rank || !from || !to || operation != ncclSum || (type != ncclFloat && type != ncclBfloat16))
       return ncclInvalidArgument;
     CUstream_st* found = streams().find(stream, DefaultStream::legacy, rank->device);
@@ -226,4 +247,6 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
     enqueue(call);
     return ncclSuccess;
   });
+  if (group_depth && result) group_error = result;
+  return result;
 }

@@ -27,6 +27,10 @@ ncclResult_t ncclGetVersion(int* version);
 /// A communicator of `count` ranks, one for each device; without `devices`, devices 0 to count - 1.
 ncclResult_t ncclCommInitAll(ncclComm_t* ranks, int count, const int* devices);
 ncclResult_t ncclCommDestroy(ncclComm_t rank);
+/// Destroys it, and what it has not done yet ends without a result: for all ranks, which then have
+/// ncclRemoteError.
+ncclResult_t ncclCommAbort(ncclComm_t rank);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t rank, ncclResult_t* error);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 /// to = the sum over all ranks of their `from`, in the order of the ranks; on every rank an operation of its

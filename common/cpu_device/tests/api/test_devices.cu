@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "common/cpu_device/tests/stream_test.hpp"
 #include "common/cuda/device_buffer.hpp"
@@ -151,6 +152,34 @@ TEST_CASE("a rank that does not call is named by the wait that needs it") {
         CUDA_CHECK(cudaStreamSynchronize(first.stream));
       },
       "the host waits for the allreduce on stream 1 of device 0 of 2 ranks, but rank 1 has not called it");
+}
+
+TEST_CASE("after an abort a rank says that another failed, and what it still waits for ends") {
+  use({});
+  Rank first(0);
+  Communicator communicator;
+  ok(ncclGroupStart());
+  ok(all_reduce(first, communicator));
+  ok(ncclGroupEnd());
+  ncclResult_t failed = ncclSuccess;
+  ok(ncclCommGetAsyncError(communicator.ranks[0], &failed));
+  CHECK(failed == ncclSuccess);
+  ok(ncclCommAbort(std::exchange(communicator.ranks[1], nullptr)));
+  ok(ncclCommGetAsyncError(communicator.ranks[0], &failed));
+  CHECK(failed == ncclRemoteError);
+  CUDA_CHECK(cudaStreamSynchronize(first.stream));
+}
+
+TEST_CASE("a refused call takes its group with it") {
+  use({});
+  Rank first(0);
+  const Communicator communicator;
+  ok(ncclGroupStart());
+  ok(all_reduce(first, communicator));
+  CHECK(ncclAllReduce(nullptr, nullptr, 1, ncclFloat, ncclSum, communicator.ranks[1], nullptr) ==
+        ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+  CUDA_CHECK(cudaStreamSynchronize(first.stream));
 }
 
 TEST_CASE("ranks that disagree, and ranks outside of a group, are named") {
