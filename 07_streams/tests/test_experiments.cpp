@@ -75,7 +75,7 @@ const std::map<std::string, std::vector<Compared>> kCompared = {
      {{"call",
        {"none", "cudaMalloc", "cudaFree", "cudaMallocAsync, pool is empty", "cudaMallocAsync, pool has it",
         "cudaFreeAsync"}}}},
-    {"scratch", {{"buffers", {"for the most rows", "from a pool"}}}},
+    {"scratch", {{"buffers", {"for the most rows", "from a pool", "from a pool, each stream its own"}}}},
     {"recycle",
      {{"slots", {"3", "4", "6"}}, {"host_functions", {"in the batch's stream", "in a stream of their own"}}}},
     {"layers", {{"streams", {"1", "2"}}, {"priority", {"layer 2"}}}},

@@ -146,12 +146,21 @@ namespace {
 
 std::string mb(double bytes) { return ladder::fixed(bytes / 1e6, 1); }
 
+/// From now on the pool gives memory out again only in the stream that has freed it.
+void reuse_within_streams_only(const MemoryPool& pool) {
+  int off = 0;
+  for (const auto attribute : {cudaMemPoolReuseFollowEventDependencies, cudaMemPoolReuseAllowOpportunistic,
+                               cudaMemPoolReuseAllowInternalDependencies})
+    CUDA_CHECK(cudaMemPoolSetAttribute(pool.get(), attribute, &off));
+}
+
 void run_scratch(const Context& context) {
   const ladder::Shape& shape = context.shape;
   const RandomWeights weights(shape.k, shape.n);
   const std::vector<ladder::Stream> streams = make_streams(context.streams);
   std::vector<BatchSlot> slots = make_slots(weights, shape.m, context.streams);
-  const MemoryPool pool;
+  const MemoryPool pool, within_streams;
+  reuse_within_streams_only(within_streams);
   const int steps = std::max(2 * Requests::kSteps, context.batches / context.streams);
   Requests requests(weights, shape.m, streams, steps);
 
@@ -166,22 +175,27 @@ void run_scratch(const Context& context) {
 
   std::vector<Variant> variants = {
       {"for the most rows", {{"buffers", "for the most rows"}}, [&] { requests.run_in_largest(slots); }},
-      {"from a pool", {{"buffers", "from a pool"}}, [&] { requests.run_in_pool(pool); }}};
+      {"from a pool", {{"buffers", "from a pool"}}, [&] { requests.run_in_pool(pool); }},
+      {"from a pool, each stream its own", {{"buffers", "from a pool, each stream its own"}}, [&] {
+         requests.run_in_pool(within_streams);
+       }}};
   const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
 
-  const auto of_pool = [&](cudaMemPoolAttr which) {
+  const auto of_pool = [&](const MemoryPool& which, cudaMemPoolAttr attribute) {
     uint64_t bytes = 0;
-    CUDA_CHECK(cudaMemPoolGetAttribute(pool.get(), which, &bytes));
+    CUDA_CHECK(cudaMemPoolGetAttribute(which.get(), attribute, &bytes));
     return mb(static_cast<double>(bytes));
   };
   const std::string largest =
       mb(double(slots.size()) * (slots[0].host_a().bytes() + slots[0].host_c().bytes()));
   ladder::Table table(context.out,
-                      {{"buffers", 17, false}, {"us a step", 9}, {"reserved MB", 11}, {"most used MB", 12}});
+                      {{"buffers", 32, false}, {"us a step", 9}, {"reserved MB", 11}, {"most used MB", 12}});
   table.header();
   const double all_steps = double(steps) * streams.size();
-  const std::string reserved[] = {largest, of_pool(cudaMemPoolAttrReservedMemHigh)};
-  const std::string used[] = {largest, of_pool(cudaMemPoolAttrUsedMemHigh)};
+  const std::string reserved[] = {largest, of_pool(pool, cudaMemPoolAttrReservedMemHigh),
+                                  of_pool(within_streams, cudaMemPoolAttrReservedMemHigh)};
+  const std::string used[] = {largest, of_pool(pool, cudaMemPoolAttrUsedMemHigh),
+                              of_pool(within_streams, cudaMemPoolAttrUsedMemHigh)};
   for (size_t i = 0; i < variants.size(); ++i) {
     table.row({variants[i].label, us_text(measured[i].median_us / all_steps), reserved[i], used[i]});
     variants[i].settings["reserved_mb"] = reserved[i];
