@@ -1,6 +1,6 @@
 /// @file
 /// Lesson 04 without TMA: one warp loads, three warps compute, and `cuda::pipeline` hands the slots over.
-/// fp32 on CUDA cores, for every GPU that has cp.async (sm_80 and later).
+/// fp32 on CUDA cores, from sm_75 on; below sm_80 the library copies through registers.
 ///
 /// Roles are often sketched like this, and the sketch hangs:
 ///

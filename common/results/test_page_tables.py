@@ -1184,7 +1184,10 @@ class Profiles(WithResults):
                 for command in commands:
                     self.assertEqual(re.findall(r"--section (\w+)", command), list(profile_table.SECTIONS))
                     self.assertIn("--clock-control none", command)
-        self.assertIn("    nsys profile ", (page_tables.ROOT / "07_streams/deeper/timeline.md").read_text(encoding="utf-8"))
+
+    def test_a_recipe_that_has_no_record_says_so(self):
+        text = (page_tables.ROOT / "07_streams/deeper/timeline.md").read_text(encoding="utf-8")
+        self.assertRegex(text, r"We have not run this\nrecipe; .*\n\n    nsys profile ")
 
     def test_the_limit_of_residency_and_the_most_frequent_stalls_are_named(self):
         stall = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
