@@ -41,8 +41,8 @@ TwoLayers::TwoLayers(const ladder::Shape& shape) : shape_(shape), slots_(kSlots)
     copies_ = ladder::make_stream();
     for (Slot& slot : slots_) {
       slot.h0 = ladder::DeviceBuffer<bf16>(h_count);
-      slot.computed = ladder::make_event();
-      slot.copied = ladder::make_event();
+      slot.computed = ladder::make_order_event();
+      slot.copied = ladder::make_order_event();
     }
   }
   const OnDevice current(kSecond);
@@ -51,7 +51,7 @@ TwoLayers::TwoLayers(const ladder::Shape& shape) : shape_(shape), slots_(kSlots)
   for (Slot& slot : slots_) {
     slot.h1 = ladder::DeviceBuffer<bf16>(h_count);
     slot.c = ladder::DeviceBuffer<bf16>(c_count);
-    slot.consumed = ladder::make_event();
+    slot.consumed = ladder::make_order_event();
   }
 }
 

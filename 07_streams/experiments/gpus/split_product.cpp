@@ -26,8 +26,8 @@ SplitProduct::SplitProduct(const ladder::Shape& shape, int devices) : shape_(sha
     part.products = ladder::make_stream();
     part.all_reduces = make_urgent_stream();
     for (int slot = 0; slot < kSlots; ++slot) {
-      part.multiplied[slot] = ladder::make_event();
-      part.reduced[slot] = ladder::make_event();
+      part.multiplied[slot] = ladder::make_order_event();
+      part.reduced[slot] = ladder::make_order_event();
     }
   }
 }
