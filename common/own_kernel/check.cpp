@@ -95,7 +95,7 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   if (report.rfind(kPartly, 0) == 0) return "";
   if (end.stopped_at_limit)
     return ": it had not ended after " + std::to_string(request.limit.count()) +
-           " s; a loop that only reads memory is not seen to wait, and --limit gives more time";
+           " s; --limit gives more time";
   if (end.exit_code > 128) {
     const int signal = end.exit_code - 128;
     const bool is_silent = signal == SIGSEGV && printed.find(" error: ") == std::string::npos;

@@ -24,7 +24,6 @@ MISTAKES = {
     "assertion": "Assertion `tiles == 1' failed.",
     "launches": "cudaLaunchKernelEx is called inside a kernel: on the CPU device only the host launches",
     "called": "a device operation was called outside of a kernel, at test_mistakes.cu:",
-    "endless": "not right on schedule round-robin/late: it had not ended after 1 s;",
 }
 # Lines that no CPU device compiles, and what is said of each.
 UNSUPPORTED = {
@@ -183,6 +182,16 @@ class Check(unittest.TestCase):
                 self.assertIn(words, said)
                 if code == 1:
                     self.assertRegex(said, "\nnot right on schedule|^not right on schedule")
+
+    def test_of_a_loop_that_does_not_end_thread_and_line_are_named(self):
+        code, said, _ = self.check(FOLDER / "test_mistakes.cu", "--limit", "8", "--", "endless")
+        self.assertEqual(code, 1, said)
+        source = (FOLDER / "test_mistakes.cu").read_text(encoding="utf-8").split("\n")
+        line = next(number for number, text in enumerate(source, 1) if "again;)" in text)
+        self.assertIn(f"kernel 'transpose': the thread runs for 2 s without a wait or an exit, at own_kernel/test_mistakes.cu:{line} in ",
+                      said)
+        self.assertIn("\n  in block (0,0,0) warp 0 lane 0\n", said)
+        self.assertIn("\nnot right on schedule round-robin/late: it had not ended after 8 s; --limit gives more time", said)
 
     def test_what_only_a_gpu_has_gets_one_line_each(self):
         text = BEGIN + "#include <cooperative_groups.h>\n" + "\n".join(UNSUPPORTED) + "\n"

@@ -145,16 +145,30 @@ void move_rows(const Rows& to, const Rows& from, Extent extent) {
     std::memmove(to.begin + row * to.pitch, from.begin + row * from.pitch, extent.width);
 }
 
+/// CUDA says no more than its error.
+cudaError_t refused(const char* function, cudaError_t error, const std::string& why, Location where) {
+  std::fprintf(stderr, "%s fails: %s: %s\n  called at %s\n", function, cudaGetErrorString(error), why.c_str(),
+               describe_place(where).c_str());
+  return error;
+}
+
 cudaError_t copy(const char* function, Rows to, Rows from, Extent extent, cudaMemcpyKind kind,
                  CUstream_st* stream, bool waits, Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!extent.bytes()) return cudaSuccess;
-  if (!to.begin || !from.begin || kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
-    return cudaErrorInvalidValue;
+  if (!to.begin || !from.begin)
+    return refused(function, cudaErrorInvalidValue,
+                   fmt::format("its {} is a null pointer", to.begin ? "source" : "target"), where);
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidValue;
   if (waits && stream->capture) return cudaErrorStreamCaptureUnsupported;
   look_up(to, extent, /*write=*/true, function, *stream, where);
   look_up(from, extent, /*write=*/false, function, *stream, where);
-  if (contradicts(kind, to, from)) return cudaErrorInvalidValue;
+  if (contradicts(kind, to, from))
+    return refused(function, cudaErrorInvalidValue,
+                   kind == cudaMemcpyHostToDevice
+                       ? "it is told HostToDevice, and its source lies on the device"
+                       : "it is told DeviceToHost, and its target lies on the device",
+                   where);
   if (stream->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
 
   Work work("", "", where);
@@ -206,7 +220,8 @@ cudaError_t fill(const char* function, Rows rows, int value, Extent extent, CUst
                  Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!extent.bytes()) return cudaSuccess;
-  if (!rows.begin) return cudaErrorInvalidValue;
+  if (!rows.begin)
+    return refused(function, cudaErrorInvalidValue, "what it shall fill is a null pointer", where);
   if (stream->is_legacy && !streams().captures.empty()) return cudaErrorStreamCaptureImplicit;
   look_up(rows, extent, /*write=*/true, function, *stream, where);
   Work work{"memset", std::to_string(extent.bytes()) + " bytes", where};

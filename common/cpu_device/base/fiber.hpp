@@ -68,7 +68,7 @@ class Fiber {
   }
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  /// The function must have returned.
+  /// The function must have returned, or have been forgotten.
   ~Fiber() { StackPool::instance().give_back(stack_); }
 
   Stack stack() const { return stack_; }
@@ -83,6 +83,10 @@ class Fiber {
     __sanitizer_finish_switch_fiber(outside_fake_stack_, nullptr, nullptr);
 #endif
   }
+
+  /// Of a fiber that is suspended where no exception may pass: what is on its stack is never destroyed, and it
+  /// is not resumed again.
+  void forget() { new boost::context::fiber(std::move(inside_)); }
 
   /// Called inside the fiber: back to whoever resumed it.
   void suspend() {

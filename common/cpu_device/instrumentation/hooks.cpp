@@ -153,7 +153,24 @@ void observe_global(const ObservedThread& thread, const Access& access) {
     check_order_in_grid(access.address, access.bytes, access.write, access.return_address);
 }
 
+/// Does a loop wait for what somebody else may store?
+bool waits_for_a_store(LoopOfLoads& loop, const Access& access) {
+  if (access.write) {
+    ++observers().stores;
+    loop.count = 0;
+    loop.looks = 0;
+    return false;
+  }
+  for (const void* place : loop.places)
+    if (place == access.address) return ++loop.count >= LoopOfLoads::kPatience;
+  loop.places[loop.oldest++ % LoopOfLoads::kPlaces] = access.address;
+  loop.count = 0;
+  loop.looks = 0;
+  return false;
+}
+
 void observe(const ObservedThread& thread, const Access& access) {
+  if (waits_for_a_store(thread.loop, access)) wait_for_a_store(access.return_address);
   const SharedWindows& windows = observers().shared;
   for (unsigned block = 0; block < windows.size(); ++block) {
     const SharedWindow& window = windows[block];

@@ -5,6 +5,7 @@
 /// of a launch, one after the other.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -48,6 +49,9 @@ class Cluster {
   void run(uint64_t index);
   /// The text of the failure; empty if there was none.
   const std::string& failure() const { return failure_; }
+
+  /// How often a thread was resumed; other OS threads may look.
+  const std::atomic<uint64_t>& turns() const { return turns_; }
 
   const Counters& counters() const { return counters_; }
   const AccessCounter& access_counter() const { return access_counter_; }
@@ -133,6 +137,7 @@ class Cluster {
   int next_ready(unsigned from) const;
   int last_ready() const;
   bool let_time_pass();
+  void name_loops_of_loads();
   void land(size_t position);
   size_t next_to_land();
   void abandon_threads();
@@ -157,6 +162,7 @@ class Cluster {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<std::unique_ptr<Block>> blocks_;
   unsigned live_ = 0;
+  std::atomic<uint64_t> turns_ = 0;
   NamedBarrier cluster_barrier_;
   std::vector<uint64_t> ready_;  ///< a bit for each thread
   unsigned last_picked_ = 0;
@@ -166,6 +172,8 @@ class Cluster {
 
   uint64_t progress_ = 0, progress_seen_ = 0;
   unsigned idle_sweeps_ = 0;
+  uint64_t stores_seen_ = 0;
+  double idle_since_ = 0;  ///< processor time, in seconds
   uint64_t switches_since_work_ = 0;
   bool abandoning_ = false, closing_ = false;
   std::string failure_;

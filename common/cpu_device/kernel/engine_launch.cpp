@@ -14,6 +14,7 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
 #include "common/cpu_device/kernel/launch_progress.hpp"
+#include "common/cpu_device/kernel/long_turns.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
@@ -130,6 +131,7 @@ class Launch {
     try {
       Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
                       options_.check_grid ? &grid_order_ : nullptr, layout_);
+      const LongTurnsAreNamed named(kernel_.name, cluster.turns());
       if (accesses_) cluster.global_accesses()->only_writes = accesses_->only_writes;
       uint64_t index = 0;
       while ((index = next_++) < clusters_ && index < first_failed_) {

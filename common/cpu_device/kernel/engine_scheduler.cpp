@@ -1,8 +1,12 @@
 /// @file
 /// Runs the fibers of a cluster one after the other, in the order that the schedule says.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 
 #include "common/cpu_device/kernel/built_in_variables.hpp"
@@ -21,9 +25,18 @@ namespace {
 
 /// Sweeps over all polling threads in which nothing changes, before they count as waiting for ever.
 constexpr unsigned kIdleSweeps = 200;
+/// Where threads poll by plain loads, which may do other work, too: seconds of processor time.
+constexpr double kIdleTime = 2;
 /// Context switches of a cluster in which no data moves and no thread ends, before it counts as running for
 /// ever. A correct kernel with 1024 threads reaches 20,000 barriers without a copy until then.
 constexpr uint64_t kSwitchBudget = 20'000'000;
+
+/// Of this OS thread, in seconds.
+double processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 /// What its last wait for cp.async has to do with the group that it did not wait for.
 std::string why_not_waited_for(const Thread& thread) {
@@ -109,7 +122,7 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
 
 Cluster::~Cluster() {
   closing_ = true;
-  for (auto& thread : threads_) thread->fiber.resume();
+  for (auto& thread : threads_) thread->is_in_hook ? thread->fiber.forget() : thread->fiber.resume();
 }
 
 // --- one cluster ------------------------------------------------------------------------------------------
@@ -308,7 +321,7 @@ void Cluster::finish() {
 void Cluster::abandon_threads() {
   abandoning_ = true;
   for (auto& thread : threads_) {
-    if (thread->started && !thread->done) resume(*thread);
+    if (thread->started && !thread->done && !thread->is_in_hook) resume(*thread);
   }
   abandoning_ = false;
   pending_.clear();
@@ -361,6 +374,7 @@ Thread* Cluster::pick() {
 }
 
 void Cluster::resume(Thread& thread) {
+  turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // nobody else counts
   thread.started = true;
   thread.passes = 0;
   current_thread = &thread;
@@ -376,7 +390,10 @@ void Cluster::resume(Thread& thread) {
 /// Nobody can run: something that is in flight lands, or those who poll look again.
 /// @return false if neither would help.
 bool Cluster::let_time_pass() {
-  const bool nothing_changed = progress_ == progress_seen_;
+  const bool has_loops =
+      std::any_of(polling_.begin(), polling_.end(), [](const Thread* thread) { return thread->is_in_hook; });
+  const uint64_t stores = has_loops ? observers().stores : 0;
+  const bool nothing_changed = progress_ == progress_seen_ && stores == stores_seen_;
   if (polling_.empty() || nothing_changed) {
     if (!pending_.empty()) {
       land(next_to_land());
@@ -384,9 +401,13 @@ bool Cluster::let_time_pass() {
     } else if (polling_.empty()) {
       record_failure(nullptr, describe_deadlock(*this, "no thread can run and nothing is in flight"), {});
       return false;
-    } else if (++idle_sweeps_ > kIdleSweeps && kernel_.let_others_run && kernel_.let_others_run()) {
+    } else if (const double now = processor_time();
+               ++idle_sweeps_ > kIdleSweeps && kernel_.let_others_run && kernel_.let_others_run()) {
       idle_sweeps_ = 0;
-    } else if (idle_sweeps_ > kIdleSweeps) {
+    } else if (idle_sweeps_ == 1) {
+      idle_since_ = now;
+    } else if (idle_sweeps_ > kIdleSweeps && (!has_loops || now - idle_since_ > kIdleTime)) {
+      name_loops_of_loads();
       record_failure(nullptr, describe_deadlock(*this, "every running thread polls and nothing changes"), {});
       return false;
     }
@@ -394,9 +415,43 @@ bool Cluster::let_time_pass() {
     idle_sweeps_ = 0;
   }
   progress_seen_ = progress_;
+  stores_seen_ = stores;
   for (Thread* thread : polling_) wake(*thread);
   polling_.clear();
   return true;
+}
+
+void wait_for_a_store(const void* return_address) {
+  constexpr unsigned kPatienceThen = 64;
+  if (!current_thread) return;  // a host function
+  Thread& thread = *current_thread;
+  LoopOfLoads& loop = thread.observed.loop;
+  loop.looks += loop.count;
+  if (!thread.cluster.failed()) {
+    thread.is_in_hook = true;
+    thread.cluster.yield_poll(thread, {WaitKind::poll, nullptr, 0, "a load", {"", 0, return_address}});
+    thread.is_in_hook = false;
+  }
+  observers().running = nullptr;  // the hook goes on
+  loop.looks -= loop.count = LoopOfLoads::kPatience - kPatienceThen;
+}
+
+/// Looking for lines takes time, so only a report asks.
+void Cluster::name_loops_of_loads() {
+  static std::mutex mutex;
+  static auto& files = *new std::set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (Thread* thread : polling_) {
+    if (!thread->is_in_hook) continue;
+    const std::string place = own_place(thread->wait.where);
+    const size_t colon = place.rfind(':');
+    thread->wait.where = {files.insert(place.substr(0, colon)).first->c_str(),
+                          static_cast<unsigned>(std::atoi(place.c_str() + colon + 1)), nullptr, nullptr};
+    thread->loop_of_loads =
+        print("a loop that loads the same again and again, %llu times, and finds no change",
+              static_cast<unsigned long long>(thread->observed.loop.looks + thread->observed.loop.count));
+    thread->wait.what = thread->loop_of_loads.c_str();
+  }
 }
 
 void Cluster::park(Thread& thread, Wait wait) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/base/fiber.hpp"
@@ -99,6 +100,10 @@ struct Thread {
   uint32_t passes = 0, passes_there = 0;
   Location passes_at;
   double passes_since = 0;  ///< processor time, in seconds
+
+  /// It has been suspended in a hook of a plain load or store, which no exception may leave.
+  bool is_in_hook = false;
+  std::string loop_of_loads;  ///< what it does there, in the words of a report
 
   const void* looks_at = nullptr;  ///< by atomic operations that change nothing
   unsigned looks = 0;              ///< in a row

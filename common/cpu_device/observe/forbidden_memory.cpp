@@ -2,6 +2,7 @@
 /// Remembers the zones, and looks accesses up in them.
 #include "common/cpu_device/observe/forbidden_memory.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <limits>
 
@@ -10,6 +11,8 @@ namespace cpu_device {
 std::string ForbiddenZone::describe(const void* address, size_t accessed) const {
   const auto first = reinterpret_cast<uintptr_t>(address);
   const uintptr_t last = first + accessed, end_of_allocation = allocation + bytes;
+  if (is_null())
+    return first ? fmt::format("follows a null pointer, to address {:#x}", first) : "follows a null pointer";
   if (freed) return "touches " + name + ", which was freed";
   if (first < allocation) return "begins " + std::to_string(allocation - first) + " bytes before " + name;
   return "reaches " + std::to_string(last - end_of_allocation) + " bytes beyond the end of " + name;
@@ -18,6 +21,11 @@ std::string ForbiddenZone::describe(const void* address, size_t accessed) const 
 ForbiddenMemory& ForbiddenMemory::instance() {
   static auto& memory = *new ForbiddenMemory;  // memory is freed until the very end
   return memory;
+}
+
+ForbiddenMemory::ForbiddenMemory() {
+  constexpr uintptr_t kNullBytes = 64 * 1024;  // no system maps them
+  zones_[0].end = kNullBytes;
 }
 
 void ForbiddenMemory::forbid(const ForbiddenZone& zone) {

@@ -22,6 +22,8 @@ struct ForbiddenZone {
   size_t bytes = 0;
   std::string name;  ///< "the buffer of 4096 bytes of cudaMalloc"
   bool freed = false;
+  /// Nothing lies there: what null pointers lead to.
+  bool is_null() const { return begin == 0; }
 
   /// "reaches 4 bytes beyond the end of the buffer of 4096 bytes of cudaMalloc", of an access to it.
   std::string describe(const void* address, size_t bytes) const;
@@ -32,6 +34,7 @@ class ForbiddenMemory {
  public:
   using Zones = std::vector<ForbiddenZone>;  ///< by address; no two overlap
 
+  ForbiddenMemory();
   static ForbiddenMemory& instance();
   void forbid(const ForbiddenZone&);
   /// Forgets the zones that begin in [begin, end).

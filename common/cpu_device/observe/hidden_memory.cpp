@@ -117,10 +117,11 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
     std::fprintf(stderr, "%s uses a broken pointer: what it is given must live until it has run\n",
                  named_function);
   else if (has_address && reinterpret_cast<uintptr_t>(info.si_addr) < kFirstPage)
-    std::fprintf(stderr,
-                 "nothing lies at address %p, which was accessed: a null pointer, or a kernel that is called "
-                 "like a function, without a launch\n",
-                 info.si_addr);
+    std::fprintf(
+        stderr,
+        "nothing lies at address %p, which was accessed: a null pointer in a kernel or in the host's "
+        "code, or a kernel that is called like a function, without a launch\n",
+        info.si_addr);
   else if (has_address)
     std::fprintf(stderr, "nothing lies at address %p, which was accessed\n", info.si_addr);
   else
@@ -187,6 +188,7 @@ FaultsAreNamed::~FaultsAreNamed() { named_function = named_place = nullptr; }
 
 HiddenMemoryIsOpen::HiddenMemoryIsOpen() {
   const std::lock_guard<std::mutex> lock(hidden().mutex);
+  install_handler();
   if (hidden().open++) return;
   for (const auto& [begin, region] : hidden().regions) protect(begin, region.bytes, PROT_READ | PROT_WRITE);
 }

@@ -18,6 +18,15 @@ struct GlobalAccesses;
 class GridOrder;
 class SharedLayout;
 
+/// Loads in a row, of few places and with no store between them: what a loop makes that waits for a change.
+struct LoopOfLoads {
+  static constexpr unsigned kPlaces = 4, kPatience = 1 << 16;
+  const void* places[kPlaces] = {};
+  unsigned oldest = 0;
+  unsigned count = 0;  ///< since it looked at another place; not from 0 where it has let others run
+  uint64_t looks = 0;  ///< before those
+};
+
 /// A thread of the running cluster as the hooks need it. The engine keeps one for each fiber.
 struct ObservedThread {
   unsigned index = 0;  ///< in the cluster: block * threads per block + rank in the block
@@ -26,6 +35,7 @@ struct ObservedThread {
   unsigned lane = 0;
   const std::byte* stack_begin = nullptr;  ///< lowest address of the fiber's stack
   const std::byte* stack_end = nullptr;
+  mutable LoopOfLoads loop = {};
 };
 
 /// Shared memory of one block of the cluster, as ordinary loads and stores see it.
@@ -67,8 +77,11 @@ struct Observers {
   SharedWindows shared;              ///< a window for each block of the cluster
   uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
   uint32_t early_blocks = 0;         ///< a bit for each that has not waited for the kernel before
+  uint64_t stores = 0;               ///< that were seen
 };
 
+/// The running thread loads the same few places again and again: lets others run.
+void wait_for_a_store(const void* return_address);
 /// For GridOrder. Records the failure, if it is one.
 void check_order_in_grid(const void* address, std::size_t bytes, bool write, const void* return_address);
 /// Of global memory that no allocation covers. Records the failure.

@@ -27,6 +27,12 @@ bool is_nearer(const Operation& operation, const Operation& one, const Operation
   return one_before ? one.id > other.id : one.id < other.id;
 }
 
+/// Host functions hand over to each other and to kernels by locks and flags, which nobody sees.
+bool may_hand_over(const Operation& one, const Operation& other) {
+  return (one.is_host_function && (other.is_host_function || other.is_kernel())) ||
+         (other.is_host_function && one.is_kernel());
+}
+
 /// Named in the order of the calls, so that the words do not depend on who ran first.
 [[noreturn]] void report_race(const Allocation& allocation, const Allocation::Record& one,
                               const Allocation::Record& other, const std::byte* place) {
@@ -227,7 +233,7 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
   for (const Allocation::Record& other : allocation.history) {
     if (other.operation == operation || !(write || other.write)) continue;
     if (other.end <= begin || other.begin >= end) continue;
-    if (operation->is_before(*other.operation)) continue;
+    if (operation->is_before(*other.operation) || may_hand_over(*operation, *other.operation)) continue;
     if (early && other.operation->is_before(*operation)) {
       const Operation& before = *other.operation;
       if (operation->early_clock[before.lane] < before.clock[before.lane])

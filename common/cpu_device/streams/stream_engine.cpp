@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/cpu_device/observe/hidden_memory.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
 
 namespace cpu_device {
@@ -177,6 +178,27 @@ void StreamEngine::let_schedule_run() {
   }
 }
 
+namespace {
+
+/// While it lives, what this OS thread loads and stores is noted, where it is instrumented: by a host
+/// function.
+class HostAccessesAreNoted {
+ public:
+  explicit HostAccessesAreNoted(GlobalAccesses& accesses) : before_(observers()) {
+    observers() = {};
+    observers().global = &accesses;
+    observers().running = &thread_;
+  }
+  ~HostAccessesAreNoted() { observers() = before_; }
+  HostAccessesAreNoted(const HostAccessesAreNoted&) = delete;
+
+ private:
+  const Observers before_;
+  ObservedThread thread_;
+};
+
+}  // namespace
+
 void StreamEngine::note_touches(const OperationPointer& operation) {
   const bool check_order = is_checking();
   for (const Touch& touch : operation->touches) memory.touch(operation, touch, check_order);
@@ -199,6 +221,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
       const std::string name = operation->describe(), place = describe_place(operation->where);
       const FaultsAreNamed named(name.c_str(), place.c_str());
       ++host_functions_run_;
+      std::optional<HostAccessesAreNoted> noted;
+      if (checks) noted.emplace(accesses);
       operation->run(*operation);
     } else if (operation->run) {
       operation->run(*operation);
@@ -221,6 +245,15 @@ void StreamEngine::perform(const OperationPointer& operation) {
     operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
     return;
   }
+  const auto add_touches = [&](Ranges& ranges, bool write) {
+    for (const Ranges::Range& range : ranges.merged()) {
+      const auto* const begin = reinterpret_cast<const std::byte*>(range.begin);
+      const AllocationPointer allocation = is_kernel ? nullptr : memory.find(begin);
+      // A host function has other memory, too, where there may have been an allocation once.
+      if (is_kernel || (allocation && allocation->born < operation->id))
+        operation->touches.push_back({begin, range.end - range.begin, write});
+    }
+  };
   for (AccessesOfPlace& early : accesses.early.all()) {
     const std::vector<Ranges::Range> ranges = early.ranges.merged();
     const auto place = std::make_shared<const AccessesOfPlace>(std::move(early));
@@ -231,15 +264,10 @@ void StreamEngine::perform(const OperationPointer& operation) {
   }
   operation->met_others |= accesses.has_atomics;
   operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
-  for (const Ranges::Range& range : accesses.reads.merged()) {
-    operation->touches.push_back({reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin});
-  }
+  add_touches(accesses.reads, /*write=*/false);
   check_read_only(*operation, accesses);
   for (AccessesOfPlace& copies : accesses.copied.all()) memory.refuse_pageable(*operation, copies);
-  for (const Ranges::Range& range : accesses.writes.merged()) {
-    operation->touches.push_back(
-        {reinterpret_cast<const std::byte*>(range.begin), range.end - range.begin, true});
-  }
+  add_touches(accesses.writes, /*write=*/true);
 }
 
 void StreamEngine::run(const OperationPointer& operation) {
@@ -254,7 +282,7 @@ void StreamEngine::run(const OperationPointer& operation) {
       running_ = nullptr;
       return;
     }
-    if (is_kernel) note_touches(operation);
+    if (is_kernel || operation->is_host_function) note_touches(operation);
   } catch (...) {
     running_ = nullptr;
     nobody_waits_ = false;

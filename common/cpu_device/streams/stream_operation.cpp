@@ -23,9 +23,10 @@ std::string describe_creation(const Location& place) {
   std::string line;
   for (unsigned number = 0; number < place.line && std::getline(source, line);) ++number;
   static const std::regex variable(R"(cudaStreamCreate\w*\s*\(\s*&\s*([\w.\[\]>-]+))");
-  std::smatch found;
+  const std::sregex_iterator first(line.begin(), line.end(), variable), none;
   const std::string created = "created at " + describe_place(place);
-  return std::regex_search(line, found, variable) ? "`" + found[1].str() + "`, " + created : created;
+  const bool is_clear = first != none && std::next(first) == none;  // of several nobody knows which is meant
+  return is_clear ? "`" + (*first)[1].str() + "`, " + created : created;
 }
 
 void OrderClock::raise(unsigned lane, uint64_t tick) {

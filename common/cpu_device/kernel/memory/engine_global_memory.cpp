@@ -55,12 +55,15 @@ void griddepcontrol_wait(Location where) {
 void report_forbidden_access(const ForbiddenZone& zone, const void* address, size_t bytes, bool write,
                              const void* return_address) {
   Cluster& cluster = current_thread->cluster;
-  if (cluster.failed()) return;
+  if (cluster.failed() && !zone.is_null()) return;
   cluster.record_failure(current_thread,
                          print("a %s of %zu bytes ", write ? "store" : "load", bytes) +
                              zone.describe(address, bytes) + "\n  at " +
                              describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
                          {});
+  if (!zone.is_null()) return;
+  current_thread->is_in_hook = true;  // the access would end the program
+  current_thread->fiber.suspend();
 }
 
 }  // namespace cpu_device
