@@ -54,8 +54,10 @@ extern constinit thread_local const ThreadIds* current_thread_ids;
 
 // --- shared memory --------------------------------------------------------------------------------------
 
+/// ".b[2]": what a byte of a struct that lies at `base` is called; empty where that is not known.
+using NameOfByte = std::string (*)(const std::byte* base, size_t offset);
 /// The block's dynamic shared memory. @throws if the launch reserved fewer than `bytes`.
-void* shared_storage(size_t bytes, size_t alignment, Location where);
+void* shared_storage(size_t bytes, size_t alignment, Location where, NameOfByte = nullptr);
 /// Does the pointer lie in shared memory of this block?
 bool is_shared(const void* pointer);
 /// Does it lie outside of all shared memory and of the thread's own stack?

@@ -13,10 +13,10 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
-#include "common/cpu_device/kernel/launch_progress.hpp"
 #include "common/cpu_device/kernel/long_turns.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 
 namespace cpu_device {

@@ -3,6 +3,8 @@
 #include "common/cpu_device/kernel/shared_variables.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <regex>
 
 #include "common/cpu_device/kernel/engine_reports.hpp"
 
@@ -35,6 +37,16 @@ std::string element(const SharedVariable& variable, size_t offset) {
     offset %= stride;
   }
   return text;
+}
+
+/// "smem" of `auto& smem = shared_storage<...>();`.
+std::string name_of_storage(const Location& where) {
+  std::ifstream source(where.file);
+  std::string line;
+  for (unsigned number = 0; number < where.line && std::getline(source, line);) ++number;
+  static const std::regex variable(R"((\w+)\s*=\s*(\w+::)*shared_storage)");
+  std::smatch found;
+  return std::regex_search(line, found, variable) ? found[1].str() : "smem";
 }
 
 }  // namespace
@@ -89,6 +101,14 @@ void SharedLayout::name_dynamic(const SharedVariable& variable) {
   dynamic_ = &variable;
 }
 
+void SharedLayout::name_storage(NameOfByte storage, Location where) {
+  if (storage_.load(std::memory_order_relaxed) == storage) return;  // each thread of each block says it
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (storage_ && storage_ != storage) is_dynamic_ambiguous_ = true;
+  storage_at_ = where;
+  storage_ = storage;
+}
+
 bool SharedLayout::covers(size_t offset, size_t bytes) const {
   if (!has_variables()) return true;
   const size_t last = offset + bytes - 1;
@@ -103,7 +123,13 @@ std::string SharedLayout::name_of(size_t offset) {
   for (const Place& place : places_)
     if (offset >= place.offset && offset < place.offset + place.variable->bytes)
       return element(*place.variable, offset - place.offset);
-  if (offset >= dynamic_bytes_ || !dynamic_ || is_dynamic_ambiguous_) return "";
+  if (offset >= dynamic_bytes_ || is_dynamic_ambiguous_) return "";
+  if (const NameOfByte storage = storage_) {
+    alignas(kDynamicAlignment) static const std::byte base[1] = {};
+    const std::string member = storage(base, offset);
+    return member.empty() ? "" : name_of_storage(storage_at_) + member;
+  }
+  if (!dynamic_) return "";
   return print("%s[%zu]", dynamic_->name, offset / dynamic_->bytes);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace cpu_device {
 
@@ -53,9 +54,11 @@ class SharedLayout {
   /// @returns the variable's offset; capacity() where no room is left for it
   size_t place(SharedVariable&);
   void name_dynamic(const SharedVariable&);
+  /// Dynamic shared memory is a struct, as the line at `where` calls it.
+  void name_storage(NameOfByte, Location where);
   /// Is each of these bytes one of dynamic shared memory or of a variable?
   bool covers(size_t offset, size_t bytes) const;
-  /// "tile[3][1]"; empty where nothing has a name.
+  /// "tile[3][1]", "smem.b[2].panels[1][32][0]"; empty where nothing has a name.
   std::string name_of(size_t offset);
   /// The same of a variable that is a barrier, or an array of barriers; else empty.
   std::string name_of_barrier(size_t offset);
@@ -76,6 +79,8 @@ class SharedLayout {
   std::vector<uint8_t> granules_;  ///< of every 16 bytes, how many of the first are covered
   const SharedVariable* dynamic_ = nullptr;
   bool is_dynamic_ambiguous_ = false;  ///< several names for it
+  std::atomic<NameOfByte> storage_ = nullptr;
+  Location storage_at_;
 };
 
 }  // namespace cpu_device

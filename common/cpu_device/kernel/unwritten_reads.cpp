@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "common/cpu_device/kernel/engine_block.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 
 namespace cpu_device {
@@ -18,13 +18,14 @@ bool UnwrittenReads::is_poison(const std::byte* bytes) {
 
 void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Location where) {
   const bool is_written = !is_poison(block.shared.generic() + offset);
+  const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
   First& first = is_written ? unpublished_ : unwritten_;
   if (!first.text.empty()) return;
   first.cluster = cluster_;
   first.text = std::string(what) + " at " + to_string(where) + " read shared memory " +
                (is_written ? "that threads had written and no fence.proxy.async had published"
                            : "before anything was written to it") +
-               print(" (%s, byte %zu)", describe(block).c_str(), offset);
+               " (" + describe(block) + ", " + (name.empty() ? print("byte %zu", offset) : name) + ")";
 }
 
 void UnwrittenReads::add(const UnwrittenReads& other) {

@@ -435,9 +435,10 @@ void RaceChecker::leave(unsigned block) {
     if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
     reported_ = true;
     report_(fmt::format(
-        "block {} of the cluster leaves while its shared memory (byte {}) may still be reached from another "
+        "block {} of the cluster leaves while its shared memory ({}) may still be reached from another "
         "block: no cluster_sync or wait orders the two\n  {} at {}{}",
-        block, cell * kCellBytes, describe_agent(agent, epoch, write, site), describe_site(site),
+        block, name_of_byte(cell * kCellBytes), describe_agent(agent, epoch, write, site),
+        describe_site(site),
         is_counted_copy(agent)
             ? fmt::format(": no thread of block {} has waited for these bytes; is there a step that it "
                           "does not compute?",
@@ -903,6 +904,11 @@ std::string RaceChecker::describe_last_write(unsigned block, std::size_t offset)
          describe_site(cell.write_site);
 }
 
+std::string RaceChecker::name_of_byte(std::size_t offset) const {
+  const std::string name = name_of_byte_ ? name_of_byte_(offset) : "";
+  return name.empty() ? fmt::format("byte {}", offset) : name;
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -917,13 +923,11 @@ void RaceChecker::report(Conflict conflict) {
   const std::string operand = shared_operand(first, second);
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);
-  const std::string name = name_of_byte_ ? name_of_byte_(conflict.offset) : "";
   std::string text =
       fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
-                  name.empty() ? fmt::format("byte {}", conflict.offset) : name,
-                  operand.empty() ? "" : " (" + operand + ")", describe(conflict), first.place,
-                  conflict.first_writes ? "writes" : "reads", first_what, second.place,
-                  conflict.second_writes ? "writes" : "reads", second_what);
+                  name_of_byte(conflict.offset), operand.empty() ? "" : " (" + operand + ")",
+                  describe(conflict), first.place, conflict.first_writes ? "writes" : "reads", first_what,
+                  second.place, conflict.second_writes ? "writes" : "reads", second_what);
   if (conflict.why == Why::two_writes)
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));

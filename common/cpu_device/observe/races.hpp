@@ -252,6 +252,7 @@ class RaceChecker {
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
   std::string describe_site(Site site) const;
+  std::string name_of_byte(std::size_t offset) const;
   OwnLine own_line_of(Site site) const;
   std::string what_is_done(Site site, bool write) const;
   /// Is it one line of the source, whoever calls it?

@@ -1,5 +1,5 @@
 /// @file
-/// Says on a terminal what takes so long.
+/// Says what takes so long.
 #include "common/host/base/progress.hpp"
 
 #include <unistd.h>
@@ -7,20 +7,70 @@
 #include <iostream>
 
 namespace ladder {
+namespace {
 
-Progress::Progress() : visible_(isatty(STDERR_FILENO)) {}
+/// When lines follow each other off a terminal.
+constexpr int kFirstLineS = 5, kSecondLineS = 15, kLinesS = 30;
+
+}  // namespace
+
+Progress::Progress() : is_terminal_(isatty(STDERR_FILENO)) {
+  if (of_launch) others_ = std::thread([this] { print_now_and_then(); });
+}
+
+Progress::~Progress() {
+  clear();
+  if (!others_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  others_.join();
+}
 
 void Progress::show(const std::string& text) {
-  if (!visible_) return;
-  clear();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  text_ = text;
+  since_ = Clock::now();
+  seconds_to_next_ = kFirstLineS;
+  changed_.notify_all();
+  if (!is_terminal_) return;
+  erase();
   std::cerr << text << std::flush;
-  shown_ = true;
+  is_visible_ = true;
 }
 
 void Progress::clear() {
-  if (!shown_) return;
-  std::cerr << "\r\x1b[K" << std::flush;  // to the start of the line, and erase it
-  shown_ = false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  text_.clear();
+  erase();
+}
+
+void Progress::erase() {
+  if (is_visible_) std::cerr << "\r\x1b[K" << std::flush;  // to the start of the line, and erase it
+  is_visible_ = false;
+}
+
+void Progress::print_now_and_then() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ends_) {
+    if (text_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    if (changed_.wait_until(lock, since_ + std::chrono::seconds(seconds_to_next_)) ==
+        std::cv_status::no_timeout)
+      continue;
+    const std::string of_now = of_launch();
+    erase();
+    std::cerr << text_ << ", " << seconds_to_next_ << " s" << (of_now.empty() ? "" : ": " + of_now)
+              << (is_terminal_ ? "" : "\n") << std::flush;
+    is_visible_ = is_terminal_;
+    seconds_to_next_ = is_terminal_                      ? seconds_to_next_ + 1
+                       : seconds_to_next_ < kSecondLineS ? kSecondLineS
+                                                         : seconds_to_next_ / kLinesS * kLinesS + kLinesS;
+  }
 }
 
 }  // namespace ladder

@@ -1,16 +1,20 @@
 /// @file
-/// Says on a terminal what takes so long.
+/// Says what takes so long.
 #pragma once
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace ladder {
 
-/// One line on stderr that is overwritten by the next and removed at the end. Silent where stderr is not a
-/// terminal.
+/// On a terminal, one line on stderr that is overwritten by the next and removed at the end. Elsewhere
+/// nothing, but where the device says how far it is: a line after 5 s, and now and then.
 class Progress {
  public:
   Progress();
-  ~Progress() { clear(); }
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -19,9 +23,22 @@ class Progress {
   /// Before anything is printed elsewhere.
   void clear();
 
+  /// What a device says of the launch that runs now, as "12 of 64 blocks, about 40 s"; null where it cannot.
+  static inline std::string (*of_launch)() = nullptr;
+
  private:
-  bool visible_;
-  bool shown_ = false;
+  using Clock = std::chrono::steady_clock;
+  void print_now_and_then();
+  void erase();
+
+  const bool is_terminal_;
+  std::mutex mutex_;  ///< for what follows
+  std::condition_variable changed_;
+  bool is_visible_ = false, ends_ = false;
+  std::string text_;  ///< empty: nothing takes long
+  Clock::time_point since_;
+  int seconds_to_next_ = 0;
+  std::thread others_;
 };
 
 }  // namespace ladder

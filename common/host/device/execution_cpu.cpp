@@ -2,14 +2,17 @@
 /// Chooses what the CPU device does.
 #include "common/host/device/execution.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cuda/residency.hpp"
 #include "common/host/base/arguments.hpp"
+#include "common/host/base/progress.hpp"
 #include "common/host/base/text.hpp"
 
 namespace ladder {
@@ -34,6 +37,18 @@ std::vector<std::string> random_schedules(const std::string& seeds) {
   return schedules;
 }
 
+/// For Progress.
+std::string progress_of_launch() {
+  const cpu_device::LaunchProgress now = cpu_device::launch_progress();
+  if (!now.runs) return "";
+  std::string text = fmt::format("{} of {} blocks of kernel '{}' after {:.0f} s", now.blocks_done, now.blocks,
+                                 now.name, now.seconds);
+  if (now.blocks_done)
+    text += fmt::format(", the launch takes about {:.0f} s",
+                        now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));
+  return text;
+}
+
 }  // namespace
 
 void ExecutionOptions::add_to(Arguments& arguments) {
@@ -54,6 +69,7 @@ void ExecutionOptions::add_to(Arguments& arguments) {
 }
 
 Execution ExecutionOptions::parsed() const {
+  Progress::of_launch = progress_of_launch;
   Execution execution;
   if (!schedule_.empty() && !seed_.empty())
     throw std::invalid_argument("--seed " + seed_ + ": is the same as --schedule random:" + seed_ +

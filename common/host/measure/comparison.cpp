@@ -107,6 +107,7 @@ void compare(const std::vector<Contender>& contenders, const Shape& shape, const
       });
   std::vector<Outcome> outcomes;
   {
+    progress.show(shape.name() + ": making the matrices");
     Verifier verifier(shape, options.data_seed);
     for (size_t i = 0; i < chosen.size(); ++i) {
       std::vector<__nv_bfloat16> first_c;

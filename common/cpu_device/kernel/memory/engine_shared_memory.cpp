@@ -96,7 +96,7 @@ void fence_proxy_async(Location where) {
   }
 }
 
-void* shared_storage(size_t bytes, size_t alignment, Location where) {
+void* shared_storage(size_t bytes, size_t alignment, Location where, NameOfByte name) {
   Thread& thread = this_thread(where);
   SharedMemory& shared = thread.block->shared;
   if (bytes > shared.bytes()) {
@@ -108,6 +108,7 @@ void* shared_storage(size_t bytes, size_t alignment, Location where) {
   if (alignment > kAlignment) {
     thread.cluster.fail(thread, print("shared_storage aligned to %zu bytes; at most 1024", alignment), where);
   }
+  if (name) thread.cluster.layout().name_storage(name, where);
   return shared.generic();
 }
 
