@@ -2,15 +2,19 @@
 /// Tests of the part of timing that needs no device: statistics, and whose turn it is.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/host/base/progress.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/measure/contender.hpp"
 #include "common/host/measure/run.hpp"
@@ -132,4 +136,22 @@ TEST_CASE("Inputs rotate where a problem would stay in the L2 cache, and do not 
   const int sets = ladder::input_sets({1024, 1024, 1024}, kL2);
   CHECK(sets * ladder::Shape{1024, 1024, 1024}.bytes() >= 2.0 * kL2);
   CHECK(ladder::input_sets({8, 8, 8}, kL2) == 256);
+}
+
+TEST_CASE("Where a device says how far its launch is, what takes long is said off a terminal, too") {
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  const auto of_launch = ladder::Progress::of_launch;
+  ladder::Progress::of_launch = [] { return std::string("1 of 2 blocks"); };
+  {
+    ladder::Progress progress(std::chrono::milliseconds(50));
+    progress.show("quick");
+    progress.clear();
+    progress.show("slow");
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  ladder::Progress::of_launch = of_launch;
+  std::cerr.rdbuf(before);
+  CHECK_THAT(said.str(), Catch::Matchers::ContainsSubstring("slow, 0 s: 1 of 2 blocks"));
+  CHECK(said.str().find("quick, ") == std::string::npos);
 }

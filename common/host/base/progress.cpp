@@ -9,12 +9,13 @@
 namespace ladder {
 namespace {
 
-/// When lines follow each other off a terminal.
-constexpr int kFirstLineS = 5, kSecondLineS = 15, kLinesS = 30;
+/// When lines follow the first off a terminal.
+constexpr std::chrono::seconds kSecondLine(15), kLines(30);
 
 }  // namespace
 
-Progress::Progress() : is_terminal_(isatty(STDERR_FILENO)) {
+Progress::Progress(std::chrono::milliseconds patience)
+    : is_terminal_(isatty(STDERR_FILENO)), patience_(patience) {
   if (of_launch) others_ = std::thread([this] { print_now_and_then(); });
 }
 
@@ -33,7 +34,7 @@ void Progress::show(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
   text_ = text;
   since_ = Clock::now();
-  seconds_to_next_ = kFirstLineS;
+  to_next_ = patience_;
   changed_.notify_all();
   if (!is_terminal_) return;
   erase();
@@ -59,17 +60,15 @@ void Progress::print_now_and_then() {
       changed_.wait(lock);
       continue;
     }
-    if (changed_.wait_until(lock, since_ + std::chrono::seconds(seconds_to_next_)) ==
-        std::cv_status::no_timeout)
-      continue;
+    if (changed_.wait_until(lock, since_ + to_next_) == std::cv_status::no_timeout) continue;
     const std::string of_now = of_launch();
     erase();
-    std::cerr << text_ << ", " << seconds_to_next_ << " s" << (of_now.empty() ? "" : ": " + of_now)
-              << (is_terminal_ ? "" : "\n") << std::flush;
+    std::cerr << text_ << ", " << to_next_ / std::chrono::seconds(1) << " s"
+              << (of_now.empty() ? "" : ": " + of_now) << (is_terminal_ ? "" : "\n") << std::flush;
     is_visible_ = is_terminal_;
-    seconds_to_next_ = is_terminal_                      ? seconds_to_next_ + 1
-                       : seconds_to_next_ < kSecondLineS ? kSecondLineS
-                                                         : seconds_to_next_ / kLinesS * kLinesS + kLinesS;
+    to_next_ = is_terminal_             ? to_next_ + std::chrono::seconds(1)
+               : to_next_ < kSecondLine ? kSecondLine
+                                        : (to_next_ / kLines + 1) * kLines;
   }
 }
 

@@ -13,7 +13,8 @@ namespace ladder {
 /// nothing, but where the device says how far it is: a line after 5 s, and now and then.
 class Progress {
  public:
-  Progress();
+  /// @param patience until the first line off a terminal
+  explicit Progress(std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -32,12 +33,13 @@ class Progress {
   void erase();
 
   const bool is_terminal_;
+  const std::chrono::milliseconds patience_;
   std::mutex mutex_;  ///< for what follows
   std::condition_variable changed_;
   bool is_visible_ = false, ends_ = false;
   std::string text_;  ///< empty: nothing takes long
   Clock::time_point since_;
-  int seconds_to_next_ = 0;
+  std::chrono::milliseconds to_next_{0};
   std::thread others_;
 };
 

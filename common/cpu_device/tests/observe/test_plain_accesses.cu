@@ -1,11 +1,14 @@
 /// @file
 /// What the hooks of plain loads and stores see besides races and ends of memory: null pointers, loops that
-/// wait for a store, and host functions.
+/// wait for a store, and host functions; and what they call a byte of shared memory.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/device/shared_storage.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -131,6 +134,35 @@ TEST_CASE("a host function that reads what a download brings, and does not wait 
       "missing");
   check_never_blamed([] { add_downloaded(/*waits=*/true, 0); });
   check_never_blamed([] { add_downloaded(/*waits=*/false, kCount / 2); });
+}
+
+TEST_CASE("a byte of the kernel's struct is called by its members, as the kernel calls the struct") {
+  struct Inner {
+    uint16_t panels[2][8][64];
+  };
+  struct Storage {
+    float a[3];
+    Inner b[4];
+    uint64_t full;
+  };
+  const CheckRaces check_races;
+  const auto race = [](size_t offset) {
+    return failure({.block = 64, .shared_bytes = sizeof(Storage)}, {}, [&] {
+      auto& storage = ladder::shared_storage<Storage>();
+      reinterpret_cast<volatile char*>(&storage)[offset] = 1;
+    });
+  };
+  const size_t third = offsetof(Storage, b) + 2 * sizeof(Inner);
+  CHECK_THAT(race(third + 2 * ((1 * 8 + 5) * 64 + 3)),
+             ContainsSubstring(" at storage.b[2].panels[1][5][3]: "));
+  CHECK_THAT(race(4), ContainsSubstring(" at storage.a[1]: "));
+  CHECK_THAT(race(offsetof(Storage, full)), ContainsSubstring(" at storage.full: "));
+  struct Other {
+    uint16_t not_known;
+  };
+  CHECK_THAT(failure({.block = 64, .shared_bytes = sizeof(Other)}, {},
+                     [] { ladder::shared_storage<Other>().not_known = 1; }),
+             ContainsSubstring(" at byte 0: "));
 }
 
 }  // namespace plain_accesses_test
