@@ -15,8 +15,8 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
 #include "common/cuda/unwritten_reads.hpp"
 #include "common/host/base/atomic_file.hpp"

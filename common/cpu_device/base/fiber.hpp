@@ -84,8 +84,8 @@ class Fiber {
 #endif
   }
 
-  /// Of a fiber that is suspended where no exception may pass: what is on its stack is never destroyed, and it
-  /// is not resumed again.
+  /// Of a fiber that is suspended where no exception may pass: what is on its stack is never destroyed, and
+  /// it is not resumed again.
   void forget() { new boost::context::fiber(std::move(inside_)); }
 
   /// Called inside the fiber: back to whoever resumed it.

@@ -1017,7 +1017,7 @@ TEST_CASE("a barrier that a line names is not taken for what the line accesses")
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     const std::string report =
         failure_of(schedule, kThreads, sizeof(Box), stores_beside_a_barrier, out.data());
-    CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0 at byte "));
+    CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0 at smem.values["));
     CHECK_THAT(report, !ContainsSubstring("(smem.full)"));
   }
 }
@@ -1221,7 +1221,7 @@ TEST_CASE("what a loader waited for is that of the copy that overwrites, however
     CHECK(run(load_tiles<Ring::right>) == "");
     const std::string early = run(load_tiles<Ring::releases_before_it_reads>);
     CAPTURE(early);
-    const bool is_slot_0 = early.find(" at byte 0") != early.npos;
+    const bool is_slot_0 = early.find(" at smem.tiles[0]") != early.npos;
     CHECK_THAT(early, !ContainsSubstring(is_slot_0 ? "waited last for pipe.empty[1]"
                                                    : "waited last for pipe.empty[0]"));
     released += early.find("; warp 0 lane 0 arrives there before this load") != early.npos;
