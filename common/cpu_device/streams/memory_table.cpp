@@ -234,8 +234,6 @@ void MemoryTable::touch(const OperationPointer& operation, Allocation& allocatio
     if (other.operation == operation || !(write || other.write)) continue;
     if (other.end <= begin || other.begin >= end) continue;
     if (operation->is_before(*other.operation) || may_hand_over(*operation, *other.operation)) continue;
-    // What it watches says more.
-    if (!operation->source.empty() && other.operation->is_host_function) continue;
     if (early && other.operation->is_before(*operation)) {
       const Operation& before = *other.operation;
       if (operation->early_clock[before.lane] < before.clock[before.lane])

@@ -267,7 +267,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
   add_touches(accesses.reads, /*write=*/false);
   check_read_only(*operation, accesses);
   for (AccessesOfPlace& copies : accesses.copied.all()) memory.refuse_pageable(*operation, copies);
-  add_touches(accesses.writes, /*write=*/true);
+  // What a host function writes too early, the copy that reads it says.
+  if (is_kernel) add_touches(accesses.writes, /*write=*/true);
 }
 
 void StreamEngine::run(const OperationPointer& operation) {
