@@ -329,8 +329,9 @@ TEST_CASE(
   CHECK(read(true, true) == "");
   CHECK_THAT(read(true, false),
              ContainsSubstring("TMA store at test_tma.cu:") &&
-                 ContainsSubstring("read shared memory that threads had written and no "
-                                   "fence.proxy.async had published (block (0,0,0), byte 0)"));
+                 ContainsSubstring(
+                     "read shared memory that threads had written and no "
+                     "fence.proxy.async had published (block (0,0,0), shared.tile[0].panels[0][0][0])"));
   CHECK_THAT(read(false, true), ContainsSubstring("read shared memory before anything was written to it"));
   CHECK(take_unwritten_read() == "");
 }
