@@ -34,7 +34,7 @@ NARROW = 400  # pixels that a picture drawn for phones has at most
 READABLE, SMALLEST_WORDS = 11, (12, 13)  # pixels: of words on a phone; as they are drawn, in other pictures and in narrow ones
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
-LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
+LINK = re.compile(r'\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)(?: "\w+")?\)')  # perhaps with a title
 IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
@@ -112,8 +112,8 @@ class Site:
         """Where the site shows a file or folder of the repository."""
         if file.is_dir() and (file / "README.md") in self.labels:
             file = file / "README.md"
-        if file in self.live.mistakes:
-            return f"mistakes.html#{self.live.mistakes[file]}"
+        if mistakes := self.live.mistakes.get(file):
+            return f"mistakes.html#{mistakes.get(anchor, next(iter(mistakes.values())))}"
         if file in self.labels:
             label = self.labels[file]
             return f"{label}.html" + (f"#{label}_{anchor}" if anchor else "")
@@ -183,9 +183,11 @@ class LivePages:
 
     def __init__(self, site):
         self.site = site
-        self.mistakes = {mistake_page.patch_of(planted): mistake_page.anchor(planted.lesson, planted.name)
-                         for planted in mistake_page.mistakes.read_mistakes()}
-        self.with_mistakes = {name[:2]: name for name in reversed(self.mistakes.values())}
+        self.mistakes, self.with_mistakes = {}, {}
+        for planted in mistake_page.mistakes.read_mistakes():
+            name = mistake_page.anchor(planted.lesson, planted.name)
+            self.mistakes.setdefault(planted.file, {})[f"L{planted.line}"] = name
+            self.with_mistakes.setdefault(planted.number, name)
         self.with_code = [lesson[:2] for lesson in code_page.names()]
 
     def labels(self):
