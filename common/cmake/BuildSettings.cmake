@@ -52,7 +52,9 @@ target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANG_AND_ID:
 
 if(LADDER_CPU_DEVICE)
   # A shadow header wins over the real one of the same name, because its directory comes first.
-  set(LADDER_SHADOWS "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow" "${LADDER_INSTRUMENTED}")
+  include("${PROJECT_SOURCE_DIR}/common/cpu_device/shadow/aliases.cmake")
+  set(LADDER_SHADOWS "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow" "${PROJECT_BINARY_DIR}/generated/shadow"
+                     "${LADDER_INSTRUMENTED}")
   target_include_directories(ladder_build_settings INTERFACE ${LADDER_SHADOWS})
   target_compile_definitions(ladder_build_settings INTERFACE LADDER_CPU_DEVICE=1)
   # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
