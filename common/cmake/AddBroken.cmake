@@ -1,13 +1,14 @@
 # The broken copies of a lesson's kernel, for the lab (docs/lab.md). Also a program: with -P it applies one patch.
 #
-# ladder_add_broken(<NN_name> [MAIN <file>...] [LINK <library>...]), called by add_lesson where the lesson has a folder
+# ladder_add_broken(<NN_name> NAMESPACE <name> | MAIN <file>... [LINK <library>...]), called by add_lesson where the lesson has a folder
 # `broken` with
 #   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly (not where all mistakes of a
 #                    patch are in .cpp files, which are compiled alone)
 #   mistakes.patch   a section for each mistake: a line `## name`, lines `Key: value` (see common/lab/mistakes.py), then a
 #                    unified diff, whose paths start at the root of the repository. Here each becomes a patch of its own, so
 #                    that a change of one compiles that one.
-# MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
+# MAIN is the rest of the program, which is compiled once; of a lesson in a NAMESPACE it is common/host/program/lesson_main.cpp.
+# LINK is what else it needs.
 # It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
 # the patch names, which comes before the repository on the include path. On the CPU device all are instrumented, and where LADDER_TEST_ALL is
 # on, mistakes whose kind is `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
@@ -42,9 +43,9 @@ set(LADDER_LAB_PATCHES "" CACHE PATH "A folder with patches that take the place 
 add_custom_target(lab COMMENT "All broken copies of the lessons")
 
 function(ladder_add_broken name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MAIN;LINK")
-  if(NOT arg_MAIN)
-    set(arg_MAIN main.cu)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "MAIN;LINK")
+  if(arg_NAMESPACE)
+    set(arg_MAIN "${PROJECT_SOURCE_DIR}/common/host/program/lesson_main.cpp")
   endif()
   string(SUBSTRING ${name} 0 2 number)
   if(name STREQUAL "06_any_shape") # as in common/lab/mistakes.py
@@ -60,6 +61,7 @@ function(ladder_add_broken name)
   foreach(main ${name}_main ${name}_main_asan)
     if(TARGET ${main})
       set_target_properties(${main} PROPERTIES EXCLUDE_FROM_ALL ON)
+      target_compile_definitions(${main} PRIVATE LADDER_LESSON=${arg_NAMESPACE})
     endif()
   endforeach()
   ladder_add_program(right_${number} SOURCES "${folder}/lesson.cu" FLAVOUR instrumented LINK ${name}_main ${arg_LINK})
