@@ -66,9 +66,6 @@ def label_of(page):
     given = HEADING.match(page.read_text(encoding="utf-8").partition("\n")[0])
     if given and given[3]:
         return given[3]
-    decision = re.match(r"docs/decisions/(\d+)", path)
-    if decision:
-        return f"decision_{decision[1]}"
     return re.sub(r"\W+", "_", path.removesuffix(".md").removesuffix("/README").removeprefix("docs/"))
 
 
@@ -353,19 +350,16 @@ def sections(site):
     lessons = below(site, r"\d\d_[^/]*/README\.md")
     index = ROOT / "docs/concepts.md"
     concepts = order_of_links(index, below(site, r"docs/concepts/"))
-    decisions = below(site, r"docs/decisions/")
     names = lambda pages: [site.labels[page] for page in pages]
     made = []
     if concepts:
         made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
     made.append(Section("live", "Try it", "Change the times of a pipeline, look into a recorded timeline, choose a mistake, unfold a "
                         "lesson's code.", site.live.labels()))
-    made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
     taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index", *names(lessons)}
     others = [label for label in site.labels.values() if label not in taken]
     ordered = ["cpu_device", "cost_model", "sanitizers", "results", "decisions", "common", "contributing"]
-    top = names(lessons) + [section.label for section in made if section.label != "decisions"]
-    top += [label for label in ordered if label in others or label == "decisions"]
+    top = names(lessons) + [section.label for section in made] + [label for label in ordered if label in others]
     # What has no place yet: write_site hangs rooms below their folder's page, and ends the list with the others.
     rest = [label for label in others if label not in top]
     return made, top, rest
