@@ -27,9 +27,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.append(str(ROOT / "common/results"))
-from ending import end_with  # noqa: E402
 from fingerprint import MISTAKES, planted  # noqa: E402
-from whole_file import write_whole  # noqa: E402
+from script import end_with, write_whole  # noqa: E402
 
 ANY_SHAPE = "06_any_shape"
 CPU_DEVICE_ALONE = "for the CPU device alone"

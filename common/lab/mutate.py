@@ -25,9 +25,7 @@ from matrix import commit, read_json, today, versions  # noqa: E402
 from mistakes import ANY_SHAPE, MISTAKES, ROOT, BadInput, Mistake, number_of  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
-from ending import end_with  # noqa: E402
-from json_rows import json_rows  # noqa: E402
-from whole_file import write_whole  # noqa: E402
+from script import end_with, json_rows, write_whole  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
 VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",

@@ -49,12 +49,11 @@ from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
                          read_results, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
+from ctest_table import gpu_test_table, sanitizer_table
 from cube_table import cube_pictures, cube_text
-from ending import end_with
 from exercise_table import exercise_table
 from file_table import file_table
 from fingerprint import planted
-from gpu_test_table import gpu_test_table
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
@@ -62,15 +61,12 @@ from model_table import model_table
 from page_requests import (markdown, meets, parse_words, value, with_predictions, without_columns,
                            without_empty_columns)
 from parts_table import parts_table
-from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
-from sanitizer_table import sanitizer_table
-from schedule_table import schedule_table
+from schedule_table import hidden_table, schedule_table
+from script import end_with, write_whole
 from stale import where
-from stream_tables import engines_table, hidden_table
-from timeline_table import timeline_table
-from whole_file import write_whole
+from timeline_tables import engines_table, phase_table, timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"

@@ -25,8 +25,7 @@ import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
-import gpu_test_results  # noqa: E402
-import sanitizer_results  # noqa: E402
+import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
 from page_requests import the_rest  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
@@ -423,7 +422,7 @@ class SanitizerTable(WithResults):
     def collected(self, *cases):
         junit = self.folder / "junit.xml"
         junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
-        return sanitizer_results.collect(junit, self.folder / "r.json")
+        return ctest_results.collect("sanitizers", junit, self.folder / "r.json")
 
     def test_a_row_says_what_each_tool_counted_of_a_program(self):
         results = self.collected(
@@ -460,7 +459,7 @@ class GpuTests(WithResults):
     def text_of(self, *cases):
         junit = self.folder / "junit.xml"
         junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
-        results = gpu_test_results.collect(junit, self.folder / "r.json")
+        results = ctest_results.collect("tests", junit, self.folder / "r.json")
         (self.folder / "tests").mkdir(exist_ok=True)
         (self.folder / "tests" / "f.json").write_text(json.dumps(results), encoding="utf-8")
         return self.filled("<!-- tests: f.json -->\n<!-- end -->\n")

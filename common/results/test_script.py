@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of whole_file.py: what a script writes to."""
+"""Tests of script.py: what a script writes to."""
 import os
 import pathlib
 import stat
@@ -8,14 +8,14 @@ import sys
 import tempfile
 import unittest
 
-from whole_file import can_be_rewritten, write_whole
+from script import can_be_rewritten, write_whole
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 def script(path, **streams):
     """A script that writes to the path, by itself."""
-    code = "import sys; from whole_file import write_whole; print('before'); write_whole(sys.argv[1], 'text')"
+    code = "import sys; from script import write_whole; print('before'); write_whole(sys.argv[1], 'text')"
     return subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": str(FOLDER)}, text=True,
                           stderr=subprocess.PIPE, check=False, timeout=60, **streams)
 
