@@ -1,6 +1,6 @@
 /// @file
-/// The program of a lesson, which is in the namespace LADDER_LESSON: verifies its kernels and times them against
-/// cuBLAS. `01_naive --help` lists what it can do.
+/// The program of a lesson, which is in the namespace LADDER_LESSON: verifies its kernels and times them
+/// against cuBLAS. `01_naive --help` lists what it can do.
 #include "common/host/program/run_lesson.hpp"
 
 namespace LADDER_LESSON {
