@@ -1,7 +1,15 @@
 /// @file
-/// A kernel that must not compile: 80 values live at once, at most 32 registers a thread.
+/// Two kernels that must not compile, each where its name is defined.
+#include "common/ptx/registers.cuh"
 
-__global__ void __launch_bounds__(1024, 2) spill(const float* in, float* out) {
+#ifdef ignored_setmaxnreg
+// Without __launch_bounds__, ptxas ignores setmaxnreg and only remarks on it.
+__global__ void narrow() { ptx::setmaxnreg_dec<40>(); }
+#endif
+
+#ifdef spill
+// 80 values live at once, at most 32 registers a thread.
+__global__ void __launch_bounds__(1024, 2) sums(const float* in, float* out) {
   constexpr int kValues = 80;
   float values[kValues];
 #pragma unroll
@@ -16,3 +24,4 @@ __global__ void __launch_bounds__(1024, 2) spill(const float* in, float* out) {
   for (int i = 0; i < kValues; ++i) sum += values[i];
   out[threadIdx.x] = sum;
 }
+#endif
