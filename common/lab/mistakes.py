@@ -141,7 +141,10 @@ def main():
                            "--", ".", f":(exclude,glob)**/{MISTAKES}"], capture_output=True, text=True, check=True).stdout
     if not diff:
         raise BadInput(f"take {arguments.lesson} {arguments.name}: nothing has changed since the last commit")
-    write_whole(path, take(path, arguments.name, diff))
+    text = take(path, arguments.name, diff)
+    write_whole(path, text)
+    print(f"{path.relative_to(ROOT)}:{planted(text)[arguments.name][0]}: {arguments.name}; restore the lesson, and see that what is said "
+          "of the mistake is true")
     return 0
 
 
