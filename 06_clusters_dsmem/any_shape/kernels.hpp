@@ -6,7 +6,7 @@
 namespace lesson06::any_shape {
 
 /// Those worth compiling: 48 were timed on 126 shapes, and without the eleven that left the fastest takes no
-/// longer (docs/decisions/0008). 64x192 in clusters of 4x1x1 with stream-K came in later.
+/// longer (docs/decisions.md). 64x192 in clusters of 4x1x1 with stream-K came in later.
 inline constexpr Plan kGpuKernels[] = {
     // One large tile, or a medium one, for each SM
     {128, 256, 1, 1, 1},

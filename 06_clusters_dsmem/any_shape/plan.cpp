@@ -174,7 +174,7 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
     if (k_steps < candidate.plan.cluster_k) continue;
     const Estimate estimate = estimate_of(shape, candidate, memory_bytes_per_us);
     // A kernel that could share tiles, but shares none, is left out, even one without a twin for whole tiles:
-    // the fit knows no such runs. At a few recorded shapes one was fastest (docs/decisions/0008).
+    // the fit knows no such runs. At a few recorded shapes one was fastest (docs/decisions.md).
     if (candidate.plan.stream_k && estimate.partials == 1 && has_whole) continue;
     result.push_back(estimate);
   }

@@ -1,18 +1,20 @@
 # The broken copies of a lesson's kernel, for the lab (docs/lab.md). Also a program: with -P it applies one patch.
 #
-# ladder_add_broken(<NN_name> [MAIN <file>...] [LINK <library>...]), called by add_lesson where the lesson has a folder
+# ladder_add_broken(<NN_name> NAMESPACE <name> | MAIN <file>... [LINK <library>...]), called by add_lesson where the lesson has a folder
 # `broken` with
 #   lesson.cu        the lesson with a few of its kernels, so that a copy is compiled quickly (not where all mistakes of a
 #                    patch are in .cpp files, which are compiled alone)
-#   <mistake>.patch  one mistake: lines `Key: value` (see common/lab/mistakes.py), then a unified diff, whose paths
-#                    start at the root of the repository
-# MAIN is the rest of the program, which is compiled once (default main.cu); LINK is what else it needs.
+#   mistakes.patch   a section for each mistake: a line `## name`, lines `Key: value` (see common/lab/mistakes.py), then a
+#                    unified diff, whose paths start at the root of the repository. Here each becomes a patch of its own, so
+#                    that a change of one compiles that one.
+# MAIN is the rest of the program, which is compiled once; of a lesson in a NAMESPACE it is common/host/program/lesson_main.cpp.
+# LINK is what else it needs.
 # It makes the programs right_NN, from that lesson.cu as it is, and broken_NN_<mistake>, from a copy of the files that
 # the patch names, which comes before the repository on the include path. On the CPU device all are instrumented, and where LADDER_TEST_ALL is
 # on, mistakes whose kind is `memory` have a second program, broken_NN_<mistake>_asan. Nothing of it is built by default: the target `lab` builds
-# all, lab_NN those of one lesson. A patch that no longer applies fails the build and is named.
+# all, lab_NN those of one lesson. A mistake whose diff no longer applies fails the build and is named.
 #
-# LADDER_LAB_PATCHES: take the patches from <folder>/<NN_name>/ instead; that is how mutate.py brings its own.
+# LADDER_LAB_PATCHES: take <folder>/<NN_name>/mistakes.patch instead; that is how mutate.py brings its own.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
@@ -28,7 +30,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
     COMMAND git apply "${PATCH}" WORKING_DIRECTORY "${COPY}" ERROR_VARIABLE message RESULT_VARIABLE failed)
   if(NOT "${failed}" STREQUAL "0")
     file(REMOVE_RECURSE "${COPY}")
-    message(FATAL_ERROR "${PATCH} no longer applies; make it anew for the lesson as it is:\n${message}")
+    message(FATAL_ERROR "The mistake ${MISTAKE} no longer applies; make it anew for the lesson as it is "
+                        "(docs/lab.md#add-a-mistake):\n${message}")
   endif()
   foreach(file IN LISTS FILES)
     file(TOUCH "${COPY}/${file}")
@@ -40,9 +43,9 @@ set(LADDER_LAB_PATCHES "" CACHE PATH "A folder with patches that take the place 
 add_custom_target(lab COMMENT "All broken copies of the lessons")
 
 function(ladder_add_broken name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MAIN;LINK")
-  if(NOT arg_MAIN)
-    set(arg_MAIN main.cu)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "MAIN;LINK")
+  if(arg_NAMESPACE)
+    set(arg_MAIN "${PROJECT_SOURCE_DIR}/common/host/program/lesson_main.cpp")
   endif()
   string(SUBSTRING ${name} 0 2 number)
   if(name STREQUAL "06_any_shape") # as in common/lab/mistakes.py
@@ -58,6 +61,7 @@ function(ladder_add_broken name)
   foreach(main ${name}_main ${name}_main_asan)
     if(TARGET ${main})
       set_target_properties(${main} PROPERTIES EXCLUDE_FROM_ALL ON)
+      target_compile_definitions(${main} PRIVATE LADDER_LESSON=${arg_NAMESPACE})
     endif()
   endforeach()
   ladder_add_program(right_${number} SOURCES "${folder}/lesson.cu" FLAVOUR instrumented LINK ${name}_main ${arg_LINK})
@@ -68,10 +72,18 @@ function(ladder_add_broken name)
   if(LADDER_LAB_PATCHES)
     set(folder "${LADDER_LAB_PATCHES}/${name}")
   endif()
-  file(GLOB patches CONFIGURE_DEPENDS "${folder}/*.patch")
-  foreach(patch IN LISTS patches)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${patch}")
-    get_filename_component(mistake "${patch}" NAME_WE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/mistakes.patch")
+  file(READ "${folder}/mistakes.patch" rest)
+  file(STRINGS "${folder}/mistakes.patch" headings REGEX "^## ")
+  foreach(heading IN LISTS headings)
+    string(FIND "${rest}" "\n${heading}\n" begin)
+    math(EXPR begin "${begin} + 1")
+    string(SUBSTRING "${rest}" ${begin} -1 rest)
+    string(FIND "${rest}" "\n## " length)  # of the last one -1, which is all
+    string(SUBSTRING "${rest}" 0 ${length} text)
+    string(SUBSTRING "${heading}" 3 -1 mistake)
+    set(patch "${CMAKE_CURRENT_BINARY_DIR}/broken/${mistake}.patch")
+    file(CONFIGURE OUTPUT "${patch}" CONTENT "${text}" @ONLY)
     file(STRINGS "${patch}" refused REGEX "^Compiles: for the CPU device alone")
     if(refused AND NOT LADDER_CPU_DEVICE)
       continue()
@@ -89,9 +101,10 @@ function(ladder_add_broken name)
     add_custom_command(
       OUTPUT ${copied}
       COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DCOPY=${copy}" "-DPATCH=${patch}" "-DFILES=${files}"
+              "-DMISTAKE=${mistake} in ${below}/broken/mistakes.patch"
               -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
       DEPENDS "${patch}" ${originals} "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
-      COMMENT "Applying ${number}/${mistake}.patch"
+      COMMENT "Planting ${number} ${mistake}"
       VERBATIM)
     # lesson.cu may be what is patched. Where the mistakes are in sources of a library that is linked, these take the place
     # of the library's.

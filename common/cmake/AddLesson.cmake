@@ -3,13 +3,12 @@
 # add_lesson(<NN_name> [TRACED] [NAMESPACE name] [SOURCES file...]), called in the directory of that name, which holds
 #   gemm.cuh      the kernel
 #   lesson.cu     instantiates it and defines `const ladder::Lesson& lessonNN::lesson()`, or in the NAMESPACE given
-#   main.cu       the program
 #   test_gemm.cu  its tests
 # SOURCES are what lesson.cu needs besides.
 # TRACED is for lessons whose copies and products go through the wrappers that record them (03 and later). For the GPU
 # it adds <name>_traced, the same program with kernels that write timestamps, which takes over from <name> when that
 # is called with --trace. On the CPU device every program records by itself.
-# It makes the library <name>_lesson, the program <name>, the test program <name>_test (Flavours.cmake says how often it
+# It makes the library <name>_lesson, the program <name> (common/host/program/lesson_main.cpp), the test program <name>_test (Flavours.cmake says how often it
 # runs), and the targets that print what each step changes, see ladder_add_step_diffs(). Where there is a folder `broken`, it makes the programs of the lab as well, see
 # AddBroken.cmake. The folder `exercise`: see AddExercises.cmake.
 function(add_lesson name)
@@ -19,14 +18,14 @@ function(add_lesson name)
     set(arg_NAMESPACE lesson${number})
   endif()
   ladder_add_library(${name}_lesson SOURCES lesson.cu ${arg_SOURCES} FLAVOURS instrumented asan LINK ladder_host)
-  ladder_add_program(${name} SOURCES main.cu FLAVOUR instrumented LINK ${name}_lesson)
+  ladder_add_lesson_program(${name} ${arg_NAMESPACE} FLAVOUR instrumented LINK ${name}_lesson)
 
   if(arg_TRACED AND NOT LADDER_CPU_DEVICE)
     ladder_add_library(${name}_lesson_traced SOURCES lesson.cu ${arg_SOURCES} LINK ladder_host)
     ladder_instrument_kernels(${name}_lesson_traced LADDER_TRACE=1)
     # A timestamp takes a register or two that a kernel may not have.
     set_target_properties(${name}_lesson_traced PROPERTIES LADDER_MAY_SPILL ON)
-    ladder_add_program(${name}_traced SOURCES main.cu LINK ${name}_lesson_traced)
+    ladder_add_lesson_program(${name}_traced ${arg_NAMESPACE} LINK ${name}_lesson_traced)
     set(trace "${PROJECT_BINARY_DIR}/${name}_trace.json")
     if(NOT LADDER_TRACED)
       set_target_properties(${name}_lesson_traced ${name}_traced PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -43,12 +42,18 @@ function(add_lesson name)
   endif()
 
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/broken/lesson.cu")
-    ladder_add_broken(${name})
+    ladder_add_broken(${name} NAMESPACE ${arg_NAMESPACE})
   endif()
 
   ladder_add_step_diffs()
   set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})
   set_property(GLOBAL PROPERTY LADDER_NAMESPACE_${name} ${arg_NAMESPACE})
+endfunction()
+
+# ladder_add_lesson_program(<name> <namespace> [FLAVOUR <flavour>] [LINK <library>...]): the program of the lesson in this namespace.
+function(ladder_add_lesson_program name namespace)
+  ladder_add_program(${name} SOURCES "${PROJECT_SOURCE_DIR}/common/host/program/lesson_main.cpp" ${ARGN})
+  target_compile_definitions(${name} PRIVATE LADDER_LESSON=${namespace})
 endfunction()
 
 # For each step of the lesson the target diff_<base>_<step>, which prints what the step's kernel changes in the kernel that it

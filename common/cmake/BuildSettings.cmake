@@ -52,7 +52,9 @@ target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANG_AND_ID:
 
 if(LADDER_CPU_DEVICE)
   # A shadow header wins over the real one of the same name, because its directory comes first.
-  set(LADDER_SHADOWS "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow" "${LADDER_INSTRUMENTED}")
+  include("${PROJECT_SOURCE_DIR}/common/cpu_device/shadow/aliases.cmake")
+  set(LADDER_SHADOWS "${PROJECT_SOURCE_DIR}/common/cpu_device/shadow" "${PROJECT_BINARY_DIR}/generated/shadow"
+                     "${LADDER_INSTRUMENTED}")
   include("${CMAKE_CURRENT_LIST_DIR}/SharedMembers.cmake")
   target_include_directories(ladder_build_settings INTERFACE "${PROJECT_BINARY_DIR}/generated")
   target_include_directories(ladder_build_settings INTERFACE ${LADDER_SHADOWS})

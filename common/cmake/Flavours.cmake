@@ -113,6 +113,12 @@ function(ladder_add_kernel_test name)
   endif()
 endfunction()
 
+# The environment of all tests, which ctest reads before it runs them, and what it keeps out: the plans that whoever runs them has
+# tuned (`ladder tune`).
+set(environment "${PROJECT_BINARY_DIR}/generated/test_environment.cmake")
+file(CONFIGURE OUTPUT "${environment}" CONTENT "set(ENV{LADDER_TUNED} no)\n")
+set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${environment}")
+
 # ladder_discover_tests(<program> <prefix> [<property> <value>]...)
 # The list of test cases is read when ctest starts: no program runs while building.
 function(ladder_discover_tests program prefix)

@@ -34,9 +34,7 @@ from detectors import (BROKEN, CAUGHT, CPU_DETECTORS, GPU_DETECTORS, GPU_MOST_S,
 from mistakes import ROOT, BadInput, read_mistakes  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
-from ending import end_with  # noqa: E402
-from json_rows import json_rows  # noqa: E402
-from whole_file import can_be_rewritten, write_whole  # noqa: E402
+from script import can_be_rewritten, end_with, json_rows, write_whole  # noqa: E402
 
 # The bar of the CPU device.
 MOST_SECONDS = 5

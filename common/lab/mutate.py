@@ -22,12 +22,10 @@ import sys
 sys.dont_write_bytecode = True
 from detectors import CPU_DETECTORS, MISSED, Finding, Programs  # noqa: E402
 from matrix import commit, read_json, today, versions  # noqa: E402
-from mistakes import ANY_SHAPE, ROOT, BadInput, Mistake, number_of  # noqa: E402
+from mistakes import ANY_SHAPE, MISTAKES, ROOT, BadInput, Mistake, number_of  # noqa: E402
 
 sys.path.append(str(ROOT / "common/results"))
-from ending import end_with  # noqa: E402
-from json_rows import json_rows  # noqa: E402
-from whole_file import write_whole  # noqa: E402
+from script import end_with, json_rows, write_whole  # noqa: E402
 
 # Calls that make threads, warps, blocks or engines wait for each other, or tell each other that they need not.
 VERBS = ("producer_acquire", "producer_commit", "producer_commit_bytes", "consumer_wait", "consumer_release",
@@ -102,20 +100,15 @@ def write_patches(folder, numbers):
     mutants = []
     for number in FILES:
         lesson = ANY_SHAPE if number == "any" else FILES[number][0].split("/")[0]
-        (folder / lesson).mkdir(parents=True, exist_ok=True)
-        wanted = {}
+        text = f"Mutants of {lesson}.\n"
         for file in FILES[number] if number in numbers else []:
             for name, statement, line, diff in mutants_of(file):
                 mutant = Mistake(lesson, name, f"without `{statement}`", "handshake", (), "", "")
-                wanted[f"{name}.patch"] = f"Mistake: {mutant.mistake}\nKind: handshake\nRun:\nNotice:\n\n{diff}"
+                text += f"\n## {name}\nMistake: {mutant.mistake}\nKind: handshake\nRun:\nNotice:\n\n{diff}"
                 mutants.append((mutant, file, line))
-        for old in (folder / lesson).glob("*.patch"):
-            if old.name not in wanted:
-                old.unlink()
-        for name, patch in wanted.items():
-            path = folder / lesson / name
-            if not path.exists() or path.read_text(encoding="utf-8") != patch:
-                path.write_text(patch, encoding="utf-8")
+        path = folder / lesson / MISTAKES
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return mutants
 
 

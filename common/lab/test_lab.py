@@ -6,7 +6,9 @@ import io
 import json
 import os
 import pathlib
+import re
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -20,7 +22,9 @@ import mutate  # noqa: E402
 from detectors import BROKEN, CAUGHT, HANG, MISSED, Finding, Programs  # noqa: E402
 from mistakes import BadInput, Mistake  # noqa: E402
 
-PATCH = "Mistake: Nobody waits.\nKind: handshake\nRun: --shape 8x8x8\nNotice: races\nSays: full[0]\n\n--- a/x\n+++ b/x\n"
+DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-## no heading\n+wait();\n"
+HEAD = "Mistake: Nobody waits.\nKind: handshake\nRun: --shape 8x8x8\nNotice: races\nSays: full[0]\n"
+PATCH = f"Mistakes.\n\n## no_wait\n{HEAD}\n{DIFF}"
 MISTAKE = Mistake("05_x", "no_wait", "Nobody waits.", "handshake", ("--shape", "8x8x8"), "races", "full[0]")
 
 
@@ -36,27 +40,53 @@ class WithFolder(unittest.TestCase):
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
-    def patch(self, text):
-        path = self.folder / "05_x" / "broken" / "no_wait.patch"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
+    def read(self, text):
+        """What a file with this text says."""
+        self.file = self.folder / "mistakes.patch"
+        self.file.write_text(text, encoding="utf-8")
+        return mistakes.read_file(self.file, "05_x")
 
 
 class Patches(WithFolder):
-    def test_a_patch_says_what_it_is(self):
-        self.assertEqual(mistakes.read_patch(self.patch(PATCH)), MISTAKE)
+    def test_a_mistake_says_what_it_is_and_where_it_stands(self):
+        two = PATCH + f"\n## second\n{HEAD}\n{DIFF}\n"
+        self.assertEqual(self.read(two), [MISTAKE, dataclasses.replace(MISTAKE, name="second")])
+        for mistake in self.read(two):
+            self.assertEqual(two.splitlines()[mistake.line - 1], f"## {mistake.name}")
+            self.assertEqual((mistake.diff, mistake.file), (DIFF, self.file))
 
-    def test_a_patch_that_the_compiler_of_a_gpu_refuses_is_for_the_cpu_device_alone(self):
+    def test_a_mistake_that_the_compiler_of_a_gpu_refuses_is_for_the_cpu_device_alone(self):
         refused = PATCH.replace("Notice: races\n", "Notice: races\nCompiles: for the CPU device alone\n")
-        self.assertTrue(mistakes.read_patch(self.patch(refused)).cpu_device_alone)
-        self.assertFalse(mistakes.read_patch(self.patch(PATCH)).cpu_device_alone)
+        self.assertTrue(self.read(refused)[0].cpu_device_alone)
+        self.assertFalse(self.read(PATCH)[0].cpu_device_alone)
 
-    def test_a_missing_line_and_an_unknown_kind_are_refused(self):
-        with self.assertRaisesRegex(BadInput, "no line 'Notice: "):
-            mistakes.read_patch(self.patch(PATCH.replace("Notice: races\n", "")))
-        with self.assertRaisesRegex(BadInput, "Kind: rare: must be"):
-            mistakes.read_patch(self.patch(PATCH.replace("handshake", "rare")))
+    def test_a_missing_line_an_unknown_kind_and_no_diff_are_refused_with_the_place(self):
+        for text, words in ((PATCH.replace("Notice: races\n", ""), "no line 'Notice: "),
+                            (PATCH.replace("handshake", "rare"), "Kind: rare: must be"), (PATCH.replace("--- a", "-- a"), "no diff")):
+            with self.assertRaisesRegex(BadInput, rf"mistakes.patch:3: no_wait: .*{words}"):
+                self.read(text)
+
+    def test_a_diff_is_taken_without_what_git_says_of_itself_and_the_rest_of_the_file_stays(self):
+        self.read(PATCH)
+        new = DIFF.replace("wait()", "wait(0)")
+        self.assertEqual(mistakes.take(self.file, "no_wait", f"diff --git a/x b/x\nindex 1..2 100644\n{new}"), PATCH.replace(DIFF, new))
+        with_another = mistakes.take(self.file, "a_new_one", new)
+        self.assertEqual(with_another.replace(f"\n## a_new_one\nMistake:\nKind:\nRun:\nNotice:\nSays:\n\n{new}", ""), PATCH)
+        with self.assertRaisesRegex(BadInput, "a_new_one: Kind: : must be handshake"):
+            self.read(with_another)
+
+    def test_the_planted_mistakes_fit_the_tree_and_each_file_is_a_patch(self):
+        here = {**os.environ, "GIT_CEILING_DIRECTORIES": str(mistakes.ROOT.parent)}  # perhaps below another repository
+        def refusal(text, *how):
+            return subprocess.run(["git", "apply", *how], input=text, cwd=mistakes.ROOT, env=here, capture_output=True, text=True).stderr
+        planted = mistakes.read_mistakes()
+        self.assertEqual([mistake.program for mistake in planted if refusal(mistake.diff, "--check")], [])
+        for path in mistakes.files().values():
+            text = path.read_text(encoding="utf-8")
+            self.assertEqual(refusal(text, "--numstat"), "")
+            names = re.findall("^## (.*)", text, re.MULTILINE)
+            self.assertEqual(names, [mistake.name for mistake in planted if mistake.file == path])
+            self.assertEqual(names, sorted(set(names)))
 
     def test_the_planted_mistakes_cover_each_lesson_with_copies_and_say_what_the_report_must_say(self):
         planted = mistakes.read_mistakes()
@@ -213,7 +243,7 @@ class GpuMatrix(WithFolder):
     def lesson(self, lesson):
         folder = self.folder / "patches" / lesson
         folder.mkdir(parents=True)
-        (folder / "no_wait.patch").write_text(PATCH, encoding="utf-8")
+        (folder / "mistakes.patch").write_text(PATCH, encoding="utf-8")
         for name in (f"right_{lesson[:2]}", f"broken_{lesson[:2]}_no_wait"):
             self.program(name, f"echo {name} >> {self.folder}/ran")
             (self.folder / f"{name}.log").write_text("", encoding="utf-8")

@@ -1,6 +1,6 @@
 /// @file
 /// What each ingredient of a lesson is worth: knobs, and the lab's broken programs, switch it off.
-#include "common/ladder/ablate.hpp"
+#include "common/ladder/commands.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /// @file
 /// The program `ladder`.
-#include "common/ladder/climb.hpp"
+#include "common/ladder/commands.hpp"
 
 #include <algorithm>
 #include <functional>

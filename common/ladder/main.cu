@@ -10,10 +10,8 @@
 #include "common/exercise/learn.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/host/problem/shape.hpp"
-#include "common/ladder/ablate.hpp"
-#include "common/ladder/climb.hpp"
+#include "common/ladder/commands.hpp"
 #include "common/ladder/host_half.hpp"
-#include "common/ladder/tune.hpp"
 #include "common/own_kernel/check.hpp"
 #include "common/parts/parts.hpp"
 

@@ -1,6 +1,6 @@
 /// @file
 /// Measures plans of a lesson, and remembers the fastest.
-#include "common/ladder/tune.hpp"
+#include "common/ladder/commands.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>

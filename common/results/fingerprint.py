@@ -3,8 +3,9 @@
 The sources are the roots and, transitively, what they include from the repository with `#include "..."`; with a header
 X.hpp its X.cpp, X.cu, X_gpu.cpp and X_gpu.cu. What is host code alone (common/host) is left out: verification and printing
 decide no figure. String literals that hold a blank are prose for readers and left out, too, but not in common/ptx, where
-they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Of a patch the lines count
-that it adds or removes; any other file counts as it is. Of a lesson's lesson.cu only what it includes counts: it maps knobs
+they are instructions. A root may be a pattern (02_tiled/broken/*.patch), which leaves out tests. Each mistake of a file
+broken/mistakes.patch counts as a file of its own, broken/<mistake>.patch. Of a patch the lines count that it adds or removes;
+any other file counts as it is. Of a lesson's lesson.cu only what it includes counts: it maps knobs
 to kernels, and a record says its knobs. A record may name sources that it does not run (records.py): they
 are left out, and with them what they alone include.
 """
@@ -18,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HOST_ALONE = ("common/host/", "common/testing/", "common/cpu_device/", "common/instrumented/")
 CPP = (".cuh", ".cu", ".hpp", ".cpp", ".h")
+MISTAKES = "mistakes.patch"
+NAMED = re.compile(r"^## (\w+)\n", re.MULTILINE)  # no line of a diff begins like this
 MAPS_KNOBS = re.compile(r"(?<!/broken)/lesson[.]cu$")
 SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|\s+", re.DOTALL)
 TOKEN = re.compile(rf"""(?P<skipped>{SKIPPED.pattern})|(?P<string>"(?:\\.|[^"\\\n])*")|'(?:\\.|[^'\\\n])+'|\d[\w.']*|\w+|.""",
@@ -29,24 +32,56 @@ class Missing(Exception):
     """A root that the tree does not have."""
 
 
-class WorkingTree:
+@functools.cache
+def planted(text):
+    """{name: (the line of its heading, what stands below that)} of the mistakes in the text of a file mistakes.patch."""
+    before, *parts = NAMED.split(text)
+    found, line = {}, before.count("\n") + 1
+    for name, below in zip(parts[::2], parts[1::2]):
+        found[name] = line, below
+        line += 1 + below.count("\n")
+    return found
+
+
+class Tree:
+    """Sources by path."""
+
+    def read(self, path):
+        """The text of a file or of a planted mistake; None if there is none."""
+        text = self.read_file(path)
+        if text is None and path.endswith(".patch"):
+            folder, _, name = path.rpartition("/")
+            mistakes = planted(self.read_file(f"{folder}/{MISTAKES}") or "")
+            text = mistakes.get(name.removesuffix(".patch"), (0, None))[1]
+        return text
+
+    def matching(self, pattern):
+        """The paths of files and planted mistakes."""
+        found = []
+        for path in self.files(pattern):
+            folder, _, name = path.rpartition("/")
+            found += [f"{folder}/{mistake}.patch" for mistake in planted(self.read_file(path))] if name == MISTAKES else [path]
+        return sorted(found)
+
+
+class WorkingTree(Tree):
     """The sources as they lie here."""
 
     def __init__(self, folder=ROOT):
         self.folder = folder
 
     @functools.cache
-    def read(self, path):
+    def read_file(self, path):
         try:
             return (self.folder / path).read_text(encoding="utf-8")
         except OSError:
             return None
 
-    def matching(self, pattern):
-        return sorted(path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern))
+    def files(self, pattern):
+        return [path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern)]
 
 
-class Commit:
+class Commit(Tree):
     """The sources of a commit of the history. @throws Missing if the history does not hold it"""
 
     def __init__(self, commit, folder=ROOT):
@@ -56,11 +91,11 @@ class Commit:
         listed = git(folder, "ls-tree", "-r", "--full-tree", commit).splitlines()
         self.blobs = {path: facts.split()[2] for facts, path in (line.split("\t", 1) for line in listed)}
 
-    def read(self, path):
+    def read_file(self, path):
         return blob(self.folder, self.blobs[path]) if path in self.blobs else None
 
-    def matching(self, pattern):
-        return sorted(path for path in self.blobs if fnmatch.fnmatchcase(path, pattern.replace("**/", "*")))
+    def files(self, pattern):
+        return [path for path in self.blobs if fnmatch.fnmatchcase(path, pattern.replace("**/", "*"))]
 
 
 def git(folder, *words):

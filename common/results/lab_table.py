@@ -19,6 +19,7 @@ import textwrap
 from pathlib import Path
 
 from climb_table import BadInput, folder_of
+from fingerprint import MISTAKES, planted
 from page_requests import left_aligned, markdown
 from stale import dated
 
@@ -86,14 +87,26 @@ def key(row):
     return row["lesson"], row["name"]
 
 
+def planted_in(lesson):
+    """The mistakes of a lesson (fingerprint.py); None if the tree has no file of them."""
+    path = ROOT / folder_of(lesson) / "broken" / MISTAKES
+    return planted(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
 def taken_out(row):
-    """Whether the tree no longer has the patch."""
-    patches = ROOT / folder_of(row["lesson"]) / "broken"
-    return patches.is_dir() and not (patches / f"{row['name']}.patch").exists()
+    """Whether the tree no longer has the mistake."""
+    here = planted_in(row["lesson"])
+    return here is not None and row["name"] not in here
+
+
+def address(row):
+    """Of the mistake's heading, from the lesson's folder."""
+    line, _ = (planted_in(row["lesson"]) or {}).get(row["name"], ("", ""))
+    return f"broken/{MISTAKES}" + f"#L{line}" * bool(line)
 
 
 def link(row):
-    return f"[{number_of(row['lesson'])} {row['name']}](../{folder_of(row['lesson'])}/broken/{row['name']}.patch)"
+    return f"[{number_of(row['lesson'])} {row['name']}](../{folder_of(row['lesson'])}/{address(row)})"
 
 
 def matrix(halves):
@@ -228,17 +241,17 @@ def lesson(half, number):
             by_result[outcomes[key(row)]["result"]].append(row)
     total = sum(map(len, by_result.values()))
     if not total:
-        return ["The mistakes in [broken](broken) are not recorded on a GPU yet."]
+        return ["The mistakes in [broken](broken/mistakes.patch) are not recorded on a GPU yet."]
     ends = [f"{len(rows)} {verb}{'s' if len(rows) == 1 else ''}{how}"
             for rows, verb, how in ((by_result["caught"], "end", " in a wrong result or an error"), (by_result["hang"], "hang", ""),
                                     (by_result["missed"], "give", " the right result, run after run")) if rows]
-    text = (f"On an {half['half']}, of {total} mistakes of order and memory in [broken](broken), "
+    text = (f"On an {half['half']}, of {total} mistakes of order and memory in [broken](broken/mistakes.patch), "
             f"{' and '.join([', '.join(ends[:-1]), ends[-1]] if ends[1:] else ends)}.")
     noticed_by = {}
     for row in by_result["missed"]:
         who = " and ".join(IN_WORDS.get(name, name) for name, outcome in outcomes[key(row)].items()
                            if outcome in ("caught", "hang"))
-        noticed_by.setdefault(who[:1].upper() + who[1:], []).append(f"[{row['name']}](broken/{row['name']}.patch)")
+        noticed_by.setdefault(who[:1].upper() + who[1:], []).append(f"[{row['name']}]({address(row)})")
     for who, names in sorted(noticed_by.items(), reverse=True):
         text += f" {who or 'Nothing'} {'notice' if ' and ' in who else 'notices'} {' and '.join(part for part in (', '.join(names[:-1]), names[-1]) if part)}."
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)

@@ -17,7 +17,7 @@ import re
 from climb_table import BadInput, read_page, read_results
 from idea_pictures import box, rectangle, svg, text
 from page_requests import meets, parse_words, value
-from phase_table import spans_of_block
+from timeline_tables import spans_of_block
 from stale import dated
 
 STYLE = """

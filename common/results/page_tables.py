@@ -29,7 +29,8 @@ says that nothing was recorded yet. The words after it:
 The word `fold` folds the lines below any table, which say where and when it was measured.
 
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
-a picture, too (PICTURES), as a file in docs/figures. Exit code 2: bad input, one line.
+a picture, too (PICTURES), as a file in docs/figures. A link to a planted mistake has its name as title, and gets its line:
+`[text](broken/mistakes.patch#L12 "name")`. Exit code 2: bad input, one line.
 """
 import argparse
 import re
@@ -48,11 +49,11 @@ from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
                          read_results, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
+from ctest_table import gpu_test_table, sanitizer_table
 from cube_table import cube_pictures, cube_text
-from ending import end_with
 from exercise_table import exercise_table
 from file_table import file_table
-from gpu_test_table import gpu_test_table
+from fingerprint import planted
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
@@ -60,21 +61,19 @@ from model_table import model_table
 from page_requests import (markdown, meets, parse_words, value, with_predictions, without_columns,
                            without_empty_columns)
 from parts_table import parts_table
-from phase_table import phase_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
-from sanitizer_table import sanitizer_table
-from schedule_table import schedule_table
+from schedule_table import hidden_table, schedule_table
+from script import end_with, write_whole
 from stale import where
-from stream_tables import engines_table, hidden_table
-from timeline_table import timeline_table
-from whole_file import write_whole
+from timeline_tables import engines_table, phase_table, timeline_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
 FOLD = "fold"
+TO_MISTAKE = re.compile(r'\(([^()\s]*/mistakes[.]patch)(?:#L\d+)? "(\w+)"\)')
 SHOWN = re.compile(r"!\[([^\]]*)\]\([./\w]*figures/(\w+\.svg)\)")
 MOST_NAMED = 10  # shapes of a file that the line below a table names
 
@@ -374,6 +373,17 @@ def linked_from(page, table):
     return table.replace("](../", "](" + "../" * depth)
 
 
+def with_lines(page, text):
+    """The text, in which each link with a mistake's name as its title leads to the line where the mistake stands."""
+    def place(link):
+        path = page.parent / link[1]
+        mistakes = planted(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if link[2] not in mistakes:
+            raise BadInput(f"{page}: {link[1]} has no mistake {link[2]}")
+        return f'({link[1]}#L{mistakes[link[2]][0]} "{link[2]}")'
+    return TO_MISTAKE.sub(place, text)
+
+
 def filled(page):
     """The page's text as it should be, and as it is."""
     old = read_page(page)
@@ -388,7 +398,7 @@ def filled(page):
         table = linked_from(page, "\n".join(folded(lines) if FOLD in words else lines))
         new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
         rest = behind
-    return new + rest, old
+    return with_lines(page, new + rest), old
 
 
 def pictures(page):

@@ -14,9 +14,7 @@ import sys
 from pathlib import Path
 
 from climb_table import BadInput
-from ending import end_with
-from json_rows import json_rows
-from whole_file import write_whole
+from script import end_with, json_rows, write_whole
 
 
 def number(text):

@@ -31,10 +31,9 @@ from pathlib import Path
 
 from climb_table import BadInput
 from fingerprint import git, sources
-from json_rows import json_rows
 from records import BY_NAME, RECORDS
+from script import json_rows, write_whole
 from stale import HERE, RESULTS, ROOT, head_of, is_stale, todays_fingerprint
-from whole_file import write_whole
 
 BUILD_LIMIT_S = 1800
 NO_LIMIT_S = 24 * 3600

@@ -210,21 +210,21 @@ def lab(number, seconds):
 WITHOUT_PAGES = "--parallel 8 --label-exclude '^pages$'"
 
 
-def tests(name, seconds, script, words_of_ctest, roots):
+def tests(name, seconds, words_of_ctest, roots):
     """ctest's exit code says that a test failed; the record says which. Tests that compare pages with records need no GPU, and would
     ask of a record to be there before it is made."""
     return Record(name, f"{name}/{{date}}-{{gpu}}.json",
                   (("{programs}/01_naive", "--size", "256", "--rounds", "1", "--json", "{raw}/header.json"),
                    ("sh", "-c", f"ctest --test-dir {{build}} {words_of_ctest} --output-junit {{raw}}/junit.xml "
                                 "--test-output-size-passed 100000 --test-output-size-failed 100000 >{raw}/ctest.log || true"),
-                   (f"common/results/{script}", "{raw}/junit.xml", "{raw}/header.json", "{out}")), roots, seconds)
+                   ("common/results/ctest_results.py", name, "{raw}/junit.xml", "{raw}/header.json", "{out}")), roots, seconds)
 
 
 def architecture_tests(name, seconds):
     """How the tests of that build end."""
     folder = f"{{build}}-{name}"
     configure, (*build, _, _), _ = architecture(name, 0).commands
-    header, ctest, collect = tests("tests", 0, "gpu_test_results.py", WITHOUT_PAGES, ()).commands
+    header, ctest, collect = tests("tests", 0, WITHOUT_PAGES, ()).commands
     ctest = tuple(word.replace("{build}", folder) for word in ctest)
     return Record(f"tests_{name}", f"tests/{{date}}-{{gpu}}-{name}.json", (configure, tuple(build), header, ctest, collect),
                   KERNELS + STREAMS, seconds, only_by_name=True)
@@ -273,9 +273,9 @@ def in_order_of_worth():
                (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
                ("common/model/*.cpp", "common/model/*.hpp"), 2,
                inputs=("climb", "levels", "slots", "ring", "cube", "parts", "coalescing")),
-        tests("sanitizers", 205, "sanitizer_results.py", "--build-config Sanitize --label-regex sanitize --parallel 12",
+        tests("sanitizers", 205, "--build-config Sanitize --label-regex sanitize --parallel 12",
               KERNELS + STREAMS),
-        tests("tests", 120, "gpu_test_results.py", WITHOUT_PAGES, KERNELS + STREAMS),
+        tests("tests", 120, WITHOUT_PAGES, KERNELS + STREAMS),
         *(lab(number, seconds) for number, seconds in (
             ("02", 50), ("03", 80), ("04", 110), ("05", 120), ("06", 60), ("any", 140), ("07", 150))),
         # Needs a profiler that may read the GPU's counters.

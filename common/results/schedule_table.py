@@ -1,9 +1,10 @@
-"""Makes the tables of lesson 07's page: runs of whole schedules of a host, with the bound that no schedule can beat."""
+"""Makes the tables of lesson 07's page: runs of whole schedules of a host, with the bound that no schedule can beat; and how much of an
+all-reduce was hidden."""
 import json
 
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value, with_predictions
-from stale import where
+from stale import dated, where
 
 FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
 UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and as headings do
@@ -107,3 +108,35 @@ def name(key):
 def title(run, key):
     """The setting as it is: cells, unlike requests, may have blanks."""
     return run["settings"].get(key, value(run, key))
+
+
+def hidden_table(line, words, folder):
+    """What `<!-- hidden: FILE -->` asks for: from a run of the experiment allreduce, a row for each number of spare SMs.
+
+    What is hidden is the time saved over the best run without overlap, that with no SMs spared, as a share of the
+    shorter of its two parts.
+    """
+    if len(words) != 1:
+        raise BadInput(f"{line}: one file is wanted")
+    path = max(folder.glob(words[0]), default=None)
+    if path is None:
+        return ["Not recorded yet."]
+    results = json.loads(path.read_text(encoding="utf-8"))
+    times, facts = {}, None
+    for run in results["runs"]:
+        facts = {**run["settings"], **{key: run[key] for key in ("m", "n", "k")}}
+        times[run["settings"]["schedule"], int(run["settings"]["spare_sms"])] = (
+            run["time_us_median"] / int(run["settings"]["batches"]))
+    schedules = ["product alone", "all-reduce alone", "sequential", "overlapped"]
+    spares = sorted({spare for _, spare in times})
+    if not times or any((schedule, spare) not in times for schedule in schedules for spare in spares) or spares[0] != 0:
+        raise BadInput(f"{line}: no whole run of the experiment allreduce is in the file")
+    shorter = min(times["product alone", 0], times["all-reduce alone", 0])
+    rows = []
+    for spare in spares:
+        hidden = 100 * (times["sequential", 0] - times["overlapped", spare]) / shorter
+        rows.append([f"{spare}"] + [f"{times[schedule, spare]:.4g}" for schedule in schedules] + [f"{hidden:.0f}"])
+    header = ["spare SMs"] + [f"{schedule}, µs" for schedule in schedules] + ["hidden, %"]
+    return markdown(header, rows) + [
+        "", f"{facts['devices']} × {results['gpu']}, {dated(results)}, commit `{results['commit']}`; C {facts['m']} × {facts['n']}, K {facts['k']}, "
+            "times for a batch."]

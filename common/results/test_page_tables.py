@@ -25,8 +25,7 @@ import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
-import gpu_test_results  # noqa: E402
-import sanitizer_results  # noqa: E402
+import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
 from page_requests import the_rest  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
@@ -423,7 +422,7 @@ class SanitizerTable(WithResults):
     def collected(self, *cases):
         junit = self.folder / "junit.xml"
         junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
-        return sanitizer_results.collect(junit, self.folder / "r.json")
+        return ctest_results.collect("sanitizers", junit, self.folder / "r.json")
 
     def test_a_row_says_what_each_tool_counted_of_a_program(self):
         results = self.collected(
@@ -460,7 +459,7 @@ class GpuTests(WithResults):
     def text_of(self, *cases):
         junit = self.folder / "junit.xml"
         junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
-        results = gpu_test_results.collect(junit, self.folder / "r.json")
+        results = ctest_results.collect("tests", junit, self.folder / "r.json")
         (self.folder / "tests").mkdir(exist_ok=True)
         (self.folder / "tests" / "f.json").write_text(json.dumps(results), encoding="utf-8")
         return self.filled("<!-- tests: f.json -->\n<!-- end -->\n")
@@ -1318,7 +1317,7 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed", races="caught")
         self.assertIn("| handshake | Nobody waits. | – | yes |", self.lab("matrix"))
         self.record_half("h200", result="hang")
-        self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/no_wait.patch) | hang |", self.lab("matrix"))
+        self.assertIn("| on an H200 | result |\n| --- | --- |\n| [05 no_wait](../05_y/broken/mistakes.patch) | hang |", self.lab("matrix"))
         self.assertIn("| H200: result | 0 of 1, 1 hang |", self.lab("summary"))
 
     def test_each_lesson_has_a_file_of_the_gpu_that_it_was_tried_on(self):
@@ -1341,12 +1340,34 @@ class Lab(WithResults):
 
     def test_a_mistake_whose_patch_was_taken_out_is_shown_nowhere(self):
         self.record_half("cpu", result="missed", races="caught")
-        patches = self.folder / "05_y" / "broken"
-        patches.mkdir(parents=True)
+        self.plant("## slow\n")
         with mock.patch.object(lab_table, "ROOT", self.folder):
             self.assertNotIn("Nobody waits.", self.lab("matrix"))
-            (patches / "no_wait.patch").touch()
+            self.plant("## no_wait\n")
             self.assertIn("Nobody waits.", self.lab("matrix"))
+
+    def plant(self, text):
+        path = self.folder / "05_y" / "broken" / "mistakes.patch"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def test_links_lead_to_the_line_of_the_mistake(self):
+        self.record_half("cpu", result="missed")
+        self.plant("Two.\n\n## no_wait\n--- a/x\n+++ b/x\n-## none\n\n## slow\n")
+        with mock.patch.object(lab_table, "ROOT", self.folder):
+            self.assertIn("[05 no_wait](../05_y/broken/mistakes.patch#L3), [05 slow](../05_y/broken/mistakes.patch#L8)", self.lab("summary"))
+        self.assertEqual(self.filled('[one](05_y/broken/mistakes.patch#L1 "slow"), [two](05_y/broken/mistakes.patch "no_wait")'),
+                         '[one](05_y/broken/mistakes.patch#L8 "slow"), [two](05_y/broken/mistakes.patch#L3 "no_wait")')
+        with self.assertRaisesRegex(BadInput, "mistakes.patch has no mistake gone"):
+            self.filled('[one](05_y/broken/mistakes.patch#L1 "gone")')
+
+    def test_the_links_of_all_pages_lead_to_the_mistake_that_they_name(self):
+        link = re.compile(r'\[([^][]*)\]\(([^()\s]*mistakes[.]patch)#L(\d+)(?: "(\w+)")?\)')
+        found = [(page, *parts) for page in page_tables.pages() for parts in link.findall(page.read_text(encoding="utf-8"))]
+        self.assertGreater(len(found), 300)
+        for page, words, path, line, title in found:
+            lines = (page.parent / path).read_text(encoding="utf-8").splitlines()
+            self.assertEqual(lines[int(line) - 1], f"## {title or words.split()[-1]}", f"{page}: {words}")
 
     def test_a_report_is_shown_as_it_was_printed(self):
         self.record_half("cpu", result="missed", races="caught")
@@ -1378,28 +1399,28 @@ class Lab(WithResults):
     def test_a_tool_that_failed_is_no_finding(self):
         self.record_half("cpu", result="missed")
         self.record_half("h200", initcheck="broken")
-        self.assertIn("no_wait.patch) | tool failed |", self.lab("matrix"))
+        self.assertIn("no_wait](../05_y/broken/mistakes.patch) | tool failed |", self.lab("matrix"))
         self.assertIn("| H200: initcheck | 0 of 1, 1 tool failed |", self.lab("summary"))
-        self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
+        self.assertIn("notices: [05 no_wait](../05_y/broken/mistakes.patch), [05 slow]", self.lab("summary"))
         self.assertIn("| H200: initcheck | broken | at `full[0]` |", self.lab("false-alarms"))
 
     def test_what_nothing_notices_and_what_is_a_false_alarm_is_said(self):
         self.record_half("cpu", result="missed", races="caught")
-        self.assertIn("notices: [05 slow](../05_y/broken/slow.patch).", self.lab("summary"))
+        self.assertIn("notices: [05 slow](../05_y/broken/mistakes.patch).", self.lab("summary"))
         self.assertIn("| 05 `--size 8` | CPU: races | caught | at `full[0]` |", self.lab("false-alarms"))
         self.assertIn("| `at 'full[0]'` |", self.lab("messages"))
         self.record_half("h200", result="caught")
         self.assertNotIn("| result |", self.lab("messages"))
         self.record_half("h200", result="caught", bounded="caught")
-        self.assertIn("no_wait.patch) | bounded | `at 'full[0]'` |", self.lab("messages"))
+        self.assertIn("no_wait](../05_y/broken/mistakes.patch) | bounded | `at 'full[0]'` |", self.lab("messages"))
 
     def test_who_says_the_same_of_the_right_kernel_has_noticed_nothing(self):
         self.record_half("cpu", result="missed")
         self.record_half("h200", right_run="", initcheck="caught")
-        self.assertIn("no_wait.patch) | always |", self.lab("matrix"))
+        self.assertIn("no_wait](../05_y/broken/mistakes.patch) | always |", self.lab("matrix"))
         self.assertIn("| H200: initcheck | 0 of 1, 1 always |", self.lab("summary"))
         self.assertIn("On the H200 nothing notices 1 of the 1 mistakes of order and memory: [05 no_wait]", self.lab("summary"))
-        self.assertIn("notices: [05 no_wait](../05_y/broken/no_wait.patch), [05 slow]", self.lab("summary"))
+        self.assertIn("notices: [05 no_wait](../05_y/broken/mistakes.patch), [05 slow]", self.lab("summary"))
 
     def test_the_headline_counts_what_each_device_notices(self):
         self.record_half("cpu", result="missed", races="caught")
@@ -1427,8 +1448,8 @@ class Lab(WithResults):
         self.record_half("cpu", result="missed")
         self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 05"))
         self.record_half("h200", result="hang")
-        self.assertIn("mistakes of order and memory in [broken](broken), 1 hangs.", self.lab("lesson 05").replace("\n", " "))
-        link = "[no_wait](broken/no_wait.patch)"
+        self.assertIn("mistakes of order and memory in [broken](broken/mistakes.patch), 1 hangs.", self.lab("lesson 05").replace("\n", " "))
+        link = "[no_wait](broken/mistakes.patch)"
         self.record_half("h200", result="missed", compiler="missed")
         self.assertIn(f"Nothing notices {link}.", self.lab("lesson 05").replace("\n", " "))
         self.record_half("h200", result="missed", bounded="hang")

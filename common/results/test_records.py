@@ -5,7 +5,7 @@ import re
 import unittest
 from pathlib import Path
 
-from json_rows import json_rows
+from script import json_rows
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
 MOST_LINES = 15000

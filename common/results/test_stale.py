@@ -14,7 +14,7 @@ from records import BY_NAME, RECORDS, program_roots
 
 def written(folder, **files):
     for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_cuh", ".cuh").replace("_hpp", ".hpp").replace("_cpp", ".cpp")
+        path = folder / name.replace("__", "/").replace("_cuh", ".cuh").replace("_hpp", ".hpp").replace("_cpp", ".cpp").replace("_patch", ".patch")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
@@ -73,6 +73,21 @@ class Fingerprints(unittest.TestCase):
         first = of("Mistake: one\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n context\n-f();\n+g();\n")
         self.assertEqual(first, of("Mistake: told better\n--- a/x\n+++ b/x\n@@ -7,2 +7,2 @@\n other\n-f();\n+g();  // why\n"))
         self.assertNotEqual(first, of("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n context\n-f();\n+h();\n"))
+
+    def test_each_mistake_of_a_file_counts_as_a_patch_of_its_own(self):
+        patches = {name: f"Mistake: {name}\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-f();\n+{name}();\n\n" for name in ("one", "two")}
+        for name, text in patches.items():
+            written(self.folder, **{f"broken__{name}_patch": text})
+        pattern, root = self.now("broken/*.patch"), self.now("broken/two.patch")
+        for name in patches:
+            (self.folder / "broken" / f"{name}.patch").unlink()
+        written(self.folder, broken__mistakes_patch="All.\n\n" + "".join(f"## {name}\n{text}" for name, text in patches.items()))
+        self.assertEqual((self.now("broken/*.patch"), self.now("broken/two.patch")), (pattern, root))
+        written(self.folder, broken__mistakes_patch="## one\n+other();\n## two\n" + patches["two"])
+        self.assertEqual(self.now("broken/two.patch"), root)
+        self.assertNotEqual(self.now("broken/*.patch"), pattern)
+        with self.assertRaisesRegex(Missing, "broken/three.patch"):
+            self.now("broken/three.patch")
 
     def test_a_pattern_leaves_out_tests(self):
         before = self.now("a/*.cuh")

@@ -26,7 +26,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "common/results"))
 
 from declarations import Unreadable, arguments_of, code_of, members_of, read_source, tokens_of, uses_of  # noqa: E402
-from whole_file import write_whole  # noqa: E402
+from script import write_whole  # noqa: E402
 
 MAIN = "common/single_file/main.cu.in"
 WIDTH = 110

@@ -23,7 +23,7 @@ from matplotlib import pyplot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
 from climb_table import BadInput, Climb, fastest_library, read_results, shape, shape_title
-from ending import end_with
+from script import end_with
 
 from site_files import ROOT, relative
 

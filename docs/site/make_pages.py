@@ -34,7 +34,7 @@ NARROW = 400  # pixels that a picture drawn for phones has at most
 READABLE, SMALLEST_WORDS = 11, (12, 13)  # pixels: of words on a phone; as they are drawn, in other pictures and in narrow ones
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
-LINK = re.compile(r"\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)\)")
+LINK = re.compile(r'\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)(?: "\w+")?\)')  # perhaps with a title
 IMAGE = re.compile(r"!\[([^\[\]]*)\]\(([^()\s]+)\)")
 CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 FIGURE = re.compile(r"^<!-- figure: (\S+) -->$")
@@ -66,9 +66,6 @@ def label_of(page):
     given = HEADING.match(page.read_text(encoding="utf-8").partition("\n")[0])
     if given and given[3]:
         return given[3]
-    decision = re.match(r"docs/decisions/(\d+)", path)
-    if decision:
-        return f"decision_{decision[1]}"
     return re.sub(r"\W+", "_", path.removesuffix(".md").removesuffix("/README").removeprefix("docs/"))
 
 
@@ -112,8 +109,8 @@ class Site:
         """Where the site shows a file or folder of the repository."""
         if file.is_dir() and (file / "README.md") in self.labels:
             file = file / "README.md"
-        if file in self.live.mistakes:
-            return f"mistakes.html#{self.live.mistakes[file]}"
+        if mistakes := self.live.mistakes.get(file):
+            return f"mistakes.html#{mistakes.get(anchor, next(iter(mistakes.values())))}"
         if file in self.labels:
             label = self.labels[file]
             return f"{label}.html" + (f"#{label}_{anchor}" if anchor else "")
@@ -183,9 +180,11 @@ class LivePages:
 
     def __init__(self, site):
         self.site = site
-        self.mistakes = {mistake_page.patch_of(planted): mistake_page.anchor(planted.lesson, planted.name)
-                         for planted in mistake_page.mistakes.read_mistakes()}
-        self.with_mistakes = {name[:2]: name for name in reversed(self.mistakes.values())}
+        self.mistakes, self.with_mistakes = {}, {}
+        for planted in mistake_page.mistakes.read_mistakes():
+            name = mistake_page.anchor(planted.lesson, planted.name)
+            self.mistakes.setdefault(planted.file, {})[f"L{planted.line}"] = name
+            self.with_mistakes.setdefault(planted.number, name)
         self.with_code = [lesson[:2] for lesson in code_page.names()]
 
     def labels(self):
@@ -351,19 +350,16 @@ def sections(site):
     lessons = below(site, r"\d\d_[^/]*/README\.md")
     index = ROOT / "docs/concepts.md"
     concepts = order_of_links(index, below(site, r"docs/concepts/"))
-    decisions = below(site, r"docs/decisions/")
     names = lambda pages: [site.labels[page] for page in pages]
     made = []
     if concepts:
         made.append(Section("concepts", "Concepts", "What several lessons use, each explained once.", names(concepts)))
     made.append(Section("live", "Try it", "Change the times of a pipeline, look into a recorded timeline, choose a mistake, unfold a "
                         "lesson's code.", site.live.labels()))
-    made.append(Section("decisions", "Decisions", "What was tried, what it measured, and what was taken.", names(decisions)))
     taken = {child for section in made for child in section.children} | {section.label for section in made} | {"index", *names(lessons)}
     others = [label for label in site.labels.values() if label not in taken]
     ordered = ["cpu_device", "cost_model", "sanitizers", "results", "decisions", "common", "contributing"]
-    top = names(lessons) + [section.label for section in made if section.label != "decisions"]
-    top += [label for label in ordered if label in others or label == "decisions"]
+    top = names(lessons) + [section.label for section in made] + [label for label in ordered if label in others]
     # What has no place yet: write_site hangs rooms below their folder's page, and ends the list with the others.
     rest = [label for label in others if label not in top]
     return made, top, rest

@@ -18,11 +18,9 @@ def anchor(lesson, name):
     return f"{mistakes.number_of(lesson)}_{name}"
 
 
-def diff_rows(patch):
-    """The patch without what it says of itself, a row for each line."""
-    lines = patch.read_text(encoding="utf-8").splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.startswith("--- "))
-    for line in lines[begin:]:
+def diff_rows(diff):
+    """A row for each line."""
+    for line in diff.splitlines():
         if line.startswith("--- "):
             continue
         if line.startswith("+++ "):
@@ -61,12 +59,7 @@ def opened_detector(row, outcomes, notice):
     return notice if notice in telling else next(iter(telling), None)
 
 
-def patch_of(mistake):
-    return ROOT / lab_table.folder_of(mistake.lesson) / "broken" / f"{mistake.name}.patch"
-
-
 def section(mistake, halves):
-    patch = patch_of(mistake)
     title = mistake.name.replace("_", " ")
     found = []
     for results, rows, outcomes in halves:
@@ -80,8 +73,8 @@ def section(mistake, halves):
     return (f'<section class="mistake" id="{anchor(mistake.lesson, mistake.name)}" data-lesson="{mistake.lesson}" '
             f'data-title="{title}"><h3>{mistake.number} {title}</h3>'
             f'<p>{html.escape(mistake.mistake)} <span class="facts">Kind: {mistake.kind}.</span></p>'
-            f'<div class="diff"><table>{"".join(diff_rows(patch))}</table></div>'
-            f'<p class="facts"><code>{html.escape(run)}</code>, the patch: <code>{relative(patch)}</code></p>'
+            f'<div class="diff"><table>{"".join(diff_rows(mistake.diff))}</table></div>'
+            f'<p class="facts"><code>{html.escape(run)}</code>, the patch: <code>{relative(mistake.file)}</code>, line {mistake.line}</p>'
             f'{"".join(found)}</section>\n')
 
 

@@ -6,7 +6,7 @@ namespace mine {}  // namespace mine
 
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
-#include "common/ladder/climb.hpp"
+#include "common/ladder/commands.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@ Json parse_json(std::istream& file);
 /// On one line; with `indent` each field has a line, and each level is indented by that many more blanks.
 std::string json_text(const Json& json, int indent = -1);
 /// An object as records are kept: a line for each field, and where a field is a list a line for each of its
-/// elements, so that a run is a line. common/results/json_rows.py writes the same.
+/// elements, so that a run is a line. common/results/script.py writes the same.
 std::string json_rows(const Json& document);
 
 }  // namespace ladder

@@ -10,13 +10,13 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/problem/half.hpp"
-#include "common/host/program/npy_header.hpp"
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian, and so must be the host");
 
@@ -91,7 +91,119 @@ std::string read_bytes(std::istream& file, size_t count, const char* what) {
   return bytes;
 }
 
-NpyHeader read_header(std::istream& file) {
+/// The header: the text of a Python dictionary.
+struct Header {
+  std::string descr;  ///< the type of the elements, for example "<f4"
+  bool fortran_order = false;
+  std::vector<uint64_t> shape;
+};
+
+/// Reads the few kinds of Python literal that occur in a header, from left to right.
+class HeaderParser {
+ public:
+  explicit HeaderParser(const std::string& text) : text_(text) {}
+
+  /// True, and past it, if `token` comes next.
+  bool accept(const std::string& token) {
+    skip_blanks();
+    if (text_.compare(position_, token.size(), token) != 0) return false;
+    position_ += token.size();
+    return true;
+  }
+
+  void expect(const std::string& token) {
+    if (!accept(token)) throw std::invalid_argument("malformed header: expected " + token + " " + where());
+  }
+
+  std::string string() {
+    skip_blanks();
+    const char quote = position_ < text_.size() ? text_[position_] : '\0';
+    const size_t end = quote == '\'' || quote == '"' ? text_.find(quote, position_ + 1) : std::string::npos;
+    if (end == std::string::npos)
+      throw std::invalid_argument("malformed header: expected a string " + where());
+    const std::string result = text_.substr(position_ + 1, end - position_ - 1);
+    position_ = end + 1;
+    return result;
+  }
+
+  bool boolean() {
+    if (accept("True")) return true;
+    if (accept("False")) return false;
+    throw std::invalid_argument("malformed header: expected True or False " + where());
+  }
+
+  std::vector<uint64_t> tuple() {
+    std::vector<uint64_t> numbers;
+    expect("(");
+    while (!accept(")")) {
+      numbers.push_back(number(numbers.size()));
+      if (accept(",")) continue;
+      expect(")");
+      break;
+    }
+    return numbers;
+  }
+
+  bool at_end() {
+    skip_blanks();
+    return position_ == text_.size();
+  }
+
+ private:
+  void skip_blanks() {
+    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) ++position_;
+  }
+
+  /// @param axis for what is said of it
+  uint64_t number(size_t axis) {
+    skip_blanks();
+    const size_t begin = position_;
+    const bool is_negative = position_ < text_.size() && text_[position_] == '-';
+    position_ += is_negative;
+    while (position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9') ++position_;
+    if (is_negative)
+      throw std::invalid_argument("malformed header: axis " + std::to_string(axis) + " has the size " +
+                                  text_.substr(begin, position_ - begin) + "; it must be 0 or more");
+    return parse_number("malformed header: size", text_.substr(begin, position_ - begin), 0, UINT64_MAX);
+  }
+
+  std::string where() const { return "at character " + std::to_string(position_); }
+
+  const std::string& text_;
+  size_t position_ = 0;
+};
+
+/// Parses "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }".
+/// @throws std::invalid_argument saying what is not as expected
+Header parse_header(const std::string& text) {
+  Header header;
+  std::set<std::string> seen;
+  HeaderParser parser(text);
+  parser.expect("{");
+  while (!parser.accept("}")) {
+    const std::string key = parser.string();
+    parser.expect(":");
+    if (!seen.insert(key).second) throw std::invalid_argument("malformed header: '" + key + "' occurs twice");
+    if (key == "descr") {
+      header.descr = parser.string();
+    } else if (key == "fortran_order") {
+      header.fortran_order = parser.boolean();
+    } else if (key == "shape") {
+      header.shape = parser.tuple();
+    } else {
+      throw std::invalid_argument("malformed header: unknown key '" + key + "'");
+    }
+    if (parser.accept(",")) continue;
+    parser.expect("}");
+    break;
+  }
+  if (seen.size() != 3)
+    throw std::invalid_argument("malformed header: descr, fortran_order or shape is missing");
+  if (!parser.at_end()) throw std::invalid_argument("malformed header: text after the dictionary");
+  return header;
+}
+
+Header read_header(std::istream& file) {
   const std::string start = read_bytes(file, kMagicBytes + 2, "header");
   if (start.compare(0, kMagicBytes, kMagic) != 0) throw std::invalid_argument("not an .npy file");
   const int major = start[kMagicBytes], minor = start[kMagicBytes + 1];
@@ -102,11 +214,11 @@ NpyHeader read_header(std::istream& file) {
                                    : load_as<uint32_t>(read_bytes(file, 4, "header").data());
   constexpr size_t kLongestHeader = 1 << 20;
   if (length > kLongestHeader) throw std::invalid_argument("malformed header: longer than 1 MiB");
-  return parse_npy_header(read_bytes(file, length, "header"));
+  return parse_header(read_bytes(file, length, "header"));
 }
 
 NpyMatrix read_matrix(std::istream& file, bool uint16_is_bf16) {
-  const NpyHeader header = read_header(file);
+  const Header header = read_header(file);
   const Dtype& dtype = dtype_of_descr(header.descr, uint16_is_bf16);
   if (header.shape.size() != 2)
     throw std::invalid_argument(fmt::format("it has {} dimensions; must have 2", header.shape.size()));

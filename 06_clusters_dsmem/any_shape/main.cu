@@ -1,7 +1,0 @@
-/// @file
-/// The program of lesson 06's kernels for any shape: verifies the kernel and times it against cuBLAS.
-/// `06_any_shape --help` lists what it can do.
-#include "common/host/problem/lessons.hpp"
-#include "common/host/program/run_lesson.hpp"
-
-int main(int argc, char** argv) { return ladder::run_lesson(lesson06::any_shape::lesson(), argc, argv); }

@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <cublasLt.h>.
-#pragma once
-#include <cublas_v2.h>

@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <cuda_pipeline.h>.
-#pragma once
-#include <cuda_pipeline_primitives.h>

@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <cuda_runtime_api.h>.
-#pragma once
-#include <cuda_runtime.h>

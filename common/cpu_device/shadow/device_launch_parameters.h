@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <device_launch_parameters.h>.
-#pragma once
-#include <cuda_runtime.h>

@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <driver_types.h>.
-#pragma once
-#include <cuda_runtime.h>

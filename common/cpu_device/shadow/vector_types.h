@@ -1,4 +1,0 @@
-/// @file
-/// Shadow of <vector_types.h>.
-#pragma once
-#include <cuda_runtime.h>
