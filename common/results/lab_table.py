@@ -244,7 +244,7 @@ def lesson(half, number):
         return ["The mistakes in [broken](broken/mistakes.patch) are not recorded on a GPU yet."]
     ends = [f"{len(rows)} {verb}{'s' if len(rows) == 1 else ''}{how}"
             for rows, verb, how in ((by_result["caught"], "end", " in a wrong result or an error"), (by_result["hang"], "hang", ""),
-                                    (by_result["missed"], "give", " the right result, run after run")) if rows]
+                                    (by_result["missed"], "give", " the right result")) if rows]
     text = (f"On an {half['half']}, of {total} mistakes of order and memory in [broken](broken/mistakes.patch), "
             f"{' and '.join([', '.join(ends[:-1]), ends[-1]] if ends[1:] else ends)}.")
     noticed_by = {}
@@ -253,7 +253,8 @@ def lesson(half, number):
                            if outcome in ("caught", "hang"))
         noticed_by.setdefault(who[:1].upper() + who[1:], []).append(f"[{row['name']}]({address(row)})")
     for who, names in sorted(noticed_by.items(), reverse=True):
-        text += f" {who or 'Nothing'} {'notice' if ' and ' in who else 'notices'} {' and '.join(part for part in (', '.join(names[:-1]), names[-1]) if part)}."
+        # Only the GPU's detectors are looked at here: the CPU device may notice these.
+        text += f" {who or 'On the GPU nothing'} {'notice' if ' and ' in who else 'notices'} {' and '.join(part for part in (', '.join(names[:-1]), names[-1]) if part)}."
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 

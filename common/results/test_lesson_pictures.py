@@ -119,7 +119,7 @@ class FromSources(unittest.TestCase):
 
 
 class StepsInTime(unittest.TestCase):
-    PARTS = time_picture.Parts(ask=35, load=1130, hand_over=130, barrier=28, copy_asked=262, copy_landed=1263, fence=207, wait=53)
+    PARTS = time_picture.Parts(ask=35, load=1130, hand_over=130, barrier=28, copy_asked=262, copy_landed=1263, copy_registers=1192, fence=207, wait=53)
 
     def clocks_of_a_step(self, play, slots, steps=24):
         """In the long run: of the last rounds of the ring."""
@@ -144,6 +144,21 @@ class StepsInTime(unittest.TestCase):
             for step, before in zip(done[slots:], done):
                 self.assertGreaterEqual(step.asked, before.end)
             self.assertTrue(all(step.asked < step.full <= step.begin < step.end for step in done))
+
+    def test_two_blocks_of_02_multiply_in_turn_and_take_half_of_a_step_each(self):
+        parts = self.PARTS
+        first, second = time_picture.registers(parts, 2, 20000)
+        step = parts.copy_registers + parts.fence + parts.product + parts.wait + parts.barrier
+        self.assertAlmostEqual(first[1].begin - first[0].begin, step)
+        for one, other, after in zip(first, second, first[1:]):
+            self.assertAlmostEqual(other.begin - one.begin, step / 2)
+            self.assertTrue(one.end < other.begin and other.end < after.begin)
+        _, _, image = time_picture.drawn("", ["name=x", "kernels=registers:1,registers:2"], ROOT / "docs/results")
+        self.assertIn("28 for the barrier = 1992", image)
+        self.assertIn("a step of the SM = 1992 / 2", image)
+        self.assertNotIn("A block alone", image)
+        with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
+            time_picture.drawn("", ["name=x", "kernels=registers:3"], ROOT / "docs/results")
 
     def test_the_parts_are_those_of_the_record_and_the_picture_adds_them(self):
         results = ROOT / "docs/results"

@@ -1451,7 +1451,7 @@ class Lab(WithResults):
         self.assertIn("mistakes of order and memory in [broken](broken/mistakes.patch), 1 hangs.", self.lab("lesson 05").replace("\n", " "))
         link = "[no_wait](broken/mistakes.patch)"
         self.record_half("h200", result="missed", compiler="missed")
-        self.assertIn(f"Nothing notices {link}.", self.lab("lesson 05").replace("\n", " "))
+        self.assertIn(f"On the GPU nothing notices {link}.", self.lab("lesson 05").replace("\n", " "))
         self.record_half("h200", result="missed", bounded="hang")
         self.assertIn(f"A Debug build, which is slower, with time limits for waits, notices {link}.", self.lab("lesson 05").replace("\n", " "))
 

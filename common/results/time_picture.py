@@ -5,9 +5,11 @@
 
 A kernel is who loads, and how many slots there are. `copies`: all warps copy and multiply (03). `tma`: one of the threads that
 multiply asks for loads (04.1). `roles`: a loader asks (04.2 to 05). A lane for each slot shows its loads and products, the lanes
-around them who works. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, for a block alone
-on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg, which follows the reader's light or dark theme.
+around them who works. `registers` is 02, whose number is that of blocks on the SM, with a lane for each: they are drawn as far apart
+as they can be. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, all but the last for a block
+alone on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg, which follows the reader's light or dark theme.
 """
+import math
 import re
 from dataclasses import dataclass
 
@@ -39,6 +41,7 @@ class Parts:
     barrier: float
     copy_asked: float
     copy_landed: float
+    copy_registers: float
     fence: float
     wait: float  # that a product takes longer because it is waited for
     product: float = M * N * K / MULTIPLY_ADDS
@@ -64,6 +67,7 @@ def parts_of(line_of_page, results_folder):
                  hand_over=clocks("hand-over", arrivals="1 thread arrives"), barrier=clocks("syncthreads", threads="256 threads"),
                  copy_asked=clocks("copy", **copy, way="cp.async, asked for", **{"from": "L2"}),
                  copy_landed=clocks("copy", **copy, way="cp.async, landed", **{"from": "memory"}),
+                 copy_registers=clocks("copy", **copy, way="through registers", **{"from": "memory"}),
                  fence=clocks("epilogue", tile=f"{M} x {N}", piece="fence and barrier", blocks="all SMs"),
                  wait=clocks("product", **product, wait="waited for") - clocks("product", **product, wait="in flight"))
 
@@ -132,9 +136,28 @@ def roles(parts, slots, until):
     return done
 
 
+def registers(parts, blocks, until):
+    """The steps of each block: copy, fence and barrier, product, barrier. The blocks begin at equal distances."""
+    step = parts.copy_registers + parts.fence + parts.waited_for + parts.barrier
+    done = []
+    for block in range(blocks):
+        starts = [block * step / blocks + step * i for i in range(math.ceil(until / step))]
+        fences = [start + parts.copy_registers for start in starts]
+        done.append([Step(start, fence, fence + parts.fence, fence + parts.fence + parts.waited_for, (("fence", fence, fence + parts.fence),))
+                     for start, fence in zip(starts, fences)])
+    return done
+
+
 def sums(parts, who, slots):
     """What a step takes, as the numbers that are added."""
     product = f"{parts.product:.0f} + {parts.wait:.0f} for the product"
+    if who == "registers":
+        numbers = [parts.copy_registers, parts.fence, parts.product, parts.wait, parts.barrier]
+        of_one = sum(round(number) for number in numbers)
+        if slots == 2:
+            return f"a step of the SM = {of_one} / 2, and some clocks where the two meet"
+        return (f"a step = {numbers[0]:.0f} for the copy + {numbers[1]:.0f} for fence and barrier + {product} + {numbers[4]:.0f} for the "
+                f"barrier = {of_one}")
     if who == "copies" and slots == 1:
         return (f"a step = {parts.copy_landed:.0f} for the copy + {parts.fence:.0f} for the fence + {product} + {parts.barrier:.0f} for "
                 "the barrier")
@@ -147,11 +170,13 @@ def sums(parts, who, slots):
     return f"a step = (l + c) / S = {round_}; at least {parts.product:.0f}"
 
 
-KERNELS = {"copies": (copies, "all warps copy and multiply (03)", "warps"), "tma": (tma, "TMA, no roles (04.1)", "warps"),
+KERNELS = {"registers": (registers, None, "tensor cores"), "copies": (copies, "all warps copy and multiply (03)", "warps"), "tma": (tma, "TMA, no roles (04.1)", "warps"),
            "roles": (roles, None, "compute")}
 
 
 def heading(who, slots):
+    if who == "registers":
+        return "one block on the SM (02)" if slots == 1 else "two blocks take turns (02)"
     title = KERNELS[who][1] or ("roles (04)" if slots == 1 else "roles and a ring (05)")
     return f"{slots} slot{'s' if slots > 1 else ''}, {title}"
 
@@ -160,6 +185,7 @@ def panel(parts, who, slots, top):
     """(shapes, how high they are, the lines behind them)"""
     play, _, workers = KERNELS[who]
     steps = play(parts, slots, SHOWN)
+    ticks_from = top + 40
 
     def x(clocks):
         return LEFT + (RIGHT - LEFT) * clocks / SHOWN
@@ -178,6 +204,19 @@ def panel(parts, who, slots, top):
 
     shapes = [text(8, top + 16, heading(who, slots), "start", "strong"), text(8, top + 34, sums(parts, who, slots), "start", "small")]
     y = top + 44
+    if who == "registers":
+        for block, of_block in enumerate(steps):
+            shapes.append(lane(f"block {block}", y))
+            for i, step in enumerate(of_block):
+                for words, begin, end in step.others:
+                    shapes += span("one", step.asked, step.full, y, f"copy {i}") + span("marked", begin, end, y, words)
+                shapes += span("third", step.begin, step.end, y, f"multiply {i}")
+            y += LANE
+        shapes.append(lane(workers, y))
+        for of_block in steps:
+            shapes += [shape for step in of_block for shape in span("third", step.begin, step.begin + parts.product, y, "busy")]
+        y += LANE
+        return shapes, y - top, [line(x(tick), ticks_from, x(tick), y) for tick in TICKS]
     if who == "roles":
         shapes.append(lane("loader", y))
         for step, before in zip(steps, [None, *steps]):
@@ -206,7 +245,7 @@ def panel(parts, who, slots, top):
                            "" if words == "ask" else words)
             free = end
     y += LANE
-    return shapes, y - top, [line(x(tick), top + 40, x(tick), y) for tick in TICKS]
+    return shapes, y - top, [line(x(tick), ticks_from, x(tick), y) for tick in TICKS]
 
 
 LEGEND = (("used", "asks"), ("one", "load under way"), ("other", "full"), ("third", "read, multiply"), ("marked", "fence and barrier"),
@@ -216,7 +255,8 @@ LEGEND = (("used", "asks"), ("one", "load under way"), ("other", "full"), ("thir
 def drawn(line_of_page, words, results_folder):
     """(name, alternative text, SVG)"""
     values, only = parse_words(line_of_page, words, ("name", "kernels"))
-    kernels = re.findall(r"(\w+):([1-4])(?:,|$)", values.get("kernels", ""))
+    kernels = re.findall(r"(registers:[12]|(?!registers)\w+:[1-4])(?:,|$)", values.get("kernels", ""))
+    kernels = [tuple(kernel.split(":")) for kernel in kernels]
     if only or "name" not in values or ",".join(map(":".join, kernels)) != values.get("kernels") or not {who for who, _ in kernels} <= KERNELS.keys():
         raise BadInput(f"{line_of_page}: needs name= and kernels=, of {', '.join(KERNELS)}, each with :1 to :4 slots")
     parts, record, shapes, alts, top = parts_of(line_of_page, results_folder), read_parts(results_folder), [], [], 0
@@ -234,5 +274,6 @@ def drawn(line_of_page, words, results_folder):
             continue
         shapes += [rectangle(style, at, top + 20, 14, 14), text(at + 20, top + 32, words_, "start", "small")]
         at += 44 + 6.3 * len(words_)
-    shapes.append(text(LEFT, top + 54, f"A block alone on its SM. Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
+    alone = "" if ("registers", "2") in kernels else "A block alone on its SM. "
+    shapes.append(text(LEFT, top + 54, f"{alone}Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
     return values["name"], f"Steps in time: {'; '.join(alts)}", svg(top + 64, "Steps in time", shapes, STYLE)
