@@ -42,6 +42,8 @@ class FromSources(unittest.TestCase):
             self.assertRegex(page, rf"\n{words} .* {row} × 128 \+ {place} × 16 \+ {within} × 2 = {byte} +{byte} / 4 mod 32 = {byte // 4 % 32}\n")
         self.assertEqual(len({sources.place(below, chunk) for below in range(8)}), 8)
         # The descriptor of the product that has this column, and the address that the hardware makes from it.
+        page = (ROOT / "02_tiled/deeper/one_wgmma.md").read_text(encoding="utf-8")
+        self.assertIn(f"row {row}, column {column} of A?", page)
         leading, stride, steps = sources.operand("a")
         start = lesson_pictures.START + steps[column // 16]
         descriptor = sources.descriptor(start, leading, stride)
@@ -49,6 +51,12 @@ class FromSources(unittest.TestCase):
         self.assertRegex(page, rf"SBO / 16 .* = {descriptor >> 32 & 0x3fff} ")
         self.assertRegex(page, rf"LBO / 16 +{descriptor >> 16 & 0x3fff} ")
         self.assertRegex(page, rf"swizzle +{descriptor >> 62} ")
+        of_b = page.partition("If B's tile begins there")[2]
+        leading, stride, steps = sources.operand("b")
+        descriptor = sources.descriptor(lesson_pictures.START + steps[1], leading, stride)
+        self.assertIn(f"({lesson_pictures.START:#x} + 16 × 128) / 16 = {descriptor & 0x3fff:#x} ", of_b)
+        self.assertRegex(of_b, rf"SBO / 16 .* = {descriptor >> 32 & 0x3fff} ")
+        self.assertRegex(of_b, rf"LBO / 16 .* = {descriptor >> 16 & 0x3fff} ")
         plain = start + row * 128 + column % 16 * 2
         self.assertIn(f"{start:#x} + {row} × 128 + {column % 16} × 2 = {plain:#x} ", page)
         self.assertEqual(plain ^ (plain >> 7 & 7) << 4, lesson_pictures.START + byte)
