@@ -9,6 +9,7 @@ table=steps compares the clocks of a K step, of which an SM does one after the o
 prediction left unexplained, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
 row for kernels whose warps all do both, and one for roles.
 """
+import math
 import re
 
 from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
@@ -73,9 +74,10 @@ def steps_text(cube, root):
 
 
 def clocks_of_step(run, tile):
-    """Clocks of a K step of a tile of this shape, (m, n, k), of which a multiprocessor does one after the other."""
+    """Clocks of a K step of a tile of this shape, (m, n, k), of which the busiest multiprocessor does one after the other."""
     m, n, k = tile
-    steps = run["m"] * run["n"] * run["k"] / (m * n * k) / MULTIPROCESSORS
+    tiles = math.ceil(run["m"] / m) * math.ceil(run["n"] / n)
+    steps = math.ceil(tiles / MULTIPROCESSORS) * math.ceil(run["k"] / k)
     return run["time_us_median"] * run["clock_mhz"] / steps
 
 

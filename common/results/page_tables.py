@@ -21,8 +21,8 @@ says that nothing was recorded yet. The words after it:
                         rows=energy: one for each run, libraries too: its clock, its cycles, and what it costs in joules
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and what it left
-                        unexplained: tflops, instead of gains, or gain, over the first row per clock; a number, a range as 1.1–1.2, or
-                        nothing
+                        unexplained: tflops, instead of gains; gain, over the first row per clock; or, of steps of the climb, clocks of
+                        a step of k of the busiest SM; a number, a range as 1.1–1.2, or nothing
     without=TITLE,...   leaves out these columns, with _ for blanks
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
@@ -50,7 +50,7 @@ from climb_table import (BadInput, climb_table, fastest_library, is_library, lib
                          read_results, row_title, shape, shape_title)
 from code_excerpt import code_excerpt
 from ctest_table import gpu_test_table, sanitizer_table
-from cube_table import cube_pictures, cube_text
+from cube_table import clocks_of_step, cube_pictures, cube_text
 from exercise_table import exercise_table
 from file_table import file_table
 from fingerprint import planted
@@ -101,10 +101,10 @@ class Request:
             raise BadInput(f"{self.line}: no run of the file is like that")
         unit, _, numbers = (self.predicted or "").partition(":")
         lines = pivot(runs, self.rows, self.columns) if self.columns else \
-            details(runs, results["runs"], self.rows, with_gains=unit != "tflops")
+            details(runs, results["runs"], self.rows, with_gains=unit not in ("tflops", "clocks"), with_steps=unit == "clocks")
         if self.predicted:
             if unit not in PREDICTED:
-                raise BadInput(f"{self.line}: predicted= needs {' or '.join(PREDICTED)}, and a number for each row")
+                raise BadInput(f"{self.line}: predicted= needs {', '.join(PREDICTED)}, and a number for each row")
             title = f"predicted, {PREDICTED[unit]}" if unit == "tflops" else "predicted"
             lines = with_predictions(self.line, lines, PREDICTED[unit], numbers.split(","), title)
         lines = without_columns(self.line, lines, self.without)
@@ -130,8 +130,9 @@ def title(run, key, runs):
     return row_title(run, runs) if key == "rung" else f"`{value(run, key)}`"
 
 
-def details(runs, all_runs, key, with_gains=True):
-    """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size."""
+def details(runs, all_runs, key, with_gains=True, with_steps=False):
+    """One row for each run: time, speed, and what the clock has to do with it. Gains are over the first of its size. Steps are
+    those of k."""
     if key == "instead":
         return ways(runs)
     if key == "choice":
@@ -146,17 +147,27 @@ def details(runs, all_runs, key, with_gains=True):
     header, rows = [shown(key), "µs", "TFLOP/s", "% library", "SM clock, MHz"], []
     if with_gains and len(runs) > len(sizes):
         header += ["× first", "× first, per clock"]
+    header += [PREDICTED["clocks"]] * with_steps
     for size in sizes:
         here = [run for run in runs if shape(run) == size]
         library = fastest_library(all_runs, size)
         for run in here:
             name = title(run, key, all_runs) + (f", {shape_title(size)}" if len(sizes) > 1 else "")
             row = [name, f"{run['time_us_median']:.0f}", tflops(run), percent(run, library), clock(run)]
-            rows.append((row + gains(run, here[0]))[:len(header)])
+            rows.append(row + [step_clocks(run)] if with_steps else (row + gains(run, here[0]))[:len(header)])
     return markdown(*without_empty_columns(header, rows))
 
 
-PREDICTED = {"tflops": "TFLOP/s", "gain": "× first, per clock"}  # the column that a unit is compared with
+# The column that a unit is compared with.
+PREDICTED = {"tflops": "TFLOP/s", "gain": "× first, per clock", "clocks": "clocks of a step"}
+
+
+def step_clocks(run):
+    """Of a step of the climb."""
+    if not run.get("rung") or not run.get("clock_mhz"):
+        return ""
+    tile = lesson_pictures.Sources(ROOT).tile_shape(step_of(run["rung"]).kernel)
+    return f"{clocks_of_step(run, tile):.0f}"
 
 
 def ways(runs):

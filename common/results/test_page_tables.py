@@ -579,10 +579,18 @@ class PageTables(WithResults):
         self.assertRegex(text, r"\| × first, per clock \| predicted \| off by \|\n")
         self.assertRegex(text, r"\| `2` .* \| 2.00 \| 2.00 \| 2.4 \| −17 % \|")
         for words, message in (("tflops:1", "needs 2 numbers for the column 'TFLOP/s'"), ("tflops:1,2,3", "needs 2 numbers"),
-                               ("clocks:1,2", "needs tflops or gain"), ("1,2", "needs tflops or gain"),
+                               ("joules:1,2", "needs tflops, gain, clocks, and"), ("1,2", "needs tflops, gain, clocks, and"),
+                               ("clocks:1,2", "needs 2 numbers for the column 'clocks of a step'"),
                                ("tflops:1,many", "predicted=: could not convert")):
             with self.assertRaisesRegex(BadInput, message):
                 self.filled(f"<!-- table: q.json rows=slots predicted={words} -->\n<!-- end -->")
+
+    def test_clocks_of_a_step_are_those_of_the_busiest_multiprocessor(self):
+        self.record("q.json", step("03", 100, size=4096), step("05", 100, size=5000))  # of tiles of 128 × 128 and 128 × 256, and of 64 k
+        text = self.filled("<!-- table: q.json predicted=clocks:20, -->\n<!-- end -->")
+        self.assertIn("| SM clock, MHz | clocks of a step | predicted | off by |", text)
+        self.assertIn(f"| 1000 | {10 * 1000 / (8 * 64):.0f} | 20 | +0 % |", text)
+        self.assertIn(f"| 1000 | {10 * 1000 / (7 * 79):.0f} |  |  |", text)
 
     def test_of_a_range_only_what_lies_outside_was_not_predicted(self):
         for predicted, measured, rest in (("", 1, ""), ("250", 250, "+0 %"), ("250", 249.9, "+0 %"), ("250", 500, "+100 %"),
@@ -737,7 +745,7 @@ class PageTables(WithResults):
         words = ["sizes=64", "table=steps", "predicted=1,2,3,4,5,6"]
         text = cube_table.cube_text("line", words, results)
         first = self.cube()[6]  # with roles
-        steps = 4 * 2 * 1 / cube_table.MULTIPROCESSORS
+        steps = 1  # the busiest SM has one of 4 × 2 tiles, which have one step
         clocks = first["time_us_median"] * first["clock_mhz"] / steps
         self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | {100 * (clocks - 1):+.0f} % |"), text)
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
