@@ -295,7 +295,7 @@ def cluster_of_four(_line, _values):
                    text(x + 10, y + 20, f"rank {rank}: the {('upper', 'lower')[does['row']]} tile of C", "start", "strong")]
         shapes += [text(x + 10, y + 42 + 19 * i, words, "start", "small") for i, words in enumerate((
             f"loads its tile of A, and {rows} of B", f"multicasts these rows to ranks {others}",
-            f"sends sums of columns {sent} to rank {does['peer']}", f"completes and stores columns {kept}"))]
+            f"sends sums of columns {sent} to rank {does['peer']}", f"completes columns {kept}, which it loads first"))]
         other_row = rank_of_06(sources, does["receivers"][0])["row"] if rank != does["receivers"][0] else 1 - does["row"]
         if other_row != does["row"]:
             at, begin = x + width / 2 + (-14, 14)[does["row"]], y + (height + 4) * (does["row"] == 0) - 4 * (does["row"] == 1)
