@@ -25,11 +25,13 @@ MULTIPROCESSORS = 132  # of an H200
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
+    .inside { font-size: 12px; fill: #ffffff; }
     .off { fill: #8c959f; }
     .on { fill: #2a8c4a; }
     .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
+      .inside { fill: #0d1117; }
       .off { fill: #7d868f; }
       .on { fill: #57c27c; }
       .fastest { stroke: #ff7b72; }
@@ -123,6 +125,14 @@ def cube_pictures(line, words, results_folder, figures_folder):
     return {figures_folder / "cube.svg": drawn(cube)} if cube.results and cube.table != "steps" else {}
 
 
+def beside_the_line(begin, length, y, words, line):
+    """The number of a bar: behind the bar, or at its end inside it where the library's line would cross the number."""
+    at, wide = begin + length + 4, 7 * len(words)
+    if line is None or not at - 4 < line < at + wide:
+        return [text(at, y, words, "start", "small")]
+    return [text(begin + length - 4, y, words, "end", "inside")]
+
+
 def drawn(cube):
     left, gap, width, row = 150, 14, 760, 34
     panel = (width - left - gap * len(cube.cubes)) / len(cube.cubes)
@@ -134,19 +144,20 @@ def drawn(cube):
         shapes.append(text(left - 10, top + row * i + 18, slots(count) + (", 2 blocks" if blocks == "2" else ""), "end"))
     for i, sizes in enumerate(cube.cubes):
         begin = left + i * (panel + gap)
+        x = begin + (panel - 34) * libraries[sizes]["tflops"] / most if libraries[sizes] else None
         shapes.append(text(begin, 18, f"{shape_title(sizes)}, TFLOP/s", "start"))
         for j, place in enumerate(PLACES):
             for k, roles in enumerate(ROLES):
                 speed_here = cube.tflops(sizes, roles, place)
                 length, y = (panel - 34) * speed_here / most, top + row * j + 15 * k
                 shapes += [f'<rect class="{roles}" x="{begin:.1f}" y="{y}" width="{length:.1f}" height="13"/>',
-                           text(begin + length + 4, y + 11, f"{speed_here:.0f}", "start", "small")]
-        if libraries[sizes]:
-            x = begin + (panel - 34) * libraries[sizes]["tflops"] / most
-            shapes.append(f'<line class="fastest" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>')
-    y = bottom + 16
+                           *beside_the_line(begin, length, y + 11, f"{speed_here:.0f}", x)]
+        if x:
+            shapes += [f'<line class="fastest" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>',
+                       text(x, bottom + 14, f"{libraries[sizes]['tflops']:.0f}", style="small")]
+    y = bottom + 30
     shapes += [f'<rect class="off" x="{left}" y="{y}" width="13" height="13"/>', text(left + 18, y + 11, "all warps do both", "start", "small"),
                f'<rect class="on" x="{left + 140}" y="{y}" width="13" height="13"/>', text(left + 158, y + 11, "roles", "start", "small"),
                f'<line class="fastest" x1="{left + 220}" y1="{y + 7}" x2="{left + 250}" y2="{y + 7}"/>',
                text(left + 256, y + 11, "fastest library", "start", "small")]
-    return svg(bottom + 44, "Roles, a ring, a second block", shapes, STYLE)
+    return svg(bottom + 58, "Roles, a ring, a second block", shapes, STYLE)

@@ -39,7 +39,8 @@ def the_rest(predicted, measured):
         return ""
     ends = [float(end) for end in predicted.split("–")]
     nearest = min(max(measured, min(ends)), max(ends))
-    return f"{100 * (measured / nearest - 1):+.0f} %".replace("-", "−").replace("−0 %", "+0 %")
+    rest = f"{100 * (measured / nearest - 1):+.0f} %".replace("-", "−")
+    return "0 %" if rest in ("+0 %", "−0 %") else rest
 
 
 def with_predictions(line, table, column, numbers, title):
