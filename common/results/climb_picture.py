@@ -4,7 +4,7 @@
     <!-- end -->
 
 One panel for each size, 4096 for the cube, of the newest result file in docs/results that is named here. A bar is a step's speed; the number in
-brackets is its gain over the step that it builds on. The dashed line is the fastest variant of
+brackets is its gain over the step that it builds on, which is named where it is not the one above. The dashed line is the fastest variant of
 the libraries in the same run. It is written to docs/figures, as SVG that follows the reader's light or dark theme.
 """
 import html
@@ -58,8 +58,10 @@ class Request:
                 raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")
 
 
-def name_of(climb, number):
-    return f"{number} {climb.steps[number].label}"
+def name_of(climb, number, above):
+    """above: the rung of the row above, or None."""
+    base = climb.base(number)
+    return f"{number} {climb.steps[number].label}" + (f", from {base}" if above and base and base != above else "")
 
 
 def climb_text(line, words, results_folder):
@@ -89,13 +91,14 @@ def drawn(request):
     fastest = {cube: fastest_library(climb.runs, cube) for cube in request.shapes}
     most = max(run["tflops"] for run in climb.runs)
     height = TOP + ROW * len(rungs) + 30
-    shapes = [text(LABELS - 10, TOP + ROW * row + 14, html.escape(name_of(climb, rung)), "end")
-              for row, rung in enumerate(rungs)]
+    shapes = [text(LABELS - 10, TOP + ROW * row + 14, html.escape(name_of(climb, rung, above)), "end")
+              for row, (rung, above) in enumerate(zip(rungs, [None, *rungs]))]
     for panel, cube in enumerate(request.shapes):
         left = LABELS + panel * (width + GAP)
         here = [climb.by_place.get((rung, cube)) for rung in rungs]
         line, bottom = left + width * fastest[cube]["tflops"] / most, TOP + ROW * len(rungs)
         best = max((run["tflops"] for run in here if run), default=0)
+        gaps = []  # rows in which the line would cross a number
         shapes.append(text(left, 16, f"{shape_title(cube)}, TFLOP/s", "start"))
         for row, (rung, run) in enumerate(zip(rungs, here)):
             if not run:
@@ -105,11 +108,15 @@ def drawn(request):
             label = f"{run['tflops']:.0f}" + (f" ({gain:.2f}×)" if gain else "")
             shapes.append(f'<rect class="{style}" x="{left:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>')
             inside, beside = length > 90, left + length + 6
-            if beside < line < beside + 6.5 * len(label):
-                beside = line + 6  # so that the line of the library does not cross it
+            if not inside and beside - 4 < line < beside + 7 * len(label):
+                gaps.append(row)
             shapes.append(f'<text class="{"inside" if inside else "small"}" x="{left + length - 6 if inside else beside:.1f}" '
                           f'y="{y + 13}" text-anchor="{"end" if inside else "start"}">{label}</text>')
-        shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{TOP - 8}" x2="{line:.1f}" y2="{bottom}"/>')
+        y = TOP - 8
+        for end in [*(TOP + ROW * row for row in gaps), bottom]:
+            if end > y:
+                shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{y}" x2="{line:.1f}" y2="{end}"/>')
+            y = end + ROW
         shapes.append(f'<text class="fastest-text" x="{line:.1f}" y="{bottom + 16}" text-anchor="end">'
                       f'{html.escape(library_title(fastest[cube]).split(",")[0])}: {fastest[cube]["tflops"]:.0f}</text>')
     return svg(height, "The climb", shapes, STYLE, WIDTH)

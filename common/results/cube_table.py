@@ -127,7 +127,7 @@ def cube_pictures(line, words, results_folder, figures_folder):
 
 def beside_the_line(begin, length, y, words, line):
     """The number of a bar: behind the bar, or at its end inside it where the library's line would cross the number."""
-    at, wide = begin + length + 4, 7 * len(words)
+    at, wide = begin + length + 4, 9 * len(words)
     if line is None or not at - 4 < line < at + wide:
         return [text(at, y, words, "start", "small")]
     return [text(begin + length - 4, y, words, "end", "inside")]

@@ -5,7 +5,7 @@
 
 The ring has the slots of lesson 05, and its times are those of loads_and_products, with one load that is late. The animation is
 CSS inside the SVG, so that it also plays where a page shows the file as an image. A reader who wants less motion sees one moment
-of it. Written to docs/figures/ring_in_motion.svg, which follows the reader's light or dark theme.
+of it, with which the animation also begins: a page that shows only its first frame shows both roles at work. Written to docs/figures/ring_in_motion.svg, which follows the reader's light or dark theme.
 """
 import math
 
@@ -46,7 +46,7 @@ class Animation:
             before = percent
             frames.append(f"{min(percent, 100):.2f}% {{ {css(*numbers)} }}")
         self.rules.append(f"@keyframes {name} {{ {' '.join(frames)} }}")
-        return f'style="animation: {name} {self.duration * SECONDS:.1f}s linear infinite; {css(*self.still(track))}"'
+        return f'style="animation: {name} {self.duration * SECONDS:.1f}s linear -{self.still_at * SECONDS:.2f}s infinite; {css(*self.still(track))}"'
 
     def still(self, track):
         for (begin, first), (end, last) in zip(track, track[1:]):

@@ -792,9 +792,14 @@ class PageTables(WithResults):
         self.assertEqual(path.name, "c.svg")
         self.assertEqual(len(re.findall('class="(bar|best)" x=', picture)), 4)
         self.assertEqual(picture.count('<line class="fastest"'), 1)
-        for label in (">100<", ">150 (1.25×)<", ">170 (1.70×)<", ">cublasLt: 200<"):
+        for label in (">100<", ">150 (1.25×)<", ">170 (1.70×)<", ">cublasLt: 200<", ", from 02<"):
             self.assertIn(label, picture.replace(", best of 8", ""))
+        self.assertEqual(picture.count(", from"), 1)
         xml.etree.ElementTree.fromstring(picture)
+        # Where the line would cross a number it has a gap.
+        self.record("s.json", step("02", 50), step("03.1", 25), step("03", 70), step("04.1", 700), run("cublaslt", 100, b="transposed"))
+        (_, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
+        self.assertEqual(picture.count('<line class="fastest"'), 2)  # around two rows
         for bad, message in (("sizes=65", "has no climb beside a library at 65³"), ("sizes=x", "must be sizes"), ("sizes=4x4", "must be sizes"),
                              ("picture=../c.svg sizes=64", "must be the name of an SVG file")):
             with self.assertRaisesRegex(BadInput, message):
