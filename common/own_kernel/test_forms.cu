@@ -3,6 +3,7 @@
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda/barrier>
+#include <mma.h>
 #include <vector>
 
 int* on_device;
@@ -142,6 +143,19 @@ __global__ void tiles_in_a_row(int* to) {
   to[threadIdx.x] = rest(a) + rest(b) + rest(c);
 }
 
+/// Lanes look into the fragments of others, which lie where those of the block before lay.
+__global__ void product_of_fragments(int* to, const half* from) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 16, 16, 16, half, row_major> a;
+  fragment<matrix_b, 16, 16, 16, half, col_major> b;
+  fragment<accumulator, 16, 16, 16, float> sums;
+  fill_fragment(sums, 1);
+  load_matrix_sync(a, from, 16);
+  load_matrix_sync(b, from, 16);
+  mma_sync(sums, a, b, sums);
+  if (threadIdx.x == 0) to[blockIdx.x] = static_cast<int>(sums.x[0]);
+}
+
 int main() {
   cudaMalloc(&on_device, 256 * sizeof(int));
   int* const x = on_device;
@@ -201,6 +215,12 @@ int main() {
   EXPECT(is(7, 7));
   tiles_in_a_row<<<1, kThreads>>>(x);
   EXPECT(is(0, 0));
+  std::vector<half> halves(256, 2);
+  half* twos;
+  cudaMalloc(&twos, 512);
+  cudaMemcpy(twos, halves.data(), 512, cudaMemcpyHostToDevice);
+  product_of_fragments<<<8, kThreads>>>(x, twos);
+  EXPECT(is(65, 65, 8));
   deduced_with_defaults<<<1, kThreads>>>(x);
   EXPECT(is(7, 7));
   void* arguments[] = {&on_device};

@@ -8,6 +8,7 @@
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {
 namespace {
@@ -227,7 +228,10 @@ void execute_as_warp(const char* what, void* own, const std::function<void(void*
     for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
       if (warp.lanes[lane]) lanes[lane] = reinterpret_cast<void*>(warp.lanes[lane]->slots[0]);
     }
-    work(lanes);
+    {
+      const Unobserved nobody;  // `work` is of a header, and reads what lies on the stacks of other lanes
+      work(lanes);
+    }
     if (!flops) return;
     cluster.totals().mma_flops += flops;
     cluster.count_work();
