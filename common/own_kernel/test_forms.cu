@@ -1,9 +1,9 @@
 // For the test of `ladder check`: the forms in which CUDA files launch kernels and declare shared memory.
 // main() returns the line of the first result that is wrong.
 #include <cooperative_groups.h>
+#include <mma.h>
 #include <cstdio>
 #include <cuda/barrier>
-#include <mma.h>
 #include <vector>
 
 int* on_device;

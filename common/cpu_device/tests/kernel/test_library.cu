@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cuda/atomic>
 #include <cuda/barrier>
+#include <cuda/ptx>
 #include <vector>
 
 #include "common/cpu_device/tests/kernel_test.hpp"
@@ -227,6 +228,81 @@ TEST_CASE("bulk copies of libcu++ count their bytes at a cuda::barrier") {
     REQUIRE(to == from);
   }
   CHECK_THAT(failure(shape, Schedule(), [&] { body(64); }), ContainsSubstring("bytes"));
+}
+
+TEST_CASE(
+    "cuda::ptx loads a box, adds to it in global memory, and hands over to the next block of the cluster") {
+  namespace ptx = cuda::ptx;
+  struct alignas(128) Storage {
+    int tile[4][32];
+    uint64_t full, handed;
+  };
+  std::vector<int> from(64), sums(64), seen(64);
+  for (int i = 0; i < 64; ++i) from[static_cast<size_t>(i)] = i * i;
+  CUtensorMap maps[2];
+  const cuuint64_t sizes[] = {32, 2};
+  const cuuint64_t strides[] = {128};
+  const cuuint32_t box[] = {32, 1}, steps[] = {1, 1};
+  int* const tensors[] = {from.data(), sums.data()};
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(cuTensorMapEncodeTiled(&maps[i], CU_TENSOR_MAP_DATA_TYPE_INT32, 2, tensors[i], sizes, strides,
+                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+  const auto body = [&](bool publishes, uint32_t bytes) {
+    auto& storage = *static_cast<Storage*>(shared_storage(sizeof(Storage), 128, Location::current()));
+    const unsigned rank = ptx::get_sreg_cluster_ctarank(), lane = ptx::get_sreg_laneid();
+    const bool is_first = ptx::elect_sync(~0u);
+    if (is_first) {
+      ptx::mbarrier_init(&storage.full, 1);
+      ptx::mbarrier_init(&storage.handed, 1);
+      ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    ptx::barrier_cluster_arrive();
+    ptx::barrier_cluster_wait();
+    if (is_first) {
+      const int at[] = {0, static_cast<int>(rank)};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, storage.tile[0], &maps[0], at,
+                                &storage.full);
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &storage.full,
+                                     bytes);
+    }
+    while (!ptx::mbarrier_try_wait_parity(&storage.full, 0)) {
+    }
+    storage.tile[1][lane] = storage.tile[0][lane] + 1;
+    if (publishes) ptx::fence_proxy_async(ptx::space_shared);
+    __syncwarp();
+    if (is_first) {
+      const int at[] = {0, static_cast<int>(rank)};
+      ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_add, &maps[1], at,
+                                       storage.tile[1]);
+      ptx::cp_async_bulk_commit_group();
+      ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+      int* const there = ptx::mapa(ptx::space_cluster, storage.tile[2], 1 - rank);
+      uint64_t* const full_there = ptx::mapa(ptx::space_cluster, &storage.handed, 1 - rank);
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, there, storage.tile[1], 128, full_there);
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &storage.handed,
+                                     128u);
+    }
+    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &storage.handed, 0)) {
+    }
+    seen[rank * 32 + lane] = storage.tile[2][lane];
+    ptx::barrier_cluster_arrive(ptx::sem_release);
+    ptx::barrier_cluster_wait(ptx::sem_acquire);
+  };
+  const Shape shape{.block = 32, .shared_bytes = sizeof(Storage), .grid = 2, .cluster = 2};
+  for (const Schedule& schedule : all_schedules()) {
+    sums.assign(64, 5);
+    REQUIRE(failure(shape, schedule, [&] { body(true, 128); }) == "");
+    for (size_t i = 0; i < 64; ++i) {
+      REQUIRE(sums[i] == from[i] + 6);
+      REQUIRE(seen[i] == from[(i + 32) % 64] + 1);
+    }
+  }
+  sums.assign(64, 5);
+  CHECK(failure(shape, Schedule(), [&] { body(false, 128); }) == "");
+  CHECK(sums[7] != from[7] + 6);  // the tensor map's path does not see what was stored
+  CHECK_THAT(failure(shape, Schedule(), [&] { body(true, 64); }), ContainsSubstring("bytes"));
 }
 
 TEST_CASE("a cuda::atomic is an object with the operations of a reference") {
