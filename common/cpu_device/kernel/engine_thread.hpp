@@ -111,12 +111,16 @@ struct Thread {
   Fiber fiber;                     ///< last: its function sees a complete thread
 };
 
+struct Warp;
 /// A warp-wide operation that some lanes have reached.
 struct Collective {
   const char* what = "";
   uint32_t mask = 0, arrived = 0;
   bool aligned = false;
   Location where;
+  /// What the last lane executes for all; `of` lies on the stack of the first, which waits.
+  void (*operation)(const void* of, Warp&, uint32_t lanes) = nullptr;
+  const void* of = nullptr;
 };
 
 /// Lanes that have come to one __activemask(), and wait whether others do.

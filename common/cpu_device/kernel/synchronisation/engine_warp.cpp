@@ -96,8 +96,12 @@ uint64_t shuffle(Shuffle kind, uint32_t mask, uint64_t value, int argument, int 
       const int source =
           source_lane(kind, static_cast<int>(lane.lane), static_cast<int>(lane.slots[1]), width);
       if (!(lanes >> source & 1)) {
+        const bool has_exited = (warp.present & ~warp.live) >> source & 1;
         thread.cluster.record_failure(
-            &lane, print("__shfl_sync reads lane %d, which does not take part (mask 0x%08x)", source, lanes),
+            &lane,
+            has_exited
+                ? print("__shfl_sync reads lane %d, which has exited", source)
+                : print("__shfl_sync reads lane %d, which does not take part (mask 0x%08x)", source, lanes),
             where);
         return;
       }
@@ -178,26 +182,26 @@ uint32_t active_mask(Location where) {
   return static_cast<uint32_t>(thread.slots[3]);
 }
 
-/// Lanes that have exited no longer take part in __syncwarp, shuffles and votes. __syncwarp is for "all
-/// non-exited threads named in mask", so lanes that wait there go on without the one that exits. From others
-/// they may want its value.
+/// Lanes that have exited no longer take part in __syncwarp, shuffles and votes, which are for "all
+/// non-exited threads named in mask": lanes that wait there go on without the one that exits.
 void complete_collectives_without(Cluster& cluster, Thread& exited) {
   auto& collectives = exited.warp->collectives;
   for (size_t i = 0; i < collectives.size();) {
     Collective& open = collectives[i];
     if (open.mask >> exited.lane & 1) {
-      if (std::strcmp(open.what, kWarpBarrier) != 0)
+      if (open.aligned)
         cluster.fail(exited,
                      std::string("the thread exits while other lanes of its warp wait for it in ") +
                          open.what + " at " + to_string(open.where),
                      {});
       open.mask &= ~(1u << exited.lane);
       if (open.arrived == open.mask) {
-        const uint32_t lanes = open.mask;
+        const Collective complete = open;
         collectives.erase(collectives.begin() + static_cast<std::ptrdiff_t>(i));
         cluster.count_progress();
-        join(cluster, *exited.warp, lanes);
-        for_each_lane(*exited.warp, lanes, [&](Thread& lane) { cluster.wake(lane); });
+        complete.operation(complete.of, *exited.warp, complete.mask);
+        cluster.leave_if_failed();
+        for_each_lane(*exited.warp, complete.mask, [&](Thread& lane) { cluster.wake(lane); });
         continue;
       }
     }

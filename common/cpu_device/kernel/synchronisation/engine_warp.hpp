@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
@@ -59,7 +60,11 @@ void execute_together(Thread& thread, uint32_t mask, Meeting meeting, const char
   if (meeting == Meeting::aligned) execute_aligned(thread, what, where);
   if (is_first) {
     if (mask == self) return operation(warp, mask);
-    warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where});
+    using Stored = std::remove_reference_t<Operation>;
+    const auto execute = [](const void* of, Warp& at, uint32_t lanes) {
+      (*static_cast<const Stored*>(of))(at, lanes);
+    };
+    warp.collectives.push_back({what, mask, self, meeting == Meeting::aligned, where, execute, &operation});
     cluster.park(thread, {WaitKind::warp, &warp, mask, what, where});
     return;
   }

@@ -77,13 +77,26 @@ TEST_CASE("__syncwarp does not wait for lanes that exit, before or after the oth
   }
 }
 
-TEST_CASE("a lane that exits while others want its value is named") {
-  const std::string text = failure({.block = 32}, {Order::highest_first, Landing::late}, [] {
-    if (threadIdx.x == 0) return;
-    __shfl_sync(~0u, 1, 0);
-  });
-  CHECK_THAT(text, ContainsSubstring(
-                       "exits while other lanes of its warp wait for it in __shfl_sync at test_warp.cu:"));
+TEST_CASE("shuffles and votes go on without lanes that exit, before or after the others have come") {
+  for (const Order order : {Order::lowest_first, Order::highest_first}) {
+    for (const bool first_stays : {true, false}) {
+      unsigned seen[4] = {};
+      const std::string text = failure({.block = 32}, {order, Landing::late}, [&] {
+        if (threadIdx.x % 16 == (first_stays ? 3 : 0)) return;
+        const unsigned yes = __ballot_sync(~0u, 1), sum = __reduce_add_sync(~0u, 1);
+        const unsigned same = __match_any_sync(~0u, threadIdx.x / 16);
+        const unsigned value = __shfl_sync(~0u, threadIdx.x + 7, 0, 16);
+        if (threadIdx.x == 17) seen[0] = yes, seen[1] = sum, seen[2] = same, seen[3] = value;
+      });
+      if (first_stays) {
+        CHECK(text == "");
+        CHECK(std::vector<unsigned>(seen, seen + 4) == std::vector<unsigned>{0xfff7fff7, 30, 0xfff70000, 23});
+      } else {
+        CHECK_THAT(text, ContainsSubstring("__shfl_sync reads lane 0, which has exited") ||
+                             ContainsSubstring("__shfl_sync reads lane 16, which has exited"));
+      }
+    }
+  }
 }
 
 TEST_CASE("reading a lane that does not take part is named") {
