@@ -1,6 +1,7 @@
 /// @file
 /// How far the kernel that runs now is: for another thread of the host, which may look at any time.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -13,7 +14,10 @@ struct LaunchProgress {
   uint64_t blocks = 0;       ///< of its grid
   uint64_t blocks_done = 0;  ///< that have ended, without a mistake
   double seconds = 0;        ///< since it began
+  uint64_t turns = 0;        ///< of threads of kernels: changes, unless one runs on and on
 };
+/// LaunchProgress::turns. Where several OS threads count, some are lost.
+inline std::atomic<uint64_t> turns_of_threads = 0;
 LaunchProgress launch_progress();
 
 }  // namespace cpu_device

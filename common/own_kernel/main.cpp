@@ -12,6 +12,7 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
@@ -54,16 +55,19 @@ void write_report(std::ostream& out) {
 }
 
 /// Says on the terminal how far the program is, if it takes long; and ends it at the limit, where what it has
-/// done so far is a part of a verdict. A kernel of which no block ends is left to `ladder check`.
+/// done so far is a part of a verdict. A kernel with a thread that runs on and on, for more than half of that
+/// time, is left to `ladder check`.
 void watch(int terminal, double limit, const std::string& report) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  double next_line = 2;
+  double next_line = 2, last_turn = 0;
+  uint64_t turns = 0;
   for (;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (seconds < std::min(next_line, limit)) continue;
     const cpu_device::LaunchProgress now = cpu_device::launch_progress();
+    if (!now.runs || std::exchange(turns, now.turns) != now.turns) last_turn = seconds;
+    if (seconds < std::min(next_line, limit)) continue;
     const std::string blocks = now.runs ? fmt::format("{} of {} blocks of kernel '{}', launch {},",
                                                       now.blocks_done, now.blocks, now.name, now.launches)
                                         : fmt::format("{} {}, main() runs on the host,", now.launches,
@@ -72,9 +76,9 @@ void watch(int terminal, double limit, const std::string& report) {
       if (seconds < limit) dprintf(terminal, "%s after %.0f s\n", blocks.c_str(), seconds);
       next_line = next_line < 10 ? 10 : next_line + 20;
     }
-    if (seconds < limit || (now.runs && now.blocks_done == 0)) continue;
+    if (seconds < limit || seconds - last_turn > limit / 2) continue;
     std::string verdict = fmt::format("{} ran in {:.0f} s, without a mistake", blocks, limit);
-    if (now.runs)
+    if (now.runs && now.blocks_done)
       verdict +=
           fmt::format("; the whole launch takes about {:.0f} s here",
                       now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));

@@ -37,7 +37,7 @@ FORMS = {
     "dynamic": "a store of 4 bytes reaches 4 bytes beyond the end of the 128 bytes of dynamic shared memory",
     "race": "race in shared memory of block 0 at tile[1][0]: ",
     "much": "the __shared__ variables of the kernel have more than 49152 bytes, of which b has 32000: ",
-    "columns": "kernels wrote 1536 of the 2048 bytes allocated at kernel.cu:77: of every 64 bytes, 48 to 63 lack, 32 times",
+    "columns": "kernels wrote 1536 of the 2048 bytes allocated at kernel.cu:86: of every 64 bytes, 48 to 63 lack, 32 times",
     "refused": "a block has at most 1024 threads",
     "captured": "the 4 bytes of the host that the graph copies, captured at ",
     "asserts": "kernels wrote 128 of the 2048 bytes allocated at kernel.cu:",
@@ -115,6 +115,15 @@ int captured(float* x) {
   std::puts("many words of main()\\nmany words\\nmany words");
   return cudaGraphLaunch(exec, stream) + cudaStreamSynchronize(stream) + 3;
 }
+__global__ void slow_block(float* x) {
+  __shared__ float tile[512];
+  for (int i = 0; i < 1 << 20; ++i) {
+    tile[threadIdx.x] = i;
+    __syncthreads();
+    x[threadIdx.x] = tile[511 - threadIdx.x];
+    __syncthreads();
+  }
+}
 #define IF(word) if (!std::strcmp(what, #word))
 int main(int, char** argv) {
   const char* const what = argv[1];
@@ -133,6 +142,7 @@ int main(int, char** argv) {
   }
   IF(helper) helper<<<1, 32, 128>>>(x);
   IF(slow) slow<<<1 << 20, 1>>>(x, 1000);
+  IF(slow_block) slow_block<<<2, 512>>>(x);
   return cudaDeviceSynchronize() || true;
 }
 """
@@ -239,6 +249,9 @@ class Check(unittest.TestCase):
         self.assertRegex(progress, r"[0-9]+ of 1048576 blocks of kernel 'slow', launch 1, after 2 s\n")
         self.assertRegex(said, r"partly, on round-robin/late: [0-9]+ of 1048576 blocks of kernel 'slow'")
         self.assertIn("not checked to the end: give smaller sizes, by -D NAME=VALUE or by", said)
+        code, said, _ = self.check(self.folder / "kernel.cu", "--limit", "1", "--", "slow_block")
+        self.assertEqual(code, 2, said)
+        self.assertIn("partly, on round-robin/late: 0 of 2 blocks of kernel 'slow_block', launch 1, ran in 1 s", said)
 
     def test_inline_ptx_runs_or_is_named(self):
         text = """#include <cuda_runtime.h>

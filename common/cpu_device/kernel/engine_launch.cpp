@@ -218,6 +218,7 @@ LaunchProgress launch_progress() {
   const std::lock_guard<std::mutex> lock(running.mutex);
   LaunchProgress progress = running.state;
   progress.blocks_done = running.blocks_done;
+  progress.turns = turns_of_threads;
   progress.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - running.begin).count();
   return progress;
 }

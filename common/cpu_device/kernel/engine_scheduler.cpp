@@ -16,6 +16,7 @@
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 
 constinit thread_local cpu_device::Uint3 threadIdx, blockIdx;
 constinit thread_local cpu_device::Dim3 blockDim, gridDim;
@@ -380,6 +381,7 @@ void Cluster::resume(Thread& thread) {
   current_thread = &thread;
   current_thread_ids = &thread.ids;
   set_built_in_variables(thread.ids);
+  turns_of_threads.store(turns_of_threads.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (observed_) observers().running = &thread.observed;
   thread.fiber.resume();
   if (observed_) observers().running = nullptr;
