@@ -104,7 +104,6 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   }
   if (end.exit_code && report.empty()) return ", as was said";
   if (end.exit_code) return ": its exit code is " + std::to_string(end.exit_code);
-  if (report.empty() || report.rfind("0\n", 0) == 0) return ": it launches no kernel, so nothing was checked";
   return "";
 }
 
@@ -150,6 +149,10 @@ int check(const Request& request) {
       }
       std::cout << "not right on schedule " << schedule << wrong << "\n";
       return kExitFailure;
+    }
+    if (report.empty() || report.rfind("0\n", 0) == 0) {
+      std::cout << "it launches no kernel, so nothing was checked\n";
+      return kExitBadInput;
     }
     if (report.rfind(kPartly, 0) == 0) {
       is_partial = true;

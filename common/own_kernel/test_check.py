@@ -20,7 +20,7 @@ MISTAKES = {
     "beyond": "a store of 2 bytes reaches 2 bytes beyond the end of the buffer of 24576 bytes",
     "result": "not right on schedule round-robin/late: its exit code is 1",
     "exits": "not right on schedule round-robin/late: its exit code is 3",
-    "nothing": "not right on schedule round-robin/late: it launches no kernel, so nothing was checked",
+    "nothing": "it launches no kernel, so nothing was checked\n",
     "assertion": "Assertion `tiles == 1' failed.",
     "launches": "cudaLaunchKernelEx is called inside a kernel: on the CPU device only the host launches",
     "called": "a device operation was called outside of a kernel, at test_mistakes.cu:",
@@ -188,7 +188,7 @@ class Check(unittest.TestCase):
         for mistake, words in MISTAKES.items():
             with self.subTest(mistake=mistake):
                 code, said, _ = self.check(file, "--limit", "1", "--", mistake)
-                self.assertEqual(code, 2 if mistake == "launches" else 1, said)
+                self.assertEqual(code, 2 if mistake in ("launches", "nothing") else 1, said)
                 self.assertIn(words, said)
                 if code == 1:
                     self.assertRegex(said, "\nnot right on schedule|^not right on schedule")
