@@ -100,7 +100,9 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
     const int signal = end.exit_code - 128;
     const bool is_silent = signal == SIGSEGV && printed.find(" error: ") == std::string::npos;
     return std::string(": ") + strsignal(signal) +
-           (is_silent ? "; have local variables of a kernel more than 100 KB, or does it call itself?" : "");
+           (is_silent ? "; does main() want arguments, after --? Have local variables of a kernel more than "
+                        "100 KB, or does it call itself?"
+                      : "");
   }
   if (end.exit_code && report.empty()) return ", as was said";
   if (end.exit_code) return ": its exit code is " + std::to_string(end.exit_code);
