@@ -43,11 +43,55 @@ std::string in_terms_of_the_file(std::string error) {
            "no matching function for call to .{1,3}ladder::own::Configuration::Configuration\\((.*)\\).*"),
        "($1) stands between <<< and >>>: it must be a grid, a block, perhaps bytes of shared memory, and a "
        "stream"},
+      {std::regex("error: static assertion failed: the CPU device"), "the CPU device"},
       {std::regex("ladder_signature_|(?:::)?ladder::own::|ladder_variable_"), ""},
       {std::regex(" \\(in [^()]*common/(?:cpu_device|own_kernel|cuda)/[^()]*\\)"), ""},
       {std::regex("^[^ ]*common/(?:cpu_device|own_kernel|cuda)/[^ ]*: "), ""}};
   for (const auto& [sign, words] : kWords) error = std::regex_replace(error, sign, words);
   return error;
+}
+
+/// What the compiler misses.
+struct Missing {
+  std::string place;  ///< "FILE:12"
+  std::string name;
+  std::string meant;  ///< a similar name that there is; may be empty
+};
+
+/// Of a line of the compiler's: the name that it misses, if that is one of CUDA's.
+std::optional<Missing> missing_in(const std::string& line) {
+  static const std::string kQuote = "(?:'|\xe2\x80[\x98\x99])";
+  static const auto quoted = [](const std::string& text) { return kQuote + text + kQuote; };
+  static const std::regex kError("^([^ ].*?:[0-9]+)(?::[0-9]+)?: (?:fatal )?error: (.*)$");
+  static const std::regex kIsOfCuda(
+      "(?:cuda|cublas|curand|cufft|cusparse|cusolver|cudnn|nvtx|nccl|nvml|nvrtc|npp)[A-Z_].*|cu[A-Z].*|"
+      "(?:CU|CUDA|CUBLAS|CUBLASLT|CURAND|CUFFT|CUDNN|CUDART|NCCL)_.*|CU[a-z].*|__[a-z].*|"
+      "(?:tex|surf)[1-3C].*|(?:cuda|nvcuda|cooperative_groups|cub|thrust|nvtx3)::.*|"
+      "(?:cg|wmma|cde|ptx)::.*");
+  static const std::regex kUnknown(quoted("([\\w:]+)") +
+                                   " (?:was not declared|does not name a|has not been declared).*");
+  static const std::regex kUnknownIn(quoted("(\\w+)") + " (?:in namespace|is not a member of) " +
+                                     quoted("(?:::)?([\\w:]+)") + ".*");
+  static const std::regex kUnavailable(".*?\\b((?!cudaError_t)(?:cuda|tex|surf)\\w+).* is unavailable: .*");
+  static const std::regex kMember(quoted("(?:struct |class |union )?([\\w:]+)") + " has no member named " +
+                                  quoted("(\\w+)") + ".*");
+  static const std::regex kOverload("no matching function for call to " +
+                                    quoted("([\\w:]+(?:<.*>)?\\(.*\\))") + ".*");
+  static const std::regex kMeant(".*; did you mean " + quoted("([\\w:]+)") + "\\?.*");
+  std::smatch error, found;
+  if (!std::regex_match(line, error, kError)) return {};
+  const std::string place = error[1], text = error[2];
+  Missing missing{place, "", ""};
+  if (std::regex_match(text, found, kUnknownIn) || std::regex_match(text, found, kMember)) {
+    const bool is_member = text.find("has no member") != text.npos;
+    missing.name = is_member ? found.str(1) + "::" + found.str(2) : found.str(2) + "::" + found.str(1);
+  } else if (std::regex_match(text, found, kUnknown) || std::regex_match(text, found, kUnavailable) ||
+             std::regex_match(text, found, kOverload)) {
+    missing.name = found[1];
+  }
+  if (!std::regex_match(missing.name, kIsOfCuda)) return {};
+  if (std::regex_match(text, found, kMeant)) missing.meant = found[1];
+  return missing;
 }
 
 /// Before the compiler's: what nvcc includes by itself.
@@ -177,7 +221,32 @@ class Build {
     return errors_in_log(request_.files[i]);
   }
 
+  /// One line with all names of CUDA's that the compiler does not know in the reader's files; empty if there
+  /// are none. Its other errors are mostly of what becomes of lines without them.
+  std::string missing_names(const fs::path& file) const {
+    constexpr size_t kMost = 4;
+    std::string words, meant;
+    std::vector<std::string> names;
+    for (const std::string& line : split(text_of(build_log()), '\n')) {
+      const std::optional<Missing> missing = missing_in(line);
+      if (!missing || !is_own(missing->place.substr(0, missing->place.rfind(':')), false) ||
+          std::find(names.begin(), names.end(), missing->name) != names.end())
+        continue;
+      names.push_back(missing->name);
+      if (names.size() == 1) {
+        const std::string folder = (file.parent_path() / "").string();
+        words = missing->place.rfind(folder, 0) == 0 ? missing->place.substr(folder.size()) : missing->place;
+        words += ": the CPU device has no ";
+      }
+      if (names.size() <= kMost) words += (names.size() > 1 ? ", " : "") + missing->name;
+      meant = missing->meant;
+    }
+    if (names.size() == 1 && !meant.empty()) words += ": did you mean " + meant + "?";
+    return names.size() > kMost ? words + " and " + std::to_string(names.size() - kMost) + " more" : words;
+  }
+
   std::vector<std::string> errors_in_log(const fs::path& file) const {
+    if (const std::string missing = missing_names(file); !missing.empty()) return {missing};
     std::ifstream log(build_log());
     const auto errors = explained(first_errors(log, file.parent_path(), file), file);
     return errors.empty() ? std::vector<std::string>{"the compiler fails"} : errors;

@@ -82,6 +82,11 @@ __global__ void uses_namespace(int* to) {
   to[threadIdx.x] = other_end();
 }
 
+template <class T>
+__global__ void twice(T* to) {
+  to[threadIdx.x] *= 2;
+}
+
 __constant__ int table[2];
 __global__ void __cluster_dims__(2) in_clusters(int* to) {
   if (threadIdx.x == 0) to[blockIdx.x] = cooperative_groups::this_cluster().num_blocks() + table[1];
@@ -226,6 +231,25 @@ int main() {
   void* arguments[] = {&on_device};
   EXPECT(!cudaLaunchCooperativeKernel((void*)uses_namespace, 1, kThreads, arguments, 0, nullptr));
   EXPECT(is(31, 0));
+  // A pointer that has lost its type is launched with the kernel's parameters, also by a graph.
+  const void* const pointers[] = {(void*)twice<int>, reinterpret_cast<const void*>(&uses_namespace)};
+  EXPECT(!cudaLaunchKernel(pointers[1], 1, kThreads, arguments, 0, nullptr));
+  EXPECT(!cudaLaunchKernel(pointers[0], 1, kThreads, arguments, 0, nullptr));
+  EXPECT(is(62, 0));
+  cudaKernelNodeParams node_params = {0};
+  node_params.func = (void*)twice<int>;
+  node_params.gridDim = 1;
+  node_params.blockDim = kThreads;
+  node_params.kernelParams = arguments;
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaGraphExec_t exec;
+  EXPECT(!cudaGraphCreate(&graph, 0) && !cudaGraphAddKernelNode(&node, graph, NULL, 0, &node_params));
+  EXPECT(!cudaGraphInstantiate(&exec, graph, NULL, NULL, 0) && !cudaGraphLaunch(exec, 0));
+  EXPECT(is(124, 0));
+  EXPECT(cudaLaunchKernel(arguments, 1, 1, arguments, 0, nullptr) == cudaErrorInvalidDeviceFunction);
+  EXPECT(cudaGetLastError() == cudaErrorInvalidDeviceFunction);
+  EXPECT(!cudaGraphExecDestroy(exec) && !cudaGraphDestroy(graph));
 
   shapes<<<1, 2000>>>(x, 3);
   EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);

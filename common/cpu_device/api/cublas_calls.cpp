@@ -190,9 +190,38 @@ bool transposes(cublasOperation_t operation) { return operation != CUBLAS_OP_N; 
 size_t place_of(int i, int count, int step) {
   return static_cast<size_t>(step < 0 ? (count - 1 - i) * -step : i * step);
 }
-Touch touch_of(const float* vector, int count, int step, bool write) {
+template <class T>
+Touch touch_of(const T* vector, int count, int step, bool write) {
   return {reinterpret_cast<const std::byte*>(vector),
-          (static_cast<size_t>(count - 1) * static_cast<size_t>(std::abs(step)) + 1) * sizeof(float), write};
+          (static_cast<size_t>(count - 1) * static_cast<size_t>(std::abs(step)) + 1) * sizeof(T), write};
+}
+
+template <class T>
+cublasStatus_t multiply_vector(const char* call, cublasHandle_t handle, cublasOperation_t op, int m, int n,
+                               const T* alpha, const T* a, cudaDataType type, int lda, const T* x, int x_step,
+                               const T* beta, T* y, int y_step) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (m < 0 || n < 0 || !alpha || !beta || !x_step || !y_step) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!m || !n) return CUBLAS_STATUS_SUCCESS;
+  const bool transposed = transposes(op);
+  const int rows = transposed ? n : m, columns = transposed ? m : n;
+  const Matrix matrix{a, type, rows, columns, lda, transposed};
+  if (!matrix.is_valid() || !x || !y) return CUBLAS_STATUS_INVALID_VALUE;
+  const Scalar alpha_is(*handle, alpha, type), beta_is(*handle, beta, type);
+  return status_of(call_library(
+      call, handle->stream,
+      {matrix.touch(false), touch_of(x, columns, x_step, false), touch_of(y, rows, y_step, true)}, [=] {
+        const std::vector<T> numbers = matrix.by_columns<T>();
+        for (int i = 0; i < rows; ++i) {
+          T sum = 0;
+          for (int j = 0; j < columns; ++j)
+            sum += numbers[static_cast<size_t>(j) * static_cast<size_t>(rows) + static_cast<size_t>(i)] *
+                   x[place_of(j, columns, x_step)];
+          T& to = y[place_of(i, rows, y_step)];
+          const auto scale = static_cast<T>(beta_is.value());
+          to = static_cast<T>(alpha_is.value()) * sum + (scale == 0 ? 0 : scale * to);
+        }
+      }));
 }
 
 }  // namespace
@@ -218,6 +247,7 @@ const char* cublasGetStatusName(cublasStatus_t status) {
 }
 const char* cublasGetStatusString(cublasStatus_t status) { return cublasGetStatusName(status); }
 
+size_t cublasGetCudartVersion() { return CUDART_VERSION; }
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   *handle = new cublasContext;
@@ -310,28 +340,55 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
 cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const float* alpha,
                            const float* a, int lda, const float* x, int x_step, const float* beta, float* y,
                            int y_step) {
+  return multiply_vector("cublasSgemv", handle, op, m, n, alpha, a, CUDA_R_32F, lda, x, x_step, beta, y,
+                         y_step);
+}
+cublasStatus_t cublasDgemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const double* alpha,
+                           const double* a, int lda, const double* x, int x_step, const double* beta,
+                           double* y, int y_step) {
+  return multiply_vector("cublasDgemv", handle, op, m, n, alpha, a, CUDA_R_64F, lda, x, x_step, beta, y,
+                         y_step);
+}
+
+cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                           int n, const float* alpha, const float* a, int lda, const float* beta,
+                           const float* b, int ldb, float* c, int ldc) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (m < 0 || n < 0 || !alpha || !beta || !x_step || !y_step) return CUBLAS_STATUS_INVALID_VALUE;
+  if (m < 0 || n < 0 || !alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
   if (!m || !n) return CUBLAS_STATUS_SUCCESS;
-  const bool transposed = transposes(op);
-  const int rows = transposed ? n : m, columns = transposed ? m : n;
-  const Matrix matrix{a, CUDA_R_32F, rows, columns, lda, transposed};
-  if (!matrix.is_valid() || !x || !y) return CUBLAS_STATUS_INVALID_VALUE;
   const Scalar alpha_is(*handle, alpha, CUDA_R_32F), beta_is(*handle, beta, CUDA_R_32F);
-  return status_of(call_library(
-      "cublasSgemv", handle->stream,
-      {matrix.touch(false), touch_of(x, columns, x_step, false), touch_of(y, rows, y_step, true)}, [=] {
-        const std::vector<float> numbers = matrix.by_columns<float>();
-        for (int i = 0; i < rows; ++i) {
-          float sum = 0;
-          for (int j = 0; j < columns; ++j)
-            sum += numbers[static_cast<size_t>(j) * static_cast<size_t>(rows) + static_cast<size_t>(i)] *
-                   x[place_of(j, columns, x_step)];
-          float& to = y[place_of(i, rows, y_step)];
-          const auto scale = static_cast<float>(beta_is.value());
-          to = static_cast<float>(alpha_is.value()) * sum + (scale == 0 ? 0 : scale * to);
-        }
-      }));
+  const Matrix left{a, CUDA_R_32F, m, n, lda, transposes(a_op)},
+      right{b, CUDA_R_32F, m, n, ldb, transposes(b_op)}, to{c, CUDA_R_32F, m, n, ldc, false};
+  // A matrix whose factor is zero may be missing.
+  const bool has_left = a || handle->scalars_on_device || alpha_is.value() != 0;
+  const bool has_right = b || handle->scalars_on_device || beta_is.value() != 0;
+  if ((has_left && !left.is_valid()) || (has_right && !right.is_valid()) || !to.is_valid())
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::vector<Touch> touches{to.touch(true)};
+  if (has_left) touches.push_back(left.touch(false));
+  if (has_right) touches.push_back(right.touch(false));
+  return status_of(call_library("cublasSgeam", handle->stream, std::move(touches), [=] {
+    const double factors[] = {alpha_is.value(), beta_is.value()};
+    std::vector<float> sums(static_cast<size_t>(m) * static_cast<size_t>(n));
+    for (const int side : {0, 1}) {
+      if (factors[side] == 0) continue;
+      const std::vector<float> numbers = (side ? right : left).by_columns<float>();
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<float>(factors[side]) * numbers[i];
+    }
+    for (size_t i = 0; i < sums.size(); ++i)
+      c[i / static_cast<size_t>(m) * static_cast<size_t>(ldc) + i % static_cast<size_t>(m)] = sums[i];
+  }));
+}
+
+cublasStatus_t cublasScopy(cublasHandle_t handle, int n, const float* x, int x_step, float* y, int y_step) {
+  if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (n <= 0) return CUBLAS_STATUS_SUCCESS;
+  if (!x || !y) return CUBLAS_STATUS_INVALID_VALUE;
+  return status_of(call_library("cublasScopy", handle->stream,
+                                {touch_of(x, n, x_step, false), touch_of(y, n, y_step, true)}, [=] {
+                                  for (int i = 0; i < n; ++i)
+                                    y[place_of(i, n, y_step)] = x[place_of(i, n, x_step)];
+                                }));
 }
 
 cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float* alpha, const float* x, int x_step,

@@ -273,6 +273,10 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     return cudaSuccess;
   });
 }
+cudaError_t cudaCtxResetPersistingL2Cache() {
+  return host_call("cudaCtxResetPersistingL2Cache", [] { return cudaSuccess; });
+}
+
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return host_call("cudaDeviceGetLimit", [&] {
     if (!value) return cudaErrorInvalidValue;
@@ -299,6 +303,15 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return host_call("cudaDeviceCanAccessPeer", [&] {
     if (!exists(device) || !exists(peer)) return cudaErrorInvalidDevice;
     *can = device != peer;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
+  return host_call("cudaDeviceGetP2PAttribute", [&] {
+    if (!exists(device) || !exists(peer)) return cudaErrorInvalidDevice;
+    if (!value || device == peer) return cudaErrorInvalidValue;
+    *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
   });
 }

@@ -30,10 +30,27 @@ cudaStreamCaptureStatus status_of(const Capture* capture) {
   return capture->is_invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
+/// Each node behind those that it waits for; fewer where some wait for each other in a circle.
+std::vector<size_t> order_of(const std::vector<GraphNode>& nodes) {
+  std::vector<size_t> order;
+  std::vector<bool> is_in(nodes.size());
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto is_before = [&](size_t before) { return is_in[before]; };
+      if (is_in[i] || !std::all_of(nodes[i].after.begin(), nodes[i].after.end(), is_before)) continue;
+      order.push_back(i);
+      is_in[i] = goes_on = true;
+    }
+  }
+  return order;
+}
+
 void launch_graph(CUgraphExec_st& exec, CUstream_st& stream, const std::byte* frame) {
   StreamEngine& engine = streams();
-  for (const GraphNode& node : exec.graph.nodes) {
-    if (node.work.before_launch) node.work.before_launch(frame);
+  for (const size_t index : exec.order) {
+    const Work& work = exec.graph.nodes[index].work;
+    if (work.before_launch) work.before_launch(frame);
   }
   Work begin{"graph launch"};
   begin.is_on_timeline = false;
@@ -48,14 +65,16 @@ void launch_graph(CUgraphExec_st& exec, CUstream_st& stream, const std::byte* fr
     lanes[i].name = "a graph on " + stream.name;
     lanes[i].origin = stream.origin;
   }
-  std::vector<OperationPointer> launched{first};
-  for (const GraphNode& node : exec.graph.nodes) {
+  std::vector<OperationPointer> launched(exec.graph.nodes.size());
+  for (const size_t index : exec.order) {
+    const GraphNode& node = exec.graph.nodes[index];
     std::vector<OperationPointer> after{first};
-    for (size_t i : node.after) after.push_back(launched[i + 1]);
+    for (size_t i : node.after) after.push_back(launched[i]);
     Work work = node.work;
     work.before_launch = nullptr;  // It keeps memory, whose history keeps operations.
-    launched.push_back(engine.add(lanes[node.lane], std::move(work), std::move(after)));
+    launched[index] = engine.add(lanes[node.lane], std::move(work), std::move(after));
   }
+  launched.push_back(first);
   Work end{"graph"};
   end.is_on_timeline = false;
   if (!exec.graph.user_objects.empty())
@@ -168,7 +187,9 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
   return host_call("cudaGraphInstantiate", [&] {
     if (!exec || !graph || flags) return cudaErrorInvalidValue;
-    *exec = new CUgraphExec_st{*graph, {}, nullptr};
+    const std::vector<size_t> order = order_of(graph->nodes);
+    if (order.size() < graph->nodes.size()) return cudaErrorInvalidValue;
+    *exec = new CUgraphExec_st{*graph, {}, order, nullptr};
     for (unsigned i = 0; i < graph->lanes; ++i) (*exec)->lanes.push_back(streams().take_lane());
     ++streams().graphs;
     ++streams().graph_calls.instantiations;
@@ -189,6 +210,31 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, DefaultSt
     if (found->capture) return cudaErrorStreamCaptureUnsupported;
     launch_graph(*exec, *found, frame);
     ++streams().graph_calls.launches;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  return host_call("cudaGraphUpload", [&] {
+    const bool is_known = exec && streams().find(stream, DefaultStream::legacy, current_device());
+    return is_known ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
+  return host_call("cudaGraphExecUpdate", [&] {
+    if (!exec || !graph || !result) return cudaErrorInvalidValue;
+    std::vector<GraphNode>&nodes = exec->graph.nodes, &wanted = graph->nodes;
+    *result = {cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
+    if (nodes.size() != wanted.size()) return cudaErrorGraphExecUpdateFailure;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].after != wanted[i].after) return cudaErrorGraphExecUpdateFailure;
+    result->result = cudaGraphExecUpdateErrorNodeTypeChanged;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (type_of(nodes[i]) != type_of(wanted[i])) return cudaErrorGraphExecUpdateFailure;
+    for (size_t i = 0; i < nodes.size(); ++i) nodes[i].work = wanted[i].work;
+    result->result = cudaGraphExecUpdateSuccess;
     return cudaSuccess;
   });
 }

@@ -19,6 +19,8 @@ cudaError_t injected_error(const char* function);
 void refuse_in_kernel(const char* function);
 /// @throws Failure if the call is made inside a host function, or if an earlier call could not throw its own
 void begin_call(const char* function);
+/// Sets elements of 1, 2 or 4 bytes.
+cudaError_t fill_elements(const cudaMemsetParams&, cudaStream_t, Location);
 /// A failure that cannot be thrown where it is found: the next call will throw it.
 void defer_failure(const std::string& what);
 

@@ -50,6 +50,20 @@ cudaError_t launch_on_stream(cudaStream_t, DefaultStream, const KernelLaunch&,
                              KernelBody body);
 /// Completes a launch with what the kernel's declaration says: its clusters, and its name if that is null.
 void complete_from_declaration(KernelLaunch&);
+/// Launches a kernel of which there is only a pointer, with a pointer to each argument.
+using LaunchByPointer = cudaError_t (*)(const void* kernel, const KernelLaunch&, void** arguments,
+                                        cudaStream_t, DefaultStream);
+/// @return `kernel`, which launch_remembered() launches from now on
+void* remember_kernel(void* kernel, LaunchByPointer);
+/// @return cudaErrorInvalidDeviceFunction for what was not remembered
+cudaError_t launch_remembered(const void* kernel, const KernelLaunch&, void** arguments, cudaStream_t,
+                              DefaultStream);
+/// The node becomes a launch of this kernel, with what the arguments are now.
+cudaError_t add_kernel_node(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t* after, size_t count,
+                            const void* kernel, const KernelLaunch&, void** arguments);
+/// The same of a node that there is: of the graph, or of what was instantiated of it.
+cudaError_t change_kernel_node(cudaGraphExec_t, cudaGraphNode_t, const void* kernel, const KernelLaunch&,
+                               void** arguments);
 /// Of a launch that breaks a limit: says so on stderr, and leaves the error to cudaGetLastError(), too.
 cudaError_t refuse(const KernelLaunch&);
 

@@ -216,8 +216,9 @@ Rows rows_at(const void* begin, size_t pitch) {
   return {static_cast<std::byte*>(const_cast<void*>(begin)), pitch, nullptr};
 }
 
-cudaError_t fill(const char* function, Rows rows, int value, Extent extent, CUstream_st* stream,
-                 Location where) {
+/// @param value in each byte, or in each `element` bytes
+cudaError_t fill(const char* function, Rows rows, unsigned value, Extent extent, CUstream_st* stream,
+                 Location where, unsigned element = 1) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!extent.bytes()) return cudaSuccess;
   if (!rows.begin)
@@ -228,9 +229,13 @@ cudaError_t fill(const char* function, Rows rows, int value, Extent extent, CUst
   work.us = static_cast<double>(extent.bytes()) / kStreamModel.memset;
   note(work, rows, extent, /*write=*/true);
   if (stream->is_legacy) work.returns_early = kFilledLater;
-  work.run = [rows, value, extent](Operation&) {
-    for (size_t row = 0; row < extent.height; ++row)
-      std::memset(rows.begin + row * rows.pitch, value, extent.width);
+  work.run = [rows, value, extent, element](Operation&) {
+    for (size_t row = 0; row < extent.height; ++row) {
+      std::byte* const begin = rows.begin + row * rows.pitch;
+      if (element == 1) std::memset(begin, static_cast<int>(value), extent.width);
+      for (size_t at = 0; element > 1 && at < extent.width; at += element)
+        std::memcpy(begin + at, &value, element);  // whose bytes are little-endian, as a GPU's
+    }
   };
   streams().enqueue(*stream, std::move(work));
   return cudaSuccess;
@@ -301,7 +306,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 
 cudaError_t cudaMemset(void* to, int value, size_t bytes, DefaultStream meaning, Location where) {
   return host_call("cudaMemset", [&] {
-    return fill("cudaMemset", rows_at(to, bytes), value, {bytes},
+    return fill("cudaMemset", rows_at(to, bytes), static_cast<unsigned>(value), {bytes},
                 streams().find(nullptr, meaning, current_device()), where);
   });
 }
@@ -309,7 +314,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes, DefaultStream meaning,
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream, DefaultStream meaning,
                             Location where) {
   return host_call("cudaMemsetAsync", [&] {
-    return fill("cudaMemsetAsync", rows_at(to, bytes), value, {bytes},
+    return fill("cudaMemsetAsync", rows_at(to, bytes), static_cast<unsigned>(value), {bytes},
                 streams().find(stream, meaning, current_device()), where);
   });
 }
@@ -318,7 +323,7 @@ cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t
                          DefaultStream meaning, Location where) {
   return host_call("cudaMemset2D", [&] {
     if (width > pitch) return cudaErrorInvalidValue;
-    return fill("cudaMemset2D", rows_at(to, pitch), value, {width, height},
+    return fill("cudaMemset2D", rows_at(to, pitch), static_cast<unsigned>(value), {width, height},
                 streams().find(nullptr, meaning, current_device()), where);
   });
 }
@@ -327,7 +332,7 @@ cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, s
                               cudaStream_t stream, DefaultStream meaning, Location where) {
   return host_call("cudaMemset2DAsync", [&] {
     if (width > pitch) return cudaErrorInvalidValue;
-    return fill("cudaMemset2DAsync", rows_at(to, pitch), value, {width, height},
+    return fill("cudaMemset2DAsync", rows_at(to, pitch), static_cast<unsigned>(value), {width, height},
                 streams().find(stream, meaning, current_device()), where);
   });
 }
@@ -338,8 +343,8 @@ cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, Defaul
     if (extent.width > to.pitch || extent.height > to.ysize) return cudaErrorInvalidValue;
     for (size_t slice = 0; slice < extent.depth; ++slice) {
       const cudaError_t error =
-          fill("cudaMemset3D", {at(to, {}, slice), to.pitch, nullptr}, value, {extent.width, extent.height},
-               streams().find(nullptr, meaning, current_device()), where);
+          fill("cudaMemset3D", {at(to, {}, slice), to.pitch, nullptr}, static_cast<unsigned>(value),
+               {extent.width, extent.height}, streams().find(nullptr, meaning, current_device()), where);
       if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
@@ -390,6 +395,15 @@ cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, siz
     return copy(call, rows_at(to, bytes), rows_at(from, bytes), {bytes}, kind,
                 streams().find(stream, meaning, current_device()), waits, where);
   });
+}
+
+cudaError_t fill_elements(const cudaMemsetParams& wanted, cudaStream_t stream, Location where) {
+  const bool is_whole = wanted.elementSize == 1 || wanted.elementSize == 2 || wanted.elementSize == 4;
+  const size_t bytes = wanted.width * wanted.elementSize;
+  if (!is_whole || (wanted.height > 1 && wanted.pitch < bytes)) return cudaErrorInvalidValue;
+  return fill("cudaGraphAddMemsetNode", rows_at(wanted.dst, wanted.pitch), wanted.value,
+              {bytes, wanted.height}, streams().find(stream, DefaultStream::legacy, current_device()), where,
+              wanted.elementSize);
 }
 
 std::string describe_changed_sources() { return changed_sources(); }

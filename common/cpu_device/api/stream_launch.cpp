@@ -34,6 +34,34 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
   return cudaSuccess;
 }
 
+static std::mutex remembered_mutex;
+static std::map<const void*, LaunchByPointer>& remembered_kernels() {
+  static auto& kernels = *new std::map<const void*, LaunchByPointer>;
+  return kernels;
+}
+
+void* remember_kernel(void* kernel, LaunchByPointer launch) {
+  const std::lock_guard<std::mutex> lock(remembered_mutex);
+  remembered_kernels()[kernel] = launch;
+  return kernel;
+}
+
+cudaError_t launch_remembered(const void* kernel, const KernelLaunch& launch, void** arguments,
+                              cudaStream_t stream, DefaultStream meaning) {
+  LaunchByPointer by_pointer = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(remembered_mutex);
+    const auto found = remembered_kernels().find(kernel);
+    if (found != remembered_kernels().end()) by_pointer = found->second;
+  }
+  if (by_pointer) return by_pointer(kernel, launch, arguments, stream, meaning);
+  std::fprintf(stderr,
+               "%s: the CPU device does not know the parameters of a kernel that is a void pointer: cast the "
+               "kernel by its own name\n",
+               describe_place(launch.where).c_str());
+  return remember(cudaErrorInvalidDeviceFunction);
+}
+
 cudaError_t refusal_without_permission(const KernelLaunch& kernel) {
   constexpr size_t kFree = 48 * 1024;
   const std::lock_guard<std::mutex> lock(permissions_mutex);

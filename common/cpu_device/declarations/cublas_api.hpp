@@ -58,6 +58,7 @@ using cublasHandle_t = cublasContext*;
 
 const char* cublasGetStatusString(cublasStatus_t);
 const char* cublasGetStatusName(cublasStatus_t);
+size_t cublasGetCudartVersion();
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
@@ -101,6 +102,14 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
 cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const float* alpha,
                            const float* a, int lda, const float* x, int x_step, const float* beta, float* y,
                            int y_step);
+cublasStatus_t cublasDgemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const double* alpha,
+                           const double* a, int lda, const double* x, int x_step, const double* beta,
+                           double* y, int y_step);
+/// c = alpha op(a) + beta op(b), of m rows and n columns. A matrix whose factor is 0 may be null.
+cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t a_op, cublasOperation_t b_op, int m,
+                           int n, const float* alpha, const float* a, int lda, const float* beta,
+                           const float* b, int ldb, float* c, int ldc);
+cublasStatus_t cublasScopy(cublasHandle_t handle, int n, const float* x, int x_step, float* y, int y_step);
 cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float* alpha, const float* x, int x_step,
                            float* y, int y_step);
 cublasStatus_t cublasSscal(cublasHandle_t handle, int n, const float* alpha, float* x, int x_step);

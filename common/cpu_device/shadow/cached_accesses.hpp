@@ -3,6 +3,8 @@
 /// no caches here. Each is one access, also of 16 bytes: other loads of a struct compilers split where only
 /// its parts are used.
 #pragma once
+#include <type_traits>
+
 #include "common/cpu_device/kernel/engine.hpp"
 
 namespace cpu_device {
@@ -56,10 +58,10 @@ CPU_DEVICE_LOAD_AGAIN(__ldcg)
 CPU_DEVICE_LOAD_AGAIN(__ldcv)
 #undef CPU_DEVICE_LOAD_AGAIN
 
-#define CPU_DEVICE_STORE(name)               \
-  template <class T>                         \
-  void name(T* pointer, T value) {           \
-    cpu_device::store_whole(pointer, value); \
+#define CPU_DEVICE_STORE(name)                           \
+  template <class T>                                     \
+  void name(T* pointer, std::type_identity_t<T> value) { \
+    cpu_device::store_whole(pointer, value);             \
   }
 CPU_DEVICE_STORE(__stwb)
 CPU_DEVICE_STORE(__stcg)

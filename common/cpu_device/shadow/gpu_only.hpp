@@ -20,13 +20,7 @@
 // The host.
 using cudaSurfaceObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
 using cudaTextureObject_t CPU_DEVICE_GPU_ONLY = unsigned long long;
-cudaError_t cudaStreamSetAttribute(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphCreate(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphAddKernelNode(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphAddMemcpyNode(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphAddHostNode(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphExecUpdate(...) CPU_DEVICE_GPU_ONLY;
-cudaError_t cudaGraphUpload(...) CPU_DEVICE_GPU_ONLY;
+cudaError_t cudaGraphAddMemAllocNode(...) CPU_DEVICE_GPU_ONLY;
 
 // Textures and surfaces.
 struct CPU_DEVICE_GPU_ONLY cudaChannelFormatDesc {};

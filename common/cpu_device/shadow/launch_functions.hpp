@@ -25,6 +25,7 @@ enum cudaClusterSchedulingPolicy {
 };
 union cudaLaunchAttributeValue {
   char pad[64];
+  cudaAccessPolicyWindow accessPolicyWindow;
   int cooperative;
   struct {
     unsigned x, y, z;
@@ -38,6 +39,14 @@ struct cudaLaunchAttribute {
   char pad[8 - sizeof(cudaLaunchAttributeID)];
   cudaLaunchAttributeValue val;
 };
+using cudaStreamAttrID = cudaLaunchAttributeID;
+using cudaStreamAttrValue = cudaLaunchAttributeValue;
+constexpr auto cudaStreamAttributeAccessPolicyWindow = cudaLaunchAttributeAccessPolicyWindow;
+constexpr auto cudaStreamAttributePriority = cudaLaunchAttributePriority;
+/// How fast it is; only the priority of a stream could be asked for again.
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) {
+  return cudaSuccess;
+}
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes;
@@ -115,8 +124,76 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Params...), dim3 grid, di
   launch.cooperative = true;
   return cpu_device::launch_with_pointers(kernel, launch, args, stream, meaning);
 }
-#undef CPU_DEVICE_LAUNCH
 
+namespace cpu_device {
+
+/// A pointer to the kernel by which cudaLaunchKernel() knows its parameters.
+template <class... Params>
+void* pointer_without_type(void (*kernel)(Params...)) {
+  return remember_kernel(reinterpret_cast<void*>(kernel),
+                         [](const void* known, const KernelLaunch& launch, void** args, cudaStream_t stream,
+                            DefaultStream meaning) {
+                           const auto typed = reinterpret_cast<void (*)(Params...)>(const_cast<void*>(known));
+                           return launch_with_pointers(typed, launch, args, stream, meaning);
+                         });
+}
+
+}  // namespace cpu_device
+
+struct cudaKernelNodeParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void **kernelParams, **extra;
+};
+
+namespace cpu_device {
+inline KernelLaunch kernel_launch_of(const cudaKernelNodeParams& node, Location where) {
+  KernelLaunch launch{nullptr, node.gridDim, node.blockDim, 1, node.sharedMemBytes};
+  launch.where = where;
+  return launch;
+}
+}  // namespace cpu_device
+
+inline cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                          const cudaGraphNode_t* after, size_t count,
+                                          const cudaKernelNodeParams* params, CPU_DEVICE_WHERE) {
+  return cpu_device::add_kernel_node(node, graph, after, count, params->func,
+                                     cpu_device::kernel_launch_of(*params, where), params->kernelParams);
+}
+inline cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params,
+                                                CPU_DEVICE_WHERE) {
+  return cpu_device::change_kernel_node(nullptr, node, params->func,
+                                        cpu_device::kernel_launch_of(*params, where), params->kernelParams);
+}
+inline cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                    const cudaKernelNodeParams* params, CPU_DEVICE_WHERE) {
+  return cpu_device::change_kernel_node(exec, node, params->func,
+                                        cpu_device::kernel_launch_of(*params, where), params->kernelParams);
+}
+
+#ifdef LADDER_REWRITES  // a cast of a kernel becomes a call of pointer_without_type()
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args,
+                                    size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                                    CPU_DEVICE_LAUNCH) {
+  cpu_device::KernelLaunch launch{nullptr, grid, block, 1, shared_bytes};
+  launch.where = where;
+  return cpu_device::launch_remembered(kernel, launch, args, stream, meaning);
+}
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** args,
+                                               size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+                                               CPU_DEVICE_LAUNCH) {
+  cpu_device::KernelLaunch launch{nullptr, grid, block, 1, shared_bytes};
+  launch.where = where;
+  launch.cooperative = true;
+  return cpu_device::launch_remembered(kernel, launch, args, stream, meaning);
+}
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** args,
+                                       CPU_DEVICE_LAUNCH) {
+  return cpu_device::launch_remembered(kernel, cpu_device::kernel_launch_of(*config, where), args,
+                                       config->stream, meaning);
+}
+#else
 #define CPU_DEVICE_WITHOUT_A_CAST                                                                    \
   __attribute__((                                                                                    \
       unavailable("the CPU device does not know the parameters of a kernel that is a void pointer: " \
@@ -127,6 +204,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, size_t 
                                         cudaStream_t = nullptr) CPU_DEVICE_WITHOUT_A_CAST;
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) CPU_DEVICE_WITHOUT_A_CAST;
 #undef CPU_DEVICE_WITHOUT_A_CAST
+#endif
+#undef CPU_DEVICE_LAUNCH
 
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel*, const cudaLaunchConfig_t* config) {

@@ -2,6 +2,7 @@
 /// Part of the shadow of <cuda_runtime.h>: functions of floating-point numbers. Those that are approximations
 /// on a GPU are as exact here as the host's.
 #pragma once
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -87,7 +88,67 @@ Whole to_whole(double rounded) {
                                                 : Whole{0};
 }
 
+template <class T>
+T not_known_before(T value) {
+  const volatile T copy = value;
+  return copy;
+}
+/// One operation that rounds in this direction. Compilers move arithmetic across a change of the direction,
+/// but not what is volatile.
+template <int kDirection, class Number, class Operation, class... Operands>
+Number rounded(const Operation& operation, Operands... operands) {
+  const int before = std::fegetround();
+  std::fesetround(kDirection);
+  const volatile Number result = operation(not_known_before(operands)...);
+  std::fesetround(before);
+  return result;
+}
+
 }  // namespace cpu_device
+
+#define CPU_DEVICE_ROUNDED_OF(Number, prefix, fma_name, fma, suffix, direction)                              \
+  inline Number prefix##add_##suffix(Number a, Number b) {                                                   \
+    return cpu_device::rounded<direction, Number>([](auto x, auto y) { return x + y; }, a, b);               \
+  }                                                                                                          \
+  inline Number prefix##sub_##suffix(Number a, Number b) {                                                   \
+    return cpu_device::rounded<direction, Number>([](auto x, auto y) { return x - y; }, a, b);               \
+  }                                                                                                          \
+  inline Number prefix##mul_##suffix(Number a, Number b) {                                                   \
+    return cpu_device::rounded<direction, Number>([](auto x, auto y) { return x * y; }, a, b);               \
+  }                                                                                                          \
+  inline Number prefix##div_##suffix(Number a, Number b) {                                                   \
+    return cpu_device::rounded<direction, Number>([](auto x, auto y) { return x / y; }, a, b);               \
+  }                                                                                                          \
+  inline Number prefix##rcp_##suffix(Number a) {                                                             \
+    return cpu_device::rounded<direction, Number>([](auto x) { return 1 / x; }, a);                          \
+  }                                                                                                          \
+  inline Number prefix##sqrt_##suffix(Number a) {                                                            \
+    return cpu_device::rounded<direction, Number>([](auto x) { return std::sqrt(x); }, a);                   \
+  }                                                                                                          \
+  inline Number fma_name##_##suffix(Number a, Number b, Number c) {                                          \
+    return cpu_device::rounded<direction, Number>([](auto x, auto y, auto z) { return fma(x, y, z); }, a, b, \
+                                                  c);                                                        \
+  }
+#define CPU_DEVICE_ROUNDED_FROM(Number, name, From, suffix, direction)                                  \
+  inline Number __##name##_##suffix(From from) {                                                        \
+    return cpu_device::rounded<direction, Number>([](auto x) { return static_cast<Number>(x); }, from); \
+  }
+#define CPU_DEVICE_ROUNDED(suffix, direction)                                      \
+  CPU_DEVICE_ROUNDED_OF(float, __f, __fmaf, __builtin_fmaf, suffix, direction)     \
+  CPU_DEVICE_ROUNDED_OF(double, __d, __fma, __builtin_fma, suffix, direction)      \
+  CPU_DEVICE_ROUNDED_FROM(float, double2float, double, suffix, direction)          \
+  CPU_DEVICE_ROUNDED_FROM(float, int2float, int, suffix, direction)                \
+  CPU_DEVICE_ROUNDED_FROM(float, uint2float, unsigned, suffix, direction)          \
+  CPU_DEVICE_ROUNDED_FROM(float, ll2float, long long, suffix, direction)           \
+  CPU_DEVICE_ROUNDED_FROM(float, ull2float, unsigned long long, suffix, direction) \
+  CPU_DEVICE_ROUNDED_FROM(double, ll2double, long long, suffix, direction)         \
+  CPU_DEVICE_ROUNDED_FROM(double, ull2double, unsigned long long, suffix, direction)
+CPU_DEVICE_ROUNDED(rd, FE_DOWNWARD)
+CPU_DEVICE_ROUNDED(ru, FE_UPWARD)
+CPU_DEVICE_ROUNDED(rz, FE_TOWARDZERO)
+#undef CPU_DEVICE_ROUNDED
+#undef CPU_DEVICE_ROUNDED_FROM
+#undef CPU_DEVICE_ROUNDED_OF
 
 #define CPU_DEVICE_TO_WHOLE(Whole, name)                                                                 \
   inline Whole __float2##name##_rn(float x) { return cpu_device::to_whole<Whole>(std::nearbyint(x)); }   \

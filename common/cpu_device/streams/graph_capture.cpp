@@ -2,6 +2,7 @@
 /// What a stream does with its work while it captures.
 #include "common/cpu_device/streams/graph_capture.hpp"
 
+#include <string_view>
 #include <utility>
 
 namespace cpu_device {
@@ -15,6 +16,15 @@ void capture_work(CUstream_st& stream, Work work) {
   std::vector<GraphNode>& nodes = stream.capture->graph->nodes;
   nodes.push_back({std::move(work), stream.capture_front, stream.capture_lane});
   stream.capture_front = {nodes.size() - 1};
+}
+
+cudaGraphNodeType type_of(const GraphNode& node) {
+  if (!node.work.run) return cudaGraphNodeTypeEmpty;
+  const std::string_view kind = node.work.kind;
+  return node.work.is_host_function ? cudaGraphNodeTypeHost
+         : kind == "kernel"         ? cudaGraphNodeTypeKernel
+         : kind == "memset"         ? cudaGraphNodeTypeMemset
+                                    : cudaGraphNodeTypeMemcpy;
 }
 
 void join_capture(CUstream_st& stream, const std::shared_ptr<Capture>& capture) {

@@ -26,8 +26,9 @@ using UserObjects = std::vector<std::shared_ptr<UserObject>>;
 
 struct GraphNode {
   Work work;
-  std::vector<size_t> after;  ///< earlier nodes
-  unsigned lane = 0;          ///< nodes that one stream captured, in their order
+  std::vector<size_t> after;                         ///< nodes that come before it
+  unsigned lane = 0;                                 ///< nodes that one stream captured, in their order
+  std::shared_ptr<CUgraphNode_st> handle = nullptr;  ///< of a node that the program knows
 };
 
 }  // namespace cpu_device
@@ -36,6 +37,10 @@ struct CUgraph_st {
   std::vector<cpu_device::GraphNode> nodes;
   unsigned lanes = 0;
   cpu_device::UserObjects user_objects = {};
+};
+struct CUgraphNode_st {
+  CUgraph_st* graph;
+  size_t index;
 };
 struct CUuserObject_st {
   std::shared_ptr<cpu_device::UserObject> object;
@@ -57,6 +62,7 @@ struct Capture {
 /// What this host thread's calls are checked for, see cudaThreadExchangeStreamCaptureMode.
 inline thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 
+cudaGraphNodeType type_of(const GraphNode&);
 void join_capture(CUstream_st&, const std::shared_ptr<Capture>&);
 /// Calls that CUDA holds for unsafe while a stream captures (allocations that are not those of a stream) are
 /// refused: by a capture of mode global to all threads, by one of mode thread-local to its own. The capture
@@ -71,5 +77,6 @@ void end_capture(Capture&);
 struct CUgraphExec_st {
   CUgraph_st graph;
   std::vector<unsigned> lanes;  ///< numbers for its branches
+  std::vector<size_t> order;    ///< of its nodes: each behind those that it waits for
   cpu_device::OperationPointer last;
 };

@@ -111,6 +111,9 @@ class StreamEngine {
   CUstream_st* find(cudaStream_t, DefaultStream, int device);
   CUstream_st* create_stream(int device, bool blocking, int priority);
   void destroy_stream(CUstream_st*);
+  /// A stream that never runs anything: it makes a node of a graph.
+  CUstream_st* create_builder(int device);
+  void destroy_builder(CUstream_st*);
   unsigned take_lane();
   void give_lane_back(unsigned number) { free_lanes_.push_back(number); }
   Device& device(int number) { return devices_[number]; }

@@ -81,6 +81,18 @@ void StreamEngine::destroy_stream(CUstream_st* stream) {
   delete stream;
 }
 
+CUstream_st* StreamEngine::create_builder(int device) {
+  auto* stream = new CUstream_st;
+  stream->device = device;
+  streams_.insert(stream);
+  return stream;
+}
+
+void StreamEngine::destroy_builder(CUstream_st* stream) {
+  streams_.erase(stream);
+  delete stream;
+}
+
 std::string StreamEngine::describe_queues() const {
   struct Queue {
     size_t operations = 0;

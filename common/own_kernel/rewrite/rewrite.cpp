@@ -52,8 +52,8 @@ class Rewriter {
         rewrite_launch(i);
       } else if (tokens_[i].is("using")) {
         bring_signature(i);
-      } else if (is_sign(i, '(')) {
-        drop_cast(i);
+      } else if (is_sign(i, '(') || (is_sign(i, '<') && i > 0 && tokens_[i - 1].is("reinterpret_cast"))) {
+        keep_parameters(i);
       } else if (has_lerp_ && tokens_[i].is("lerp") && !is_member(i) && !is_pair(i - 2, ':', ':')) {
         replace({i, i + 1}, "ladder_own_lerp");
       } else if (const auto variable = variables_of_namespaces_.find(tokens_[i].text);
@@ -463,20 +463,29 @@ class Rewriter {
     if (!text.empty()) edits_.push_back({at, at, text});
   }
 
-  /// `cudaLaunchCooperativeKernel((void*)kernel, ...)`: without the cast the kernel's parameters are known.
-  void drop_cast(size_t open) {
+  /// `(void*)kernel`, `reinterpret_cast<const void*>(&kernel)`: cudaLaunchKernel() and nodes of graphs need
+  /// the parameters that the pointer has lost.
+  void keep_parameters(size_t open) {
+    const bool is_plain = is_sign(open, '(');
     size_t end = open + 1;
     while (is_one_of(tokens_[end], {"const", "void", "*"})) ++end;
-    if (end < open + 3 || !is_sign(end, ')')) return;
-    const size_t name = end + 1 + is_sign(end + 1, '&');
-    if (!is_word(name) || !names_.count(std::string(tokens_[name].text))) return;
-    size_t call = open;
-    for (int depth = 0; call > 0 && depth >= 0 && !is_sign(call, ';') && !is_sign(call, '{');) {
-      --call;
-      depth += is_sign(call, ')');
-      depth -= is_sign(call, '(');
+    if (end < open + 3 || !is_sign(end, is_plain ? ')' : '>')) return;
+    size_t begin = end + 1;
+    if (!is_plain && !is_sign(begin++, '(')) return;
+    begin += is_sign(begin, '&');
+    size_t name = begin;
+    while (is_word(name) && is_pair(name + 1, ':', ':')) name += 3;
+    if (!is_word(name) || !names_.count(std::string(tokens_[name].text)) ||
+        (name == begin && variables_.count(std::string(tokens_[name].text))))
+      return;
+    size_t behind = name + 1;
+    if (is_sign(behind, '<')) behind = close_of_angle(behind) + 1;
+    const std::string kernel = "::cpu_device::pointer_without_type(" + flat({begin, behind}) + ")";
+    if (is_plain) {
+      replace({open, behind}, kernel);
+    } else if (is_sign(behind, ')')) {
+      replace({open - 1, behind + 1}, kernel);
     }
-    if (call > 0 && tokens_[call - 1].text.rfind("cudaLaunch", 0) == 0) replace({open, end + 1}, "");
   }
 
   // --- shared memory

@@ -9,7 +9,7 @@ __global__ void sample(cudaTextureObject_t texture, float* values) {
   values[threadIdx.x] = tex1Dfetch<float>(texture, 0);
 }
 
-void make(cudaGraph_t* graph) { cudaGraphCreate(graph, 0); }
+void make(cudaGraphNode_t* node) { cudaGraphAddMemAllocNode(node); }
 void launch(int* memory) {
   void* arguments[] = {&memory};
   cudaLaunchKernel(reinterpret_cast<const void*>(sample), dim3(1), dim3(1), arguments);

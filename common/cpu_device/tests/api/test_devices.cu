@@ -64,6 +64,12 @@ TEST_CASE("as many devices as the environment says") {
   CUDA_CHECK(cudaGetDeviceCount(&count));
   CHECK(count == 2);
   CHECK(cudaSetDevice(2) == cudaErrorInvalidDevice);
+  CUDA_CHECK(cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrAccessSupported, 0, 1));
+  CHECK(can == 1);
+  CUDA_CHECK(cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrCudaArrayAccessSupported, 0, 1));
+  CHECK(can == 0);
+  CHECK(cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrAccessSupported, 1, 1) == cudaErrorInvalidValue);
+  (void)cudaGetLastError();
   CUDA_CHECK(cudaDeviceCanAccessPeer(&can, 0, 1));
   CHECK(can == 1);
   CUDA_CHECK(cudaDeviceCanAccessPeer(&can, 1, 1));

@@ -282,3 +282,140 @@ TEST_CASE("what a graph keeps is destroyed when the graph, its executables and t
     CHECK(output.all(1));
   });
 }
+
+namespace {
+
+/// A graph that calls make: fill, upload, kernel, download, host function; `kernel_after` says what the
+/// kernel waits for.
+struct MadeGraph : CapturedGraph {
+  MadeGraph(const PinnedInts& input, const DeviceInts& from, const DeviceInts& to, const PinnedInts& output,
+            bool waits) {
+    CUDA_CHECK(cudaGraphCreate(&graph, 0));
+    const cudaMemsetParams fill{to.data, 0, 7, 4, kCount, 1};
+    CUDA_CHECK(cudaGraphAddMemsetNode(&filled, graph, nullptr, 0, &fill));
+    CUDA_CHECK(cudaGraphAddMemcpyNode1D(&uploaded, graph, nullptr, 0, from.data, input.data, kBytes,
+                                        cudaMemcpyHostToDevice));
+    const cudaGraphNode_t before[] = {filled, uploaded};
+    const cudaKernelNodeParams kernel = params(from, to);
+    CUDA_CHECK(cudaGraphAddKernelNode(&computed, graph, before, waits ? 2 : 1, &kernel));
+    cudaMemcpy3DParms copy{};
+    copy.srcPtr = make_cudaPitchedPtr(to.data, kBytes, kBytes, 1);
+    copy.dstPtr = make_cudaPitchedPtr(output.data, kBytes, kBytes, 1);
+    copy.extent = make_cudaExtent(kBytes, 1, 1);
+    copy.kind = cudaMemcpyDeviceToHost;
+    CUDA_CHECK(cudaGraphAddMemcpyNode(&downloaded, graph, &computed, 1, &copy));
+    const cudaHostNodeParams host{[](void* count) { ++*static_cast<int*>(count); }, &host_calls};
+    CUDA_CHECK(cudaGraphAddHostNode(&counted, graph, &downloaded, 1, &host));
+  }
+
+  /// Of add_one(from, to).
+  cudaKernelNodeParams params(const DeviceInts& from, const DeviceInts& to) {
+    arguments[0] = const_cast<int**>(&from.data);
+    arguments[1] = const_cast<int**>(&to.data);
+    return {pointer_without_type(add_one), 1, kCount / 4, kBytes, arguments, nullptr};
+  }
+
+  void* arguments[2] = {};
+  cudaGraphNode_t filled, uploaded, computed, downloaded, counted;
+  int host_calls = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a graph that calls make runs each node behind those that it names") {
+  check_never_blamed([] {
+    PinnedInts input(1), output;
+    DeviceInts from, to;
+    MadeGraph made(input, from, to, output, true);
+    CUDA_CHECK(cudaGraphInstantiate(&made.exec, made.graph, nullptr, nullptr, 0));
+    Stream stream;
+    for (int i = 1; i <= 2; ++i) {
+      input.fill(i);
+      CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
+      CUDA_CHECK(cudaStreamSynchronize(stream));
+      CHECK(output.all(i + 1));
+      CHECK(made.host_calls == i);
+    }
+    size_t nodes = 0, roots = 0;
+    cudaGraphNodeType type{};
+    CUDA_CHECK(cudaGraphGetNodes(made.graph, nullptr, &nodes));
+    CUDA_CHECK(cudaGraphGetRootNodes(made.graph, nullptr, &roots));
+    CUDA_CHECK(cudaGraphNodeGetType(made.computed, &type));
+    CHECK(nodes == 5);
+    CHECK(roots == 2);
+    CHECK(type == cudaGraphNodeTypeKernel);
+  });
+}
+
+TEST_CASE("a kernel node that does not name the upload that it needs is blamed") {
+  check_blamed_always(
+      [] {
+        PinnedInts input(1), output;
+        DeviceInts from, to;
+        MadeGraph made(input, from, to, output, false);
+        CUDA_CHECK(cudaGraphInstantiate(&made.exec, made.graph, 0));
+        Stream stream;
+        CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+      },
+      "add_one");
+}
+
+TEST_CASE("dependencies may be added later, and may not form a circle") {
+  check_never_blamed([] {
+    PinnedInts input(1), output;
+    DeviceInts from, to;
+    MadeGraph made(input, from, to, output, false);
+    CUDA_CHECK(cudaGraphAddDependencies(made.graph, &made.uploaded, &made.computed, 1));
+    // Behind the node that needs it, and so the last one to be added runs first.
+    cudaGraphNode_t first = nullptr;
+    const cudaMemsetParams fill{from.data, 0, 9, 4, kCount, 1};
+    CUDA_CHECK(cudaGraphAddMemsetNode(&first, made.graph, nullptr, 0, &fill));
+    CUDA_CHECK(cudaGraphAddDependencies(made.graph, &first, &made.uploaded, 1));
+    cudaGraph_t circle = nullptr;
+    CUDA_CHECK(cudaGraphClone(&circle, made.graph));
+    std::vector<cudaGraphNode_t> nodes(6);
+    size_t count = nodes.size();
+    CUDA_CHECK(cudaGraphGetNodes(circle, nodes.data(), &count));
+    CUDA_CHECK(cudaGraphAddDependencies(circle, &nodes[3], &nodes[5], 1));
+    cudaGraphExec_t none = nullptr;
+    CHECK(cudaGraphInstantiate(&none, circle, 0) == cudaErrorInvalidValue);
+    CHECK(cudaGraphAddDependencies(circle, &made.computed, &nodes[0], 1) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    CUDA_CHECK(cudaGraphDestroy(circle));
+    CUDA_CHECK(cudaGraphInstantiate(&made.exec, made.graph, 0));
+    Stream stream;
+    CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(2));
+  });
+}
+
+TEST_CASE("a node of an executable graph takes other arguments, and a whole graph those of another") {
+  check_never_blamed([] {
+    PinnedInts input(1), output, other(4);
+    DeviceInts from, to, more;
+    CUDA_CHECK(cudaMemcpy(more.data, other.data, kBytes, cudaMemcpyHostToDevice));
+    MadeGraph made(input, from, to, output, true), twin(other, from, to, output, true);
+    CUDA_CHECK(cudaGraphInstantiate(&made.exec, made.graph, 0));
+    const cudaKernelNodeParams changed = made.params(more, to);
+    CUDA_CHECK(cudaGraphExecKernelNodeSetParams(made.exec, made.computed, &changed));
+    CHECK(cudaGraphExecKernelNodeSetParams(made.exec, made.uploaded, &changed) == cudaErrorInvalidValue);
+    Stream stream;
+    CUDA_CHECK(cudaGraphUpload(made.exec, stream));
+    CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(5));
+    other.fill(6);
+    cudaGraphExecUpdateResultInfo result{};
+    CUDA_CHECK(cudaGraphExecUpdate(made.exec, twin.graph, &result));
+    CHECK(result.result == cudaGraphExecUpdateSuccess);
+    CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(output.all(7));
+    CUDA_CHECK(cudaGraphAddDependencies(twin.graph, &twin.filled, &twin.uploaded, 1));
+    CHECK(cudaGraphExecUpdate(made.exec, twin.graph, &result) == cudaErrorGraphExecUpdateFailure);
+    CHECK(result.result == cudaGraphExecUpdateErrorTopologyChanged);
+    (void)cudaGetLastError();
+  });
+}

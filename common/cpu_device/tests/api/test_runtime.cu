@@ -175,6 +175,46 @@ TEST_CASE("cublas multiplies matrices by columns") {
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
 }
 
+TEST_CASE("cublas multiplies a vector, adds matrices and copies, with steps and leading dimensions") {
+  use({});
+  // By columns: a has rows 1 3 5 and 2 4 6, and a third row that belongs to nobody.
+  const std::vector<double> of_a{1, 2, -1, 3, 4, -1, 5, 6, -1}, of_x{1, 0, 10, 0, 100}, of_y{1000, 2000};
+  const auto upload = [](const auto& values) {
+    using Number = std::remove_cvref_t<decltype(values[0])>;
+    Number* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, values.size() * sizeof(Number)));
+    CUDA_CHECK(cudaMemcpy(memory, values.data(), values.size() * sizeof(Number), cudaMemcpyHostToDevice));
+    return memory;
+  };
+  const auto downloaded = []<class Number>(const Number* memory, size_t count) {
+    std::vector<Number> values(count);
+    CUDA_CHECK(cudaMemcpy(values.data(), memory, count * sizeof(Number), cudaMemcpyDeviceToHost));
+    return values;
+  };
+  cublasHandle_t handle;
+  REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  double *const a = upload(of_a), *const x = upload(of_x), *const y = upload(of_y);
+  const double two = 2, one = 1;
+  CHECK(cublasDgemv(handle, CUBLAS_OP_N, 2, 3, &two, a, 3, x, 2, &one, y, 1) == CUBLAS_STATUS_SUCCESS);
+  CHECK(downloaded(y, 2) == std::vector<double>{1000 + 2 * 531, 2000 + 2 * 642});
+  float* const b = upload(std::vector<float>{1, 2, 3, 4, 5, 6});
+  float* const c = upload(std::vector<float>(7, -1));
+  const float three = 3, none = 0, minus = -1;
+  CHECK(cublasSgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, 3, 2, &three, b, 2, &none, nullptr, 3, c, 4) ==
+        CUBLAS_STATUS_SUCCESS);
+  CHECK(downloaded(c, 7) == std::vector<float>{3, 9, 15, -1, 6, 12, 18});
+  CHECK(cublasSgeam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, &three, b, 3, &minus, b + 3, 3, c, 3) ==
+        CUBLAS_STATUS_SUCCESS);
+  CHECK(downloaded(c, 3) == std::vector<float>{-1, 1, 3});
+  CHECK(cublasSgeam(handle, CUBLAS_OP_N, CUBLAS_OP_N, 3, 1, &three, nullptr, 3, &none, nullptr, 3, c, 3) ==
+        CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasScopy(handle, 3, b, 2, c, -1) == CUBLAS_STATUS_SUCCESS);
+  CHECK(downloaded(c, 4) == std::vector<float>{5, 3, 1, -1});
+  CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+  for (double* memory : {a, x, y}) CUDA_CHECK(cudaFree(memory));
+  for (float* memory : {b, c}) CUDA_CHECK(cudaFree(memory));
+}
+
 TEST_CASE("cublasLt adds a bias to each row, and rectifies") {
   use({});
   float *a = nullptr, *c = nullptr, *bias = nullptr;

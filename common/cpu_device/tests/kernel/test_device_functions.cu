@@ -88,6 +88,38 @@ TEST_CASE("functions of floating-point numbers") {
   CHECK(__int2float_rn(-3) == -3);
 }
 
+TEST_CASE("arithmetic and conversions round in the direction of their name") {
+  // 1/3 and the root of 2 lie between two numbers; 2^-30 is less than half of what 1 can be told from.
+  const float third = 1.0f / 3, root = std::sqrt(2.0f);
+  CHECK(__fdiv_rd(1, 3) < __fdiv_ru(1, 3));
+  CHECK((__fdiv_rd(1, 3) == third || __fdiv_ru(1, 3) == third));
+  CHECK(__fdiv_rz(-1, 3) == -__fdiv_rd(1, 3));
+  CHECK(__frcp_ru(3) == __fdiv_ru(1, 3));
+  CHECK(__fsqrt_ru(2) == std::nextafter(__fsqrt_rd(2), 2.0f));
+  CHECK((__fsqrt_rd(2) == root || __fsqrt_ru(2) == root));
+  CHECK(__fadd_rd(1, 0x1p-30f) == 1);
+  CHECK(__fadd_ru(1, 0x1p-30f) == 1 + 0x1p-23f);
+  CHECK(__fadd_rz(-1, -0x1p-30f) == -1);
+  CHECK(__fsub_rd(1, 0x1p-30f) == 1 - 0x1p-24f);
+  CHECK(__fmul_ru(1 + 0x1p-12f, 1 + 0x1p-12f) == 1 + 0x1p-11f + 0x1p-23f);
+  CHECK(__fmul_rd(1 + 0x1p-12f, 1 + 0x1p-12f) == 1 + 0x1p-11f);
+  CHECK(__fmaf_ru(1, 1, 0x1p-30f) == 1 + 0x1p-23f);
+  CHECK(__dadd_ru(1, 0x1p-60) == 1 + 0x1p-52);
+  CHECK(__dmul_rd(-1 - 0x1p-30, 1 + 0x1p-30) == -1 - 0x1p-29 - 0x1p-52);
+  CHECK(__ddiv_rd(1, 3) < __ddiv_ru(1, 3));
+  CHECK(__fma_rz(1, 1, 0x1p-60) == 1);
+  CHECK(__drcp_ru(3) == __ddiv_ru(1, 3));
+  CHECK(__dsqrt_rd(2) < __dsqrt_ru(2));
+  CHECK(__double2float_ru(1 + 0x1p-40) == 1 + 0x1p-23f);
+  CHECK(__double2float_rd(1 + 0x1p-40) == 1);
+  CHECK(__int2float_ru(0x1000001) == 0x1000002);
+  CHECK(__uint2float_rz(0xffffffffu) == 0x1.fffffep31f);
+  CHECK(__ull2float_ru(~0ull) == 0x1p64f);
+  CHECK(__ll2double_rd((1ll << 53) + 1) == 0x1p53);
+  // Nothing stays of a direction.
+  CHECK(1.0f / 3 == third);
+}
+
 TEST_CASE("bf16 arithmetic rounds once") {
   const __nv_bfloat162 pair = __halves2bfloat162(bf16(1), bf16(-2));
   CHECK(__low2float(pair) == 1);
@@ -118,12 +150,15 @@ TEST_CASE("bf16 arithmetic rounds once") {
 
 TEST_CASE("loads and stores with hints are loads and stores") {
   std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
+  __nv_bfloat16 narrow = bf16(0);
   const auto* four = reinterpret_cast<const float4*>(values.data());
   run({.block = 1}, {}, [&] {
     __stcg(&values[0], __ldcg(&values[1]) + __ldca(&values[2]) + __ldcs(&values[3]) + __ldcv(&values[4]));
     __stcs(reinterpret_cast<float4*>(values.data()) + 1, __ldcg(four));
     __stwt(&values[1], scaled(&values[7]) + unscaled(&values[7]));
+    __stwt(&narrow, values[2]);  // what is stored is converted
   });
+  CHECK(float(narrow) == 3);
   CHECK(values == std::vector<float>{14, 12, 3, 4, 14, 2, 3, 4});
 }
 
