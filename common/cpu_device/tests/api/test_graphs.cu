@@ -358,7 +358,7 @@ TEST_CASE("a kernel node that does not name the upload that it needs is blamed")
         CUDA_CHECK(cudaGraphLaunch(made.exec, stream));
         CUDA_CHECK(cudaStreamSynchronize(stream));
       },
-      "add_one");
+      "kernel add_one on a graph on stream 1 reads the buffer of 1024 bytes of cudaMalloc");
 }
 
 TEST_CASE("dependencies may be added later, and may not form a circle") {
