@@ -273,9 +273,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaCtxResetPersistingL2Cache() {
-  return host_call("cudaCtxResetPersistingL2Cache", [] { return cudaSuccess; });
-}
+cudaError_t cudaCtxResetPersistingL2Cache() { return accept("cudaCtxResetPersistingL2Cache"); }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return host_call("cudaDeviceGetLimit", [&] {

@@ -92,6 +92,11 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   return as_driver(error);
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (value && attribute >= CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED &&
+      attribute != CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) {
+    *value = 0;
+    return CUDA_SUCCESS;
+  }
   return as_driver(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
 

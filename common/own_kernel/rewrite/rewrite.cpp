@@ -41,7 +41,7 @@ class Rewriter {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       track_scopes(i);
       if (tokens_[i].is("__global__")) {
-        replace({i, i + 1}, "");
+        replace({i, i + 1}, " ");  // of `extern "C"__global__ void` nothing would make one word
       } else if (!tokens_[i].is_own || tokens_[i].kind == Kind::string) {
         continue;
       } else if (tokens_[i].is("__shared__")) {

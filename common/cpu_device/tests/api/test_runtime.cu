@@ -135,6 +135,11 @@ TEST_CASE("the driver's functions are found by name") {
   CHECK(function == nullptr);
   CUdevice device = -1;
   CHECK(cuInit(0) == CUDA_SUCCESS);
+  int has = -1;
+  CHECK(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 0) == CUDA_SUCCESS);
+  CHECK(has == 0);
+  CHECK(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0) == CUDA_SUCCESS);
+  CHECK(has == 1);
   CHECK(cuDeviceGet(&device, 0) == CUDA_SUCCESS);
   CHECK(cuDeviceGet(&device, 99) == CUDA_ERROR_INVALID_DEVICE);
   cudaGetLastError();
