@@ -64,7 +64,7 @@ std::optional<Missing> missing_in(const std::string& line) {
   static const auto quoted = [](const std::string& text) { return kQuote + text + kQuote; };
   static const std::regex kError("^([^ ].*?:[0-9]+)(?::[0-9]+)?: (?:fatal )?error: (.*)$");
   static const std::regex kIsOfCuda(
-      "(?:cuda|cublas|curand|cufft|cusparse|cusolver|cudnn|nvtx|nccl|nvml|nvrtc|npp)[A-Z_].*|cu[A-Z].*|"
+      "(?:cuda|cublas|curand|cufft|cusparse|cusolver|cudnn|nvtx|nccl|nvml|nvrtc|npp)[A-Z].*|cu[A-Z].*|"
       "(?:CU|CUDA|CUBLAS|CUBLASLT|CURAND|CUFFT|CUDNN|CUDART|NCCL)_.*|CU[a-z].*|__[a-z].*|"
       "(?:tex|surf)[1-3C].*|(?:cuda|nvcuda|cooperative_groups|cub|thrust|nvtx3)::.*|"
       "(?:cg|wmma|cde|ptx)::.*");

@@ -1,5 +1,6 @@
 /// @file
 /// The device functions that learners type, each with a value that CUDA gives.
+#include <cuComplex.h>
 #include <cuda_bf16.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -118,6 +119,18 @@ TEST_CASE("arithmetic and conversions round in the direction of their name") {
   CHECK(__ll2double_rd((1ll << 53) + 1) == 0x1p53);
   // Nothing stays of a direction.
   CHECK(1.0f / 3 == third);
+}
+
+TEST_CASE("complex numbers are divided without leaving the range") {
+  const cuDoubleComplex a = make_cuDoubleComplex(3, 4), b = make_cuDoubleComplex(1, -2);
+  const cuDoubleComplex product = cuCmul(a, b), quotient = cuCdiv(product, b);
+  CHECK((product.x == 11 && product.y == -2));
+  CHECK((std::fabs(quotient.x - 3) < 1e-12 && std::fabs(quotient.y - 4) < 1e-12));
+  CHECK(cuCabs(a) == 5);
+  CHECK((cuCfma(a, b, cuConj(a)).x == 14 && cuCfma(a, b, cuConj(a)).y == -6));
+  const cuComplex large = make_cuComplex(1e38f, 2e38f), one = cuCdivf(large, large);
+  CHECK((std::fabs(one.x - 1) < 1e-6f && std::fabs(one.y) < 1e-6f));
+  CHECK(cuCimagf(cuComplexDoubleToFloat(cuComplexFloatToDouble(cuCsubf(large, large)))) == 0);
 }
 
 TEST_CASE("bf16 arithmetic rounds once") {
