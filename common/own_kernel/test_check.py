@@ -295,7 +295,7 @@ int main(int argc, char**) {
         (self.folder / "include").mkdir()
         (self.folder / "include/size.cuh").write_text("constexpr int kSize = SIZE;\n", encoding="utf-8")
         (self.folder / "more.cu").write_text(
-            '#include "size.cuh"\nextern "C"__global__ void fill(int* x) { x[threadIdx.x] = kSize; }\n'
+            '#include "size.cuh"\nextern "C"__global__ void fill(int* x) { const const int v = kSize; x[threadIdx.x] = v; }\n'
             "void launch(int* x) { fill<<<1, kSize>>>(x); }\n", encoding="utf-8")
         text = ('#include "size.cuh"\nvoid launch(int* x);\nint main() {\n  int *x, last = 0;\n  cudaMalloc(&x, 4 * kSize);\n'
                 "  launch(x);\n  cudaMemcpy(&last, x + kSize - 1, 4, cudaMemcpyDefault);\n  return last != 96;\n}\n")

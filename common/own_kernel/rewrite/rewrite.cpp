@@ -41,9 +41,11 @@ class Rewriter {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       track_scopes(i);
       if (tokens_[i].is("__global__")) {
-        replace({i, i + 1}, " ");  // of `extern "C"__global__ void` nothing would make one word
+        replace({i, i + 1}, " ");
       } else if (!tokens_[i].is_own || tokens_[i].kind == Kind::string) {
         continue;
+      } else if (tokens_[i].is("const") && tokens_[i + 1].is("const")) {
+        replace({i, i + 1}, "");  // nvcc warns of it, g++ refuses it
       } else if (tokens_[i].is("__shared__")) {
         rewrite_shared(i);
       } else if (is_one_of(tokens_[i], {"asm", "__asm__", "__asm"})) {

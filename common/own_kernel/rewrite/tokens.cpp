@@ -119,7 +119,8 @@ class Reader {
         end += source_[end] == '\\' ? 2 : 1;
       end = std::min(end + 1, source_.size());
     }
-    while (end < source_.size() && is_word(source_[end])) ++end;  // a suffix
+    const bool has_suffix = source_.substr(end, 2) != "__";  // `extern "C"__global__` has none
+    while (has_suffix && end < source_.size() && is_word(source_[end])) ++end;
     add(source_[quote] == '"' ? Token::Kind::string : Token::Kind::character, end);
   }
 
