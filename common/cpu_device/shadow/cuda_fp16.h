@@ -39,6 +39,7 @@ struct alignas(4) __half2 {
 using half = __half;
 using half2 = __half2;
 using nv_half = __half;
+using __nv_half = __half;
 using nv_half2 = __half2;
 
 inline __half2 __half2half2(__half value) { return {value, value}; }
