@@ -29,6 +29,7 @@ const fs::path kFolder = LADDER_OWN_FOLDER;
 const std::vector<std::pair<std::string, std::string>> kAdvice = {
     {"reference to `main'",
      "there is no main(): write one that launches, and returns 0 if the results are right"},
+    {"__block_size__", "the CPU device has no __block_size__: use __launch_bounds__"},
 };
 
 /// In the reader's terms, without what the rewriter made of them and without files of the CPU device.
@@ -249,6 +250,8 @@ class Build {
     if (const std::string missing = missing_names(file); !missing.empty()) return {missing};
     std::ifstream log(build_log());
     const auto errors = explained(first_errors(log, file.parent_path(), file), file);
+    for (const std::string& error : errors)
+      if (error.find(": the CPU device has ") != error.npos) return {error};
     return errors.empty() ? std::vector<std::string>{"the compiler fails"} : errors;
   }
 

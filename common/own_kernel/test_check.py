@@ -36,6 +36,8 @@ UNSUPPORTED = {
     "  return p.frobnication;\n}\n": "mine.h:1: the CPU device has no cudaArrayCubemap, cuMemCreate, cuMemMap, "
                                     "cudaIpcMemHandle_t and 1 more",
     "int main() { return cudaMalocc(0, 1); }\n": "my_kernel.cu:1: the CPU device has no cudaMalocc: did you mean cudaMalloc?",
+    "__block_size__((32, 1, 1)) __global__ void k() {}\nint main() { k<<<1, 32>>>(); }\n":
+        "my_kernel.cu:1: the CPU device has no __block_size__: use __launch_bounds__",
     "__global__ void k(int* a) { __stwt(a, nullptr, 1); }\n": "my_kernel.cu:1: the CPU device has no __stwt(int*&, ",
 }
 # Mistakes in a file as CUDA's users write it: what main() is told to do, and what is said then.
