@@ -234,6 +234,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     for (size_t i = 0; i < nodes.size(); ++i)
       if (type_of(nodes[i]) != type_of(wanted[i])) return cudaErrorGraphExecUpdateFailure;
     for (size_t i = 0; i < nodes.size(); ++i) nodes[i].work = wanted[i].work;
+    exec->graph.user_objects = graph->user_objects;
     result->result = cudaGraphExecUpdateSuccess;
     return cudaSuccess;
   });
