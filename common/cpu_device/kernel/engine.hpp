@@ -55,7 +55,11 @@ extern constinit thread_local const ThreadIds* current_thread_ids;
 // --- shared memory --------------------------------------------------------------------------------------
 
 /// ".b[2]": what a byte of a struct that lies at `base` is called; empty where that is not known.
-using NameOfByte = std::string (*)(const std::byte* base, size_t offset);
+using NameOfByte = void (*)(const std::byte* base, size_t offset, std::string& name);
+/// "[2]" and ".panels" behind a name. Functions of the engine, for instrumented code: members of std::string
+/// that it instantiates would be instrumented, and the linker may take them for everybody's.
+void add_index(std::string& name, size_t index);
+void add_member(std::string& name, const char* member);
 /// The block's dynamic shared memory. @throws if the launch reserved fewer than `bytes`.
 void* shared_storage(size_t bytes, size_t alignment, Location where, NameOfByte = nullptr);
 /// Does the pointer lie in shared memory of this block?

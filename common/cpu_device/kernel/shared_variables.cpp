@@ -51,6 +51,10 @@ std::string name_of_storage(const Location& where) {
 
 }  // namespace
 
+void add_index(std::string& name, size_t index) { name += print("[%zu]", index); }
+
+void add_member(std::string& name, const char* member) { name += print(".%s", member); }
+
 void reserve_shared_variables() { reserves_variables = true; }
 
 SharedLayout::SharedLayout(size_t dynamic_bytes) : dynamic_bytes_(dynamic_bytes), end_(dynamic_bytes) {
@@ -126,7 +130,8 @@ std::string SharedLayout::name_of(size_t offset) {
   if (offset >= dynamic_bytes_ || is_dynamic_ambiguous_) return "";
   if (const NameOfByte storage = storage_) {
     alignas(kDynamicAlignment) static const std::byte base[1] = {};
-    const std::string member = storage(base, offset);
+    std::string member;
+    storage(base, offset, member);
     return member.empty() ? "" : name_of_storage(storage_at_) + member;
   }
   if (!dynamic_) return "";

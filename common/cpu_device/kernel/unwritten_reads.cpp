@@ -18,9 +18,10 @@ bool UnwrittenReads::is_poison(const std::byte* bytes) {
 
 void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Location where) {
   const bool is_written = !is_poison(block.shared.generic() + offset);
-  const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
   First& first = is_written ? unpublished_ : unwritten_;
   if (!first.text.empty()) return;
+  const Unobserved unobserved;  // strings are made, maybe by a copy of their functions that is instrumented
+  const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
   first.cluster = cluster_;
   first.text = std::string(what) + " at " + to_string(where) + " read shared memory " +
                (is_written ? "that threads had written and no fence.proxy.async had published"

@@ -9,29 +9,28 @@
 
 namespace ladder {
 
-/// ".b[2].panels[1][32][0]": the byte at `offset` of the T that lies at `base`, as far as the names of its
-/// members are known; empty where none has that byte.
+/// Adds ".b[2].panels[1][32][0]" to the name: the byte at `offset` of the T that lies at `base`, as far as
+/// the names of its members are known.
 template <class T>
-std::string name_of_byte(const std::byte* base, size_t offset) {
+void name_byte(const std::byte* base, size_t offset, std::string& name) {
   if constexpr (std::is_array_v<T>) {
     using Element = std::remove_extent_t<T>;
-    const size_t skipped = offset / sizeof(Element) * sizeof(Element);
-    return "[" + std::to_string(offset / sizeof(Element)) + "]" +
-           name_of_byte<Element>(base + skipped, offset - skipped);
+    const size_t index = offset / sizeof(Element), skipped = index * sizeof(Element);
+    cpu_device::add_index(name, index);
+    name_byte<Element>(base + skipped, offset - skipped, name);
   } else if constexpr (std::is_class_v<T>) {
     const T& object = *reinterpret_cast<const T*>(base);
-#define LADDER_MEMBER(name)                                                                              \
-  if constexpr (requires { requires std::is_member_object_pointer_v<decltype(&T::name)>; }) {            \
-    const auto skipped = static_cast<size_t>(reinterpret_cast<const std::byte*>(&object.name) - base);   \
-    if (offset >= skipped && offset < skipped + sizeof object.name)                                      \
-      return "." #name +                                                                                 \
-             name_of_byte<std::remove_cvref_t<decltype(object.name)>>(base + skipped, offset - skipped); \
+#define LADDER_MEMBER(member)                                                                            \
+  if constexpr (requires { requires std::is_member_object_pointer_v<decltype(&T::member)>; }) {          \
+    const auto skipped = static_cast<size_t>(reinterpret_cast<const std::byte*>(&object.member) - base); \
+    if (offset >= skipped && offset < skipped + sizeof object.member) {                                  \
+      cpu_device::add_member(name, #member);                                                             \
+      name_byte<std::remove_cvref_t<decltype(object.member)>>(base + skipped, offset - skipped, name);   \
+      return;                                                                                            \
+    }                                                                                                    \
   }
 #include "shared_members.inc"
 #undef LADDER_MEMBER
-    return "";
-  } else {
-    return "";
   }
 }
 
@@ -39,7 +38,7 @@ std::string name_of_byte(const std::byte* base, size_t offset) {
 template <class T>
 T& shared_storage(CPU_DEVICE_WHERE) {
   static_assert(alignof(T) <= 1024);
-  return *static_cast<T*>(cpu_device::shared_storage(sizeof(T), alignof(T), where, &name_of_byte<T>));
+  return *static_cast<T*>(cpu_device::shared_storage(sizeof(T), alignof(T), where, &name_byte<T>));
 }
 
 }  // namespace ladder
