@@ -173,6 +173,12 @@ bool waits_for_a_store(LoopOfLoads& loop, const Access& access) {
 
 void observe(const ObservedThread& thread, const Access& access) {
   if (waits_for_a_store(thread.loop, access)) wait_for_a_store(access.return_address);
+  if (RaceChecker* races = observers().races; races && access.kind == AccessKind::strong) {
+    if (access.write)
+      races->atomic_changes(thread.index, access.address, /*releases=*/false);
+    else
+      races->atomic_looks(thread.index, access.address, /*acquires=*/false);
+  }
   const SharedWindows& windows = observers().shared;
   for (unsigned block = 0; block < windows.size(); ++block) {
     const SharedWindow& window = windows[block];
