@@ -119,6 +119,7 @@ struct RaceChecker::Cell {
   // Only writes and reports need the rest, so it lies behind what each access looks at.
   uint32_t write_epoch_before;  ///< of the write before the last; 0: there was none
   Site write_site_before;
+  AccessKind kind_before;
   uint64_t readers_before;  ///< of what that one left
   uint32_t lanes_before;    ///< of the writer's own warp, that had read what the write before the last left
 };
@@ -613,6 +614,13 @@ uint32_t RaceChecker::unused_reads() {
 void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                                    std::size_t offset, bool write) {
   if (cell.writer == who.agent && cell.write_epoch == who.epoch) return;
+  if (who.kind == AccessKind::atomic && cell.write_kind == AccessKind::atomic &&
+      cell.kind_before == AccessKind::plain && cell.write_epoch_before &&
+      !who.knows(cell.writer_before, cell.write_epoch_before)) {
+    report({block, offset, Why::plain_and_atomic, cell.writer_before, cell.write_epoch_before, true,
+            cell.write_site_before, who.agent, who.epoch, write, who.site});
+    return;
+  }
   if (is_atomic_with(cell.write_kind, who.kind)) return;
   const bool is_atomic = cell.write_kind == AccessKind::atomic || who.kind == AccessKind::atomic;
   Why why;
@@ -785,9 +793,13 @@ bool RaceChecker::is_issuer(unsigned agent, unsigned thread) const {
 }
 
 void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
-  const bool same_write = cell.writer == who.agent && cell.write_epoch == who.epoch;
+  const bool same_write =
+      cell.writer == who.agent && cell.write_epoch == who.epoch && cell.write_kind == who.kind;
   cell.write_mask = same_write ? cell.write_mask | mask : mask;
-  if (!same_write) {
+  // Of a row of atomic operations the plain write before them is remembered.
+  const bool is_in_row = who.kind == AccessKind::atomic && cell.write_kind == AccessKind::atomic;
+  if (!same_write && !is_in_row) {
+    cell.kind_before = cell.write_kind;
     cell.writer_before = cell.writer;
     cell.write_epoch_before = cell.write_epoch;
     cell.write_site_before = cell.write_site;
