@@ -156,6 +156,15 @@ int main(int, char** argv) {
 }
 """
 
+ATOMICS = {  # of test_atomics.cu: the words that name it
+    "cleared_late": r"block 0 at n: a plain access and an atomic .* writes \(store\), .* writes \(atomicAdd\)",
+    "read_early": r"block 0 at n: a plain access and an atomic .* reads \(load\), .* writes \(atomicAdd\)",
+    "global_cleared_late": r"a plain store of block \(0,0,0\) and atomicAdd of block \(.,0,0\) touch the same bytes",
+    "global_read_early": r"a plain load of block \(.,0,0\) and atomicAdd of block \(.,0,0\) touch the same bytes",
+    "counts_plainly": r"race in global memory: .* tells it that block \(.,0,0\) has stored",
+    "lock_without_fences": r"a plain store of block \(.,0,0\) and atomicCAS of block \(.,0,0\) touch the same bytes",
+}
+
 
 class Check(unittest.TestCase):
     def setUp(self):
@@ -261,6 +270,16 @@ class Check(unittest.TestCase):
         code, said, _ = self.check(self.folder / "kernel.cu", "--limit", "1", "--", "slow_block")
         self.assertEqual(code, 2, said)
         self.assertIn("partly, on round-robin/late: 0 of 2 blocks of kernel 'slow_block', launch 1, ran in 1 s", said)
+
+    def test_plain_accesses_race_with_atomic_operations_and_what_is_ordered_does_not(self):
+        file = FOLDER / "test_atomics.cu"
+        code, said, _ = self.check(file, "--schedule", "all", "--", "none")
+        self.assertEqual(code, 0, said)
+        for mistake, words in ATOMICS.items():
+            with self.subTest(mistake=mistake):
+                code, said, _ = self.check(file, "--", mistake)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(" ".join(said.split()), words)
 
     def test_inline_ptx_runs_or_is_named(self):
         text = """#include <cuda_runtime.h>

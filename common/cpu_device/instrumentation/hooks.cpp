@@ -44,6 +44,7 @@ struct Access {
   const std::byte* address;
   size_t bytes;
   bool write;
+  AccessKind kind;
   const void* return_address;
 };
 
@@ -91,7 +92,8 @@ bool belongs_to_host(const std::byte* address) {
   thread_local const Range own_stack = stack_of_this_os_thread();
   const Range image{reinterpret_cast<const std::byte*>(__executable_start),
                     reinterpret_cast<const std::byte*>(end)};
-  return image.contains(address) || stack_of_main_thread.contains(address) || own_stack.contains(address);
+  if (image.contains(address)) return !is_device_variable(address);
+  return stack_of_main_thread.contains(address) || own_stack.contains(address);
 }
 
 /// Called by the constructors of instrumented sources, before main.
@@ -130,7 +132,7 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
   if (VirtualClock* clock = observers().clock) spend_time(*clock, thread, access, is_own);
   if (RaceChecker* races = observers().races) {  // last: it may not return
     races->access(thread.index, block, offset, access.bytes, access.write, access.write ? "store" : "load",
-                  races->site(access.return_address));
+                  races->site(access.return_address), access.kind);
   }
 }
 
@@ -150,7 +152,7 @@ void observe_global(const ObservedThread& thread, const Access& access) {
     access.write ? clock->store_global(thread.index, bytes) : clock->load_global(thread.index, bytes);
   }
   if (observers().grid_order)
-    check_order_in_grid(access.address, access.bytes, access.write, access.return_address);
+    check_order_in_grid(access.address, access.bytes, access.write, access.kind, access.return_address);
 }
 
 /// Does a loop wait for what somebody else may store?
@@ -171,6 +173,12 @@ bool waits_for_a_store(LoopOfLoads& loop, const Access& access) {
 
 void observe(const ObservedThread& thread, const Access& access) {
   if (waits_for_a_store(thread.loop, access)) wait_for_a_store(access.return_address);
+  if (RaceChecker* races = observers().races; races && access.kind == AccessKind::strong) {
+    if (access.write)
+      races->atomic_changes(thread.index, access.address, /*releases=*/false);
+    else
+      races->atomic_looks(thread.index, access.address, /*acquires=*/false);
+  }
   const SharedWindows& windows = observers().shared;
   for (unsigned block = 0; block < windows.size(); ++block) {
     const SharedWindow& window = windows[block];
@@ -191,20 +199,24 @@ void observe(const ObservedThread& thread, const Access& access) {
 
 /// (Takes its parameters in registers, so that the hooks need no stack frame.)
 [[gnu::noinline]] void observe_unless_on_stack(const ObservedThread& thread, const void* pointer,
-                                               size_t bytes, bool write, const void* return_address) {
+                                               size_t bytes, bool write, bool is_volatile,
+                                               const void* return_address) {
   const auto* address = static_cast<const std::byte*>(pointer);
   if (address >= thread.stack_begin && address < thread.stack_end) return;
   // The linker may have chosen an instrumented copy of an inline function that the observers use, too.
   observers().running = nullptr;
-  observe(thread, {address, bytes, write, return_address});
+  const bool is_strong = is_volatile || (write && thread.is_behind_fence);
+  if (write) thread.is_behind_fence = false;
+  observe(thread,
+          {address, bytes, write, is_strong ? AccessKind::strong : AccessKind::plain, return_address});
   observers().running = &thread;
 }
 
 /// What every hook does. Nothing but the test of one variable, where nobody observes.
 [[gnu::always_inline]] inline void on_access(const void* address, size_t bytes, bool write,
-                                             const void* return_address) {
+                                             const void* return_address, bool is_volatile = false) {
   if (const ObservedThread* thread = observers().running; __builtin_expect(thread != nullptr, false)) {
-    observe_unless_on_stack(*thread, address, bytes, write, return_address);
+    observe_unless_on_stack(*thread, address, bytes, write, is_volatile, return_address);
   }
 }
 
@@ -221,16 +233,18 @@ using cpu_device::on_access;
 
 #define DEFINE_ACCESS(kind, size, writes) \
   void __tsan_##kind##size(void* address) { on_access(address, size, writes, RETURN_ADDRESS); }
+#define DEFINE_VOLATILE_ACCESS(kind, size, writes) \
+  void __tsan_##kind##size(void* address) { on_access(address, size, writes, RETURN_ADDRESS, true); }
 
-#define DEFINE_ACCESSES(size)                         \
-  DEFINE_ACCESS(read, size, false)                    \
-  DEFINE_ACCESS(write, size, true)                    \
-  DEFINE_ACCESS(unaligned_read, size, false)          \
-  DEFINE_ACCESS(unaligned_write, size, true)          \
-  DEFINE_ACCESS(volatile_read, size, false)           \
-  DEFINE_ACCESS(volatile_write, size, true)           \
-  DEFINE_ACCESS(unaligned_volatile_read, size, false) \
-  DEFINE_ACCESS(unaligned_volatile_write, size, true)
+#define DEFINE_ACCESSES(size)                                  \
+  DEFINE_ACCESS(read, size, false)                             \
+  DEFINE_ACCESS(write, size, true)                             \
+  DEFINE_ACCESS(unaligned_read, size, false)                   \
+  DEFINE_ACCESS(unaligned_write, size, true)                   \
+  DEFINE_VOLATILE_ACCESS(volatile_read, size, false)           \
+  DEFINE_VOLATILE_ACCESS(volatile_write, size, true)           \
+  DEFINE_VOLATILE_ACCESS(unaligned_volatile_read, size, false) \
+  DEFINE_VOLATILE_ACCESS(unaligned_volatile_write, size, true)
 
 #define DEFINE_FETCH(type, size, operation)                                               \
   type __tsan_atomic##size##_fetch_##operation(volatile type* address, type value, int) { \

@@ -17,6 +17,9 @@ function(ladder_instrument target)
             $<$<COMPILE_LANGUAGE:CXX>:-fno-optimize-sibling-calls>
             # Calls at function entry and exit cost time and tell the hooks nothing.
             $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=tsan-instrument-func-entry-exit=0>
+            # Volatile accesses race with no atomic operation.
+            $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=tsan-distinguish-volatile=1>
+            "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-mllvm -tsan-distinguish-volatile>"
             # GCC warns that atomic_thread_fence is not modelled; the hooks do not model it either.
             $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>
             "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-mllvm -tsan-instrument-func-entry-exit=0>")

@@ -89,11 +89,16 @@ void griddepcontrol_wait(Location where);
 /// of a narrower scope than the device orders nothing.
 void atomic_begins(const void* object, bool releases, Location where, bool is_of_device = true);
 void atomic_ended(const void* object, bool acquires, Location where, bool is_of_device = true);
+/// The operation itself, between the two: a plain access of the same bytes that nothing orders is a race.
+/// What leaves the value as it was is a load.
+void note_atomic(const void* object, size_t bytes, bool changes, const char* what, Location where);
 /// After an atomic operation, or another look at what others may change: whoever looks at the same place
 /// again and again while nothing changes lets others run.
 void atomic_looked(const void* object, bool changed, const char* what, Location where);
 /// `__threadfence`, and fences of the scope of the device that are no more than acquire and release.
 void thread_fence(Location where, bool is_sequentially_consistent = true);
+/// `__threadfence_block`.
+void thread_fence_block(Location where);
 
 // --- block and warp -------------------------------------------------------------------------------------
 

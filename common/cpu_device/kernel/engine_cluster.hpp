@@ -144,6 +144,7 @@ class Cluster {
   void thread_main(Thread&);
   void thread_exits(Thread&);
   void block_exits(Block&);
+  void report_suspicions(const Block&);
   void check_mappings_at_exit(const Block&);
   static void fiber_main(void* thread);
   friend struct Thread;

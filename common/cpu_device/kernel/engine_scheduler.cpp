@@ -544,6 +544,16 @@ void Cluster::thread_exits(Thread& thread) {
   leave_if_failed();
 }
 
+/// Of plain loads and atomic operations. They say themselves which threads did what.
+void Cluster::report_suspicions(const Block& block) {
+  if (!races() || failed()) return;
+  Thread* const last = std::exchange(current_thread, nullptr);
+  races()->report_suspicions(block.ids.rank_in_cluster);
+  if (const std::string race = grid_order_ ? grid_order_->suspicion() : ""; !race.empty())
+    record_failure(nullptr, race, {});
+  current_thread = last;
+}
+
 /// Nobody may touch the shared memory of a block that has exited.
 void Cluster::block_exits(Block& block) {
   block.last_call = current_thread->last_call;
@@ -561,6 +571,7 @@ void Cluster::block_exits(Block& block) {
     leave_if_failed();
   }
   check_mappings_at_exit(block);
+  report_suspicions(block);
   if (RaceChecker* races = this->races()) races->leave(block.ids.rank_in_cluster);
   leave_if_failed();
   check_bytes_at_exit(*current_thread, block);

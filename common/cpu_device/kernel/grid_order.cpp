@@ -73,10 +73,11 @@ void GridOrder::fence(RaceChecker& races, const Who& who, Location where, bool i
   }
   Knowledge known = known_to(races, who.thread);
   // Of two fences with nothing in between that others could know, the second does for both.
-  if (!fences_.empty() && fences_.back().thread == who.thread && fences_.back().epoch + 1 == epoch &&
+  if (!fences_.empty() && fences_.back().thread == who.thread && fences_.back().epoch + 2 == epoch &&
       fences_.back().is_sequentially_consistent == is_sequentially_consistent)
     fences_.pop_back();
-  fences_.push_back({who.thread, epoch, where, is_sequentially_consistent, std::move(known)});
+  fences_.push_back({who.thread, epoch, where, is_sequentially_consistent,
+                     std::make_shared<const Knowledge>(std::move(known))});
 }
 
 void GridOrder::before_atomic(RaceChecker& races, const Who& who, const Atomic& atomic, bool releases) {
@@ -91,10 +92,10 @@ void GridOrder::before_atomic(RaceChecker& races, const Who& who, const Atomic& 
   if (releases)
     join_shared(message.released, known);
   else if (own_fence)
-    join_shared(message.released, own_fence->known);
+    join_shared(message.released, *own_fence->known);
   for (const Fence& fence : fences_) {
     if (fence.is_sequentially_consistent && races.knows(who.thread, fence.thread, fence.epoch))
-      join_shared(message.fenced, fence.known);
+      join_shared(message.fenced, *fence.known);
   }
   operation.released = of_this_cluster(message.released);
   operation.fenced = of_this_cluster(message.fenced);
@@ -167,22 +168,51 @@ void GridOrder::LastWrites::set(const std::byte* address, size_t bytes, const Wr
 }
 
 std::string GridOrder::access(const RaceChecker& races, const Who& who, const std::byte* address,
-                              size_t bytes, bool write, const Place& place) {
+                              size_t bytes, bool write, AccessKind kind, const Place& place) {
+  const bool is_plain_load = !write && kind == AccessKind::plain && place.return_address;
+  if (is_plain_load) {
+    if (last_loads_.size() <= who.thread) last_loads_.resize(who.thread + 1);
+    LastLoads& loads = last_loads_[who.thread];
+    const unsigned next = loads.next++ % LastLoads::kCount;
+    loads.address[next] = address;
+    loads.place[next] = place.return_address;
+  }
+  if (kind == AccessKind::atomic) note_guesses(who, address);
   if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
-  const Write now{cluster_, who, races.epoch(who.thread), place};
+  Write now{cluster_, who, races.epoch(who.thread), place, kind, nullptr};
+  if (write && kind == AccessKind::strong)
+    if (const Fence* const fence = last_fence(who.thread)) now.released = fence->known;
   std::string wrong;
+  bool is_changed_atomically = false;
   writes_.for_each(address, bytes, [&](const Write& last) {
-    if (last.cluster == cluster_ || is_ordered(races, who.thread, last)) return true;
-    const bool is_same_store =
-        write && last.place.return_address == place.return_address && last.place.call == place.call;
-    wrong = "race in global memory: " +
-            (is_same_store ? name(last.who.block) + " and " + name(who.block) +
-                                 " store the same elements by the same line, and nothing orders the two"
-                           : "blocks hand over, and " + explain(races, last, now)) +
-            "\n  first store by " + describe(last) + "\n  then  " + (write ? "store by " : "load by ") +
-            describe(now);
+    is_changed_atomically = is_changed_atomically || last.kind == AccessKind::atomic;
+    if (kind == AccessKind::atomic && last.released) join_shared(messages_[address].released, *last.released);
+    if (last.cluster == cluster_ || is_atomic_with(last.kind, kind) || is_ordered(races, who.thread, last))
+      return true;
+    // Who has looked at it atomically since loads nothing older.
+    if (last.kind == AccessKind::atomic && !write && looked_at_.count(address)) return true;
+    std::string race = describe_race(races, last, now, write);
+    if (last.kind == AccessKind::atomic && is_plain_load) {
+      suspect(std::move(race), now, address);
+      return true;
+    }
+    wrong = std::move(race);
     return false;
   });
+  if (is_plain_load && is_changed_atomically) {
+    std::vector<Write>& loads = plain_loads_[address];
+    std::erase_if(loads,
+                  [&](const Write& load) { return load.place.return_address == place.return_address; });
+    loads.push_back(now);
+    loads.back().is_load = true;
+  }
+  if (kind == AccessKind::atomic) looked_at_.insert(address);
+  if (const auto loads = plain_loads_.find(address);
+      write && kind == AccessKind::atomic && loads != plain_loads_.end()) {
+    for (const Write& load : loads->second)
+      if (load.cluster != cluster_ && !is_ordered(races, who.thread, load))
+        suspect(describe_race(races, load, now, true), load, address);
+  }
   if (wrong.empty() && write) {
     writes_.set(address, bytes, now);
     first_written_ = first_written_ ? std::min(first_written_, address) : address;
@@ -191,7 +221,63 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
   return wrong;
 }
 
+void GridOrder::note_guesses(const Who& who, const std::byte* object) {
+  if (who.thread < last_loads_.size()) {
+    const LastLoads& loads = last_loads_[who.thread];
+    for (unsigned i = 0; i < LastLoads::kCount; ++i)
+      if (loads.address[i] == object) guesses_.insert(loads.place[i]);
+  }
+  for (const Suspicion& suspicion : suspicions_)
+    if (suspicion.address == object && suspicion.cluster == cluster_ && suspicion.thread == who.thread)
+      guesses_.insert(suspicion.load);
+}
+
+void GridOrder::suspect(std::string text, const Write& load, const std::byte* address) {
+  const void* const place = load.place.return_address;
+  const bool is_known = std::any_of(suspicions_.begin(), suspicions_.end(),
+                                    [&](const Suspicion& known) { return known.load == place; });
+  if (!is_known && !guesses_.count(place))
+    suspicions_.push_back({std::move(text), place, address, load.cluster, load.who.thread});
+}
+
+std::string GridOrder::suspicion() const {
+  for (const Suspicion& suspicion : suspicions_)
+    if (!guesses_.count(suspicion.load)) return suspicion.text;
+  return "";
+}
+
 // --- reports -------------------------------------------------------------------------------------------
+
+std::string GridOrder::describe_race(const RaceChecker& races, const Write& first, const Write& second,
+                                     bool second_writes) const {
+  const std::string storing = name(first.who.block), coming = name(second.who.block);
+  const auto what = [](const Write& access, bool writes) {
+    return access.place.what ? access.place.what : writes ? "store" : "load";
+  };
+  const bool first_writes = !first.is_load;
+  const std::string why = explain(races, first, second);
+  std::string text = "race in global memory: ";
+  if (first.kind == AccessKind::atomic || second.kind == AccessKind::atomic) {
+    const bool first_is_atomic = first.kind == AccessKind::atomic;
+    const Write &atomic = first_is_atomic ? first : second, &plain = first_is_atomic ? second : first;
+    const bool plain_writes = first_is_atomic ? second_writes : first_writes;
+    text += fmt::format("a plain {} of {} and {} of {} touch the same bytes, and {}",
+                        plain_writes ? "store" : "load", name(plain.who.block), atomic.place.what,
+                        name(atomic.who.block), why.empty() ? "nothing orders the two" : why);
+  } else if (second_writes && first.place.return_address == second.place.return_address &&
+             first.place.call == second.place.call) {
+    text +=
+        storing + " and " + coming + " store the same elements by the same line, and nothing orders the two";
+  } else if (why.empty()) {
+    text += fmt::format(
+        "blocks hand over, and no atomic operation that {} has looked at tells it that {} has stored", coming,
+        storing);
+  } else {
+    text += "blocks hand over, and " + why;
+  }
+  return text + fmt::format("\n  first {} by {}\n  then  {} by {}", what(first, first_writes),
+                            describe(first), what(second, second_writes), describe(second));
+}
 
 /// What one of the two sides lacks.
 struct GridOrder::Explanation {
@@ -272,7 +358,7 @@ GridOrder::Explanation GridOrder::explain_second(const RaceChecker& races, const
                            "__syncthreads(), and the one at {} does not",
                            thread, at, place(late->where))};
   const bool has_fenced_itself = std::any_of(fences_.begin(), fences_.end(), [&](const Fence& fence) {
-    return fence.thread == comes.thread && covers(fence.known.at(cluster_), looks.thread, operation.epoch);
+    return fence.thread == comes.thread && covers(fence.known->at(cluster_), looks.thread, operation.epoch);
   });
   if (has_fenced_itself)
     return {1,
@@ -302,10 +388,8 @@ std::string GridOrder::explain(const RaceChecker& races, const Write& first, con
       is_found = true;
     }
   }
+  if (!is_found) return "";
   const std::string storing = name(first.who.block), coming = name(second.who.block);
-  if (!is_found)
-    return fmt::format("no atomic operation that {} has looked at tells it that {} has stored", coming,
-                       storing);
   std::string text = acquire.text.empty()   ? "the first does not release what it has stored"
                      : release.text.empty() ? "the second does not acquire what the first has released"
                                             : "neither does the first release, nor the second acquire";
@@ -315,7 +399,7 @@ std::string GridOrder::explain(const RaceChecker& races, const Write& first, con
 }
 
 std::string GridOrder::describe(const Write& access) {
-  const auto& [return_address, call] = access.place;
+  const auto& [return_address, call, what] = access.place;
   return fmt::format(
       "{} warp {} lane {} at {}", name(access.who.block), access.who.rank / kWarpLanes,
       access.who.rank % kWarpLanes,

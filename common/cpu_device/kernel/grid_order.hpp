@@ -21,8 +21,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -39,6 +41,7 @@ class GridOrder {
   struct Place {
     const void* return_address = nullptr;
     Location call;
+    const char* what = nullptr;  ///< of an atomic operation: its name
   };
   /// A thread of the cluster that runs.
   struct Who {
@@ -50,6 +53,8 @@ class GridOrder {
   /// The clusters after this call are others than those before.
   void begin_cluster() {
     ++cluster_;
+    looked_at_.clear();
+    last_loads_.clear();
     fences_.clear();
     pending_.clear();
     acquired_.clear();
@@ -67,8 +72,13 @@ class GridOrder {
   void after_atomic(RaceChecker&, const Who&, const Atomic&, bool acquires);
 
   /// @return what is wrong with a load or store of global memory; empty if nothing.
+  /// An atomic operation that changes nothing is a load. Of a plain load that nothing orders with an atomic
+  /// operation suspicion() tells.
   std::string access(const RaceChecker&, const Who&, const std::byte* address, size_t bytes, bool write,
-                     const Place& place);
+                     AccessKind, const Place& place);
+  /// The first plain load that nothing orders with an atomic operation; empty if there is none. A load at
+  /// whose line a thread has then changed the same object atomically (a loop of atomicCAS) was a guess.
+  std::string suspicion() const;
 
  private:
   /// How far the threads of each cluster are known.
@@ -84,7 +94,7 @@ class GridOrder {
     uint32_t epoch = 0;
     Location where;
     bool is_sequentially_consistent = true;
-    Knowledge known;
+    SharedKnowledge known;
   };
   /// A thread has looked at an object.
   struct Pending {
@@ -102,6 +112,23 @@ class GridOrder {
     Who who;
     uint32_t epoch = 0;
     Place place;
+    AccessKind kind = AccessKind::plain;
+    SharedKnowledge released;  ///< by a store behind a fence
+    bool is_load = false;      ///< a plain load that an atomic operation follows
+  };
+  struct Suspicion {
+    std::string text;
+    const void* load;
+    const std::byte* address;
+    uint64_t cluster;
+    unsigned thread;
+  };
+  /// The last plain loads of a thread.
+  struct LastLoads {
+    static constexpr unsigned kCount = 4;
+    const std::byte* address[kCount] = {};
+    const void* place[kCount] = {};
+    unsigned next = 0;
   };
   /// An atomic operation, kept to explain what it did not order.
   struct Operation {
@@ -141,10 +168,15 @@ class GridOrder {
   Operation& remember(const RaceChecker&, const Who&, const Atomic&);
   std::vector<uint32_t> of_this_cluster(const SharedKnowledge&) const;
   bool is_ordered(const RaceChecker&, unsigned thread, const Write&) const;
+  /// Empty where no atomic operation leads from the one to the other.
   std::string explain(const RaceChecker&, const Write& first, const Write& second) const;
   Explanation explain_first(const Write& first, const Operation&) const;
   Explanation explain_second(const RaceChecker&, const Write& second, const Operation&) const;
   static std::string describe(const Write&);
+  void note_guesses(const Who&, const std::byte* object);
+  void suspect(std::string text, const Write& load, const std::byte* address);
+  std::string describe_race(const RaceChecker&, const Write& first, const Write& second,
+                            bool second_writes) const;
 
   uint64_t cluster_ = 0;
   std::vector<Fence> fences_;                ///< of the cluster that runs
@@ -153,6 +185,11 @@ class GridOrder {
   std::map<const void*, Message> messages_;  ///< by atomic object
   std::deque<Operation> operations_;         ///< the last ones
   LastWrites writes_;
+  std::unordered_set<const void*> looked_at_;              ///< by atomic operations of this cluster
+  std::map<const void*, std::vector<Write>> plain_loads_;  ///< of what atomic operations have changed
+  std::vector<LastLoads> last_loads_;                      ///< by thread
+  std::vector<Suspicion> suspicions_;
+  std::set<const void*> guesses_;             ///< places of loads
   const std::byte* first_written_ = nullptr;  ///< all writes are between these: most loads are elsewhere
   const std::byte* written_end_ = nullptr;
 };

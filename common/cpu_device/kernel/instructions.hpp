@@ -42,7 +42,9 @@ size_t shared_memory_bytes();
 
 /// A load or store that the caller makes next; `what` outlives the launch: "ld.global.v4.f32". Observed like
 /// those of the source, where anybody observes.
-void note_access(const void* address, size_t bytes, bool write, const char* what, Location where);
+/// @param is_atomic of an operation that others may make at once; note_atomic() is told of it, too
+void note_access(const void* address, size_t bytes, bool write, const char* what, Location where,
+                 bool is_atomic = false);
 /// Does the address lie on the stack of the running thread?
 bool is_local(const void* address);
 

@@ -3,10 +3,30 @@
 #include "common/cpu_device/observe/global_accesses.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
+namespace {
+
+/// The end of each, by its beginning.
+std::map<const std::byte*, const std::byte*>& device_variables() {
+  static auto& variables = *new std::map<const std::byte*, const std::byte*>;
+  return variables;
+}
+
+}  // namespace
+
+void add_device_variable(const void* begin, size_t bytes) {
+  const auto* const first = static_cast<const std::byte*>(begin);
+  device_variables()[first] = first + bytes;
+}
+
+bool is_device_variable(const void* address) {
+  auto after = device_variables().upper_bound(static_cast<const std::byte*>(address));
+  return after != device_variables().begin() && address < (--after)->second;
+}
 
 void Ranges::add(const Ranges& other) {
   for (const Range& range : other.ranges_)

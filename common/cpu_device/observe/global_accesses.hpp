@@ -11,6 +11,10 @@
 
 namespace cpu_device {
 
+/// A `__device__` variable: global memory, though it lies in the program's image. Called before main().
+void add_device_variable(const void* begin, size_t bytes);
+bool is_device_variable(const void* address);
+
 /// Pieces of memory, merged where they meet.
 class Ranges {
  public:

@@ -9,6 +9,7 @@
 
 namespace cpu_device {
 
+enum class AccessKind : uint8_t;
 class AccessCounter;
 class RaceChecker;
 class VirtualClock;
@@ -36,6 +37,7 @@ struct ObservedThread {
   const std::byte* stack_begin = nullptr;  ///< lowest address of the fiber's stack
   const std::byte* stack_end = nullptr;
   mutable LoopOfLoads loop = {};
+  mutable bool is_behind_fence = false;  ///< it has stored nothing since its last one
 };
 
 /// Shared memory of one block of the cluster, as ordinary loads and stores see it.
@@ -83,7 +85,8 @@ struct Observers {
 /// The running thread loads the same few places again and again: lets others run.
 void wait_for_a_store(const void* return_address);
 /// For GridOrder. Records the failure, if it is one.
-void check_order_in_grid(const void* address, std::size_t bytes, bool write, const void* return_address);
+void check_order_in_grid(const void* address, std::size_t bytes, bool write, AccessKind,
+                         const void* return_address);
 /// Of global memory that no allocation covers. Records the failure.
 void report_forbidden_access(const ForbiddenZone&, const void* address, std::size_t bytes, bool write,
                              const void* return_address);

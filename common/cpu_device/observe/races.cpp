@@ -56,6 +56,9 @@ struct RaceChecker::Thread {
   uint32_t last_issue = 0;             ///< its epoch when it issued its last operation
   std::vector<uint32_t> wgmma_issues;  ///< its epochs when it issued each wgmma of its warpgroup
   std::vector<uint32_t> queue_issues;  ///< and each operation of its own queue
+  SyncObject fenced;                   ///< what it knew at its last fence
+  bool has_fenced = false;
+  std::vector<const SyncObject*> looked_at;  ///< by atomic operations since
 };
 
 /// Who makes an access, and what it has synchronised with.
@@ -72,6 +75,7 @@ struct RaceChecker::Accessor {
   uint32_t read_lane;  ///< one bit
   unsigned thread;     ///< that reads or writes, or the first to issue the operation
   bool only_relies = false;
+  AccessKind kind = AccessKind::plain;
 
   bool knows(unsigned component, uint32_t count) const {
     return known[component] >= count || (component == self && own_known >= count);
@@ -88,6 +92,7 @@ struct RaceChecker::Reads {
   uint32_t lanes;  ///< who; 0: nobody
   uint16_t group;
   uint8_t mask;
+  AccessKind kind;
   uint32_t next;  ///< index in more_reads_; 0: none
   /// The first read of what the last write left, by the same reader: a warp's first lane speaks for it. Epoch
   /// 0: this is the first.
@@ -107,12 +112,14 @@ struct RaceChecker::Cell {
   uint16_t writer;
   uint8_t write_mask;
   Proxy write_proxy;
+  AccessKind write_kind;
   uint16_t writer_before;
   uint64_t readers;  ///< of what the last write left: see bit_of_reader
   Reads reads;
   // Only writes and reports need the rest, so it lies behind what each access looks at.
   uint32_t write_epoch_before;  ///< of the write before the last; 0: there was none
   Site write_site_before;
+  AccessKind kind_before;
   uint64_t readers_before;  ///< of what that one left
   uint32_t lanes_before;    ///< of the writer's own warp, that had read what the write before the last left
 };
@@ -139,6 +146,7 @@ enum class RaceChecker::Why : uint8_t {
   unordered,              ///< a write and a read; either may be too early
   unordered_async,        ///< likewise, of an asynchronous read
   two_writes,
+  plain_and_atomic,
   no_proxy_fence
 };
 
@@ -157,6 +165,12 @@ struct RaceChecker::Conflict {
   Site second_site;
   bool second_only_relies = false;
   Site write_before = 0;  ///< of a write before the first access, if that is a write
+};
+
+/// A plain load and an atomic operation that nothing orders.
+struct RaceChecker::Suspicion {
+  Conflict conflict;
+  Site load;
 };
 
 RaceChecker::RaceChecker(Report report, Describe describe, ExplainUnordered explain_unordered)
@@ -206,6 +220,9 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   }
   more_reads_.assign(1, Reads{});
   unused_reads_ = 0;
+  suspicions_.clear();
+  guesses_.clear();
+  atomics_.clear();
 }
 
 // --- ordering between threads --------------------------------------------------------------------------
@@ -263,6 +280,32 @@ void RaceChecker::release_operations(unsigned thread, SyncObject& sync) {
   VectorClock operations = threads_[thread].known;
   clocks_->forget_first(operations, thread_count_);
   clocks_->join(sync.known_.clock, operations);
+}
+
+void RaceChecker::fence(unsigned thread) {
+  Thread& t = threads_[thread];
+  for (const SyncObject* object : t.looked_at) acquire(thread, *object);
+  t.looked_at.clear();
+  t.fenced.clear();
+  release(thread, t.fenced);
+  t.has_fenced = true;
+}
+
+void RaceChecker::atomic_changes(unsigned thread, const void* object, bool releases) {
+  if (releases)
+    release(thread, atomics_[object]);
+  else if (threads_[thread].has_fenced)
+    pass_on(threads_[thread].fenced, atomics_[object]);
+}
+
+void RaceChecker::atomic_looks(unsigned thread, const void* object, bool acquires) {
+  const auto found = atomics_.find(object);
+  if (found == atomics_.end()) return;
+  std::vector<const SyncObject*>& looked_at = threads_[thread].looked_at;
+  if (acquires)
+    acquire(thread, found->second);
+  else if (std::find(looked_at.begin(), looked_at.end(), &found->second) == looked_at.end())
+    looked_at.push_back(&found->second);
 }
 
 void RaceChecker::pass_on(const SyncObject& from, SyncObject& to) {
@@ -384,9 +427,11 @@ void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
 // --- accesses ------------------------------------------------------------------------------------------
 
 void RaceChecker::access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
-                         const char* what, Site site) {
+                         const char* what, Site site, AccessKind kind) {
   name_site(site, what);
-  check(accessor(thread, site), block, offset, bytes, write);
+  Accessor who = accessor(thread, site);
+  who.kind = kind;
+  check(who, block, offset, bytes, write);
 }
 
 RaceChecker::Accessor RaceChecker::accessor(unsigned thread, Site site) const {
@@ -421,6 +466,12 @@ void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, s
 
 bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
   return thread_of(agent) / threads_per_block_ == block;
+}
+
+void RaceChecker::report_suspicions(unsigned block) {
+  for (const Suspicion& suspicion : suspicions_)
+    if (!reported_ && suspicion.conflict.block == block && !guesses_.count(suspicion.load))
+      report(suspicion.conflict);
 }
 
 void RaceChecker::leave(unsigned block) {
@@ -519,6 +570,7 @@ void RaceChecker::check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsi
   // Who overwrites what was written and is being read has forgotten the readers: that says more than two
   // writes.
   const bool has_reads = write && cell.reads.lanes;
+  if (who.kind == AccessKind::atomic) note_guess(who, cell);
   const bool others_read = has_reads && cell.readers & ~bit_of_reader(thread_of(cell.writer));
   if (others_read) check_reads(who, cell, mask, block, offset);
   if (cell.write_mask & mask && !reported_) check_last_write(who, cell, mask, block, offset, write);
@@ -562,8 +614,19 @@ uint32_t RaceChecker::unused_reads() {
 void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                                    std::size_t offset, bool write) {
   if (cell.writer == who.agent && cell.write_epoch == who.epoch) return;
+  if (who.kind == AccessKind::atomic && cell.write_kind == AccessKind::atomic &&
+      cell.kind_before == AccessKind::plain && cell.write_epoch_before &&
+      !who.knows(cell.writer_before, cell.write_epoch_before)) {
+    report({block, offset, Why::plain_and_atomic, cell.writer_before, cell.write_epoch_before, true,
+            cell.write_site_before, who.agent, who.epoch, write, who.site});
+    return;
+  }
+  if (is_atomic_with(cell.write_kind, who.kind)) return;
+  const bool is_atomic = cell.write_kind == AccessKind::atomic || who.kind == AccessKind::atomic;
   Why why;
-  if (!who.knows(cell.writer, cell.write_epoch)) {
+  if (is_atomic && !who.knows(cell.writer, cell.write_epoch)) {
+    why = Why::plain_and_atomic;
+  } else if (!who.knows(cell.writer, cell.write_epoch)) {
     why = write ? Why::two_writes : why_read_after(who, cell);
   } else if (who.proxy == Proxy::async && cell.write_proxy == Proxy::generic &&
              !who.sees(cell.writer, cell.write_epoch)) {
@@ -572,8 +635,45 @@ void RaceChecker::check_last_write(const Accessor& who, const Cell& cell, uint8_
     return;
   }
   const std::size_t first_byte = cell.write_mask & mask & 1 ? 0 : 1;
-  report({block, offset + first_byte, why, cell.writer, cell.write_epoch, true, cell.write_site, who.agent,
-          who.epoch, write, who.site, who.only_relies, cell.write_epoch_before ? cell.write_site_before : 0});
+  const Conflict conflict{block,
+                          offset + first_byte,
+                          why,
+                          cell.writer,
+                          cell.write_epoch,
+                          true,
+                          cell.write_site,
+                          who.agent,
+                          who.epoch,
+                          write,
+                          who.site,
+                          who.only_relies,
+                          cell.write_epoch_before ? cell.write_site_before : 0};
+  if (why == Why::plain_and_atomic && !write && who.kind == AccessKind::plain)
+    suspect(conflict, who.site);
+  else
+    report(conflict);
+}
+
+void RaceChecker::suspect(const Conflict& conflict, Site load) {
+  const bool is_known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
+    return suspicion.load == load && suspicion.conflict.block == conflict.block;
+  });
+  if (!is_known) suspicions_.push_back({conflict, load});
+}
+
+/// `who` makes an atomic operation: has it loaded these bytes before?
+void RaceChecker::note_guess(const Accessor& who, const Cell& cell) {
+  for (const Suspicion& suspicion : suspicions_) {
+    const Conflict& conflict = suspicion.conflict;
+    const unsigned reader = conflict.first_writes ? conflict.second_agent : conflict.first_agent;
+    if (reader == who.agent) guesses_.insert(suspicion.load);
+  }
+  for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+    if (reads->kind == AccessKind::plain && reads->group == who.read_group && reads->lanes & who.read_lane &&
+        reads->epoch == who.epoch)
+      guesses_.insert(reads->site);
+    if (!reads->next) return;
+  }
 }
 
 /// Readers share bits with others now and then.
@@ -648,16 +748,25 @@ void RaceChecker::check_reads(const Accessor& who, const Cell& cell, uint8_t mas
       for (uint32_t lanes = reads->lanes; lanes; lanes &= lanes - 1) {
         const unsigned agent = reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
         if (agent == who.agent && reads->epoch == who.epoch) continue;
+        if (is_atomic_with(reads->kind, who.kind)) continue;
         const bool knows = who.knows(agent, reads->epoch);
         // An ordinary read may still be on its way when the async proxy writes; an asynchronous one is known
         // only once it is complete.
         const bool fenced =
             who.proxy == Proxy::generic || agent >= thread_count_ || who.sees(agent, reads->epoch);
         if (knows && fenced) continue;
-        const Why why = knows ? Why::no_proxy_fence : why_write_after(who, cell, *reads, agent);
+        const bool is_atomic = reads->kind == AccessKind::atomic || who.kind == AccessKind::atomic;
+        const Why why = knows       ? Why::no_proxy_fence
+                        : is_atomic ? Why::plain_and_atomic
+                                    : why_write_after(who, cell, *reads, agent);
         const std::size_t first_byte = reads->mask & mask & 1 ? 0 : 1;
-        report({block, offset + first_byte, why, agent, reads->epoch, false, reads->site, who.agent,
-                who.epoch, true, who.site});
+        const Conflict conflict{block,       offset + first_byte, why,       agent, reads->epoch, false,
+                                reads->site, who.agent,           who.epoch, true,  who.site};
+        if (why == Why::plain_and_atomic && reads->kind == AccessKind::plain) {
+          suspect(conflict, reads->site);
+          continue;
+        }
+        report(conflict);
         return;
       }
     }
@@ -684,9 +793,13 @@ bool RaceChecker::is_issuer(unsigned agent, unsigned thread) const {
 }
 
 void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
-  const bool same_write = cell.writer == who.agent && cell.write_epoch == who.epoch;
+  const bool same_write =
+      cell.writer == who.agent && cell.write_epoch == who.epoch && cell.write_kind == who.kind;
   cell.write_mask = same_write ? cell.write_mask | mask : mask;
-  if (!same_write) {
+  // Of a row of atomic operations the plain write before them is remembered.
+  const bool is_in_row = who.kind == AccessKind::atomic && cell.write_kind == AccessKind::atomic;
+  if (!same_write && !is_in_row) {
+    cell.kind_before = cell.write_kind;
     cell.writer_before = cell.writer;
     cell.write_epoch_before = cell.write_epoch;
     cell.write_site_before = cell.write_site;
@@ -701,25 +814,27 @@ void RaceChecker::record_write(const Accessor& who, Cell& cell, uint8_t mask) {
   cell.write_epoch = who.epoch;
   cell.write_site = who.site;
   cell.write_proxy = who.proxy;
+  cell.write_kind = who.kind;
   if (cell.reads.lanes) drop_reads(cell, [&](const Reads& reads) { return (reads.mask & ~mask) == 0; });
 }
 
 void RaceChecker::record_read(const Accessor& who, Cell& cell, uint8_t mask) {
   for (Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
-    if (reads->group == who.read_group && reads->epoch == who.epoch && reads->mask == mask) {
+    if (reads->group == who.read_group && reads->epoch == who.epoch && reads->mask == mask &&
+        reads->kind == who.kind) {
       reads->lanes |= who.read_lane;
       return;
     }
     if (!reads->next) break;
   }
-  Reads fresh{who.epoch, who.site, who.read_lane, who.read_group, mask, 0, 0, 0};
+  Reads fresh{who.epoch, who.site, who.read_lane, who.read_group, mask, who.kind, 0, 0, 0};
   if (cell.readers & bit_of_reader(who.thread)) find_earlier_read(who, cell, fresh);
   cell.readers |= bit_of_reader(who.thread);
   // A read that this one is ordered after need not be remembered: who is ordered after this one is ordered
   // after that one, too.
   if (cell.reads.lanes) {
     drop_reads(cell, [&](const Reads& reads) {
-      if (reads.mask & ~mask) return false;
+      if (reads.mask & ~mask || reads.kind != who.kind) return false;
       for (uint32_t lanes = reads.lanes; lanes; lanes &= lanes - 1) {
         const unsigned agent = reads.agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_);
         if (!who.knows(agent, reads.epoch)) return false;
@@ -877,6 +992,8 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
              "or wait orders the two";
     case Why::two_writes:
       return "two writes that no barrier or wait orders";
+    case Why::plain_and_atomic:
+      return "a plain access and an atomic operation that no barrier or wait orders";
     case Why::no_proxy_fence:
       return std::string(conflict.first_writes
                              ? "the async proxy may not see an ordinary write"

@@ -16,8 +16,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,17 @@ namespace cpu_device {
 /// How an access reaches shared memory. Ordinary loads and stores, ldmatrix and cp.async use the generic
 /// proxy; TMA and wgmma use the async proxy.
 enum class Proxy : uint8_t { generic, async };
+
+/// What a thread does to memory. An atomic operation races with plain accesses alone.
+enum class AccessKind : uint8_t {
+  plain,
+  strong,  ///< volatile, or the first store behind a fence: races with all but atomic operations
+  atomic
+};
+inline bool is_atomic_with(AccessKind one, AccessKind other) {
+  return one != AccessKind::plain && other != AccessKind::plain &&
+         (one == AccessKind::atomic || other == AccessKind::atomic);
+}
 
 /// A place in the source, compact enough to be kept with every access. 0: unknown.
 using Site = uint32_t;
@@ -130,6 +143,13 @@ class RaceChecker {
   /// that are ordered after the fence, no matter who wrote it and who issues them.
   void fence_proxy_async(unsigned thread);
 
+  /// `__threadfence`, of any scope: what `thread` did before it, atomic operations after it release; what
+  /// those before it have looked at, it acquires.
+  void fence(unsigned thread);
+  /// An atomic operation of `thread`, anywhere in memory, changes the object; or looks at it.
+  void atomic_changes(unsigned thread, const void* object, bool releases);
+  void atomic_looks(unsigned thread, const void* object, bool acquires);
+
   // --- asynchronous operations -------------------------------------------------------------------------
 
   /// The queue that an operation completes in. Operations of one queue complete in the order of issue.
@@ -153,13 +173,18 @@ class RaceChecker {
 
   /// `thread` itself accesses [offset, offset + bytes) of the shared memory of `block` (its rank in the
   /// cluster). Bytes beyond the block's shared memory are ignored. `what` is a literal: "load", "ldmatrix".
+  /// An atomic operation that changes nothing is a read. A plain load that nothing orders with an atomic
+  /// operation is reported by report_suspicions(): a load at whose line a thread has then changed the same
+  /// bytes atomically (a loop of atomicCAS) was a guess, and is none.
   void access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
-              const char* what, Site site);
+              const char* what, Site site, AccessKind kind = AccessKind::plain);
   /// `thread` relies on what was written there, but its own access will be that of an operation.
   void rely_on(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, const char* what,
                Site site);
   /// The operation reads there, at an unknown moment: reports nothing but a write that it did not wait for.
   void check_early_read(const AsyncOperation& op, unsigned block, std::size_t offset, std::size_t bytes);
+  /// All threads of the block have ended: no load can turn out to have been a guess any more.
+  void report_suspicions(unsigned block);
   /// All threads of the block have ended: whoever reached into its shared memory from another block must be
   /// ordered before that.
   void leave(unsigned block);
@@ -191,6 +216,8 @@ class RaceChecker {
   struct Cell;
   struct Reads;
   struct Shadow;
+  struct Conflict;
+  struct Suspicion;
   enum class Why : uint8_t;
 
   /// What a thread has learned: all of `with`, and `count` of one component. Threads that share a clock and
@@ -232,6 +259,8 @@ class RaceChecker {
   uint32_t unused_reads();
   void check_last_write(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block,
                         std::size_t offset, bool write);
+  void suspect(const Conflict&, Site load);
+  void note_guess(const Accessor& who, const Cell& cell);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
   static uint64_t bit_of_reader(unsigned thread);
   unsigned thread_of(unsigned agent) const;
@@ -246,7 +275,6 @@ class RaceChecker {
   template <class Condition>
   void drop_reads(Cell& cell, Condition is_dropped);
 
-  struct Conflict;
   uint32_t epoch_of(unsigned agent, uint32_t epoch) const;
   void report(Conflict);
   std::string describe(const Conflict&) const;
@@ -283,6 +311,9 @@ class RaceChecker {
   std::vector<Shadow> shadows_;    ///< of each block
   std::vector<Reads> more_reads_;  ///< linked lists; entry 0 is unused
   uint32_t unused_reads_ = 0;
+  std::vector<Suspicion> suspicions_;  ///< plain loads against atomic operations
+  std::set<Site> guesses_;             ///< loads that an atomic operation of the same bytes follows
+  std::unordered_map<const void*, SyncObject> atomics_;
 
   std::vector<EngineSite> engine_sites_;
   std::map<std::tuple<const char*, unsigned, const void*, const void*>, Site> engine_site_numbers_;

@@ -26,8 +26,10 @@ T atomic_change(T* address, const AtomicCall& call, const Change& change) {
   atomic_begins(address, call.releases, call.where, call.is_of_device);
   T before = object.load(), after = change(before);
   while (!object.compare_exchange_weak(before, after)) after = change(before);
+  const bool changed = std::memcmp(&before, &after, sizeof after) != 0;
+  note_atomic(address, sizeof(T), changed, call.name, call.where);
   atomic_ended(address, call.acquires, call.where, call.is_of_device);
-  atomic_looked(address, std::memcmp(&before, &after, sizeof after) != 0, call.name, call.where);
+  atomic_looked(address, changed, call.name, call.where);
   return before;
 }
 
@@ -37,6 +39,7 @@ T atomic_compare(T* address, T expected, T desired, bool is_of_device, Location 
   T before = expected;
   const bool stored = std::atomic_ref<T>(*address).compare_exchange_strong(before, desired);
   if (stored) atomic_begins(address, /*releases=*/false, where, is_of_device);
+  note_atomic(address, sizeof(T), stored, "atomicCAS", where);
   atomic_ended(address, /*acquires=*/false, where, is_of_device);
   atomic_looked(address, stored && std::memcmp(&before, &desired, sizeof desired) != 0, "atomicCAS", where);
   return before;

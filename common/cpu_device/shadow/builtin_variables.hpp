@@ -6,8 +6,8 @@
 
 #ifndef LADDER_REWRITES  // common/own_kernel/rewrite reads it
 #define __global__
-#endif
 #define __device__
+#endif
 #define __host__
 #define __constant__
 #ifdef LADDER_REWRITES

@@ -20,6 +20,14 @@ T load_whole(const T* pointer) {
     return *pointer;
   }
 }
+/// Races with no atomic operation.
+template <class T>
+T load_volatile(const T* pointer) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return *static_cast<const volatile T*>(pointer);
+  else
+    return load_whole(pointer);
+}
 template <class T>
 void store_whole(T* pointer, const T& value) {
   if constexpr (sizeof(T) == 16) {
@@ -52,7 +60,7 @@ CPU_DEVICE_LOAD(__ldlu)
   template <class T>                                                     \
   T name(const T* pointer, CPU_DEVICE_WHERE) {                           \
     cpu_device::atomic_looked(pointer, /*changed=*/false, #name, where); \
-    return cpu_device::load_whole(pointer);                              \
+    return cpu_device::load_volatile(pointer);                           \
   }
 CPU_DEVICE_LOAD_AGAIN(__ldcg)
 CPU_DEVICE_LOAD_AGAIN(__ldcv)

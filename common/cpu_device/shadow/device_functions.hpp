@@ -111,7 +111,7 @@ inline unsigned __activemask(CPU_DEVICE_WHERE) { return cpu_device::active_mask(
 /// Memory is always coherent here. What a fence orders is noted where Options::check_grid asks for it.
 inline void __threadfence(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
 inline void __threadfence_system(CPU_DEVICE_WHERE) { cpu_device::thread_fence(where); }
-inline void __threadfence_block() {}
+inline void __threadfence_block(CPU_DEVICE_WHERE) { cpu_device::thread_fence_block(where); }
 inline void __nanosleep(unsigned, CPU_DEVICE_WHERE) { cpu_device::poll("__nanosleep", where); }
 
 [[noreturn]] inline void __trap(CPU_DEVICE_WHERE) { cpu_device::trap(where); }

@@ -41,6 +41,8 @@ constexpr unsigned kMaxBytes = 32;
 
 /// An atomic access of one value: other blocks may look at it, and a loop of loads lets them run.
 void around_atomic_load(const Frame& frame, const Instruction& instruction, const void* address) {
+  cpu_device::note_atomic(address, instruction.type.bytes() * instruction.count, /*changes=*/false,
+                          instruction.label, frame.where);
   cpu_device::atomic_ended(address, instruction.mode == acquire, frame.where, instruction.flag);
   cpu_device::atomic_looked(address, /*changed=*/false, instruction.label, frame.where);
 }
@@ -51,7 +53,7 @@ void load(Frame& frame, const Instruction& instruction) {
   const bool is_atomic = instruction.mode != weak;
   if (is_atomic) around_atomic_load(frame, instruction, from);
   if (!is_atomic || cpu_device::is_shared(from))
-    cpu_device::note_access(from, bytes, /*write=*/false, instruction.label, frame.where);
+    cpu_device::note_access(from, bytes, /*write=*/false, instruction.label, frame.where, is_atomic);
   if (instruction.variant) cpu_device::note_read_only_load(from, bytes, frame.where);
   std::byte data[kMaxBytes];
   std::memcpy(data, from, bytes);
@@ -84,7 +86,8 @@ void store(Frame& frame, const Instruction& instruction) {
     std::memcpy(data + i * one, value, one);
   }
   if (instruction.mode == weak || cpu_device::is_shared(to))
-    cpu_device::note_access(to, bytes, /*write=*/true, instruction.label, frame.where);
+    cpu_device::note_access(to, bytes, /*write=*/true, instruction.label, frame.where,
+                            instruction.mode != weak);
   if (instruction.mode == weak) {
     std::memcpy(to, data, bytes);
     return;
@@ -92,6 +95,7 @@ void store(Frame& frame, const Instruction& instruction) {
   cpu_device::atomic_begins(to, instruction.mode == release, frame.where, instruction.flag);
   const bool changes = std::memcmp(to, data, bytes) != 0;
   std::memcpy(to, data, bytes);
+  cpu_device::note_atomic(to, bytes, /*changes=*/true, instruction.label, frame.where);
   cpu_device::atomic_ended(to, /*acquires=*/false, frame.where, instruction.flag);
   cpu_device::atomic_looked(to, changes, instruction.label, frame.where);
 }
@@ -237,9 +241,10 @@ void change(Frame& frame, const Instruction& instruction) {
     cpu_device::atomic_begins(to + i, releases, frame.where, instruction.flag);
     T before = object.load(), after = Operation{}(before, value, third);
     while (!object.compare_exchange_weak(before, after)) after = Operation{}(before, value, third);
+    const bool changes = std::memcmp(&before, &after, sizeof after) != 0;
+    cpu_device::note_atomic(to + i, sizeof(T), changes, instruction.label, frame.where);
     cpu_device::atomic_ended(to + i, acquires, frame.where, instruction.flag);
-    cpu_device::atomic_looked(to + i, std::memcmp(&before, &after, sizeof after) != 0, instruction.label,
-                              frame.where);
+    cpu_device::atomic_looked(to + i, changes, instruction.label, frame.where);
     if (instruction.variant) {
       const Argument& result = instruction.arguments[0];
       frame.set<T>(result.parts.empty() ? result.ref : result.parts[i], before);

@@ -238,13 +238,16 @@ bool bind_fence(Instruction& it, Words& words) {
   it.flag = order <= 0;
   if (scope >= 2)
     it.execute = [](Frame& frame, const Instruction& it) { cpu_device::thread_fence(frame.where, it.flag); };
+  else
+    it.execute = [](Frame& frame, const Instruction&) { cpu_device::thread_fence_block(frame.where); };
   return scope >= 0;
 }
 
 bool bind_membar(Instruction& it, Words& words) {
   const int scope = words.take_one_of({"cta", "gl", "sys"});
-  it.execute = scope > 0 ? [](Frame& frame, const Instruction&) { cpu_device::thread_fence(frame.where); }
-                         : [](Frame&, const Instruction&) {};
+  it.execute = scope > 0
+                   ? [](Frame& frame, const Instruction&) { cpu_device::thread_fence(frame.where); }
+                   : [](Frame& frame, const Instruction&) { cpu_device::thread_fence_block(frame.where); };
   return scope >= 0;
 }
 

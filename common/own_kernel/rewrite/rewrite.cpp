@@ -2,6 +2,7 @@
 /// Makes C++ for the CPU device of a preprocessed CUDA source.
 #include "common/own_kernel/rewrite/rewrite.hpp"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <map>
 #include <set>
@@ -42,6 +43,9 @@ class Rewriter {
       track_scopes(i);
       if (tokens_[i].is("__global__")) {
         replace({i, i + 1}, " ");
+      } else if (tokens_[i].is("__device__")) {
+        replace({i, i + 1}, " ");
+        if (tokens_[i].is_own && at_namespace_scope()) register_variables(i);
       } else if (!tokens_[i].is_own || tokens_[i].kind == Kind::string) {
         continue;
       } else if (tokens_[i].is("const") && tokens_[i + 1].is("const")) {
@@ -182,7 +186,7 @@ class Rewriter {
   std::string flat(Range range) const {
     std::string text;
     for (size_t i = range.begin; i < range.end; ++i) {
-      if (tokens_[i].kind == Kind::directive || tokens_[i].is("__global__")) continue;
+      if (tokens_[i].kind == Kind::directive || is_one_of(tokens_[i], {"__global__", "__device__"})) continue;
       text += text.empty() ? std::string(tokens_[i].text) : spaced(i);
     }
     return text;
@@ -589,6 +593,35 @@ class Rewriter {
     const std::string function = "ladder_variable_" + name;
     variables_of_namespaces_[name] = function;
     return "[[gnu::always_inline]] inline " + type + "& " + function + "() { return " + call + "; } ";
+  }
+
+  // --- variables of the device
+
+  /// Where the statement declares variables, not functions: those that a kernel may change.
+  void register_variables(size_t device) {
+    const size_t begin = begin_of_statement(device);
+    size_t end = begin;
+    for (bool has_value = false; !is_sign(end, ';'); ++end) {
+      if (tokens_[end].kind == Kind::end) return;
+      if (const size_t behind = behind_attribute(end); behind != end) {
+        end = behind - 1;
+        continue;
+      }
+      if (is_one_of(tokens_[end], {"template", "inline", "constexpr", "const", "extern", "operator", "struct",
+                                   "class", "union", "enum", "typedef", "using", "friend", "static_assert"}))
+        return;
+      has_value =
+          (has_value && !is_sign(end, ',')) || is_sign(end, '=') || is_sign(end, '{') || is_sign(end, '[');
+      if (is_sign(end, '(') && !has_value) return;
+      if (tokens_[end].kind == Kind::sign && closing(tokens_[end].text[0])) end = close_of(end);
+    }
+    std::string text;
+    for (const Range& part : split({begin, end}, ',', true)) {
+      const Declarator declarator = declarator_in(part);
+      text += fmt::format(" static const ::ladder::own::DeviceVariable ladder_device_{}({});",
+                          tokens_[declarator.name].begin, tokens_[declarator.name].text);
+    }
+    edits_.push_back({tokens_[end].end(), tokens_[end].end(), text});
   }
 
   // --- inline PTX

@@ -5,11 +5,13 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/observe/global_accesses.hpp"
 #include "common/own_kernel/ptx/asm.hpp"
 
 namespace ladder::own {
@@ -52,6 +54,14 @@ Launcher<Params...> launcher(const char* name, void (*kernel)(Params...), Config
                              CPU_DEVICE_WHERE) {
   return {name, kernel, configuration, where};
 }
+
+/// `__device__`, before main().
+struct DeviceVariable {
+  template <class T>
+  explicit DeviceVariable(T& variable) {
+    cpu_device::add_device_variable(std::addressof(variable), sizeof variable);
+  }
+};
 
 /// What reports need to know of a `__shared__` variable of this type.
 template <class Type>

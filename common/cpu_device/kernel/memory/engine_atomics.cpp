@@ -4,11 +4,22 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/instructions.hpp"
 
 namespace cpu_device {
 namespace {
 
 GridOrder::Who who(const Thread& thread) { return {thread.number, thread.ids.rank, thread.ids.block->index}; }
+
+/// Calls `body(races, thread)` where somebody checks; the hooks see nothing of it.
+template <class Body>
+void ask_races(Location where, const Body& body) {
+  Thread& thread = this_thread(where);
+  RaceChecker* const races = thread.cluster.races();
+  if (!races) return;
+  const Unobserved unobserved;
+  body(*races, thread.number);
+}
 
 /// Calls `body(grid order, races, who runs)` where somebody checks; the hooks see nothing of it.
 template <class Body>
@@ -25,12 +36,16 @@ void ask_grid_order(Location where, const Body& body) {
 
 void atomic_begins(const void* object, bool releases, Location where, bool is_of_device) {
   if (GlobalAccesses* accesses = this_thread(where).cluster.global_accesses()) accesses->has_atomics = true;
+  ask_races(where,
+            [&](RaceChecker& races, unsigned thread) { races.atomic_changes(thread, object, releases); });
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
     order.before_atomic(races, thread, {object, where, is_of_device}, releases);
   });
 }
 
 void atomic_ended(const void* object, bool acquires, Location where, bool is_of_device) {
+  ask_races(where,
+            [&](RaceChecker& races, unsigned thread) { races.atomic_looks(thread, object, acquires); });
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
     order.after_atomic(races, thread, {object, where, is_of_device}, acquires);
   });
@@ -47,7 +62,13 @@ void atomic_looked(const void* object, bool changed, const char* what, Location 
   poll(what, where);
 }
 
+void thread_fence_block(Location where) {
+  this_thread(where).observed.is_behind_fence = true;
+  ask_races(where, [](RaceChecker& races, unsigned thread) { races.fence(thread); });
+}
+
 void thread_fence(Location where, bool is_sequentially_consistent) {
+  thread_fence_block(where);
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
     order.fence(races, thread, where, is_sequentially_consistent);
   });
@@ -55,23 +76,46 @@ void thread_fence(Location where, bool is_sequentially_consistent) {
 
 namespace {
 
-void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool write,
+void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool write, AccessKind kind,
                          const GridOrder::Place& place) {
   Cluster& cluster = thread.cluster;
   if (!cluster.grid_order() || cluster.failed() || bytes == 0) return;
   const std::string race = cluster.grid_order()->access(
-      *cluster.races(), who(thread), static_cast<const std::byte*>(address), bytes, write, place);
+      *cluster.races(), who(thread), static_cast<const std::byte*>(address), bytes, write, kind, place);
   if (!race.empty()) cluster.record_failure(&thread, race, {});
 }
 
 }  // namespace
 
-void check_order_in_grid(const void* address, size_t bytes, bool write, const void* return_address) {
-  check_order_in_grid(*current_thread, address, bytes, write, {return_address, {}});
+void check_order_in_grid(const void* address, size_t bytes, bool write, AccessKind kind,
+                         const void* return_address) {
+  check_order_in_grid(*current_thread, address, bytes, write, kind, {return_address, {}, nullptr});
+}
+
+void note_atomic(const void* object, size_t bytes, bool changes, const char* what, Location where) {
+  Thread& thread = this_thread(where);
+  Cluster& cluster = thread.cluster;
+  RaceChecker* const races = cluster.races();
+  if (!races || is_local(object)) return;
+  {
+    const Unobserved unobserved;
+    const SharedWindows& windows = observers().shared;
+    const auto* const at = static_cast<const std::byte*>(object);
+    unsigned block = 0;
+    while (block < windows.size() &&
+           (at < windows[block].begin || at >= windows[block].begin + windows[block].bytes))
+      ++block;
+    if (block < windows.size())
+      races->access(thread.number, block, static_cast<size_t>(at - windows[block].begin), bytes, changes,
+                    what, cluster.site(where), AccessKind::atomic);
+    else
+      check_order_in_grid(thread, object, bytes, changes, AccessKind::atomic, {nullptr, where, what});
+  }
+  cluster.leave_if_failed();
 }
 
 void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where) {
-  check_order_in_grid(thread, address, bytes, write, {nullptr, where});
+  check_order_in_grid(thread, address, bytes, write, AccessKind::plain, {nullptr, where, nullptr});
 }
 
 }  // namespace cpu_device

@@ -57,13 +57,18 @@ void check_not_more_than_expected(Cluster& cluster, Thread& thread, const TmaLoa
   }
   left = std::max<int64_t>(left, 0);
   if (left >= load.bytes()) return;
+  const bool is_box = load.box.rows() > 1;
   cluster.fail(
       thread,
-      print("%s: brings %lld bytes more than expected: a box of %u rows of %u bytes, where %lld are left "
-            "of the %lld that are expected",
-            load.what(), static_cast<long long>(load.bytes() - left), load.box.rows(), load.box.row_bytes(),
-            static_cast<long long>(left), static_cast<long long>(barrier.expected_bytes)) +
-          ": the box is too large, or too few bytes were expected at " + describe(barrier),
+      print("%s: brings %lld bytes more than expected: ", load.what(),
+            static_cast<long long>(load.bytes() - left)) +
+          (is_box ? print("a box of %u rows of %u bytes", load.box.rows(), load.box.row_bytes())
+                  : print("%u bytes", load.box.row_bytes())) +
+          print(", where %lld are left of the %lld that are expected: the %s is too large, or too few bytes "
+                "were expected at ",
+                static_cast<long long>(left), static_cast<long long>(barrier.expected_bytes),
+                is_box ? "box" : "copy") +
+          describe(barrier),
       where);
 }
 

@@ -114,7 +114,8 @@ bool is_local(const void* address) {
   return address >= thread.stack_begin && address < thread.stack_end;
 }
 
-void note_access(const void* address, size_t bytes, bool write, const char* what, Location where) {
+void note_access(const void* address, size_t bytes, bool write, const char* what, Location where,
+                 bool is_atomic) {
   Observers& watch = observers();
   if (!watch.running || is_local(address)) return;
   Thread& thread = this_thread(where);
@@ -144,7 +145,7 @@ void note_access(const void* address, size_t bytes, bool write, const char* what
               : clock->load_from_block(thread.number, amount);
       }
     }
-    if (RaceChecker* races = watch.races) {
+    if (RaceChecker* races = watch.races; races && !is_atomic) {
       races->access(thread.number, block, offset, bytes, write, what, cluster.site(where));
       cluster.leave_if_failed();
     }

@@ -83,26 +83,40 @@ void warp_barrier(uint32_t mask, Location where) {
 
 // Shuffles and votes exchange values; they do not order memory accesses.
 
+static const char* name_of(Shuffle kind) {
+  switch (kind) {
+    case Shuffle::up:
+      return "__shfl_up_sync";
+    case Shuffle::down:
+      return "__shfl_down_sync";
+    case Shuffle::exclusive_or:
+      return "__shfl_xor_sync";
+    default:
+      return "__shfl_sync";
+  }
+}
+
 uint64_t shuffle(Shuffle kind, uint32_t mask, uint64_t value, int argument, int width, Location where) {
   Thread& thread = this_thread(where);
   if (width < 1 || width > 32 || (width & (width - 1))) {
     thread.cluster.fail(
-        thread, print("__shfl_sync with a width of %d, which is no power of two up to 32", width), where);
+        thread, print("%s with a width of %d, which is no power of two up to 32", name_of(kind), width),
+        where);
   }
   thread.slots[0] = value;
   thread.slots[1] = static_cast<uint64_t>(static_cast<int64_t>(argument));
-  execute_together(thread, mask, Meeting::masked, "__shfl_sync", where, [&](Warp& warp, uint32_t lanes) {
+  execute_together(thread, mask, Meeting::masked, name_of(kind), where, [&](Warp& warp, uint32_t lanes) {
     for_each_lane(warp, lanes, [&](Thread& lane) {
       const int source =
           source_lane(kind, static_cast<int>(lane.lane), static_cast<int>(lane.slots[1]), width);
       if (!(lanes >> source & 1)) {
         const bool has_exited = (warp.present & ~warp.live) >> source & 1;
-        thread.cluster.record_failure(
-            &lane,
-            has_exited
-                ? print("__shfl_sync reads lane %d, which has exited", source)
-                : print("__shfl_sync reads lane %d, which does not take part (mask 0x%08x)", source, lanes),
-            where);
+        thread.cluster.record_failure(&lane,
+                                      has_exited
+                                          ? print("%s reads lane %d, which has exited", name_of(kind), source)
+                                          : print("%s reads lane %d, which does not take part (mask 0x%08x)",
+                                                  name_of(kind), source, lanes),
+                                      where);
         return;
       }
       lane.slots[2] = warp.lanes[source]->slots[0];

@@ -104,6 +104,10 @@ TEST_CASE("reading a lane that does not take part is named") {
     if (threadIdx.x < 16) __shfl_sync(0x0000ffff, 1, 20);
   });
   CHECK_THAT(text, ContainsSubstring("__shfl_sync reads lane 20, which does not take part"));
+  const std::string down = failure({.block = 32}, {}, [] {
+    if (threadIdx.x < 16) __shfl_down_sync(0x0000ffff, 1, 16);
+  });
+  CHECK_THAT(down, ContainsSubstring("__shfl_down_sync reads lane 16, which does not take part"));
 }
 
 TEST_CASE("lanes that diverge into different collectives are named") {
