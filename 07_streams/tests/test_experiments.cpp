@@ -344,6 +344,7 @@ TEST_CASE("an urgent stream has the highest priority that there is, and others h
 #endif
 
 #ifdef LADDER_CPU_DEVICE
+#ifndef __SANITIZE_ADDRESS__  // which leaves nobody to see what kernels load
 TEST_CASE("layers without one of their waits are reported, whatever the schedule") {
   const LeftOut left_out = GENERATE(LeftOut::until_made, LeftOut::until_used);
   for_each_schedule([&] {
@@ -354,6 +355,7 @@ TEST_CASE("layers without one of their waits are reported, whatever the schedule
                       ContainsSubstring("cudaStreamWaitEvent"));
   });
 }
+#endif
 
 TEST_CASE("layers without one of their waits have wrong results by some schedule") {
   const LeftOut left_out = GENERATE(LeftOut::until_made, LeftOut::until_used);
@@ -393,6 +395,7 @@ TEST_CASE(
   });
 }
 
+#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("the chain without its events is reported, whatever the schedule") {
   for_each_schedule([&] {
     const RandomWeights weights(64, 64);
@@ -400,6 +403,7 @@ TEST_CASE("the chain without its events is reported, whatever the schedule") {
     CHECK_THROWS_WITH(chain.run(false), ContainsSubstring("cudaStreamWaitEvent"));
   });
 }
+#endif
 
 TEST_CASE("on the virtual clock the experiments come out as the model says") {
   SECTION("kernels take turns, so four streams take as long as one, and the text claims no more") {

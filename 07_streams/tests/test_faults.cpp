@@ -183,6 +183,7 @@ TEST_CASE("any call that fails ends the run with its error, and nothing leaks") 
   });
 }
 
+#ifndef __SANITIZE_ADDRESS__  // which leaves nobody to see what the kernel loads
 TEST_CASE("a kernel that does not wait for the weights is reported by every schedule") {
   for_each_schedule([&] {
     TestRun run({64}, 72, 72, 1, 1);
@@ -198,6 +199,7 @@ TEST_CASE("a kernel that does not wait for the weights is reported by every sche
         ContainsSubstring("a cudaStreamWaitEvent is missing"));
   });
 }
+#endif
 
 TEST_CASE("a slot that is recycled before its download is reported by every schedule") {
   for_each_schedule([&] {
