@@ -185,7 +185,28 @@ def warp_to_sectors(_):
 # --- Lesson 02 --------------------------------------------------------------------------------------------------------
 
 
-REGISTER_TILE = "02_tiled/steps/2_register_tile.cuh"
+SHARED_TILE, REGISTER_TILE = "02_tiled/steps/1_shared_tile.cuh", "02_tiled/steps/2_register_tile.cuh"
+
+
+def shared_tile(sources):
+    """A block's rectangle of C, its rows of A and columns of B, and of these the two tiles of a step. No wider than a phone."""
+    m, n, k = sources.tile_shape(SHARED_TILE)
+    side, left, top, at = 110, 26, 26, 66  # of a matrix; of A and of B; where along k the step is
+    across, down, wide = left + side + 16, top + side + 16, 28
+    row, column = down + 30, across + 44
+    shapes = [box("edge", left, down, side, side), box("other", left, row, side, wide), box("used", left + at, row, wide, wide),
+              text(14, down + side / 2, "A"), box("edge", across, top, side, side), box("other", column, top, wide, side),
+              box("used", column, top + at, wide, wide), text(across + side + 14, top + side / 2, "B"),
+              box("edge", across, down, side, side), box("third", column, row, wide, wide), text(across + side + 14, down + side / 2, "C"),
+              text(left + 5, row - 6, "k →", "start", "small"), text(column + wide + 4, top + 12, "k ↓", "start", "small")]
+    for i, (style, words) in enumerate((("third", f"{m} × {n} of C"), ("other", "what it takes"), ("used", "tiles of a step"))):
+        shapes += [box(style, 16, 44 + 28 * i - 12, 14, 14), text(36, 44 + 28 * i, words, "start", "small")]
+    shapes += [text(290, down + 12, "threads copy", "start", "small"), text(290, down + 28, "both tiles to", "start", "small"),
+               text(290, down + 44, "shared memory:", "start", "small"), text(290, down + 60, f"{m} × {k}, {k} × {n}", "start", "small"),
+               text(290, down + 84, "each element is", "start", "small"), text(290, down + 100, f"used {n} times", "start", "small")]
+    alt = (f"A block's {m} × {n} elements of C need rows of A and columns of B. In a step of k the block copies a tile of A, {m} × {k}, and "
+           f"one of B, {k} × {n}, to shared memory")
+    return alt, svg(down + side + 14, "A tile of C, and the tiles that it needs", shapes, STYLE, 400)
 
 
 def register_tile(sources):
@@ -492,7 +513,8 @@ def timelines(request_line, words, results_folder):
             picture(y + 26, "One slot, and a ring", shapes))
 
 
-DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "register_tile": register_tile,
+DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "shared_tile": shared_tile,
+         "register_tile": register_tile,
          "block_to_fragment": block_to_fragment, "swizzled_tile": swizzled_tile, "wgmma_descriptor": wgmma_descriptor, "tile_order": tile_order}
 FROM_FILES = {"measured": measured, "timelines": timelines}
 

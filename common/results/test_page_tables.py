@@ -202,6 +202,14 @@ class Exercises(WithResults):
             self.describe(**change, kind="find", trains="do b")
             self.assertEqual(page_tables_of("--check")[0], 1)
 
+    def test_a_table_may_have_some_exercises_of_a_lesson(self):
+        self.describe("a_short", title="C", kind="write")
+        self.page.write_text("<!-- exercises: 04 a 2 -->\n<!-- end -->\n", encoding="utf-8")
+        self.assertEqual(page_tables.filled(self.page)[0].splitlines()[5:7], ["| 04.a | write | C |", "| 04.2 | find | B |"])
+        for words in ("04 2 a", "04 a 7"):
+            with self.assertRaisesRegex(BadInput, "names exercises that there are not, or in another order"):
+                self.filled(f"<!-- exercises: {words} -->\n<!-- end -->\n")
+
     def test_one_exercise_is_a_line_of_its_own(self):
         self.page.write_text("<!-- exercises: 04.2 -->\n<!-- end -->\n", encoding="utf-8")
         self.assertEqual(page_tables.filled(self.page)[0].splitlines()[1:-1], [

@@ -150,7 +150,7 @@ def put_lessons_into_menu(folder):
     text, start = read(path), '{text:"Start",url:"index.html"},\n'
     if text.count(start) != 1:
         sys.exit("finish_site.py: error: menudata.js has no start page, or several")
-    lessons = [{"text": title(read(page)), "url": page.name} for page in sorted(folder.glob("lesson_[0-9][0-9].html"))]
+    lessons = [{"text": title(read(page)), "url": page.name} for page in sorted(folder.glob("lesson_[0-9][0-9]*.html"))]
     entries = "".join(f"{{text:{json.dumps(each['text'], ensure_ascii=False)},url:\"{each['url']}\"}},\n" for each in lessons)
     path.write_text(text.replace(start, start + entries), encoding="utf-8")
 

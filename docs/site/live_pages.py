@@ -217,7 +217,7 @@ def timelines_page(link):
 def links(label, with_code, with_mistakes):
     """[(words, address)] of the live pages that belong to the page of this name. `with_code`: the numbers of lessons that there
     is a single file of; `with_mistakes`: {number: its first mistake}."""
-    number = label.removeprefix("lesson_") if label.startswith("lesson_") else None
+    number = label[len("lesson_"):][:2] if label.startswith("lesson_") else None
     timeline = label.removeprefix("deeper_")[:2] if label.startswith("deeper_") and label.endswith("_timeline") else number
     found = []
     if label == "cost_model":

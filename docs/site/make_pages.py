@@ -32,6 +32,7 @@ REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "co
 LARGE = 400_000  # bytes of a record that stays in the repository
 NARROW = 400  # pixels that a picture drawn for phones has at most
 READABLE, SMALLEST_WORDS = 11, (12, 13)  # pixels: of words on a phone; as they are drawn, in other pictures and in narrow ones
+LESSON = re.compile(r"(\d\d)_[^/]*/(\w+)\.md$")  # its page, and where it has two the second
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
 LINK = re.compile(r'\[((?:[^\[\]]|`[^`]*`)*)\]\(([^()\s]+)(?: "\w+")?\)')  # perhaps with a title
@@ -54,9 +55,8 @@ def label_of(page):
     path = relative(page)
     if path in REPOSITORY_PAGES:
         return REPOSITORY_PAGES[path]
-    lesson = re.match(r"(\d\d)_[^/]*/README\.md$", path)
-    if lesson:
-        return f"lesson_{lesson[1]}"
+    if lesson := LESSON.match(path):
+        return f"lesson_{lesson[1]}" + (f"_{lesson[2]}" if lesson[2] != "README" else "")
     deeper = re.match(r"(\d\d)_[^/]*/deeper/(\w+)\.md$", path)
     if deeper:
         return f"deeper_{deeper[1]}_{deeper[2]}"
@@ -220,8 +220,14 @@ def code_span(code):
 
 
 def lesson_number(page):
-    match = re.match(r"(\d\d)_[^/]*/README\.md$", relative(page))
+    match = LESSON.match(relative(page))
     return match[1] if match else None
+
+
+def page_of_step(step, lessons):
+    """Of a lesson's pages the first that links to the step's kernel."""
+    its = [page for page in lessons if lesson_number(page) == step.id[:2]]
+    return next((page for page in its if f"]({(ROOT / step.kernel).relative_to(page.parent)})" in page.read_text(encoding="utf-8")), its[-1])
 
 
 def converted(site, page, children):
@@ -264,8 +270,9 @@ def converted(site, page, children):
         elif heading:
             if number and heading[2].startswith("Predict"):
                 result += made_of(site, page)
-            if number and heading[2] == "Walk through":
+            if number and heading[2] in ("Walk through", "Measure"):
                 result += change_link(children)
+                children = []
             result += ["", heading_of(len(heading[1]), f"{label}_{heading[3] or slug(heading[2])}", site.prose(page, heading[2])), ""]
         else:
             paragraph.append(line)
@@ -347,7 +354,7 @@ def below(site, pattern):
 
 def sections(site):
     """The navigation: names of pages below the start page, and the sections among them."""
-    lessons = below(site, r"\d\d_[^/]*/README\.md")
+    lessons = [page for page in site.pages if lesson_number(page)]
     index = ROOT / "docs/concepts.md"
     concepts = order_of_links(index, below(site, r"docs/concepts/"))
     names = lambda pages: [site.labels[page] for page in pages]
@@ -394,17 +401,16 @@ def write_site(site, output):
     made, top, rest = sections(site)
     by_label = {section.label: section for section in made}
     diffs = diff_page.diffs()
-    below_page = {}
+    below_page, lessons = {}, [page for page in site.labels if lesson_number(page)]
     for page, label in site.labels.items():
-        number = lesson_number(page)
-        below_page[label] = [step.diff for step, _ in diffs if step.id[:2] == number]
+        below_page[label] = [step.diff for step, _ in diffs if page_of_step(step, lessons) == page]
     for index in site.pages:
         rooms = [page for page in site.pages if site.labels[page] in rest and page_above(site, page) == index]
         below_page[site.labels[index]] += [site.labels[page] for page in order_of_links(index, rooms)]
         rest = [label for label in rest if label not in below_page[site.labels[index]]]
     below_page["common"] += [site.folder_page(folder).removesuffix(".html") for folder in linked_folders(site)]
 
-    written, lessons = [], [page for page in site.labels if lesson_number(page)]
+    written = []
     for page, label in site.labels.items():
         text = converted(site, page, below_page[label])
         if page in lessons:
@@ -446,7 +452,7 @@ def write_namespaces(output):
             "ptx": "Inline assembler, one function for each instruction. On the CPU device its shadows stand in.",
             "cpu_device": "The emulator that runs kernels without a GPU."}
     for page in site_files.pages():
-        if lesson_number(page):
+        if page.name == "README.md" and lesson_number(page):
             said[f"lesson{lesson_number(page)}"] = f"The kernel of lesson {plain(title_of(page))}."
     path = output / "namespaces.dox"
     path.write_text("".join(f"/// @namespace {name}\n/// {words}\n\n" for name, words in said.items()), encoding="utf-8")

@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 02.b: what wgmma must know of a tile.
+/// Exercise 02.c: what wgmma must know of a tile.
 ///
 /// A is a SwizzledTile<rows, 128> in shared memory, with k contiguous. A wgmma takes 64 of its rows and 16 of
 /// its columns, which a descriptor of 64 bits names:
@@ -14,7 +14,7 @@ namespace exercise {
 
 /// Of rows `row` .. row + 63 and columns k .. k + 15 of the tile that begins at the shared address `tile`.
 /// row is a multiple of 8, k one of 16.
-// Read 02_tiled/README.md and common/ptx/wgmma.cuh.
+// Read 02_tiled/tensor_cores.md and common/ptx/wgmma.cuh.
 // >>> yours
 constexpr uint64_t descriptor(uint32_t tile, int rows, int row, int k) {
   const uint32_t start = tile + k / 64 * rows * 128 + row * 128 + k % 64 * 2;

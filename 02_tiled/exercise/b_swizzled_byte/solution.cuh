@@ -1,5 +1,5 @@
 /// @file
-/// Exercise 02.a: where an element lies in a swizzled tile.
+/// Exercise 02.b: where an element lies in a swizzled tile.
 ///
 /// The tile is a SwizzledTile<rows, columns> of bf16, of 2 bytes each: panels of 64 columns, one behind the
 /// other, whose rows are 128 bytes, in eight chunks of 16 bytes each.

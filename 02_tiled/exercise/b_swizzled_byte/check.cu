@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.a: elements of two tiles, those that the swizzle leaves alone first.
+/// The check of exercise 02.b: elements of two tiles, those that the swizzle leaves alone first.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.b: the fields of descriptors, one by one.
+/// The check of exercise 02.c: the fields of descriptors, one by one.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
