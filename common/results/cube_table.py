@@ -5,9 +5,9 @@
     <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 -->
     <!-- end -->
 
-table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of roles, says what the
-prediction left unexplained, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's light or dark theme, and as a table: a
-row for kernels whose warps all do both, and one for roles.
+table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of roles, says by
+how much that is off, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
+light or dark theme, and as a table: a row for kernels whose warps all do both, and one for roles.
 """
 import math
 import re
@@ -15,7 +15,7 @@ import re
 from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
 from idea_pictures import svg, text
 from lesson_pictures import Sources
-from page_requests import markdown, parse_words, the_rest
+from page_requests import markdown, off_by, parse_words
 from stale import dated
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
@@ -70,7 +70,7 @@ def steps_text(cube, root):
     rows = []
     for place, predicted in zip(PLACES, cube.predicted):
         clocks = {roles: clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile) for roles in ROLES}
-        rows.append([place_title(place), predicted, f"{clocks['on']:.0f}", the_rest(predicted, clocks["on"]), f"{clocks['off']:.0f}"])
+        rows.append([place_title(place), predicted, f"{clocks['on']:.0f}", off_by(predicted, clocks["on"]), f"{clocks['off']:.0f}"])
     header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", ROLES["on"], "off by", ROLES["off"]]
     return [*markdown(header, rows), "", f"{cube.results['gpu']}, {dated(cube.results)}, commit `{cube.results['commit']}`."]
 

@@ -32,28 +32,32 @@ def meets(run, only):
     return all(value(run, key) in wanted for key, wanted in only.items())
 
 
-def the_rest(predicted, measured):
-    """What the prediction does not explain, in percent of it: "−18 %". Of a range, 1.1–1.2, only what lies outside; of no
-    prediction, nothing. @throws ValueError unless it is numbers"""
+SPEEDS = {"TFLOP/s", "× first, per clock"}  # titles of columns whose numbers grow where times shrink
+
+
+def off_by(predicted, measured, of_speed=False):
+    """The error of the predicted time, in percent of the measured: "−18 %" where it took longer than predicted. Of a range, 1.1–1.2,
+    only what lies outside; of no prediction, nothing. @throws ValueError unless it is numbers"""
     if not predicted:
         return ""
     ends = [float(end) for end in predicted.split("–")]
     nearest = min(max(measured, min(ends)), max(ends))
-    rest = f"{100 * (measured / nearest - 1):+.0f} %".replace("-", "−")
-    return "0 %" if rest in ("+0 %", "−0 %") else rest
+    times = (measured, nearest) if of_speed else (nearest, measured)
+    error = f"{100 * (times[0] / times[1] - 1):+.0f} %".replace("-", "−")
+    return "0 %" if error in ("+0 %", "−0 %") else error
 
 
 def with_predictions(line, table, column, numbers, title):
-    """The table with two columns behind the named one: what was predicted of each row, and what that does not explain."""
+    """The table with two columns behind the named one: what was predicted of each row, and by how much that is off."""
     cells = [row[2:-2].split(" | ") for row in table]
     if column not in cells[0] or len(numbers) != len(cells) - 2:
         raise BadInput(f"{line}: predicted= needs {len(cells) - 2} numbers for the column '{column}'; some may be missing")
     at = cells[0].index(column) + 1
     try:
-        rests = [the_rest(number, float(row[at - 1])) for number, row in zip(numbers, cells[2:])]
+        errors = [off_by(number, float(row[at - 1]), column in SPEEDS) for number, row in zip(numbers, cells[2:])]
     except ValueError as error:
         raise BadInput(f"{line}: predicted=: {error}") from None
-    added = [[title, "off by"], ["--:", "--:"], *zip(numbers, rests)]
+    added = [[title, "off by"], ["--:", "--:"], *zip(numbers, errors)]
     return ["| " + " | ".join([*row[:at], *new, *row[at:]]) + " |" for row, new in zip(cells, added)]
 
 

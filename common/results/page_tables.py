@@ -20,8 +20,8 @@ says that nothing was recorded yet. The words after it:
                         rows=launch: one for each run, launched through a graph and by a call for each launch;
                         rows=energy: one for each run, libraries too: its clock, its cycles, and what it costs in joules
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
-    predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and what it left
-                        unexplained: tflops, instead of gains; gain, over the first row per clock; or, of steps of the climb, clocks of
+    predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and by how much the predicted
+                        time is off: tflops, instead of gains; gain, over the first row per clock; or, of steps of the climb, clocks of
                         a step of k of the busiest SM; a number, a range as 1.1–1.2, or nothing
     without=TITLE,...   leaves out these columns, with _ for blanks
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times

@@ -16,7 +16,7 @@ def schedule_table(line, words, folder):
     FILE may hold a *; then it is the newest that there is. Without one, a line says that nothing was recorded yet.
     rows are the settings that name a row, show are settings that are shown at its end. figures are those of FIGURES that
     the page uses, or none; without it, all that there are. predicted are the times that the page predicted, one for each row in
-    the unit of the table; beside each is what it left unexplained. With columns=KEY there is a column of times for each value of this
+    the unit of the table; beside each is by how much it is off. With columns=KEY there is a column of times for each value of this
     setting, instead of the figures.
     """
     name, *words = words

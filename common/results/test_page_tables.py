@@ -27,7 +27,7 @@ import profile_table  # noqa: E402
 import ratio_plot  # noqa: E402
 import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
-from page_requests import the_rest  # noqa: E402
+from page_requests import off_by  # noqa: E402
 from random_shapes import random_shapes  # noqa: E402
 from stale import todays_fingerprint  # noqa: E402
 
@@ -601,9 +601,14 @@ class PageTables(WithResults):
         self.assertIn(f"| 1000 | {10 * 1000 / (7 * 79):.0f} |  |  |", text)
 
     def test_of_a_range_only_what_lies_outside_was_not_predicted(self):
-        for predicted, measured, rest in (("", 1, ""), ("250", 250, "0 %"), ("250", 249.9, "0 %"), ("250", 500, "+100 %"),
-                                          ("1.1–1.2", 1.15, "0 %"), ("1.1–1.2", 1.32, "+10 %"), ("1.1–1.2", 0.99, "−10 %")):
-            self.assertEqual(the_rest(predicted, measured), rest)
+        for predicted, measured, error in (("", 1, ""), ("250", 250, "0 %"), ("250", 249.9, "0 %"), ("250", 500, "+100 %"),
+                                           ("1.1–1.2", 1.15, "0 %"), ("1.1–1.2", 1.32, "+10 %"), ("1.1–1.2", 0.99, "−10 %")):
+            self.assertEqual(off_by(predicted, measured, of_speed=True), error)
+
+    def test_an_error_is_that_of_the_predicted_time_and_negative_where_it_took_longer(self):
+        self.assertEqual(off_by("100", 125), "−20 %")
+        self.assertEqual(off_by("100", 80, of_speed=True), "−20 %")
+        self.assertEqual(off_by("100", 80), "+25 %")
 
     def test_what_stands_around_a_table_is_kept_and_filling_again_changes_nothing(self):
         text = self.filled("a\n<!-- table: r.json rows=slots -->\nold\n<!-- end -->\nb\n")
@@ -755,7 +760,7 @@ class PageTables(WithResults):
         first = self.cube()[6]  # with roles
         steps = 1  # the busiest SM has one of 4 × 2 tiles, which have one step
         clocks = first["time_us_median"] * first["clock_mhz"] / steps
-        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | {100 * (clocks - 1):+.0f} % |"), text)
+        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | −100 % |"), text)
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
         for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"]):
             with self.assertRaisesRegex(BadInput, "table= may be no, or steps with 6 numbers"):
@@ -954,7 +959,7 @@ class Schedules(WithResults):
         self.record("s.json", schedule(4000, level="0"), schedule(2000, level="1"))
         text = self.filled("<!-- schedules: s.json rows=level figures=time,gain predicted=5, -->\n<!-- end -->")
         self.assertIn("| level | ms | predicted, ms | off by | × first |\n| --- | --: | --: | --: | --: |\n"
-                      "| `0` | 4 | 5 | −20 % | 1.00 |\n| `1` | 2 |  |  | 2.00 |\n", text)
+                      "| `0` | 4 | 5 | +25 % | 1.00 |\n| `1` | 2 |  |  | 2.00 |\n", text)
         for words in ("figures=time predicted=5", "figures=gain predicted=5,4"):
             with self.assertRaisesRegex(BadInput, "predicted= needs 2 numbers for the column 'ms'"):
                 self.filled(f"<!-- schedules: s.json rows=level {words} -->\n<!-- end -->")
