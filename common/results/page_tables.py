@@ -26,7 +26,7 @@ says that nothing was recorded yet. The words after it:
     without=TITLE,...   leaves out these columns, with _ for blanks
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
-The word `fold` folds the lines below any table, which say where and when it was measured.
+The word `fold` folds the lines below any table, which say where and when it was measured; `fold_all` folds the table, too.
 
 Other requests, each explained in the first comment of the file that fulfils it, are those of FILLERS below; some of them draw
 a picture, too (PICTURES), as a file in docs/figures. A link to a planted mistake has its name as title, and gets its line:
@@ -72,7 +72,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 FIGURES = ROOT / "docs" / "figures"
 CLOSE = "<!-- end -->"
-FOLD = "fold"
+FOLD, FOLD_ALL = "fold", "fold_all"
 TO_MISTAKE = re.compile(r'\(([^()\s]*/mistakes[.]patch)(?:#L\d+)? "(\w+)"\)')
 SHOWN = re.compile(r"!\[([^\]]*)\]\([./\w]*figures/(\w+\.svg)\)")
 MOST_NAMED = 10  # shapes of a file that the line below a table names
@@ -367,9 +367,15 @@ def lines_for(line, kind, words):
     return FILLERS[kind](line, words)
 
 
-def folded(lines):
-    """With what stands below the table in a fold. make_pages.py knows these two lines."""
-    if "" not in lines:  # nothing was recorded yet
+def without_folds(words):
+    return [word for word in words if word not in (FOLD, FOLD_ALL)]
+
+
+def folded(lines, words):
+    """With what stands below the table in a fold, or all of it, as the words of the request say. make_pages.py knows these two lines."""
+    if FOLD_ALL in words and len(lines) > 1:
+        return ["<details><summary>The table</summary>", "", *lines, "", "</details>"]
+    if FOLD not in words or "" not in lines:  # nothing was recorded yet
         return lines
     at = max(i for i, text in enumerate(lines) if not text)
     return [*lines[:at], "", "<details><summary>Source</summary>", "", *lines[at + 1:], "", "</details>"]
@@ -405,8 +411,8 @@ def filled(page):
         if not found:
             raise BadInput(f"{page}: the table '{line}' has no {CLOSE}")
         words = request[2].split()
-        lines = lines_for(line, request[1], [word for word in words if word != FOLD])
-        table = linked_from(page, "\n".join(folded(lines) if FOLD in words else lines))
+        lines = lines_for(line, request[1], without_folds(words))
+        table = linked_from(page, "\n".join(folded(lines, words)))
         new += f"{rest[:request.start()]}{line}\n{table}\n{CLOSE}"
         rest = behind
     return with_lines(page, new + rest), old
@@ -417,7 +423,7 @@ def pictures(page):
     result = {}
     for request in OPEN.finditer(read_page(page)):
         if request[1] in PICTURES:
-            result.update(PICTURES[request[1]](request[0].rstrip(), [word for word in request[2].split() if word != FOLD]))
+            result.update(PICTURES[request[1]](request[0].rstrip(), without_folds(request[2].split())))
     return result
 
 

@@ -97,6 +97,14 @@ class Fold(WithResults):
                 self.assertEqual(folded.replace(" fold -->", " -->"), plain if not rest else
                                  f"{table}\n\n<details><summary>Source</summary>\n\n{below}\n\n</details>\n<!-- end -->\n")
 
+    def test_a_table_may_be_folded_with_the_lines_below_it(self):
+        for name, recorded in (("r.json", True), ("no-*.json", False)):
+            plain, folded = (self.filled(f"<!-- table: {name} rows=slots{fold} -->\n<!-- end -->\n") for fold in ("", " fold_all"))
+            request, _, rest = plain.partition(" -->\n")
+            rest = rest.removesuffix("\n<!-- end -->\n")
+            self.assertEqual(folded, f"{request} fold_all -->\n<details><summary>The table</summary>\n\n{rest}\n\n</details>\n<!-- end -->\n"
+                             if recorded else plain.replace(" -->", " fold_all -->", 1))
+
 
 class Without(WithResults):
     def test_columns_can_be_left_out_after_predictions_and_with_them_what_is_said_of_the_library(self):
