@@ -313,12 +313,12 @@ def made_of(site, page):
     kernel = page.parent / "gemm.cuh"
     if not kernel.exists():
         return []
-    lines = ["<b>Made of</b>", ""]
+    lines = []
     for include in re.findall(r'#include "([^"]+)"', kernel.read_text(encoding="utf-8")):
         if (ROOT / include).exists():
             place = site.place(ROOT / include)
             lines.append(f'- <a href="{place}">{code_span(include)}</a>: {purpose(ROOT / include)}')
-    return lines + [""] if len(lines) > 2 else []
+    return [*lab_page.raw('<details class="fold"><summary>Made of</summary>'), *lines, "", *lab_page.raw("</details>")] if lines else []
 
 
 def purpose(header):
