@@ -51,7 +51,8 @@ void atomic_ended(const void* object, bool acquires, Location where, bool is_of_
   });
 }
 
-void atomic_looked(const void* object, bool changed, const char* what, Location where) {
+void atomic_looked(const void* object, bool changed, const char* what, Location where,
+                   const long long* found) {
   constexpr unsigned kPatience = 64;
   Thread& thread = this_thread(where);
   if (changed) thread.cluster.count_progress();
@@ -59,7 +60,7 @@ void atomic_looked(const void* object, bool changed, const char* what, Location 
   thread.looks_at = object;
   if (++thread.looks <= kPatience) return;
   thread.looks = 0;
-  poll(what, where);
+  poll(what, where, found);
 }
 
 void thread_fence_block(Location where) {
