@@ -156,6 +156,120 @@ int main(int, char** argv) {
 }
 """
 
+# What stands in the first two lines of a report: of mistakes that only main() notices, too.
+CAUSES = {
+    "host_reads": r"the host reads the pinned memory of 256 bytes .*which the download on stream 1 writes, and has not waited for that: "
+                  r"a cudaStreamSynchronize.*read at .*causes.cu:\d+",
+    "managed": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.*a cudaDeviceSynchronize must come first",
+    "never_cleared": r"kernel count read what nobody had written \(an atomic operation at .*: byte 0 of the 256 bytes allocated at causes.cu",
+    "adds_to_nothing": r"kernel add read what nobody had written \(a load at .*causes.cu:\d+ in add\): byte 0 of the 256 bytes",
+    "part_of_tile": r"a load at .*causes.cu:\d+ in part_of_tile read shared memory before anything was written to it \(.*, tile\[50\]\)",
+    "rounded_down": r"kernels wrote 128 of the 256 bytes .*bytes 128 to 255 lack; the launch of fill at causes.cu:\d+ has 1 block and 32 threads",
+    "one_warp": r"these are lanes of warp 0, which do not run in step: a __syncwarp, at least, must come between",
+    "spins": r"deadlock: warp 0 lane 0 loops for ever at causes.cu:\d+: atomicAdd brings 1 each time, and no thread .*is it another of the 2 "
+             r"blocks that should\? .*cudaLaunchCooperativeKernel.*in __syncthreads",
+    "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that warp",
+    "twice": r"store the same elements by the same line, .*: their parts overlap, or an index goes beyond the end of a row",
+    "freed": r"the cudaFreeAsync on stream 2 frees .* a cudaStreamWaitEvent is missing",
+    "other_stream": r"or is kernel fill meant for stream 1\? That is non-blocking",
+}
+CAUSES_TEXT = """#include <cooperative_groups.h>
+#include <cstring>
+#include <cuda_runtime.h>
+__global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void count(int* x) { atomicAdd(x, 1); }
+__global__ void add(int* x) { x[threadIdx.x] += 1; }
+__global__ void part_of_tile(int* x) {
+  __shared__ int tile[64];
+  if (threadIdx.x < 50) tile[threadIdx.x] = 1;
+  __syncthreads();
+  x[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void one_warp(int* x) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 32) tile[threadIdx.x] += tile[threadIdx.x + 16];
+}
+__global__ void spins(unsigned* arrived, unsigned goal) {
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < goal) {}
+  }
+  __syncthreads();
+}
+__global__ void twice(int* x) { x[threadIdx.x + blockIdx.x * 16] = blockIdx.x; }
+#define IF(word) if (!std::strcmp(what, #word))
+int main(int, char** argv) {
+  const char* const what = argv[1];
+  int *x, *pinned, *managed, sum = 0;
+  cudaStream_t stream, other;
+  cudaMalloc(&x, 256);
+  cudaMallocHost(&pinned, 256);
+  cudaMallocManaged(&managed, 256);
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  IF(host_reads) {
+    fill<<<2, 32, 0, stream>>>(x);
+    cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDeviceToHost, stream);
+    for (int i = 0; i < 64; ++i) sum += pinned[i];
+    return sum != 64;
+  }
+  IF(waits) {
+    fill<<<2, 32, 0, stream>>>(x);
+    cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    fill<<<2, 32>>>(managed);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; ++i) sum += pinned[i] + managed[i];
+    return sum != 128;
+  }
+  IF(polls) {
+    *managed = 0;
+    fill<<<1, 32>>>(managed);
+    while (*(volatile int*)managed != 1) {}
+    return *managed != 1;
+  }
+  IF(managed) {
+    fill<<<2, 32>>>(managed);
+    return managed[3] == 12345;
+  }
+  IF(never_cleared) count<<<2, 32>>>(x);
+  IF(adds_to_nothing) add<<<1, 64>>>(x);
+  IF(part_of_tile) part_of_tile<<<1, 64>>>(x);
+  IF(rounded_down) fill<<<63 / 32, 32>>>(x);
+  IF(one_warp) {
+    cudaMemset(x, 0, 256);
+    one_warp<<<1, 64>>>(x);
+  }
+  IF(spins) {
+    cudaMemset(x, 0, 4);
+    spins<<<2, 32>>>((unsigned*)x, 2);
+  }
+  IF(spins_together) {
+    cudaMemset(x, 0, 4);
+    unsigned goal = 3;
+    void* arguments[] = {&x, &goal};
+    cudaLaunchCooperativeKernel((void*)spins, dim3(2), dim3(32), arguments, 0, 0);
+  }
+  IF(twice) twice<<<2, 32>>>(x);
+  IF(freed) {
+    int* scratch;
+    cudaMallocAsync(&scratch, 256, stream);
+    fill<<<2, 32, 0, stream>>>(scratch);
+    cudaFreeAsync(scratch, other);
+    cudaDeviceSynchronize();
+  }
+  IF(other_stream) {
+    cudaMemsetAsync(x, 0, 256, stream);
+    fill<<<2, 32>>>(x);
+    cudaStreamSynchronize(stream);
+  }
+  cudaMemcpy(&sum, x, 4, cudaMemcpyDeviceToHost);
+  return 1;
+}
+"""
+
 ATOMICS = {  # of test_atomics.cu: the words that name it
     "cleared_late": r"block 0 at n: a plain access and an atomic .* writes \(store\), .* writes \(atomicAdd\)",
     "read_early": r"block 0 at n: a plain access and an atomic .* reads \(load\), .* writes \(atomicAdd\)",
@@ -270,6 +384,17 @@ class Check(unittest.TestCase):
         code, said, _ = self.check(self.folder / "kernel.cu", "--limit", "1", "--", "slow_block")
         self.assertEqual(code, 2, said)
         self.assertIn("partly, on round-robin/late: 0 of 2 blocks of kernel 'slow_block', launch 1, ran in 1 s", said)
+
+    def test_the_cause_stands_in_the_first_two_lines(self):
+        (self.folder / "causes.cu").write_text(CAUSES_TEXT, encoding="utf-8")
+        for mistake, words in CAUSES.items():
+            with self.subTest(mistake=mistake):
+                code, said, _ = self.check(self.folder / "causes.cu", "--", mistake)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(" ".join(line.strip() for line in said.splitlines()[:2]), words)
+        for right in ("waits", "polls"):
+            code, said, _ = self.check(self.folder / "causes.cu", "--schedule", "all", "--", right)
+            self.assertEqual(code, 0, said)
 
     def test_plain_accesses_race_with_atomic_operations_and_what_is_ordered_does_not(self):
         file = FOLDER / "test_atomics.cu"

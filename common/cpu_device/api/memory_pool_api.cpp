@@ -48,7 +48,7 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   return cudaSuccess;
 }
 
-cudaError_t release(void* pointer, CUstream_st* stream) {
+cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!pointer) return cudaSuccess;
   if (stream->capture) return cudaErrorStreamCaptureUnsupported;
@@ -60,7 +60,7 @@ cudaError_t release(void* pointer, CUstream_st* stream) {
     return cudaErrorInvalidValue;
   }
   if (!allocation->pool) return cudaErrorInvalidValue;
-  Work work{"cudaFreeAsync"};
+  Work work{"cudaFreeAsync", "", where};
   std::byte* const memory = allocation->begin;
   const size_t bytes = allocation->bytes;
   work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes); };
@@ -97,9 +97,10 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
   });
 }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, DefaultStream meaning) {
-  return destroying_call("cudaFreeAsync",
-                         [&] { return release(pointer, streams().find(stream, meaning, current_device())); });
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, DefaultStream meaning, Location where) {
+  return destroying_call("cudaFreeAsync", [&] {
+    return release(pointer, streams().find(stream, meaning, current_device()), where);
+  });
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {

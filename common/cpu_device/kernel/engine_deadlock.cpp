@@ -121,7 +121,26 @@ class DeadlockRoot {
            own_place(first.wait.where) + ": " + first.wait.what + " brings " +
            (first.wait.argument ? print("%lld", static_cast<long long>(first.wait.argument - 1))
                                 : "the same") +
-           " each time, and no thread that can run changes that";
+           " each time, and no thread that can run changes that" + blocks_not_begun(first);
+  }
+
+  /// A loop that waits for blocks which have not begun: a plain launch does not promise that they run at one
+  /// time.
+  static std::string blocks_not_begun(const Thread& thread) {
+    const BlockIds& ids = *thread.ids.block;
+    const auto blocks = static_cast<unsigned long long>(ids.grid_dim.count());
+    if (ids.cooperative || blocks == ids.cluster_dim.count() || !is_global(thread, thread.looks_at))
+      return "";
+    return print(
+        "; is it another of the %llu blocks that should? Those of a plain launch need not run at one time, "
+        "and here do not: that takes cudaLaunchCooperativeKernel",
+        blocks);
+  }
+
+  static bool is_global(const Thread& thread, const void* object) {
+    const auto& blocks = thread.cluster.blocks();
+    return object && std::none_of(blocks.begin(), blocks.end(),
+                                  [&](const auto& block) { return block->shared.contains(object); });
   }
 
   /// Null if it is no mbarrier.

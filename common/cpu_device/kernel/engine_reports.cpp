@@ -190,8 +190,10 @@ std::string list(const std::vector<Mbarrier::Arrival>& arrivals, const Block* ow
                                  ? " with mask " + binary(arrival.multicast_mask, *thread.block)
                                  : std::string();
     const std::string bytes = says_bytes && arrival.bytes ? print("%u ", arrival.bytes) : "";
-    const std::string did =
-        print(" (%s%s%s at %s)", bytes.c_str(), arrival.what, mask.c_str(), own_place(arrival.where).c_str());
+    const std::string rows =
+        says_bytes && arrival.box_rows ? print(" of a box of %u rows", arrival.box_rows) : "";
+    const std::string did = print(" (%s%s%s%s at %s)", bytes.c_str(), arrival.what, rows.c_str(),
+                                  mask.c_str(), own_place(arrival.where).c_str());
     const auto same = std::find_if(single.begin(), single.end(), [&](const Entry& entry) {
       return entry.did == did && entry.warps.front().first == thread.block &&
              entry.warps.front().second.front() == thread.warp->index;

@@ -1035,6 +1035,10 @@ std::string RaceChecker::name_of_byte(std::size_t offset) const {
   return name.empty() ? fmt::format("byte {}", offset) : name;
 }
 
+bool RaceChecker::is_written(unsigned block, std::size_t offset) const {
+  return shadows_[block].cell(offset / kCellBytes).write_epoch != 0;
+}
+
 uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) const {
   const Shadow& shadow = shadows_[block];
   const std::size_t cells = shadow.whole.size() * kChunkCells;

@@ -116,6 +116,9 @@ class RaceChecker {
   RaceChecker(const RaceChecker&) = delete;
   RaceChecker& operator=(const RaceChecker&) = delete;
 
+  /// Has anybody written the byte, in this cluster?
+  bool is_written(unsigned block, std::size_t offset) const;
+
   /// How reports call a byte of shared memory: "tile[3][1]", or nothing.
   void name_bytes(std::function<std::string(std::size_t offset)> name) { name_of_byte_ = std::move(name); }
 
