@@ -163,13 +163,15 @@ CAUSES = {
     "managed": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.*a cudaDeviceSynchronize must come first",
     "never_cleared": r"kernel count read what nobody had written \(an atomic operation at .*: byte 0 of the 256 bytes allocated at causes.cu",
     "adds_to_nothing": r"kernel add read what nobody had written \(a load at .*causes.cu:\d+ in add\): byte 0 of the 256 bytes",
-    "part_of_tile": r"a load at .*causes.cu:\d+ in part_of_tile read shared memory before anything was written to it \(.*, tile\[50\]\)",
+    "part_of_tile": r"a load at .*causes.cu:\d+ in part_of_tile read shared memory before anything was written to it \(.*, tile\[\d+\]\)",
     "rounded_down": r"kernels wrote 128 of the 256 bytes .*bytes 128 to 255 lack; the launch of fill at causes.cu:\d+ has 1 block and 32 threads",
     "one_warp": r"these are lanes of warp 0, which do not run in step: a __syncwarp, at least, must come between",
     "spins": r"deadlock: warp 0 lane 0 loops for ever at causes.cu:\d+: atomicAdd brings 1 each time, and no thread .*is it another of the 2 "
              r"blocks that should\? .*cudaLaunchCooperativeKernel.*in __syncthreads",
-    "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that warp",
+    "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that block",
     "twice": r"store the same elements by the same line, .*: their parts overlap, or an index goes beyond the end of a row",
+    "init_alone": r"writes \(mbarrier.init\), causes.cu:\d+ uses \(.*: a __syncthreads must come between the initialisation and the use",
+    "plain_layout": r"wgmma at causes.cu:\d+ reads the same bytes for several elements: a descriptor says no swizzle",
     "freed": r"the cudaFreeAsync on stream 2 frees .* a cudaStreamWaitEvent is missing",
     "other_stream": r"or is kernel fill meant for stream 1\? That is non-blocking",
 }
@@ -197,6 +199,29 @@ __global__ void spins(unsigned* arrived, unsigned goal) {
     while (atomicAdd(arrived, 0) < goal) {}
   }
   __syncthreads();
+}
+__device__ unsigned address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__global__ void init_alone() {
+  __shared__ unsigned long long bar;
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" ::"r"(address(&bar)) : "memory");
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(&bar)) : "memory");
+}
+__global__ void plain_layout(float* c) {
+  __shared__ __align__(1024) uint4 a[512], b[64];  // of 64 x 64 and 8 x 64 elements, as with the 128-byte swizzle
+  for (int i = threadIdx.x; i < 512; i += 128) a[i] = make_uint4(0, 0, 0, 0);
+  if (threadIdx.x < 64) b[threadIdx.x] = make_uint4(0, 0, 0, 0);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  const unsigned long long plain = address(a) >> 4 | 1ull << 16 | 64ull << 32;
+  const unsigned long long swizzled = address(b) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+  float d[4];
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile("{\\n.reg .pred p;\\nsetp.ne.b32 p, %6, 0;\\n"
+               "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0;\\n}"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(plain), "l"(swizzled), "r"(0));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  if (threadIdx.x < 64) c[threadIdx.x] = d[0];
 }
 __global__ void twice(int* x) { x[threadIdx.x + blockIdx.x * 16] = blockIdx.x; }
 #define IF(word) if (!std::strcmp(what, #word))
@@ -252,6 +277,8 @@ int main(int, char** argv) {
     void* arguments[] = {&x, &goal};
     cudaLaunchCooperativeKernel((void*)spins, dim3(2), dim3(32), arguments, 0, 0);
   }
+  IF(init_alone) init_alone<<<1, 64>>>();
+  IF(plain_layout) plain_layout<<<1, 128>>>((float*)x);
   IF(twice) twice<<<2, 32>>>(x);
   IF(freed) {
     int* scratch;

@@ -580,7 +580,7 @@ class DeadlockRoot {
       silent.push_back(thread);
       if (waits_for(*thread) == &barrier) both.push_back(thread);
     }
-    if (silent.empty()) return of_other_blocks(barrier);
+    if (silent.empty()) return of_other_blocks(barrier, *other);
     const std::string names = names_of(silent);
     std::string text = names + " waited for " + name_of(*other);
     if (both.empty()) return text + ", and " + where_now(silent, /*counts_steps=*/false);
@@ -590,15 +590,20 @@ class DeadlockRoot {
            "warpgroup: release the slot first, and wait then";
   }
 
-  /// "no arrival from block (1,0,0)": all threads of this block who may arrive have.
-  std::string of_other_blocks(const Mbarrier& barrier) const {
+  /// "no arrival from block (1,0,0)": all threads of this block who may arrive have. Where the slot is filled
+  /// by multicasts, of the blocks that receive them.
+  std::string of_other_blocks(const Mbarrier& barrier, const Mbarrier& full) const {
+    uint32_t mask = 0;
+    for (const auto* arrivals : {&full.last_arrivals, &full.arrivals})
+      for (const Mbarrier::Arrival& arrival : *arrivals) mask |= arrival.multicast_mask;
     std::string silent;
     std::set<const Block*> blocks;
     for (const Thread* thread : threads_) {
       const bool came =
           std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
                       [&](const auto& arrival) { return arrival.thread->block == thread->block; });
-      if (!came && blocks.insert(thread->block).second)
+      const bool may_come = !mask || mask >> thread->block->ids.rank_in_cluster & 1;
+      if (!came && may_come && blocks.insert(thread->block).second)
         silent += (silent.empty() ? "" : ", ") + describe(*thread->block);
     }
     return silent.empty() ? "" : "no arrival from " + silent;

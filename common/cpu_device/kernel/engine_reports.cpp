@@ -701,7 +701,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
           accesses.last_read_there(of_others.arrival->thread->number) > of_others.arrival->epoch;
       return arrives_first
                  ? arrives + ", and reads only after that: the arrival must come after the reads"
-                 : arrives + print(" for others, too, and nothing orders what warp %u lane %u %s with that",
+                 : arrives + print(" for others, too, and nothing orders that behind what warp %u lane %u %s",
                                    first.warp->index, first.lane, accesses.first_writes ? "writes" : "reads");
     }
   }
