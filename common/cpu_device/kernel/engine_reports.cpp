@@ -700,7 +700,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
           !accesses.first_writes && accesses.last_read_there &&
           accesses.last_read_there(of_others.arrival->thread->number) > of_others.arrival->epoch;
       return arrives_first
-                 ? arrives + ", and reads only after that: the arrival must come after the reads"
+                 ? arrives +
+                       ", and reads after that: it must arrive after the reads, or the writer wait for its "
+                       "next arrival"
                  : arrives + print(" for others, too, and nothing orders that behind what warp %u lane %u %s",
                                    first.warp->index, first.lane, accesses.first_writes ? "writes" : "reads");
     }
@@ -725,9 +727,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   const Thread::Seen seen = seen_in(writer, epoch_of_writer).value_or(Thread::Seen{});
   if (!writer_is_known || !seen.barrier || accesses.are_writes) return "";
   std::string released;  // by the reader, before it reads
-  if (const auto readers = seen_in(reader, epoch_of_reader);
-      !accesses.first_writes && reader_is_known && readers && other_end(*seen.barrier) == readers->barrier &&
-      readers->barrier) {
+  if (!accesses.first_writes && reader_is_known) {
     const WaitedFor early = find_waited_for(second, accesses.second_epoch, [&](const auto& arrival) {
       return arrival.thread == &first && first_epoch && arrival.epoch < first_epoch;
     });
