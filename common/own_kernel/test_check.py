@@ -171,11 +171,13 @@ CAUSES = {
     "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that block",
     "twice": r"store the same elements by the same line, .*: their parts overlap, or an index goes beyond the end of a row",
     "init_alone": r"writes \(mbarrier.init\), causes.cu:\d+ uses \(.*: a __syncthreads must come between the initialisation and the use",
+    "meets_first": r"no wait had covered that by then: the wait at causes.cu:\d+ comes after it",
     "plain_layout": r"wgmma at causes.cu:\d+ reads the same bytes for several elements: a descriptor says no swizzle",
     "freed": r"the cudaFreeAsync on stream 2 frees .* a cudaStreamWaitEvent is missing",
     "other_stream": r"or is kernel fill meant for stream 1\? That is non-blocking",
 }
 CAUSES_TEXT = """#include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <cstring>
 #include <cuda_runtime.h>
 __global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
@@ -222,6 +224,14 @@ __global__ void plain_layout(float* c) {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
   if (threadIdx.x < 64) c[threadIdx.x] = d[0];
+}
+__global__ void meets_first(int* x) {
+  __shared__ int tile[64];
+  __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], 4);
+  __pipeline_commit();
+  __syncthreads();
+  __pipeline_wait_prior(0);
+  x[threadIdx.x] = tile[threadIdx.x / 2];
 }
 __global__ void twice(int* x) { x[threadIdx.x + blockIdx.x * 16] = blockIdx.x; }
 #define IF(word) if (!std::strcmp(what, #word))
@@ -277,6 +287,7 @@ int main(int, char** argv) {
     void* arguments[] = {&x, &goal};
     cudaLaunchCooperativeKernel((void*)spins, dim3(2), dim3(32), arguments, 0, 0);
   }
+  IF(meets_first) meets_first<<<1, 64>>>(x);
   IF(init_alone) init_alone<<<1, 64>>>();
   IF(plain_layout) plain_layout<<<1, 128>>>((float*)x);
   IF(twice) twice<<<2, 32>>>(x);

@@ -360,8 +360,7 @@ TEST_CASE("Tiles that do not follow K from step to step are named") {
   };
   CHECK_THAT(mistaken.complaint(),
              ContainsSubstring(
-                 "every K tile of B was loaded from k = 0 to 63, 64 columns further right each time: its "
-                 "tiles must go down from step to step, along K"));
+                 "every K tile of B was loaded from k = 0 to 63, 64 columns further right each time; "));
   mistaken = {};
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.k + k % 64; };
   CHECK_THAT(mistaken.complaint(),

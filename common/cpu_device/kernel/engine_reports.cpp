@@ -480,11 +480,14 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
          ": its scope is the block, and for an arrival of another block it must be the cluster";
 }
 
-/// What the thread's last wait for its cp.async left in flight on purpose; empty if nothing, or where other
-/// operations are spoken of.
-std::string groups_left_by(const Thread& thread) {
-  if (!thread.copy_groups_at_wait || !thread.copy_groups_left || !thread.committed_copy_groups) return "";
-  return ": the wait at " + own_place(thread.last_copy_wait_at) +
+/// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its last wait, which comes
+/// after that, or leaves newer copies in flight on purpose. Empty if neither is so.
+std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
+  if (!thread.copy_groups_at_wait) return "";
+  const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
+  if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
+  if (!thread.copy_groups_left) return "";
+  return wait +
          (thread.copy_groups_left == 1 ? std::string(" leaves out the newest group")
                                        : print(" leaves out the %u newest groups", thread.copy_groups_left)) +
          " of copies";
@@ -521,7 +524,9 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
     return where + " comes after the " +
            (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
            " is issued, but no wait had covered that by then" +
-           groups_left_by(accesses.first_what == "cp.async" ? first : second);
+           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1])
+            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1])
+                                                 : "");
   if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
     return where +
            print(
