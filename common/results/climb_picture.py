@@ -17,7 +17,7 @@ from page_requests import parse_words
 from stale import dated
 
 LABELS, BARS, GAINS, COLUMNS = 164, 92, 304, (352, 398)  # pixels: where labels end, how long a bar is, where the other columns end
-ROW, BAR, TOP = 19, 16, 56
+ROW, BAR, TOP = 19, 16, 68
 STYLE = """
     text { font: 12px sans-serif; fill: #1f2328; }
     .inside { fill: #ffffff; }
@@ -91,8 +91,7 @@ def climb_pictures(line, words, results_folder, figures_folder):
 
 def title_lines(cube):
     """Of a narrow column."""
-    *first, last = shape_title(cube).split("×")
-    return ["×".join(first) + "×", last] if first else [last]
+    return shape_title(cube).replace("×", "× ").split()
 
 
 def drawn(request):
@@ -102,7 +101,7 @@ def drawn(request):
     first, *others = request.shapes
     scale, bottom = BARS / max(fastest[first]["tflops"], *here[first].values()), TOP + ROW * len(rungs)
     line = LABELS + scale * fastest[first]["tflops"]
-    shapes = [text(LABELS + 4, 18, "TFLOP/s at", "start"), text(LABELS + 4, 36, shape_title(first), "start", "strong"), text(GAINS, 36, "gain", "end")]
+    shapes = [text(LABELS, TOP - 36, "TFLOP/s at", "start"), text(LABELS, TOP - 20, shape_title(first), "start", "strong"), text(GAINS, TOP - 20, "gain", "end")]
     below = TOP - 10
     for row, (rung, above) in enumerate(zip(rungs, [None, *rungs])):
         y = TOP + ROW * row
@@ -120,7 +119,7 @@ def drawn(request):
                 below = y + ROW
     for right, cube in zip(COLUMNS, others):
         lines = title_lines(cube)
-        shapes += [text(right, 36 - 16 * (len(lines) - 1 - i), words, "end", "strong") for i, words in enumerate(lines)]
+        shapes += [text(right, TOP - 20 - 16 * (len(lines) - 1 - i), words, "end", "strong") for i, words in enumerate(lines)]
         shapes += [text(right, TOP + ROW * rungs.index(rung) + 13, f"{speed:.0f}", "end", "most" if speed == max(here[cube].values()) else "")
                    for rung, speed in here[cube].items()]
     shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{below}" x2="{line:.1f}" y2="{bottom + 2}"/>')
