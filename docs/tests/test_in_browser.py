@@ -157,11 +157,11 @@ class InBrowser(SiteInBrowser):
         self.assertEqual([entry[:3] for entry in entries[1:len(lessons) + 2]], [f"{lesson[7:9]}:" for lesson in lessons] + ["All"])
 
     def test_no_word_of_a_picture_is_cut_or_lies_over_another(self):
-        pictures = [path.name for path in sorted(Path(self.html, "figures").glob("*.svg")) if path.name.count(".") == 1]
+        pictures = sorted(path.name for path in Path(self.html, "files/docs/figures").glob("*.svg"))
         self.assertGreater(len(pictures), 30)
         found = {}
         for picture in pictures:
-            self.open(f"figures/{picture}")
+            self.open(f"files/docs/figures/{picture}")
             found[picture] = self.browser.execute_script(WORDS_CUT)
         self.assertEqual({picture: faults for picture, faults in found.items() if faults}, {})
 
