@@ -16,7 +16,7 @@ SCRIPTS = """<link rel="icon" type="image/svg+xml" href="$relpath^favicon.svg"/>
 DoxygenAwesomeDarkModeToggle.init();
 DoxygenAwesomeFragmentCopyButton.init();
 addEventListener("load", () => {
-  const SCROLL = ".contents :is(.diff, .fragment, table, tbody, .memproto, .lesson-code)";
+  const SCROLL = ".contents :is(.scrolls, .diff, .fragment, table, tbody, .memproto, .lesson-code)";
   const mark = (box) => {
     const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX), hidden = box.scrollWidth - box.clientWidth;
     box.classList.toggle("more-left", scrolls && box.scrollLeft > 1);
