@@ -7,14 +7,11 @@
 /// before it still runs. shape.cuh says what each block of a cluster loads and stores.
 #pragma once
 #include "06_clusters_dsmem/any_shape/shape.cuh"
-#include "common/cuda/launch.cuh"
-#include "common/cuda/tensor_map.hpp"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/wgmma_core.cuh"
-#include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
+#include "common/ptx/fence.cuh"
 #include "common/ptx/grid_dependency.cuh"
 #include "common/ptx/named_barrier.cuh"
 #include "common/ptx/registers.cuh"
@@ -26,7 +23,7 @@ using namespace ladder;
 /// One thread keeps the ring full. It loads some rows of the tiles of A and B for all blocks that receive
 /// them, and expects the bytes of all rows: other blocks load the rest.
 template <class Shape>
-__device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const MapsWithEnd& maps,
+__device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const Maps& maps,
                                            const typename Shape::Walk& walk) {
   ptx::tma_prefetch(&maps.a);
   ptx::tma_prefetch(&maps.b);
@@ -58,7 +55,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
   Producer pipe_cs(smem.pipe_cs);
   PartialSums sums(smem.inbox[warpgroup_index()], block);
   for (const TileSteps tile : walk) {
-    WgmmaCore<Shape::kTile.n> core;
+    WideCore<Shape::kTile.n> core;
     const int k_steps = tile.after_step - tile.first_step;
     // A warpgroup below the last row of C leaves the tensor cores to the others after one step, which defines
     // its sums.
@@ -95,16 +92,16 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
 
 /// One thread sends what is staged to global memory.
 template <class Shape>
-__device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const TensorMaps& maps,
+__device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Maps& maps,
                                             const typename Shape::Walk& walk) {
   const Block<Shape> block;
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileSteps tile : walk) {
-    for (int first = block.first_column; first < block.after_column; first += Shape::kStagedN) {
+    for (int first = 0; first < Shape::kOwnN; first += Shape::kStagedN) {
       pipe_cs.consumer_wait();
       for (int column = 0; column < Shape::kStagedN && is_complete(smem); column += 64)
-        ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * Shape::kTile.n + first + column,
-                       tile.row * Shape::kTile.m);
+        if (first + column < Shape::kOwnN)
+          store_panel(block, smem.c.panels[column / 64], maps, tile, first + column, walk.columns);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();
@@ -117,7 +114,7 @@ __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Te
 /// kClusterK K steps.
 template <class Shape, class Epilogue>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    gemm(const __grid_constant__ MapsWithEnd maps, const __grid_constant__ typename Shape::Walk walk,
+    gemm(const __grid_constant__ Maps maps, const __grid_constant__ typename Shape::Walk walk,
          const __grid_constant__ Ending<Epilogue> ending) {
   auto& smem = shared_storage<SharedStorage<Shape>>();
   constexpr int kComputeThreads = Shape::kComputeThreads, kComputeRegisters = Shape::kComputeRegisters;
@@ -134,30 +131,15 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
-    ptx::setmaxnreg_inc<kComputeRegisters>();
+    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_inc<kComputeRegisters>();
     compute_tiles(smem, walk, ending);
   } else {
-    ptx::setmaxnreg_dec<kMoverRegisters>();
+    if constexpr (Shape::kMovesRegisters) ptx::setmaxnreg_dec<Shape::kMoverRegisters>();
     if (warp > kStorerWarp || !ptx::elect_one()) return;
     if (warp == kLoaderWarp) load_tiles(smem, maps, walk);
     if (warp == kStorerWarp) store_tiles(smem, maps, walk);
   }
   // [roles]
-}
-
-/// As many clusters as the GPU holds at once without the SMs that it spares, or as there is work for.
-template <class Shape, class Epilogue>
-void launch_gemm(const Gemm& p, const Order& order, const Ending<Epilogue>& ending, cudaStream_t stream) {
-  const typename Shape::Walk walk = step_walk<Shape>(gemm<Shape, Epilogue>, p, order, ending.workspace);
-  ladder::launch(gemm<Shape, Epilogue>,
-                 {.name = "06_any_shape",
-                  .grid = dim3(walk.clusters * Shape::kBlocks),
-                  .block = dim3(Shape::kThreads),
-                  .shared_bytes = sizeof(SharedStorage<Shape>),
-                  .cluster = dim3(Shape::kBlocks),
-                  .stream = stream,
-                  .pdl = order.pdl},
-                 maps_of<Shape>(p), walk, ending);
 }
 
 }  // namespace lesson06::any_shape

@@ -1,5 +1,5 @@
 /// @file
-/// The kernels for any shape that are compiled.
+/// The types of kernels that are compiled with the programs.
 #pragma once
 #include <iterator>
 #include <utility>
@@ -13,11 +13,18 @@ template <Plan kPlan>
 using ShapeOf =
     Shape<kPlan.tile_m, kPlan.tile_n, kPlan.cluster_m, kPlan.cluster_n, kPlan.cluster_k, kPlan.stream_k>;
 
-/// Calls visit(Shape<...>()) for each.
+/// Calls visit(Shape<...>()) for each kernel that is built in.
 template <class Visit>
-void visit_shapes(const Visit& visit) {
-  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { (visit(ShapeOf<kKernels[kIndex]>()), ...); }
-  (std::make_index_sequence<std::size(kKernels)>());
+void visit_built_in(const Visit& visit) {
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { (visit(ShapeOf<kBuiltIn[kIndex]>()), ...); }
+  (std::make_index_sequence<std::size(kBuiltIn)>());
+}
+
+/// Calls visit(Shape<...>()) for each kernel that tests run.
+template <class Visit>
+void visit_tested(const Visit& visit) {
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { (visit(ShapeOf<kCpuKernels[kIndex]>()), ...); }
+  (std::make_index_sequence<std::size(kCpuKernels)>());
 }
 
 }  // namespace lesson06::any_shape

@@ -2,7 +2,10 @@
 /// Lesson 06 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
+#include <iostream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -10,10 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "06_clusters_dsmem/any_shape/candidates.hpp"
-#include "06_clusters_dsmem/any_shape/gemm.cuh"
 #include "06_clusters_dsmem/any_shape/kernels.cuh"
+#include "06_clusters_dsmem/any_shape/launch.cuh"
+#include "06_clusters_dsmem/any_shape/on_demand.hpp"
 #include "06_clusters_dsmem/any_shape/plan.hpp"
+#include "06_clusters_dsmem/any_shape/residents.hpp"
 #include "06_clusters_dsmem/any_shape/workspace.hpp"
 #include "common/cuda/error.hpp"
 #include "common/cuda/residency.hpp"
@@ -27,13 +31,8 @@ namespace lesson06::any_shape {
 namespace {
 using ladder::Settings;
 
-template <class S>
-constexpr Plan plan_of(S) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK};
-}
-
-/// Whether a kernel is compiled with other epilogues than none: each of these doubles what a compiler has to
-/// do.
+/// Whether a built-in kernel is compiled with other epilogues than none: each of these doubles what a
+/// compiler has to do.
 constexpr bool takes_epilogues(const Plan& plan) {
   constexpr Plan kThese[] = {{128, 256, 2, 1, 1},
                              {64, 128, 1, 1, 1},
@@ -51,28 +50,40 @@ int current_device() {
 
 int spare_sms(const Settings& settings) { return std::stoi(settings.at("spare_sms")); }
 
-bool has_epilogue(const Plan& plan, const Settings& settings) {
-  return settings.at("epilogue") == "none" || takes_epilogues(plan);
-}
-
-/// Do the settings leave the choice of this plan open?
-bool allow(const Settings& settings, const Plan& plan) {
-  const auto allows = [&](const char* knob, const std::string& value) {
-    return settings.at(knob) == "auto" || settings.at(knob) == value;
+/// The knobs of a plan that the settings do not leave open.
+Fixed fixed_by(const Settings& settings) {
+  const auto number = [&](const char* knob) -> std::optional<int> {
+    const std::string& value = settings.at(knob);
+    return value == "auto" ? std::nullopt : std::optional(std::stoi(value));
   };
-  return has_epilogue(plan, settings) && allows("tile", plan.tile()) &&
-         allows("cluster_m", std::to_string(plan.cluster_m)) &&
-         allows("cluster_n", std::to_string(plan.cluster_n)) &&
-         allows("cluster_k", std::to_string(plan.cluster_k)) &&
-         allows("stream_k", plan.stream_k ? "on" : "off");
+  Fixed fixed;
+  if (const std::string& tile = settings.at("tile"); tile != "auto") {
+    fixed.tile_m = std::stoi(tile);
+    fixed.tile_n = std::stoi(tile.substr(tile.find('x') + 1));
+  }
+  fixed.cluster_m = number("cluster_m");
+  fixed.cluster_n = number("cluster_n");
+  fixed.cluster_k = number("cluster_k");
+  if (const std::string& value = settings.at("stream_k"); value != "auto") fixed.stream_k = value == "on";
+  return fixed;
 }
 
-/// "128x256; 128x256, cluster 2x1x1" and so on: the kernels with this epilogue.
-std::string kernels(const Settings& settings) {
-  std::string list;
-  for (const auto& [plan, resident] : all_candidates())
-    if (has_epilogue(plan, settings)) list += (list.empty() ? "" : "; ") + plan.name();
-  return list;
+bool allows(const Fixed& fixed, const Plan& plan) {
+  const auto is = [](const auto& knob, auto value) { return !knob || *knob == value; };
+  return is(fixed.tile_m, plan.tile_m) && is(fixed.tile_n, plan.tile_n) &&
+         is(fixed.cluster_m, plan.cluster_m) && is(fixed.cluster_n, plan.cluster_n) &&
+         is(fixed.cluster_k, plan.cluster_k) && is(fixed.stream_k, plan.stream_k);
+}
+
+bool has_epilogue(const Plan& built_in, const Settings& settings) {
+  return settings.at("epilogue") == "none" || takes_epilogues(built_in);
+}
+
+/// The kernels with this epilogue that the program was built with.
+std::vector<Plan> built_in(const Settings& settings) {
+  std::vector<Plan> plans(std::begin(kBuiltIn), std::end(kBuiltIn));
+  std::erase_if(plans, [&](const Plan& plan) { return !has_epilogue(plan, settings); });
+  return plans;
 }
 
 /// "--tile 64x128 --cluster_m 2": the knobs of a plan that are not left to the lesson.
@@ -84,27 +95,29 @@ std::string asked_for(const Settings& settings) {
   return words;
 }
 
+/// Why the settings leave no plan.
+std::string why_none(const Settings& settings) {
+  if (compiles_on_demand())
+    return asked_for(settings) +
+           ": there is no such kernel: a cluster has at most 8 blocks, and a tile of 192 rows "
+           "at most 192 columns, one of 256 at most 128, in eights for each block along K";
+  std::string list;
+  for (const Plan& plan : built_in(settings)) list += (list.empty() ? "" : "; ") + plan.name();
+  return fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), list);
+}
+
 /// What the settings leave open, the cheapest first. @throws std::invalid_argument if there is no such kernel
-std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings) {
-  std::vector<Candidate> open;
-  std::string too_large;  // clusters for which this GPU has no room
-  for (Candidate candidate : all_candidates()) {
-    const Plan& plan = candidate.plan;
-    if (candidate.resident_clusters == 0) {
-      if (allow(settings, plan)) too_large = plan.name();
-      continue;
-    }
-    candidate.resident_clusters =
-        clusters_beside(spare_sms(settings), plan.blocks(), candidate.resident_clusters);
-    if (allow(settings, plan)) open.push_back(candidate);
-  }
-  if (open.empty() && !too_large.empty())
-    throw std::invalid_argument(
-        fmt::format("{}: this GPU has no room for one cluster of {}", asked_for(settings), too_large));
+std::vector<Estimate> open_plans(const ladder::Shape& shape, const Settings& settings, bool on_demand) {
+  const Fixed fixed = fixed_by(settings);
+  std::vector<Plan> open = on_demand ? plans_by_waves(shape, this_gpu(), fixed) : built_in(settings);
+  std::erase_if(open, [&](const Plan& plan) { return !allows(fixed, plan); });
+  if (open.empty()) throw std::invalid_argument(why_none(settings));
+  const Plan first = open.front();
+  std::erase_if(open, [&](const Plan& plan) { return this_gpu().resident[plan.blocks()] == 0; });
   if (open.empty())
     throw std::invalid_argument(
-        fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), kernels(settings)));
-  std::vector<Estimate> result = estimates(shape, open, memory_bytes_per_us());
+        fmt::format("{}: this GPU has no room for one cluster of {}", asked_for(settings), first.name()));
+  std::vector<Estimate> result = estimates(shape, open, this_gpu(), spare_sms(settings));
   if (result.empty())
     throw std::invalid_argument(
         fmt::format("--cluster_k {}: k = {} has fewer steps of 64 than blocks to split it",
@@ -118,8 +131,9 @@ std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settin
   if (spare_sms(settings) > 0) return {};
   const auto tuned = ladder::with_remembered_plan(lesson().name, shape, settings);
   if (!tuned) return {};
-  const auto found = std::find_if(open.begin(), open.end(),
-                                  [&](const Estimate& estimate) { return allow(*tuned, estimate.plan); });
+  const auto found = std::find_if(open.begin(), open.end(), [&](const Estimate& estimate) {
+    return allows(fixed_by(*tuned), estimate.plan);
+  });
   return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
 }
 
@@ -131,7 +145,7 @@ struct Choice {
   const Estimate& estimate() const { return remembered ? *remembered : open.front(); }
 };
 Choice choose(const ladder::Shape& shape, const Settings& settings) {
-  Choice choice{open_plans(shape, settings), {}};
+  Choice choice{open_plans(shape, settings, compiles_on_demand()), {}};
   choice.remembered = remembered_plan(shape, settings, choice.open);
   return choice;
 }
@@ -174,7 +188,7 @@ std::string remark(const ladder::Shape& shape, const Settings& settings) {
 /// The open plans as settings, for `ladder tune`.
 std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Settings> all;
-  for (const Estimate& estimate : open_plans(shape, settings)) {
+  for (const Estimate& estimate : open_plans(shape, settings, compiles_on_demand())) {
     Settings plan = settings;
     plan["tile"] = estimate.plan.tile();
     plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);
@@ -190,7 +204,7 @@ ladder::Shape shape_of(const Gemm& p) { return {p.m, p.n, p.k}; }
 
 void check(const Gemm& p, const Settings& settings) {
   ladder::require_tma(p, settings);
-  open_plans(shape_of(p), settings);
+  open_plans(shape_of(p), settings, compiles_on_demand());
 }
 
 /// Whether to use programmatic dependent launch. A short kernel gains by beginning before the previous kernel
@@ -205,49 +219,117 @@ bool uses_pdl(const Estimate& estimate, const Settings& settings) {
 using Launcher = void (*)(const Gemm&, const Settings&, const Order&, const Workspace&, cudaStream_t);
 
 template <class S>
-void launch_shape(const Gemm& p, const Settings& settings, const Order& order, const Workspace& workspace,
-                  cudaStream_t stream) {
+void launch_built_in(const Gemm& p, const Settings& settings, const Order& order, const Workspace& workspace,
+                     cudaStream_t stream) {
   ladder::visit_epilogue(settings.at("epilogue"), p.bias, p.n, [&]<class Epilogue>(const Epilogue& epilogue) {
-    if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of(S())))
+    if constexpr (std::is_same_v<Epilogue, ladder::Identity> || takes_epilogues(plan_of<S>()))
       launch_gemm<S>(p, order, Ending<Epilogue>{epilogue, workspace}, stream);
   });
 }
 
 Launcher launcher_of(const Plan& plan) {
   Launcher launcher = nullptr;
-  visit_shapes([&]<class S>(S shape) {
-    if (plan_of(shape) == plan) launcher = launch_shape<S>;
+  visit_built_in([&]<class S>(S) {
+    if (plan_of<S>() == plan) launcher = launch_built_in<S>;
   });
   return launcher;
 }
 
+/// The type of an epilogue, as source text.
+std::string type_of_epilogue(const std::string& name) {
+  if (name == "bias_relu") return "ladder::BiasThen<ladder::Relu>";
+  return name == "bias_gelu" ? "ladder::BiasThen<ladder::Gelu>" : "ladder::Identity";
+}
+
 /// What a launch needs to know beyond its matrices.
 struct PreparedLaunch {
-  Launcher launcher;
+  Plan plan;
   Order order;
   bool needs_workspace;
+  Launcher built_in = nullptr;      ///< or
+  const void* on_demand = nullptr;  ///< the kernel
+  int resident = 0;                 ///< clusters of it
 };
 
-PreparedLaunch prepare_launch(const Estimate& estimate, const Settings& settings) {
+PreparedLaunch prepare_launch(const Estimate& estimate, const Settings& settings, bool on_demand) {
   const int group = std::max(1, std::stoi(settings.at("group")) / estimate.plan.cluster_m);
-  return {launcher_of(estimate.plan),
-          {group, uses_pdl(estimate, settings), spare_sms(settings)},
-          estimate.partials > 1};
+  PreparedLaunch prepared{
+      estimate.plan, {group, uses_pdl(estimate, settings), spare_sms(settings)}, estimate.partials > 1};
+  prepared.resident = this_gpu().resident[estimate.plan.blocks()];
+  if (on_demand)
+    prepared.on_demand = kernel_on_demand(estimate.plan, type_of_epilogue(settings.at("epilogue")));
+  else
+    prepared.built_in = launcher_of(estimate.plan);
+  return prepared;
 }
 
 /// The launches of a shape: the one that is chosen, and the one where there is no memory for its workspace.
 /// Where the settings allow no other kernel, these are the same: without a workspace its tiles stay whole.
-struct PreparedLaunches {
-  PreparedLaunch chosen, without_workspace;
-};
+class PreparedLaunches {
+ public:
+  PreparedLaunches() = default;
+  PreparedLaunches(const ladder::Shape& shape, const Settings& settings)
+      : shape_(shape), settings_(settings) {
+    try {
+      prepare(choose(shape, settings), compiles_on_demand());
+    } catch (const std::runtime_error& error) {
+      if (!compiles_on_demand()) throw;
+      std::cerr << "06_any_shape: warning: " << error.what() << "; a kernel that is built in serves"
+                << std::endl;
+      prepare({open_plans(shape, settings, false), {}}, false);
+    }
+  }
 
-PreparedLaunches prepare_launches(const ladder::Shape& shape, const Settings& settings) {
-  const Choice choice = choose(shape, settings);
-  const auto whole = std::find_if(choice.open.begin(), choice.open.end(),
-                                  [](const Estimate& estimate) { return estimate.partials == 1; });
-  return {prepare_launch(choice.estimate(), settings),
-          prepare_launch(whole == choice.open.end() ? choice.estimate() : *whole, settings)};
-}
+  void launch(const Gemm& p, cudaStream_t stream) {
+    const Workspace workspace = chosen_.needs_workspace ? workspace_of(stream) : Workspace();
+    if (chosen_.needs_workspace && !workspace.sums)
+      launch(without_workspace(), p, workspace, stream, maps_without_);
+    else
+      launch(chosen_, p, workspace, stream, maps_);
+  }
+
+ private:
+  /// The maps of matrices that were multiplied before. To encode them takes longer than the rest of a launch.
+  using MapsOfMatrices = std::map<std::array<const void*, 3>, Maps>;
+
+  void prepare(const Choice& choice, bool on_demand) {
+    chosen_ = prepare_launch(choice.estimate(), settings_, on_demand);
+    const auto whole = std::find_if(choice.open.begin(), choice.open.end(),
+                                    [](const Estimate& estimate) { return estimate.partials == 1; });
+    whole_ = whole == choice.open.end() ? choice.estimate() : *whole;
+  }
+
+  const PreparedLaunch& without_workspace() {
+    if (!without_workspace_)
+      without_workspace_ = prepare_launch(whole_, settings_, chosen_.on_demand != nullptr);
+    return *without_workspace_;
+  }
+
+  void launch(const PreparedLaunch& kernel, const Gemm& p, const Workspace& workspace, cudaStream_t stream,
+              MapsOfMatrices& known) {
+    if (kernel.built_in) return kernel.built_in(p, settings_, kernel.order, workspace, stream);
+    constexpr size_t kMostKnown = 1024;
+    if (known.size() > kMostKnown) known.clear();
+    const auto [maps, is_new] = known.try_emplace({p.a, p.b, p.c});
+    if (is_new) maps->second = maps_of(kernel.plan, p);
+    const Work work = work_of(kernel.plan, p, kernel.resident, kernel.order, workspace);
+    ladder::visit_epilogue(settings_.at("epilogue"), p.bias, p.n, [&](const auto& epilogue) {
+      Ending<std::decay_t<decltype(epilogue)>> ending{epilogue, workspace};
+      const void* const arguments[] = {&maps->second, &work, &ending};
+      launch_on_demand(
+          kernel.on_demand,
+          config_of(kernel.plan, work, threads_of(kernel.plan), kSharedBytes, kernel.order, stream),
+          arguments);
+    });
+  }
+
+  ladder::Shape shape_;
+  Settings settings_;
+  PreparedLaunch chosen_;
+  Estimate whole_;
+  std::optional<PreparedLaunch> without_workspace_;
+  MapsOfMatrices maps_, maps_without_;
+};
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   ladder::require_tma(p, settings);
@@ -258,14 +340,10 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const int device = current_device();
   const ladder::Shape shape = shape_of(p);
   if (const auto now = std::tie(device, shape, settings); prepared_for != now) {
-    prepared = prepare_launches(shape, settings);
+    prepared = PreparedLaunches(shape, settings);
     prepared_for = now;
   }
-  const bool wants_workspace = prepared.chosen.needs_workspace;
-  const Workspace workspace = wants_workspace ? workspace_of(stream) : Workspace();
-  const PreparedLaunch& chosen =
-      wants_workspace && !workspace.sums ? prepared.without_workspace : prepared.chosen;
-  chosen.launcher(p, settings, chosen.order, workspace, stream);
+  prepared.launch(p, stream);
 }
 
 /// A, B and the bias are read, C is written.
@@ -273,12 +351,26 @@ double global_bytes(const Gemm& p, const Settings& settings) {
   return shape_of(p).bytes() + (settings.at("epilogue") == "none" ? 0 : p.n * sizeof(__nv_bfloat16));
 }
 
+/// On a GPU all that can be compiled; on the CPU device those of the kernels that are.
+std::vector<std::string> tile_choices() {
+  std::vector<std::string> choices = {"auto"};
+  const auto add = [&](const std::string& tile) {
+    if (std::find(choices.begin(), choices.end(), tile) == choices.end()) choices.push_back(tile);
+  };
+  for (const Plan& plan : kBuiltIn) add(plan.tile());
+#ifndef LADDER_CPU_DEVICE
+  for (const int height : {64, 128, 192, 256})
+    for (int width = 8; width <= widest_tile(height); width += 8) add(Plan{height, width}.tile());
+#endif
+  return choices;
+}
+
 }  // namespace
 
 int resident_clusters_of(const Plan& plan) {
   int resident = 0;
-  visit_shapes([&]<class S>(S shape) {
-    if (plan_of(shape) == plan)
+  visit_built_in([&]<class S>(S) {
+    if (plan_of<S>() == plan)
       resident = ladder::resident_clusters(gemm<S, ladder::Identity>, S::kThreads, sizeof(SharedStorage<S>),
                                            S::kBlocks);
   });
@@ -291,13 +383,11 @@ const ladder::Lesson& lesson() {
       .idea =
           "A plan chooses tile and cluster for the shape; stream-K splits the tiles of a last, partial wave.",
       .knobs = {ladder::wgmma_knob(),
-                {"tile",
-                 "tile of C that a block computes; auto takes the plan that is predicted fastest",
-                 {"auto", "128x256", "192x192", "128x192", "192x128", "128x128", "192x64", "128x64", "64x256",
-                  "64x192", "64x128", "64x64"}},
+                {"tile", "tile of C that a block computes; auto takes the plan that is predicted fastest",
+                 tile_choices()},
                 {"cluster_m", "blocks that receive the same tiles of B", {"auto", "1", "2", "4"}},
                 {"cluster_n", "blocks that receive the same tiles of A", {"auto", "1", "2", "4"}},
-                {"cluster_k", "blocks that split K", {"auto", "1", "2", "4"}},
+                {"cluster_k", "blocks that split K", {"auto", "1", "2", "3", "4"}},
                 {"stream_k",
                  "whether clusters split the tiles that would not fill a wave along K",
                  {"auto", "off", "on"}},

@@ -1,12 +1,15 @@
 /// @file
-/// What a kernel costs: its launch, its K steps, and what blocks do together.
+/// Chooses by waves: which tiles fill the GPU a whole number of times, and what their steps cost.
 #include "06_clusters_dsmem/any_shape/plan.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <set>
 #include <sstream>
+#include <tuple>
 
 #include "common/device/tile_shape.cuh"
 #include "common/host/base/table.hpp"
@@ -15,137 +18,185 @@
 namespace lesson06::any_shape {
 namespace {
 
-constexpr int kNarrowTile = 64;
-constexpr int kLine = 64;        ///< elements of a cache line
-constexpr int kWidePiece = 128;  ///< columns that are staged at a time: so many, or half as many
+using ladder::tiles_over;
 
-// Fitted by fit_plan.py to the recorded times of all plans on many shapes, on an H100 and an H200. Costs that
-// depend on the tile are given for 128x256.
+constexpr int kHeights[] = {64, 128, 192, 256};
+constexpr int kLine = 64;  ///< elements of a cache line
 
-// clang-format off
-constexpr double kLaunchUs = 1.728;
-constexpr double kFillSteps = 2.521;      ///< the K steps whose loads nothing hides, before the first products
-constexpr double kSumUs = 0.970;          ///< more for each tile where a cluster splits K: partial sums travel
-constexpr double kTensorUs = 0.554;       ///< the products of a K step
-constexpr double kClusterFactor = 1.225;  ///< times as much in a cluster, whose blocks wait for each other
-constexpr double kNarrowFactor = 1.118;   ///< times as much for 64 columns, for which A is read as often as for 256
-constexpr double kPieceUs = 0.328;        ///< to stage columns of a tile, while tensor cores wait
-constexpr double kLoadUs = 0.495;         ///< the tiles of A and B of a K step, from L2
-constexpr double kStraddleFactor = 1.393; ///< times as much for rows that do not begin where a cache line does
-constexpr double kIdleFactor = 0.566;     ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMemoryFactor = 0.933;   ///< A and B from memory, and C to it, over what its bandwidth says
-constexpr double kSharedLineFactor = 0.859; ///< what a line of C costs more where two clusters write to it
-constexpr double kStreamKUs = 1.755;      ///< more for a launch that splits tiles
-constexpr double kFixUpUs = 1.435;        ///< a tile's partial sums, stored or read once
+// What the parts of a kernel cost, in microseconds. docs/parts.md has measured them alone; these are what
+// they cost together, in the_plan.md's runs.
+constexpr double kLaunch = 1.58;
+constexpr double kMeet = 0.04;        ///< for each block of a cluster, whose blocks meet before they begin
+constexpr double kClock = 0.558e-3;   ///< of the tensor cores, which power slows down
+constexpr double kRequest = 0.98e-3;  ///< to ask L2 for a row of 128 bytes
+constexpr double kReceive = 0.19e-3;  ///< to receive a row, whoever asked for it
+constexpr double kHalf = 1.07;  ///< times as much for a row that has half of its bytes in another cache line
+constexpr double kStraddle = 1.76;   ///< times as much for a row that touches three halves of lines
+constexpr double kTrip = 0.92;       ///< from a request to its bytes
+constexpr double kFillSteps = 1.95;  ///< the K steps whose requests nothing hides
+constexpr double kStage = 0.61;      ///< to hand over columns of a tile, while tensor cores wait
+constexpr double kStore = 1.31e-3;   ///< a row of 128 bytes of C
+constexpr double kIdle = 0.77;   ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMemory = 1.2;  ///< bytes of A, B and C over what the memory's bandwidth says
+constexpr double kSharedLine = 0.46;  ///< lines more for each line of C that two clusters write to
+constexpr double kPower = 2.27e-9;    ///< a multiply-add, where power limits the whole GPU
+constexpr double kSum = 2.38;         ///< a tile's partial sums, through DSMEM
+constexpr double kFixUp = 2.0;        ///< a tile's partial sums, to global memory or from it
+constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
 
-/// A kernel's measured time over the time that the terms above predict, on average over many shapes: how well its
-/// warpgroups take turns, how many slots its tiles leave room for, and so on.
-struct KernelFactor {
-  Plan plan;
-  double times;
-};
-constexpr KernelFactor kKernelFactors[] = {
-  {{64, 64, 1, 1, 1}, 0.979}, {{64, 64, 1, 1, 1, true}, 1.059}, {{64, 128, 1, 1, 1}, 0.920},
-  {{64, 128, 1, 1, 1, true}, 1.049}, {{64, 128, 1, 1, 2}, 0.999}, {{64, 128, 2, 1, 2}, 0.995},
-  {{64, 128, 2, 2, 2, true}, 1.086}, {{64, 128, 4, 1, 1}, 0.977}, {{64, 128, 4, 1, 1, true}, 1.036},
-  {{64, 192, 2, 1, 1}, 0.989}, {{64, 192, 4, 1, 1}, 0.994}, {{64, 192, 4, 1, 1, true}, 0.990},
-  {{64, 256, 1, 1, 4}, 1.022}, {{128, 64, 1, 1, 1}, 0.956}, {{128, 64, 1, 4, 1}, 1.003},
-  {{128, 128, 1, 1, 1}, 0.964}, {{128, 128, 1, 1, 1, true}, 1.054}, {{128, 128, 1, 2, 1}, 0.970},
-  {{128, 128, 2, 1, 1}, 0.950}, {{128, 128, 2, 2, 1}, 0.989}, {{128, 128, 2, 2, 2, true}, 1.054},
-  {{128, 128, 4, 1, 1}, 0.938}, {{128, 128, 4, 1, 1, true}, 0.960}, {{128, 192, 2, 1, 1}, 0.994},
-  {{128, 192, 2, 1, 1, true}, 0.976}, {{128, 256, 1, 1, 1}, 1.028}, {{128, 256, 1, 1, 1, true}, 1.062},
-  {{128, 256, 1, 2, 1}, 0.998}, {{128, 256, 2, 1, 1}, 1.017}, {{128, 256, 2, 1, 1, true}, 0.972},
-  {{192, 64, 1, 4, 1}, 0.986}, {{192, 128, 1, 2, 1}, 1.006}, {{192, 128, 1, 2, 1, true}, 0.999},
-  {{192, 128, 2, 1, 1}, 0.985}, {{192, 128, 2, 1, 1, true}, 1.008}, {{192, 192, 1, 2, 1}, 1.037},
-  {{192, 192, 1, 2, 1, true}, 1.021}, {{192, 192, 2, 1, 1, true}, 1.001},
-};
-// clang-format on
-
-double kernel_factor(const Plan& plan) {
-  for (const KernelFactor& factor : kKernelFactors)
-    if (factor.plan == plan) return factor.times;
-  return 1;
+/// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
+double factor_of(const Plan& plan) {
+  return (plan.blocks() == 1 ? 1 : plan.blocks() < 6 ? 1.05 : 1.08) * (plan.tile_m == 256 ? 1.14 : 1);
 }
 
-/// How often compute hands columns of a tile to the storer; see Shape::kStagedN.
-int pieces(const Plan& plan) {
-  const int own_n = plan.tile_n / plan.cluster_k;
-  return own_n / (own_n % kWidePiece > 0 ? kWidePiece / 2 : kWidePiece);
+/// What a row of 128 bytes costs, on average over rows that begin at multiples of so many elements.
+double row_factor(int multiple) {
+  // Of eight places in a line that a row may begin at, one is its beginning and one its middle.
+  const int places = kLine / std::gcd(multiple, kLine);
+  return (1 + (places > 1 ? kHalf : 0) + (places > 2 ? (places - 2) * kStraddle : 0)) / places;
 }
 
-double straddle(int row_length) { return row_length % kLine > 0 ? kStraddleFactor : 1; }
+/// Clocks of the tensor cores for a K step: those of the products, or of reading A and B from shared memory.
+double step_clocks(int warpgroups, int tile_n) {
+  return warpgroups * 4 * std::max(tile_n / 2.0, 16 + tile_n / 4.0);
+}
 
-/// The K steps of a plan. Tensor cores, L2 and memory work at the same time, and each waits for the others
-/// now and then: together they take longer than the slowest and less than the sum. The root of the sum of
-/// squares is that, and fits better than either.
+/// As Shape: columns that are handed over at a time, if the ring then has enough slots; and the slots.
+struct Ring {
+  int staged_n, slots;
+};
+Ring ring_of(const Plan& plan) {
+  const int own_n = plan.tile_n / plan.cluster_k, inbox = (plan.cluster_k - 1) * own_n / 8 * 16 * 128;
+  const auto slots_beside = [&](int staged_n) {
+    const int bytes = 226 * 1024 - plan.tile_m * staged_n * 2 - plan.tile_m / 64 * (inbox + 16);
+    return std::min(8, bytes / (128 * plan.tile_m + 128 * 64 * tiles_over(plan.tile_n, 64)));
+  };
+  const int wide = slots_beside(128), narrow = slots_beside(64);
+  return own_n > 64 && (wide >= 4 || wide == narrow) ? Ring{128, wide} : Ring{64, narrow};
+}
+
+/// The K steps of a plan. Tensor cores, requests to L2, trips, memory and power limit it at the same time,
+/// and one waits for the other now and then: together they take a little longer than the slowest. The cube
+/// root of the sum of cubes is that.
 double steps_us(const ladder::Shape& shape, const Estimate& estimate, double memory_bytes_per_us) {
   const Plan& plan = estimate.plan;
-  // SMs that have no tile in the last wave leave the others more of what all SMs share: bandwidth and, at
-  // the power limit, the clock.
-  const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
-  const double tiles = full_waves + kIdleFactor * (estimate.waves - full_waves),
-               steps = tiles * estimate.k_steps;
-
-  // A block's TMA asks L2 for one line after the other. Blocks of a cluster that share A or B ask for fewer.
   const double m = shape.m, n = shape.n, k = shape.k;
-  const double straddle_k = straddle(shape.k), straddle_n = straddle(shape.n);
-  const int high = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
-            wide = ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
-  // Where one row of clusters does, the blocks with rows of A load whole chunks of 8.
-  const double a_rows = high == plan.cluster_m
-                            ? std::min(plan.tile_m / plan.cluster_n, 8 * ladder::tiles_over(shape.m, 8))
-                            : m / high / plan.cluster_n;
-  const double rows = a_rows * straddle_k + n / wide / plan.cluster_m * straddle_n;
-  const double load_us = kLoadUs * rows / (128 + 256);
+  const int high = tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
+            wide = tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
+  // SMs that have no tile in the last wave leave the others more of what all SMs share.
+  const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
+  const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
 
-  // Warpgroups without rows of A compute nothing.
-  const double used = std::min(64.0 * ladder::tiles_over(shape.m, 64) / plan.tile_m, 1.0);
-  const double step_us = used * kTensorUs * (plan.blocks() > 1 ? kClusterFactor : 1) *
-                         (plan.tile_n == kNarrowTile ? kNarrowFactor : 1);
-  const double tensor_us =
-      steps * step_us * (plan.tile_m * plan.tile_n) / (128 * 256) + tiles * kPieceUs * pieces(plan);
-  // Where rows of C do not begin with a cache line, clusters beside each other write to the same lines.
-  const double shared_lines = shape.n % kLine > 0 ? m * (wide / plan.cluster_n) : 0;
-  const double bytes = 2 * (m * k + k * n + m * n + kSharedLineFactor * kLine * shared_lines);
-  const double memory_us = kMemoryFactor * bytes / memory_bytes_per_us;
-  return kFillSteps * load_us + std::hypot(tensor_us, steps * load_us, memory_us);
+  const int warpgroups = std::min(tiles_over(shape.m, 64), plan.tile_m / 64);
+  const Ring ring = ring_of(plan);
+  const int own_n = plan.tile_n / plan.cluster_k;
+  const double products = steps * step_clocks(warpgroups, plan.tile_n) * kClock * factor_of(plan) +
+                          tiles * kStage * tiles_over(own_n, ring.staged_n);
+
+  const int a_rows = std::min(plan.tile_m, 8 * tiles_over(shape.m, 8)),
+            b_rows = std::min(64 * tiles_over(plan.tile_n, 64), shape.n);
+  const double a_asked =
+      high == plan.cluster_m ? std::min(plan.tile_m / plan.cluster_n, a_rows) : m / high / plan.cluster_n;
+  const double a_factor = row_factor(shape.k),
+               b_factor = row_factor(wide > 1 ? std::gcd(shape.n, plan.tile_n) : shape.n),
+               c_factor = row_factor(wide * plan.cluster_k > 1 ? std::gcd(shape.n, own_n) : shape.n);
+  const double load = a_factor * (kRequest * a_asked + kReceive * a_rows) +
+                      b_factor * (kRequest * b_rows / plan.cluster_m + kReceive * b_rows);
+  const double store =
+      c_factor * kStore * std::min(plan.tile_m, shape.m) * tiles_over(std::min(own_n, shape.n), 64);
+  const double requests = steps * load + tiles * store;
+
+  const double trips = steps * kTrip / (ring.slots - 1);
+  const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && wide * plan.cluster_k > 1);
+  const double shared_lines = shares_lines ? m * (wide / plan.cluster_n) : 0;
+  const double memory =
+      kMemory * 2 * (m * k + k * n + m * n + kSharedLine * kLine * shared_lines) / memory_bytes_per_us;
+  const double power = kPower * (64.0 * tiles_over(shape.m, 64)) * (double(wide) * plan.tile_n) *
+                       (64.0 * tiles_over(shape.k, 64));
+  double cubes = 0;
+  for (const double part : {products, requests, trips, memory, power}) cubes += part * part * part;
+  return kFillSteps * load + std::cbrt(cubes);
 }
 
 /// What blocks do together.
 double together_us(const Estimate& estimate) {
   const Plan& plan = estimate.plan;
+  const double tile = plan.tile_m * plan.tile_n / (128 * 256.0);
   double us = 0;
-  if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSumUs;
+  if (plan.cluster_k > 1) us += std::max(1.0, estimate.waves) * kSum * tile;
   if (estimate.partials > 1) {
     // Two at a time store and read, as often as it takes to come from all to one.
     const int meetings = std::bit_width(unsigned(estimate.partials - 1));
-    us += kStreamKUs + 2 * meetings * kFixUpUs * (plan.tile_m * plan.tile_n) / (128 * 256 * plan.cluster_k);
+    us += kStreamK + 2 * meetings * kFixUp * tile / plan.cluster_k;
   }
   return us;
 }
 
-Estimate estimate_of(const ladder::Shape& shape, const Candidate& candidate, double memory_bytes_per_us) {
-  const auto& [plan, resident] = candidate;
-  const int k_steps = ladder::tiles_over(shape.k, kStepK);
+Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident, double memory_bytes_per_us) {
+  const int k_steps = tiles_over(shape.k, kStepK);
   Estimate estimate;
   estimate.plan = plan;
   estimate.resident_clusters = resident;
-  estimate.clusters = ladder::tiles_over(shape.m, plan.tile_m * plan.cluster_m) *
-                      ladder::tiles_over(shape.n, plan.tile_n * plan.cluster_n);
-  estimate.waves = ladder::tiles_over(estimate.clusters, resident);
-  estimate.k_steps = ladder::tiles_over(k_steps, plan.cluster_k);
+  estimate.clusters =
+      tiles_over(shape.m, plan.tile_m * plan.cluster_m) * tiles_over(shape.n, plan.tile_n * plan.cluster_n);
+  estimate.waves = tiles_over(estimate.clusters, resident);
+  estimate.k_steps = tiles_over(k_steps, plan.cluster_k);
   if (const Sharing sharing =
           plan.stream_k ? share_last_wave(estimate.clusters, resident, k_steps) : Sharing();
       sharing.tiles > 0) {
     estimate.waves = estimate.clusters / resident + double(sharing.part(k_steps)) / k_steps;
     estimate.partials = sharing.contributors();
   }
-  estimate.us = kernel_factor(plan) *
-                (kLaunchUs + steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate));
+  estimate.useful =
+      double(shape.m) * shape.n * k_steps /
+      (estimate.waves * resident * plan.blocks() * plan.tile_m * plan.tile_n * estimate.k_steps);
+  estimate.us = kLaunch + (plan.blocks() > 1 ? kMeet * plan.blocks() : 0) +
+                steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate);
   return estimate;
 }
 
 }  // namespace
+
+bool is_possible(const Plan& plan) {
+  const auto is_one_of = [](int value, auto... values) { return ((value == values) || ...); };
+  return is_one_of(plan.tile_m, 64, 128, 192, 256) && is_one_of(plan.cluster_m, 1, 2, 4) &&
+         is_one_of(plan.cluster_n, 1, 2, 4) && plan.cluster_k >= 1 && plan.cluster_k <= kMinSteps &&
+         plan.blocks() <= kMaxBlocks && plan.tile_m % (8 * plan.cluster_n) == 0 && plan.tile_n > 0 &&
+         plan.tile_n % (8 * plan.cluster_k) == 0 && plan.tile_n <= widest_tile(plan.tile_m) &&
+         ring_of(plan).slots > 2;
+}
+
+std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed) {
+  std::vector<Plan> plans;
+  const auto allows = [](const auto& knob, auto value) { return !knob || *knob == value; };
+  for (const int height : kHeights) {
+    if (!allows(fixed.tile_m, height)) continue;
+    for (const int m : {1, 2, 4})
+      for (const int n : {1, 2, 4})
+        for (const int k : {1, 2, 3, 4}) {
+          const Plan cluster{height, 8 * k, m, n, k};
+          if (!allows(fixed.cluster_m, m) || !allows(fixed.cluster_n, n) || !allows(fixed.cluster_k, k) ||
+              cluster.blocks() > kMaxBlocks || gpu.resident[cluster.blocks()] == 0)
+            continue;
+          std::set<int> widths = {64, 128, 192, 256};
+          for (const double waves : {0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0}) {
+            const int across = static_cast<int>(waves * gpu.resident[cluster.blocks()]) /
+                               tiles_over(shape.m, height * m);  // clusters beside each other
+            if (across > 0) widths.insert(8 * k * tiles_over(tiles_over(shape.n, across * n), 8 * k));
+          }
+          if (fixed.tile_n) widths = {*fixed.tile_n};
+          for (const int width : widths)
+            for (const bool stream_k : {false, true}) {
+              const Plan plan{height, width, m, n, k, stream_k};
+              // More blocks than there are tiles along an edge would have nothing to do.
+              const bool too_large = (m > tiles_over(shape.m, height) || n > tiles_over(shape.n, width)) &&
+                                     !fixed.cluster_m && !fixed.cluster_n;
+              if (allows(fixed.stream_k, stream_k) && !too_large && is_possible(plan)) plans.push_back(plan);
+            }
+        }
+  }
+  return plans;
+}
 
 std::string why_none_is_shared(int tiles, int clusters, int k_steps) {
   if (k_steps < 2 * kMinSteps) return fmt::format("K has fewer than {} steps of {}", 2 * kMinSteps, kStepK);
@@ -162,20 +213,21 @@ std::string Plan::name() const {
   return stream_k ? name + ", stream-K" : name;
 }
 
-std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Candidate>& candidates,
-                                double memory_bytes_per_us) {
-  const int k_steps = ladder::tiles_over(shape.k, kStepK);
-  const bool has_whole = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-    return !candidate.plan.stream_k && candidate.plan.cluster_k <= k_steps;
-  });
+std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Plan>& plans, const Gpu& gpu,
+                                int spare_sms) {
+  const int k_steps = tiles_over(shape.k, kStepK);
+  const auto can_run = [&](const Plan& plan) {
+    return gpu.resident[plan.blocks()] > 0 && plan.cluster_k <= k_steps;
+  };
+  const bool has_whole = std::any_of(plans.begin(), plans.end(),
+                                     [&](const Plan& plan) { return !plan.stream_k && can_run(plan); });
   std::vector<Estimate> result;
-  result.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) {
-    if (k_steps < candidate.plan.cluster_k) continue;
-    const Estimate estimate = estimate_of(shape, candidate, memory_bytes_per_us);
-    // A kernel that could share tiles, but shares none, is left out, even one without a twin for whole tiles:
-    // the fit knows no such runs. At a few recorded shapes one was fastest (docs/decisions.md).
-    if (candidate.plan.stream_k && estimate.partials == 1 && has_whole) continue;
+  result.reserve(plans.size());
+  for (const Plan& plan : plans) {
+    if (!can_run(plan)) continue;
+    const int resident = clusters_beside(spare_sms, plan.blocks(), gpu.resident[plan.blocks()]);
+    const Estimate estimate = estimate_of(shape, plan, resident, gpu.memory_bytes_per_us);
+    if (plan.stream_k && estimate.partials == 1 && has_whole) continue;
     result.push_back(estimate);
   }
   std::stable_sort(result.begin(), result.end(),
@@ -184,22 +236,27 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Ca
 }
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {
+  constexpr size_t kShown = 16;
   std::ostringstream text;
-  text << shape.name() << ": " << estimates.front().plan.name()
-       << ", predicted fastest by a model of H100 and H200.\n";
-  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 33, false},
+  text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest of "
+       << estimates.size() << " plans by waves.\n";
+  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 31, false},
                              {"clusters", 8},
                              {"resident", 8},
                              {"waves", 6},
+                             {"useful", 6},
                              {"K steps", 7},
                              {"partials", 8},
-                             {"predicted us", 12}});
+                             {"about us", 8}});
   table.header();
-  for (const Estimate& estimate : estimates)
+  for (size_t i = 0; i < std::min(kShown, estimates.size()); ++i) {
+    const Estimate& estimate = estimates[i];
     table.row({estimate.plan.name(), std::to_string(estimate.clusters),
                std::to_string(estimate.resident_clusters),
-               ladder::fixed(estimate.waves, estimate.partials > 1 ? 2 : 0), std::to_string(estimate.k_steps),
+               ladder::fixed(estimate.waves, estimate.partials > 1 ? 2 : 0),
+               ladder::fixed(100 * estimate.useful, 0) + " %", std::to_string(estimate.k_steps),
                std::to_string(estimate.partials), ladder::fixed(estimate.us, 1)});
+  }
   return text.str();
 }
 

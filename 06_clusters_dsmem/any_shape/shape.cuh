@@ -2,29 +2,27 @@
 /// What a kernel for any shape is told at compile time and at run time, what a block keeps in shared memory,
 /// and which of its cluster's work it does.
 #pragma once
-#include <algorithm>
+#include <cuda.h>
+
 #include <cstdint>
 
 #include "06_clusters_dsmem/any_shape/partial_sums.cuh"
-#include "06_clusters_dsmem/any_shape/plan.hpp"
+#include "06_clusters_dsmem/any_shape/sharing.hpp"
 #include "06_clusters_dsmem/any_shape/stream_k.cuh"
-#include "common/cuda/residency.hpp"
-#include "common/cuda/tensor_map.hpp"
+#include "06_clusters_dsmem/any_shape/wide_core.cuh"
 #include "common/device/fused_epilogue.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/swizzled_tile.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/tile_walk.cuh"
-#include "common/host/problem/gemm.hpp"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
+#include "common/ptx/stmatrix.cuh"
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
+#include "common/ptx/tma_of_three.cuh"
 
 namespace lesson06::any_shape {
 using namespace ladder;
-
-constexpr int kMoverRegisters = 40;  ///< see lesson 05
 
 /// The tile of C; the blocks below each other, which receive the same tiles of B; the blocks beside each
 /// other, which receive the same tiles of A; the blocks that split K; and whether clusters split tiles along
@@ -44,26 +42,43 @@ struct Shape {
   static constexpr int kWarpgroups = kTileM / 64;  ///< compute warpgroups; each multiplies 64 rows of A
   static constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
   static constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
-  static constexpr int kThreads = kComputeThreads + kWarpgroup;
-  /// All threads together have at most the 64 K registers of an SM; those that move tiles give theirs up.
+  /// All threads together have at most the 64 K registers of an SM. A warpgroup that moves tiles gives up its
+  /// own, see lesson 05. But a product takes no more registers than a thread had at the launch: three
+  /// warpgroups with wide tiles leave only two warps room to move tiles.
+  static constexpr bool kMovesRegisters = kWarpgroups < 4;
+  static_assert(kWarpgroups < 3 || kTileN <= (kWarpgroups == 3 ? 192 : 128));
+  static constexpr int kThreads = kComputeThreads + (kMovesRegisters ? kWarpgroup : 2 * kWarp);
+  static constexpr int kMoverRegisters = 40;
   static constexpr int kComputeRegisters = kWarpgroups == 1 ? 256 : kWarpgroups == 2 ? 232 : 152;
 
   static constexpr int kLoadedRows = kTileM / kClusterN;  ///< rows of a tile of A that a block loads
   static constexpr int kOwnN = kTileN / kClusterK;        ///< columns of C that a block completes and stores
-  static_assert(kOwnN % 64 == 0, "TMA moves panels of 64 columns");
+  static_assert(kTileM % 64 == 0 && kLoadedRows % 8 == 0 && kTile.k % (8 * kClusterM) == 0);
+  static_assert(kTileN % (8 * kClusterK) == 0, "wgmma and TMA count columns in eights");
   using TileA = SwizzledTile<kTile.m, kTile.k>;
-  using TileB = SwizzledTile<kTile.k, kTile.n>;
-  static constexpr int kStagedN = kOwnN % 128 > 0 ? 64 : 128;  ///< columns that are handed over at a time
-  using StagedC = SwizzledTile<kTile.m, kStagedN>;
+  /// TMA moves panels of 64 columns. Of the last one a product may need only a part.
+  using TileB = SwizzledTile<kTile.k, 64 * tiles_over(kTileN, 64)>;
   using Walk = StepWalk<Shape>;
   using SumInbox = Inbox<kClusterK, kOwnN / 2>;  // 64 rows, over the 128 threads of a warpgroup
 
-  /// As many slots as fit beside the staging tiles, the inboxes and the barriers, up to 8.
+  /// As many slots as fit beside a staging tile of so many columns, the inboxes and the barriers, up to 8.
   static constexpr int kBlockBytes = 227 * 1024, kBarrierBytes = 1024;
-  static constexpr int kOtherBytes = kBarrierBytes + int(sizeof(StagedC) + kWarpgroups * sizeof(SumInbox));
-  static constexpr int kSlotsThatFit = (kBlockBytes - kOtherBytes) / int(sizeof(TileA) + sizeof(TileB));
-  static constexpr int kSlots = kSlotsThatFit < 8 ? kSlotsThatFit : 8;
+  static constexpr int slots_beside(int staged_n) {
+    const int bytes =
+        kBlockBytes - kBarrierBytes - kTileM * staged_n * 2 - kWarpgroups * int(sizeof(SumInbox));
+    const int slots = bytes / int(sizeof(TileA) + sizeof(TileB));
+    return slots < 8 ? slots : 8;
+  }
+  /// Columns that are handed over at a time: 128, unless that leaves the ring fewer than four slots.
+  static constexpr int kStagedN = kOwnN > 64 &&
+                                          (slots_beside(128) >= 4 || slots_beside(128) == slots_beside(64))
+                                      ? 128
+                                      : 64;
+  using StagedC = SwizzledTile<kTile.m, kStagedN>;
+  static constexpr int kSlots = slots_beside(kStagedN);
   static_assert(kSlots > 1, "a product stays in flight while the next is started");
+  /// Whether the last panel of a block's columns is narrower than TMA's box: see Block::store.
+  static constexpr bool kRagged = kOwnN % 64 > 0;
 };
 
 /// The ring, a staging tile for a piece of C, and an inbox of partial sums for each compute warpgroup.
@@ -78,41 +93,12 @@ struct SharedStorage {
   bool complete;  ///< whether c holds finished columns of C, which are to be stored
 };
 
-/// What the host decides at run time.
-struct Order {
-  int group;      ///< tile rows that blocks visit together; see grouped_tile
-  bool pdl;       ///< programmatic dependent launch; see LaunchConfig
-  int spare_sms;  ///< multiprocessors that are left to other kernels
-};
-
 /// What is done with a tile's sums.
 template <class Epilogue>
 struct Ending {
   Epilogue epilogue = {};    ///< applied to each sum before it is rounded; see epilogue_functors.cuh
   Workspace workspace = {};  ///< for stream-K; without one, clusters work on whole tiles
 };
-
-/// Rows of the box that loads the last rows of A: what is left, rounded up to 8; see TileSteps for the least.
-template <class Shape>
-int rows_at_end(int rows) {
-  return std::max(8 * tiles_over(rows % Shape::kLoadedRows, 8), 8);
-}
-
-/// What clusters walk over: as many clusters as find room beside the spared SMs, or as there is work for.
-template <class Shape, class... Params>
-typename Shape::Walk step_walk(void (*kernel)(Params...), const Gemm& p, const Order& order,
-                               const Workspace& workspace) {
-  const int resident = clusters_beside(
-      order.spare_sms, Shape::kBlocks,
-      resident_clusters(kernel, Shape::kThreads, sizeof(SharedStorage<Shape>), Shape::kBlocks));
-  const TileWalk tiles = {tiles_over(p.m, Shape::kTile.m * Shape::kClusterM),
-                          tiles_over(p.n, Shape::kTile.n * Shape::kClusterN), order.group};
-  const int k_steps = tiles_over(p.k, Shape::kTile.k);
-  const Sharing shared =
-      Shape::kStreamK && workspace.sums ? share_last_wave(tiles.tiles(), resident, k_steps) : Sharing();
-  const int at_work = tiles.tiles() > resident ? resident : std::max(tiles.tiles(), shared.clusters());
-  return {tiles, p.m, p.n, rows_at_end<Shape>(p.m), k_steps, shared, at_work};
-}
 
 /// Synchronizes the cluster; of one block only its threads, which is faster.
 template <class Shape>
@@ -156,18 +142,12 @@ struct Block : Shape, Place {
   }
 };
 
-/// The tensor maps of A, B and C, and one more for the rows of A behind its last whole box.
-struct MapsWithEnd : TensorMaps {
-  CUtensorMap a_end;
+/// The tensor maps that a kernel takes as one parameter, as TMA reads them at their address. `a_end` is for
+/// the rows of A behind its last whole box. `c_tiles` has C's columns in groups of Shape::kOwnN, as three
+/// dimensions: column in the group, row, group.
+struct Maps {
+  CUtensorMap a, b, c, a_end, c_tiles;
 };
-/// A box is what a block loads or stores at a time.
-template <class Shape>
-MapsWithEnd maps_of(const Gemm& p) {
-  return {{make_tensor_map(p.a, p.m, p.k, Shape::kLoadedRows, 64),
-           make_tensor_map(p.b, p.k, p.n, Shape::kTile.k / Shape::kClusterM, 64),
-           make_tensor_map(p.c, p.m, p.n, Shape::kTile.m, 64)},
-          make_tensor_map(p.a, p.m, p.k, rows_at_end<Shape>(p.m), 64)};
-}
 
 // [multicast]
 /// Loads this block's rows of a tile of A, whose first element is (column, row), for all blocks beside it.
@@ -194,7 +174,7 @@ __device__ __forceinline__ void multicast_b(const Block<Shape>& block, auto& pan
 // [multicast]
 /// Loads what this block loads of a K step's tiles of A and B into a slot.
 template <class Shape>
-__device__ __forceinline__ void load_step(SharedStorage<Shape>& smem, int slot, const MapsWithEnd& maps,
+__device__ __forceinline__ void load_step(SharedStorage<Shape>& smem, int slot, const Maps& maps,
                                           const TileSteps& tile, int step, ptx::Mbarrier* full) {
   const Block<Shape> block;
   constexpr TileShape kTile = Shape::kTile;
@@ -235,9 +215,35 @@ __device__ __forceinline__ void stage(const float (&d)[kCount], int first, auto&
                                       const Block<Shape>& block, const TileSteps& tile,
                                       const Ending<Epilogue>& ending, bool complete) {
   if (Shape::kStreamK && threadIdx.x == 0) smem.complete = complete;
-  if (complete)
-    stage_fragment(d, first, smem.c, 64 * warpgroup_index(), ending.epilogue,
-                   tile.column * Shape::kTile.n + block.first_column);
+  if (!complete) return;
+  const int lane = lane_index(), first_column = tile.column * Shape::kTile.n + block.first_column + first;
+  const int my_row = 64 * warpgroup_index() + 16 * warp_in_warpgroup() + lane % 16, my_column = lane / 16 * 8;
+#pragma unroll  // stmatrix takes 16 columns at a time; the last eight may be alone
+  for (int column = 0; column < Shape::kStagedN; column += 16) {
+    uint32_t packed[4] = {};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (first + column + 8 * half >= Shape::kOwnN) continue;
+      const float2 bias = ending.epilogue.bias_pair(first_column + column + 8 * half + lane % 4 * 2);
+      const float* const sums = &d[(first + column + 8 * half) / 2];
+      packed[2 * half] = pack_bf16(ending.epilogue(sums[0], bias.x), ending.epilogue(sums[1], bias.y));
+      packed[2 * half + 1] = pack_bf16(ending.epilogue(sums[2], bias.x), ending.epilogue(sums[3], bias.y));
+    }
+    if (first + column < Shape::kOwnN) ptx::stmatrix_x4(smem.c.chunk(my_row, column + my_column), packed);
+  }
+}
+
+/// Sends a staged panel, whose first column is the `column`-th that this block stores, to C. TMA leaves out
+/// what lies to the right of C, but knows nothing of the tile's right edge, which the last panel may cross.
+/// There the map of groups cuts: all its groups lie in C, so the last one, where C ends, takes the other map.
+template <class Shape>
+__device__ __forceinline__ void store_panel(const Block<Shape>& block, const auto& panel, const Maps& maps,
+                                            const TileSteps& tile, int column, int columns_of_c) {
+  const int first = tile.column * Shape::kTile.n + block.first_column, row = tile.row * Shape::kTile.m;
+  if (Shape::kRagged && first + Shape::kOwnN <= columns_of_c)
+    ptx::tma_store(&maps.c_tiles, &panel, column, row, first / Shape::kOwnN);
+  else
+    ptx::tma_store(&maps.c, &panel, first + column, row);
 }
 
 /// Whether what is staged is to be stored.

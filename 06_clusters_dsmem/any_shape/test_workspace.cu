@@ -10,7 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "06_clusters_dsmem/any_shape/candidates.hpp"
+#include "06_clusters_dsmem/any_shape/kernels.hpp"
+#include "06_clusters_dsmem/any_shape/residents.hpp"
 #include "06_clusters_dsmem/any_shape/workspace.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
@@ -363,8 +364,8 @@ TEST_CASE("06: where there is no memory, a launch chooses a kernel that needs no
 TEST_CASE("06: as many clusters of each kernel find room as the plan supposes") {
   skip_unless_runnable(lesson, "wgmma");
   if (ladder::on_cpu_device()) SKIP("the CPU device has as much room for one kernel as for another");
-  for (const auto& [plan, resident] : any_shape::all_candidates()) {
+  for (const any_shape::Plan& plan : any_shape::kBuiltIn) {
     INFO(plan.name());
-    CHECK(any_shape::resident_clusters_of(plan) == resident);
+    CHECK(any_shape::resident_clusters_of(plan) == any_shape::this_gpu().resident[plan.blocks()]);
   }
 }

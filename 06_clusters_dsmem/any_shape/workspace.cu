@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "06_clusters_dsmem/any_shape/candidates.hpp"
+#include "06_clusters_dsmem/any_shape/residents.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/error.hpp"
@@ -44,13 +44,8 @@ struct Memory {
 /// @throws ladder::OutOfDeviceMemory
 Memory allocate(cudaStream_t stream) {
   constexpr size_t kTiles = 2;  // of a cluster, at most: Sharing::contributors() of each shared tile
-  size_t floats = 0, tiles = 0;
-  for (const auto& [plan, resident] : all_candidates()) {
-    if (!plan.stream_k) continue;
-    const size_t of_blocks = kTiles * resident * plan.blocks();
-    floats = std::max(floats, of_blocks * plan.tile_m * plan.tile_n);
-    tiles = std::max(tiles, of_blocks);
-  }
+  constexpr size_t kLargestTile = 192 * 192;
+  const size_t tiles = kTiles * this_gpu().resident[1], floats = tiles * kLargestTile;
   Memory memory{ladder::DeviceBuffer<float4>(floats / 4), ladder::DeviceBuffer<unsigned>(tiles)};
   CUDA_CHECK(cudaMemsetAsync(memory.arrived.data(), 0, tiles * sizeof(unsigned), stream));
   return memory;

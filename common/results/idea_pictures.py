@@ -17,7 +17,7 @@ from page_requests import parse_words
 PHONE = 400  # pixels: pictures are so wide, with words of 12 pixels or more, that a phone shows them whole, with words of 11
 LINE, ROW = 128, 64 * 2  # bytes
 ROWS = 8  # that are shown; rows begin at multiples of 16 bytes, so the ninth begins where the first does
-FEWEST_STEPS, PART_STEPS, MOST_PARTS, STORE_STEPS = 4, 12, 16, 8  # kMinSteps and so on of plan.hpp
+FEWEST_STEPS, PART_STEPS, MOST_PARTS, STORE_STEPS = 4, 12, 16, 8  # kMinSteps and so on of sharing.hpp
 
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
@@ -99,7 +99,7 @@ def straddling_rows(aligned, columns):
 
 @dataclass(frozen=True)
 class Sharing:
-    """As in plan.hpp of the kernels for any shape."""
+    """As in sharing.hpp of the kernels for any shape."""
     tiles: int = 0
     parts: int = 1
     rest: int = 0
@@ -107,7 +107,7 @@ class Sharing:
 
 
 def share_last_wave(tiles, clusters, steps):
-    """As in plan.hpp: a test compares them."""
+    """As in sharing.hpp: a test compares them."""
     left, left_over = tiles % clusters, clusters - tiles % clusters
     if left == 0 or steps < 2 * FEWEST_STEPS:
         return Sharing()

@@ -27,7 +27,7 @@ RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cu
 for number in ("02", "03"):
     RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
 RUNGS["06"] = RUNGS["05"] + RUNGS["06"]  # where clusters do not pay, 05 runs
-RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "plan.cpp"))
+RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "launch.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
           "06_grid_barrier": ("06_clusters_dsmem/deeper/grid_barrier.cu",)}
@@ -144,15 +144,6 @@ def by_comma(shapes):
 TODAY = datetime.datetime.now(datetime.timezone.utc)
 # Nobody can know before the day what a seed of the day brings.
 UNKNOWN = by_comma(random_shapes(16, 20) + random_shapes(int(f"{TODAY:%Y%m%d}"), 20))
-PLANNED = ("1x8192x8192 16x4096x4096 16x14336x4096 17x3008x8760 32x8192x8192 64x8192x8192 87x16936x1000 128x4096x14336 "
-           "128x28672x8192 135x144x13048 138x9832x3616 145x3728x4568 153x3080x776 256x256x65536 256x4096x14336 256x6144x4096 "
-           "355x3536x3344 384x2192x6616 430x1536x9704 472x528x8456 512x4096x4096 512x8192x8192 512x28672x4096 723x240x1664 "
-           "735x1848x536 768x768x768 898x336x15632 1024x1024x1024 1024x4096x4096 1024x8192x28672 1024x14336x4096 "
-           "1536x1536x1536 1604x10464x736 1643x152x2568 1746x3704x18104 1874x784x3112 2032x728x2336 2048x2048x2048 "
-           "2048x4096x4096 2048x6144x4096 2048x11008x4096 2130x6104x6792 2491x776x2936 2506x2632x4040 3072x3072x3072 "
-           "3324x792x1120 3328x3328x3328 4096x1024x4096 4096x4096x4096 4096x4096x11008 4096x5120x5120 4216x296x1272 "
-           "4854x200x13464 5000x5000x5000 8192x1024x8192 8192x1032x2056 8192x4096x1024 8192x8192x8192 9673x1312x3120 "
-           "10585x536x3384 12288x64x12288 16384x2048x2048").replace(" ", ",")
 NAMED = ("1024x1024x1024,2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x16384x16384,8192x28672x8192,4096x4096x14336,"
          "512x8192x8192,64x8192x8192")
 
@@ -161,17 +152,6 @@ def any_shapes(name, seconds, shapes):
     """No knob is set, so the kernels and the plan decide, and not the lesson's other choices."""
     options = ("--no-verify", "--sample-ms", "20", "--rounds", "3", "--shape", shapes)
     return dataclasses.replace(experiment(name, seconds, "06_any_shape", options), roots=RUNGS["any"] + TIMING)
-
-
-def plans(name, seconds, shapes):
-    """All kernels that lesson 06's plan chooses from, in samples that follow each other at the power limit. The constants of
-    plan.cpp are a fit to these records: recording them makes those of the lesson stale, but not the other way round, since all
-    kernels are timed, whatever the model thinks of them. `ladder tune` also remembers the fastest: not where it would count."""
-    return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
-                  (("env", "XDG_CACHE_HOME={raw}", "{programs}/ladder", "tune", "--plans", "all", "--no-verify", "--no-library",
-                    "--sample-ms", "12", "--rounds", "3", "--shape", shapes, "--json", "{out}"),),
-                  ("06_clusters_dsmem/any_shape/*.cuh",) + TIMING, seconds, only_by_name=True,
-                  not_run=("06_clusters_dsmem/any_shape/plan.cpp",), of_each_gpu=True)
 
 
 def any_tuned(seconds):
@@ -317,11 +297,6 @@ def in_order_of_worth():
         experiment("zeros", 15, "ladder", "--lessons 05 --size 4096,8192 --rounds 5 --energy --inputs zeros --no-verify --no-library"),
         # With samples of a second, the choice among cublasLt's algorithms alone took more than a minute.
         experiment("sustained", 30, "ladder", "--lessons 05,06 --size 8192 --sample-ms 300 --rounds 2"),
-        # What plan.cpp is fitted to: cubes, shapes of language models, skinny ones, random ones; none of any_matrix.
-        plans("plans", 165, PLANNED),
-        plans("plans_random", 185, by_comma(random_shapes(5, 64))),
-        # Few K steps: what else a tile costs decides.
-        plans("plans_short", 140, by_comma(random_shapes(6, 48, most_k=720))),
         # Batches of lesson 07, where the last wave of tiles is not full.
         experiment("wide_weights", 22, "06_any_shape", "--no-verify --rounds 3 --sample-ms 60 "
                    "--shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 "

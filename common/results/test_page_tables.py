@@ -268,10 +268,10 @@ class IdeaPictures(WithResults):
 
     def test_tiles_are_shared_as_the_kernels_share_them(self):
         folder = page_tables.ROOT / "06_clusters_dsmem/any_shape"
-        plan_hpp, test_plan = ((folder / name).read_text(encoding="utf-8") for name in ("plan.hpp", "test_plan.cpp"))
+        sharing, test_plan = ((folder / name).read_text(encoding="utf-8") for name in ("sharing.hpp", "test_plan.cpp"))
         for name, value in (("kMinSteps", idea_pictures.FEWEST_STEPS), ("kPartSteps", idea_pictures.PART_STEPS),
                             ("kMaxParts", idea_pictures.MOST_PARTS), ("kStoreSteps", idea_pictures.STORE_STEPS)):
-            self.assertIn(f"constexpr int {name} = {value};", plan_hpp)
+            self.assertIn(f"constexpr int {name} = {value};", sharing)
         number = r"(\d+)"
         checks = re.findall(rf"is\(share_last_wave\({number}, {number}, {number}\), {number}, {number}, {number}, {number}\)", test_plan)
         self.assertGreater(len(checks), 5)

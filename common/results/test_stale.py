@@ -176,7 +176,8 @@ class RealRecords(unittest.TestCase):
                           "05_ws_double_buffer/gemm.cuh",
                           "05_ws_double_buffer/steps/*.cuh", "06_clusters_dsmem/gemm.cuh",
                           "06_clusters_dsmem/steps/*.cuh", "06_clusters_dsmem/any_shape/gemm.cuh",
-                          "06_clusters_dsmem/any_shape/kernels.cuh", "06_clusters_dsmem/any_shape/plan.cpp"))
+                          "06_clusters_dsmem/any_shape/kernels.cuh", "06_clusters_dsmem/any_shape/launch.cuh",
+                          "06_clusters_dsmem/any_shape/plan.cpp"))
         self.assertEqual(program_roots("06_any_shape", ()), ("06_clusters_dsmem/any_shape/lesson.cu",))
         self.assertEqual(program_roots("05_cube", ()), ("05_ws_double_buffer/variants/cube.cu",))
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "06_clusters_dsmem/any_shape/gemm.cuh"
+#include "06_clusters_dsmem/any_shape/launch.cuh"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/residency.hpp"

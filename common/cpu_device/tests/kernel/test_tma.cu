@@ -17,6 +17,7 @@
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/tma.cuh"
+#include "common/ptx/tma_of_three.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -131,6 +132,42 @@ TEST_CASE("a TMA store takes a tile back, clipped at the edges") {
         wrong += matrix.at(y, x) != expected;
       }
     }
+    REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("a TMA store into a group of columns is clipped at the end of the group") {
+  constexpr int kGroup = 40;
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    Matrix matrix(20, 88);  // two groups, and 8 columns that belong to none
+    const cuuint64_t extents[] = {kGroup, 20, 2}, strides[] = {88 * 2, kGroup * 2};
+    const cuuint32_t box[] = {kColumns, kRows, 1}, steps[] = {1, 1, 1};
+    CUtensorMap map;
+    REQUIRE(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, matrix.elements.data(), extents,
+                                   strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    run(kShape, schedule, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns; i += 64)
+        shared.tile[0].at(i / kColumns, i % kColumns) = static_cast<float>(-i % 256);
+      ptx::fence_proxy_async();
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        ptx::tma_store(&map, &shared.tile[0], 8, 10, 1);
+        ptx::tma_store_commit();
+        ptx::tma_store_wait<0>();
+      }
+    });
+    int wrong = 0;
+    for (int y = 0; y < 20; ++y)
+      for (int x = 0; x < 88; ++x) {
+        const bool stored = y >= 10 && x >= kGroup + 8 && x < 2 * kGroup;
+        const float expected =
+            stored ? static_cast<float>(-((y - 10) * kColumns + x - kGroup - 8) % 256) : Matrix::value(y, x);
+        wrong += matrix.at(y, x) != expected;
+      }
     REQUIRE(wrong == 0);
   }
 }

@@ -14,6 +14,7 @@
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "common/ptx/wgmma_widths.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -42,7 +43,7 @@ enum class Mistake {
 template <int kN>
 struct Storage {
   alignas(1024) __nv_bfloat16 a[kM * kK];
-  alignas(1024) __nv_bfloat16 b[kN * kK];
+  alignas(1024) __nv_bfloat16 b[(kN + 63) / 64 * 64 * kK];
 };
 
 /// Where element (row, column) of a panel with rows of 64 elements lies.
@@ -59,6 +60,7 @@ void multiply(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate) {
   if constexpr (kN == 128) ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 192) ptx::wgmma_m64n192k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 256) ptx::wgmma_m64n256k16<kBRowMajor>(d, a, b, accumulate);
+  if constexpr (kN % 64 != 0) ptx::wgmma_m64k16<kN, kBRowMajor>(d, a, b, accumulate);
 }
 
 template <int kN>
@@ -153,7 +155,7 @@ std::string blame(const Schedule& schedule, Mistake mistake) {
 
 }  // namespace
 
-TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B, on every fixed schedule") {
+TEST_CASE("wgmma is exact for small integers, for many N and both layouts of B, on every fixed schedule") {
   const CheckRaces checked;
   for (const Schedule& schedule : fixed_schedules()) {
     CHECK(gemm<64, false>(schedule) == 0);
@@ -162,6 +164,9 @@ TEST_CASE("wgmma is exact for small integers, for every N and both layouts of B,
     CHECK(gemm<128, true>(schedule) == 0);
     CHECK(gemm<192, false>(schedule) == 0);
     CHECK(gemm<192, true>(schedule) == 0);
+    CHECK(gemm<8, true>(schedule) == 0);
+    CHECK(gemm<72, false>(schedule) == 0);
+    CHECK(gemm<200, true>(schedule) == 0);
     CHECK(gemm<256, false>(schedule) == 0);
     CHECK(gemm<256, true>(schedule) == 0);
   }
