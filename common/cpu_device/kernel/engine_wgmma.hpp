@@ -56,9 +56,10 @@ class RegistersAtFence {
 /// One wgmma.mma_async of a warpgroup.
 struct WgmmaOperation {
   Wgmma what;
-  std::vector<uint32_t> a_registers;  ///< of all threads, where A comes from there: what they held at the issue
+  std::vector<uint32_t>
+      a_registers;  ///< of all threads, where A comes from there: what they held at the issue
   std::vector<const uint32_t*> a_variables;  ///< of all threads, where these are known
-  unsigned issued_by = 0;             ///< threads of the warpgroup that have issued it
+  unsigned issued_by = 0;                    ///< threads of the warpgroup that have issued it
   Location where;
   Accumulator* accumulators[kWarpgroupThreads] = {};
   AsyncOperation race_operation;
