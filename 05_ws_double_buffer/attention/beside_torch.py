@@ -14,6 +14,7 @@ import datetime
 import os
 import random
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,6 +44,11 @@ def numbers(option, text):
 
 def quartiles(samples):
     return [statistics.quantiles(samples, n=4, method="inclusive")[i] for i in range(3)]
+
+
+def driver():
+    return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True,
+                          check=True).stdout.split("\n")[0]
 
 
 class Bench:
@@ -150,7 +156,7 @@ def measure(bench, lengths, tokens, heads, rounds):
                 rows.append({"attention": contender if contender in bench.backends else f"step {contender}", "length": length,
                              "batch": batch, "heads": heads, "causal": causal, "time_us_median": median, "time_us_q1": q1,
                              "time_us_q3": q3, "tflops": flops / median * 1e-6,
-                             "sm_clock_mhz": statistics.median(mhz for _, mhz in taken), "rel_error": errors[contender]})
+                             "clock_mhz": statistics.median(mhz for _, mhz in taken), "rel_error": errors[contender]})
                 print(f"length {length:6} {'causal' if causal else 'full':6} {rows[-1]['attention']:7} "
                       f"{rows[-1]['tflops']:6.1f} TFLOP/s {median:9.1f} us {rows[-1]['sm_clock_mhz']:5.0f} MHz "
                       f"error {errors[contender]:.1e}", flush=True)
@@ -179,7 +185,7 @@ def main():
     if arguments.json:
         write_whole(arguments.json, json_rows({
             "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", "commit": os.environ.get("LADDER_COMMIT", ""),
-            "gpu": bench.device.name, "toolkit": f"CUDA {torch.version.cuda}", "torch": torch.__version__, "cudnn": cudnn,
+            "gpu": bench.device.name, "driver": driver(), "toolkit": f"CUDA {torch.version.cuda}", "torch": torch.__version__, "cudnn": cudnn,
             "runs": rows}))
     wrong = [row for row in rows if not row["rel_error"] < LARGEST_ERROR]
     for row in wrong:

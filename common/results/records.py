@@ -302,6 +302,11 @@ def in_order_of_worth():
                    "--no-library"),
         experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
                    "--slots 2,3,4 --rounds 7 --no-library"),
+        # Needs PyTorch, whose kernels stand beside.
+        Record("attention", "experiments/{date}-{gpu}-attention.json",
+               (("cmake", "--build", "{build}", "--target", "05_attention_library"),
+                ("05_ws_double_buffer/attention/beside_torch.py", "{programs}/lib05_attention_library.so", "--json", "{out}")),
+               ("05_ws_double_buffer/attention/kernels.cu", "05_ws_double_buffer/attention/beside_torch.py"), 30),
         experiment("dual_gemm", 16, "05_dual_gemm", "--size 2048,4096,8192 --shape 4096x14336x4096 --rounds 7"),
         experiment("group", 9, "05_ws_double_buffer", "--size 8192 --in_flight 1 --group 1,4,8,16 --rounds 7"),
         experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --in_flight 1 "
