@@ -56,9 +56,10 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   softmax.update(s);
   to_weights(s, weights);
 
+  int next = pipe_kv.consumer_wait();  // of K, and behind the last block of K the last one of V
   for (int block = 1; block < tile.blocks; ++block) {
     turn.wait();
-    start_scores(s, smem.q[0], row, smem.kv[pipe_kv.consumer_wait()]);
+    start_scores(s, smem.q[0], row, smem.kv[next]);
     start_sums(o, weights, smem.kv[pipe_kv.consumer_wait()]);
     turn.pass();  // before these products are finished: the other's queue up right behind them
     finish<1>(s);
@@ -66,6 +67,8 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
 
     mask(s, tile.first_query + row, block * kKeys, p);
     softmax.update(s);
+    next =
+        pipe_kv.consumer_wait();  // also a branch: across one, ptxas moves no softmax behind the wait below
     finish(o);
     ptx::keep_in_registers(weights);
     pipe_kv.consumer_release(elected);
@@ -73,7 +76,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
     to_weights(s, weights);
   }
   turn.wait();
-  start_sums(o, weights, smem.kv[pipe_kv.consumer_wait()]);
+  start_sums(o, weights, smem.kv[next]);
   turn.end();
   finish(o);
   ptx::keep_in_registers(weights);
