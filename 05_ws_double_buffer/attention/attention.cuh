@@ -79,8 +79,9 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
 
     mask(s, tile.first_query + row, block * kKeys, p);
     softmax.update(s);
-    next =
-        pipe_kv.consumer_wait();  // also a branch: across one, ptxas moves no softmax behind the wait below
+    // It has long landed. But a wait is a branch, and ptxas moves no softmax across one: else all of it would
+    // be computed behind finish(o).
+    next = pipe_kv.consumer_wait();
     finish(o);
     ptx::keep_in_registers(weights);
     pipe_kv.consumer_release(elected);

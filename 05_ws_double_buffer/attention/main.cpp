@@ -156,6 +156,9 @@ int run(int argc, char** argv) {
   Options options;
   if (!read_options(argc, argv, options)) return ladder::kExitOk;
   ladder::require_device();
+  if (const std::string reason = ladder::why_not({ladder::kHopper, {"wgmma"}}, ladder::this_target());
+      !reason.empty())
+    throw ladder::BadInput(fmt::format("{} {}", kProgram, reason));
   const ladder::ResultFile file = ladder::new_result_file();
   ladder::Json rows = ladder::Json::array();
   const bool timed = !ladder::on_cpu_device() && options.rounds > 0;
