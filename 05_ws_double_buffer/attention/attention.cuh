@@ -22,6 +22,7 @@ constexpr int kMoverRegisters = 24, kComputeRegisters = 240;  ///< 128 * 24 + 25
 constexpr int kSlots = 4;
 using Storage = SharedStorage<kQueries, kSlots>;
 
+// [longest_first]
 /// Tile number `index` where those that see more keys come first. Tiles of some heads that follow each other
 /// alternate: they run at one time, and what they read fits into L2.
 __device__ __forceinline__ Tile longest_first(const Attention& p, int index, int heads_together) {
@@ -31,6 +32,7 @@ __device__ __forceinline__ Tile longest_first(const Attention& p, int index, int
   if (p.causal) tile.blocks = tiles_over(min(p.length, tile.first_query + kQueries), kKeys);
   return tile;
 }
+// [longest_first]
 
 /// One thread keeps the ring full.
 __device__ __forceinline__ void load_tiles(Storage& smem, const TensorMaps& maps, const Tile& tile) {

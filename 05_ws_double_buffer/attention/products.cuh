@@ -34,6 +34,7 @@ __device__ __forceinline__ void start_scores(Scores& s, const SwizzledTile<kRows
   ptx::wgmma_commit_group();
 }
 
+// [start_sums]
 /// Starts o += p · v. Of V the other dimension is contiguous, as of B in lesson 05: 16 keys are 2048 bytes.
 __device__ __forceinline__ void start_sums(Sums& o, const Weights& p, const TileKv& v) {
   const uint64_t v_rows = ptx::matrix_descriptor(&v.panels[0], TileKv::kPanelBytes, 1024);
@@ -42,6 +43,7 @@ __device__ __forceinline__ void start_sums(Sums& o, const Weights& p, const Tile
   for (int i = 0; i < kKeys / 16; ++i) ptx::wgmma_m64n128k16<true>(o, p[i], v_rows + i * 2048 / 16, true);
   ptx::wgmma_commit_group();
 }
+// [start_sums]
 
 /// Waits until at most kInFlight of the products are unfinished; `registers` are those of the finished one.
 template <int kInFlight = 0, class Registers>
@@ -50,11 +52,13 @@ __device__ __forceinline__ void finish(Registers& registers) {
   ptx::keep_in_registers(registers);
 }
 
+// [to_weights]
 /// What a thread holds of the result of one product is what it has to hold of the operand of the other:
 /// columns 2*(t%4) and the one after it, of two rows, in every 8 columns. Only their number of bits changes.
 __device__ __forceinline__ void to_weights(const Scores& s, Weights& p) {
 #pragma unroll
   for (int i = 0; i < kKeys / 2; i += 2) p[i / 8][i % 8 / 2] = pack_bf16(s[i], s[i + 1]);
 }
+// [to_weights]
 
 }  // namespace lesson05::attention

@@ -19,6 +19,7 @@ constexpr float kScale = 0.08838834764831845f * 1.4426950408889634f;
 /// The first row of this thread, of the 64 of its warpgroup.
 __device__ __forceinline__ int first_row_of_thread() { return 16 * warp_in_warpgroup() + lane_index() / 4; }
 
+// [mask]
 /// Query i of the 64 from `first_query` sees keys 0 to length - 1; with `causal` none behind i. Of the keys
 /// from `first_key` the scores of those that it does not see become minus infinity.
 __device__ __forceinline__ void mask(Scores& s, int first_query, int first_key, const Attention& p) {
@@ -35,6 +36,7 @@ __device__ __forceinline__ void mask(Scores& s, int first_query, int first_key, 
     }
   }
 }
+// [mask]
 
 /// Combines the values of a quad.
 template <class Combine>

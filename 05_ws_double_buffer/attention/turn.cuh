@@ -6,6 +6,7 @@
 
 namespace lesson05::attention {
 
+// [turn]
 /// Which warpgroup may start products: barrier 1 is for warpgroup 0, barrier 2 for the other. A turn is
 /// complete with the arrivals of both: one waits, the other has passed it on.
 struct Turn {
@@ -22,5 +23,6 @@ struct Turn {
     if (me == 0) pass();
   }
 };
+// [turn]
 
 }  // namespace lesson05::attention

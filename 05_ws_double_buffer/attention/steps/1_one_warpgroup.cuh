@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   Sums o;
   clear(o);
   pipe_q.consumer_wait();
+  // [loop]
   for (int block = 0; block < tile.blocks; ++block) {
     Scores s;
     start_scores(s, smem.q[0], 0, smem.kv[pipe_kv.consumer_wait()]);
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     pipe_kv.consumer_release(elected);
     load(2 * block + 1 + kSlots);
   }
+  // [loop]
   softmax.finish(o);
   store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query, 0, p.length, kDim);
 }

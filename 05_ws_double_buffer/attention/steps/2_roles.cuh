@@ -40,6 +40,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   Sums o;
   clear(o);
   pipe_q.consumer_wait();
+  // [loop]
   for (int block = 0; block < tile.blocks; ++block) {
     Scores s;
     start_scores(s, smem.q[0], row, smem.kv[pipe_kv.consumer_wait()]);
@@ -57,6 +58,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
     ptx::keep_in_registers(weights);
     pipe_kv.consumer_release(elected);
   }
+  // [loop]
   softmax.finish(o);
   store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query + row, 0, p.length, kDim);
 }

@@ -54,6 +54,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   softmax.update(s);
   to_weights(s, weights);
 
+  // [loop]
   for (int block = 1; block < tile.blocks; ++block) {
     turn.wait();
     start_sums(o, weights, smem.kv[pipe_kv.consumer_wait()]);
@@ -70,6 +71,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
     softmax.rescale(o);
     to_weights(s, weights);
   }
+  // [loop]
   turn.wait();
   start_sums(o, weights, smem.kv[pipe_kv.consumer_wait()]);
   turn.end();

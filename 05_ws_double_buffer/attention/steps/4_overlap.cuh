@@ -57,6 +57,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   to_weights(s, weights);
 
   int next = pipe_kv.consumer_wait();  // of K, and behind the last block of K the last one of V
+  // [loop]
   for (int block = 1; block < tile.blocks; ++block) {
     turn.wait();
     start_scores(s, smem.q[0], row, smem.kv[next]);
@@ -76,6 +77,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
     softmax.rescale(o);
     to_weights(s, weights);
   }
+  // [loop]
   turn.wait();
   start_sums(o, weights, smem.kv[next]);
   turn.end();
