@@ -158,7 +158,7 @@ def measure(bench, lengths, tokens, heads, rounds):
                              "time_us_q3": q3, "tflops": flops / median * 1e-6,
                              "clock_mhz": statistics.median(mhz for _, mhz in taken), "rel_error": errors[contender]})
                 print(f"length {length:6} {'causal' if causal else 'full':6} {rows[-1]['attention']:7} "
-                      f"{rows[-1]['tflops']:6.1f} TFLOP/s {median:9.1f} us {rows[-1]['sm_clock_mhz']:5.0f} MHz "
+                      f"{rows[-1]['tflops']:6.1f} TFLOP/s {median:9.1f} us {rows[-1]['clock_mhz']:5.0f} MHz "
                       f"error {errors[contender]:.1e}", flush=True)
     return rows
 

@@ -6,12 +6,12 @@
 
 `lengths`: TFLOP/s, a row for each problem and a column for each step and each of PyTorch's backends; the last one is what the last step
 reaches of the fastest of them. `steps`: a row for each step at one problem: clocks that a multiprocessor takes for 128 queries and 128
-keys, the parts of a causal problem that no query sees left out, with what the page predicted of them, if it did, and what that leaves unexplained.
+keys, the parts of a causal problem that no query sees left out, with what the page predicted of them, if it did.
 """
 import json
 
 from climb_table import BadInput
-from page_requests import markdown, parse_words, the_rest, without_empty_columns
+from page_requests import markdown, off_by, parse_words, without_empty_columns
 from stale import dated
 
 BLOCK = 128  # queries, and keys
@@ -72,7 +72,7 @@ def steps_of(line, results, values):
     for i, (run, number) in enumerate(zip(runs, predicted)):
         clocks = clocks_of_block(run)
         gain = f"{runs[i - 1]['time_us_median'] / run['time_us_median']:.2f}" if i else ""
-        rows.append([run["attention"], number, f"{clocks:.0f}", the_rest(number, clocks), f"{run['tflops']:.0f}", gain,
+        rows.append([run["attention"], number, f"{clocks:.0f}", off_by(number, clocks), f"{run['tflops']:.0f}", gain,
                      f"{run['clock_mhz']:.0f}"])
     return markdown(*without_empty_columns(["", "predicted", "clocks of a block", "off by", "TFLOP/s", "gain", "MHz"], rows))
 

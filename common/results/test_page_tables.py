@@ -805,7 +805,7 @@ class PageTables(WithResults):
         self.assertEqual(text[2:4], ["| 256, full | 100 | 400 | 500 | 300 | 0.80 |", "| 256, causal | 80 | 350 |  | 250 | 1.40 |"])
         text = attention_table.attention_table("line", ["steps", "length=256", "causal=no", "predicted=4500000,1237500"], self.folder)
         clocks = 100 * 1500 * 132 / 4  # of two by two blocks
-        self.assertEqual(text[2], f"| step 1 | 4500000 | {clocks:.0f} | +10 % | 100 |  | 1500 |")
+        self.assertEqual(text[2], f"| step 1 | 4500000 | {clocks:.0f} | −9 % | 100 |  | 1500 |")
         self.assertIn("| step 2 | 1237500 | 1237500 | 0 % | 400 | 4.00 | 1500 |", text)
         text = attention_table.attention_table("line", ["steps", "length=256", "causal=yes"], self.folder)
         self.assertTrue(text[2].startswith(f"| step 1 | {125 * 1500 * 132 / 3:.0f} | 80 |"), text)

@@ -8,8 +8,9 @@ namespace lesson05::attention {
 
 const std::vector<Step>& steps() {
   static const std::vector<Step> steps = {{"5", "the last step", causal::launch, [] {
-                                             return ladder::kernel_resources(causal::compute, causal::kThreads,
-                                                                             sizeof(causal::Storage), "128x128");
+                                             return ladder::kernel_resources(
+                                                 causal::compute, causal::kThreads, sizeof(causal::Storage),
+                                                 "128x128");
                                            }}};
   return steps;
 }
