@@ -6,7 +6,7 @@
 
 `lengths`: TFLOP/s, a row for each problem and a column for each step and each of PyTorch's backends; the last one is what the last step
 reaches of the fastest of them. `steps`: a row for each step at one problem: clocks that a multiprocessor takes for 128 queries and 128
-keys, the parts of a causal problem that no query sees left out, with what the page predicted of them, if it did.
+keys, the parts of a causal problem that no query sees left out; what the page predicted of them, if it did, and by how much that is off.
 """
 import json
 
