@@ -19,6 +19,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     compute(const __grid_constant__ TensorMaps maps, const Attention p) {
   auto& smem = shared_storage<Storage>();
   const bool elected = threadIdx.x == 0;
+  constexpr int row = 0;  // of the tile: there is one warpgroup
   if (elected) {
     smem.init(1);
     ptx::fence_mbarrier_init();
@@ -44,12 +45,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   // [loop]
   for (int block = 0; block < tile.blocks; ++block) {
     Scores s;
-    start_scores(s, smem.q[0], 0, smem.kv[pipe_kv.consumer_wait()]);
+    start_scores(s, smem.q[0], row, smem.kv[pipe_kv.consumer_wait()]);
     finish(s);
     pipe_kv.consumer_release(elected);
     load(2 * block + kSlots);
 
-    mask(s, tile.first_query, block * kKeys, p);
+    mask(s, tile.first_query + row, block * kKeys, p);
     softmax.update(s);
     softmax.rescale(o);
     Weights weights;
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   // [loop]
   softmax.finish(o);
-  store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query, 0, p.length, kDim);
+  store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query + row, 0, p.length, kDim);
 }
 
 inline void launch(const Attention& p, cudaStream_t stream) {
