@@ -19,7 +19,7 @@
 #include "common/ptx/stmatrix.cuh"
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
-#include "common/ptx/tma_of_three.cuh"
+#include "common/ptx/tma_3d.cuh"
 
 namespace lesson06::any_shape {
 using namespace ladder;
@@ -241,7 +241,7 @@ __device__ __forceinline__ void store_panel(const Block<Shape>& block, const aut
                                             const TileSteps& tile, int column, int columns_of_c) {
   const int first = tile.column * Shape::kTile.n + block.first_column, row = tile.row * Shape::kTile.m;
   if (Shape::kRagged && first + Shape::kOwnN <= columns_of_c)
-    ptx::tma_store(&maps.c_tiles, &panel, column, row, first / Shape::kOwnN);
+    ptx::tma_store_3d(&maps.c_tiles, &panel, column, row, first / Shape::kOwnN);
   else
     ptx::tma_store(&maps.c, &panel, first + column, row);
 }

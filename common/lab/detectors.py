@@ -134,7 +134,7 @@ def results_of(command, limit_s):
 
 
 def without_shape(arguments):
-    place = arguments.index("--shape")
+    place = next(place for place, argument in enumerate(arguments) if argument in ("--shape", "--length"))
     return list(arguments[:place]) + list(arguments[place + 2:])
 
 

@@ -31,6 +31,8 @@ from fingerprint import MISTAKES, planted  # noqa: E402
 from script import end_with, write_whole  # noqa: E402
 
 ANY_SHAPE = "06_any_shape"
+# {a folder below a lesson's: (its program, what the lab calls it)}
+BELOW_LESSONS = {"any_shape": (ANY_SHAPE, "any"), "attention": ("05_attention", "attention")}
 CPU_DEVICE_ALONE = "for the CPU device alone"
 KINDS = ("handshake", "memory", "performance")
 DIFF = re.compile(r"^--- .*", re.MULTILINE | re.DOTALL)
@@ -41,13 +43,13 @@ class BadInput(Exception):
 
 
 def number_of(lesson):
-    """What programs and tests call a lesson: "05"; the kernels for any shape, which lesson 06 leads to, "any"."""
-    return "any" if lesson == ANY_SHAPE else lesson[:2]
+    """What programs and tests call a lesson: "05"; the kernels for any shape, which lesson 06 leads to, "any"; and "attention"."""
+    return dict(BELOW_LESSONS.values()).get(lesson, lesson[:2])
 
 
 def lesson_of(folder):
     """The name of the lesson in a folder."""
-    return ANY_SHAPE if folder.name == "any_shape" else folder.name
+    return BELOW_LESSONS[folder.name][0] if folder.name in BELOW_LESSONS else folder.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +97,9 @@ def read_mistake(path, lesson, name, line, text):
 
 def files():
     """{a lesson: its file of mistakes}, in the order of the ladder."""
-    paths = [*ROOT.glob(f"[0-9][0-9]_*/broken/{MISTAKES}"), *ROOT.glob(f"[0-9][0-9]_*/any_shape/broken/{MISTAKES}")]
+    paths = [*ROOT.glob(f"[0-9][0-9]_*/broken/{MISTAKES}"), *(path for below in BELOW_LESSONS for path in ROOT.glob(f"[0-9][0-9]_*/{below}/broken/{MISTAKES}"))]
     found = {lesson_of(path.parent.parent): path for path in paths}
-    return {lesson: found[lesson] for lesson in sorted(found, key=lambda lesson: lesson.replace("06_any", "06_z"))}
+    return {lesson: found[lesson] for lesson in sorted(found, key=lambda lesson: lesson.replace("_a", "_z"))}
 
 
 def read_mistakes(numbers=(), folder=None):

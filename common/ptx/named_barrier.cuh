@@ -27,7 +27,7 @@ __device__ __forceinline__ bool named_barrier_or(int id, int threads, bool yes) 
   return any != 0;
 }
 
-/// `barrier.arrive`: arrives without waiting. No lesson uses it.
+/// `barrier.arrive`: arrives without waiting. Turns of attention use it.
 __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
   asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

@@ -79,7 +79,8 @@ def by_volume(sizes):
 
 def folder_of(lesson):
     """From the root: where a program's page is."""
-    return {"06_any_shape": "06_clusters_dsmem/any_shape", "05_cube": "05_ws_double_buffer"}.get(lesson, lesson)
+    return {"06_any_shape": "06_clusters_dsmem/any_shape", "05_cube": "05_ws_double_buffer",
+            "05_attention": "05_ws_double_buffer/attention"}.get(lesson, lesson)
 
 
 def row_title(run, runs):

@@ -32,13 +32,13 @@ SILENT = ("missed", "broken", "alarm")
 KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "gpu")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
-ANY_SHAPE = "06_any_shape"
+NUMBERS = {"06_any_shape": "any", "05_attention": "attention"}
 OF_GPU = re.compile(r".*-(?P<gpu>\w+)-(?P<number>\d\d|any)")  # the name of a file
 
 
 def number_of(lesson):
     """What the lab calls a lesson."""
-    return "any" if lesson == ANY_SHAPE else lesson[:2]
+    return NUMBERS.get(lesson, lesson[:2])
 
 
 def read(path, half):

@@ -44,6 +44,7 @@ import motion_picture
 import sm_picture
 import time_picture
 from ablation_table import ablation_table
+from attention_table import attention_table
 from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
@@ -329,6 +330,7 @@ def drawn_file(draw):
 FILLERS = {
     **{kind: drawn_text(draw) for kind, draw in DRAWN.items()},
     "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
+    "attention": lambda line, words: attention_table(line, words, RESULTS),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),
     "parts": lambda line, words: parts_table(line, words, RESULTS),

@@ -29,6 +29,7 @@ for number in ("02", "03"):
 RUNGS["06"] = RUNGS["05"] + RUNGS["06"]  # where clusters do not pay, 05 runs
 RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "launch.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
+          "05_attention": ("05_ws_double_buffer/attention/kernels.cu",),
           "05_cube": ("05_ws_double_buffer/variants/cube.cu",), "05_dual_gemm": ("05_ws_double_buffer/variants/dual_gemm.cu",),
           "06_grid_barrier": ("06_clusters_dsmem/deeper/grid_barrier.cu",)}
 KERNELS = tuple(root for roots in (*LESSON.values(), *BESIDE.values()) for root in roots)
@@ -43,7 +44,8 @@ TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/d
 # all of them.
 OTHER_CORES = ("common/device/mma_sync_core.cuh", "common/device/fma_core.cuh", "common/ptx/mma_sync.cuh",
                "common/ptx/cp_async.cuh", "04_warp_specialized/variants/roles_without_wgmma.cuh")
-PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patch")
+PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patch",
+           "05_ws_double_buffer/attention/broken/*.patch", "05_ws_double_buffer/attention/broken/lesson.cu")
 
 
 @dataclass(frozen=True)
@@ -282,6 +284,11 @@ def in_order_of_worth():
                    "--no-library"),
         experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
                    "--slots 2,3,4 --rounds 7 --no-library"),
+        # Needs PyTorch, whose kernels stand beside.
+        Record("attention", "experiments/{date}-{gpu}-attention.json",
+               (("cmake", "--build", "{build}", "--target", "05_attention_library"),
+                ("05_ws_double_buffer/attention/beside_torch.py", "{programs}/lib05_attention_library.so", "--json", "{out}")),
+               ("05_ws_double_buffer/attention/kernels.cu", "05_ws_double_buffer/attention/beside_torch.py"), 30),
         experiment("dual_gemm", 16, "05_dual_gemm", "--size 2048,4096,8192 --shape 4096x14336x4096 --rounds 7"),
         experiment("group", 9, "05_ws_double_buffer", "--size 8192 --in_flight 1 --group 1,4,8,16 --rounds 7"),
         experiment("epilogue", 12, "05_ws_double_buffer", "--size 2048,4096,8192 --in_flight 1 "

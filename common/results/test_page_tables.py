@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
 import climb_table  # noqa: E402
 import concept_pictures  # noqa: E402
+import attention_table  # noqa: E402
 import cube_table  # noqa: E402
 import sm_picture  # noqa: E402
 import idea_pictures  # noqa: E402
@@ -789,6 +790,29 @@ class PageTables(WithResults):
         for words, message in (([], "needs sizes="), (["sizes=65"], "has no cube at 65³")):
             with self.assertRaisesRegex(BadInput, message):
                 cube_table.cube_text("line", words, self.folder)
+
+    def test_attention_stands_beside_the_backends_of_pytorch(self):
+        self.assertEqual(attention_table.attention_table("line", ["lengths"], self.folder), ["Not recorded yet."])
+        def of(name, length, causal, tflops):
+            return {"attention": name, "length": length, "batch": 1, "heads": 1, "causal": causal, "time_us_median": 1e4 / tflops,
+                    "tflops": tflops, "clock_mhz": 1500}
+        runs = [of("step 1", 256, False, 100), of("step 2", 256, False, 400), of("cudnn", 256, False, 500), of("flash", 256, False, 300),
+                of("step 1", 256, True, 80), of("step 2", 256, True, 350), of("flash", 256, True, 250)]
+        path = self.folder / "experiments/2026-01-01-g-attention.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps({"date": "2026-01-01", "commit": "c", "gpu": "G", "torch": "2", "cudnn": 9, "runs": runs}), encoding="utf-8")
+        text = attention_table.attention_table("line", ["lengths"], self.folder)
+        self.assertEqual(text[2:4], ["| 256, full | 100 | 400 | 500 | 300 | 0.80 |", "| 256, causal | 80 | 350 |  | 250 | 1.40 |"])
+        text = attention_table.attention_table("line", ["steps", "length=256", "causal=no", "predicted=4500000,1237500"], self.folder)
+        clocks = 100 * 1500 * 132 / 4  # of two by two blocks
+        self.assertEqual(text[2], f"| step 1 | 4500000 | {clocks:.0f} | −9 % | 100 |  | 1500 |")
+        self.assertIn("| step 2 | 1237500 | 1237500 | 0 % | 400 | 4.00 | 1500 |", text)
+        text = attention_table.attention_table("line", ["steps", "length=256", "causal=yes"], self.folder)
+        self.assertTrue(text[2].startswith(f"| step 1 | {125 * 1500 * 132 / 3:.0f} | 80 |"), text)
+        for words, message in (([], "needs lengths or steps"), (["steps"], "needs length="),
+                               (["steps", "length=256", "causal=no", "predicted=1"], "has 2 steps at this problem, and predicted= 1 numbers")):
+            with self.assertRaisesRegex(BadInput, message):
+                attention_table.attention_table("line", words, self.folder)
 
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
         def level(number, us, streams, kernel, size):

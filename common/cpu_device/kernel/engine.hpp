@@ -228,6 +228,9 @@ void mma_m16n8k16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Locatio
 void wgmma_fence(Location where);
 /// `wgmma.mma_async.m64nNk16`, bf16 to fp32; columns is N, d has N / 2 registers.
 void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where);
+/// The same with A from four registers of each thread, which are read at any time until the wait.
+void wgmma(float* d, int columns, const uint32_t* a, uint64_t b, bool accumulate, bool b_row_major,
+           Location where);
 void wgmma_commit_group(Location where);
 void wgmma_wait_group(unsigned in_flight, Location where);
 /// No instruction: the compiler learns that the registers have changed.

@@ -77,6 +77,7 @@ struct Thread {
   RegistersAtFence registers_at_fence;
   std::deque<Accumulator> accumulators;           ///< a deque, because operations hold pointers to them
   std::deque<Accumulator*> wgmma_not_waited_for;  ///< one for each operation
+  std::deque<RegistersOfA> wgmma_registers_of_a;  ///< likewise
   uint64_t wgmma_waited_for = 0;
   /// Where it arrived behind its last wgmma, without a wait for any in between.
   struct ArrivalInFlight {

@@ -56,12 +56,21 @@ class RegistersAtFence {
 /// One wgmma.mma_async of a warpgroup.
 struct WgmmaOperation {
   Wgmma what;
-  std::vector<uint32_t> a_registers;  ///< of all threads, where A comes from there
-  unsigned issued_by = 0;             ///< threads of the warpgroup that have issued it
+  std::vector<uint32_t>
+      a_registers;  ///< of all threads, where A comes from there: what they held at the issue
+  std::vector<const uint32_t*> a_variables;  ///< of all threads, where these are known
+  unsigned issued_by = 0;                    ///< threads of the warpgroup that have issued it
   Location where;
   Accumulator* accumulators[kWarpgroupThreads] = {};
   AsyncOperation race_operation;
   double issued_at = 0;  ///< virtual time of the last of those threads
+};
+
+/// Registers of A that the tensor cores may still read, and what they held at the issue.
+struct RegistersOfA {
+  const uint32_t* variables = nullptr;  ///< null where they are not known
+  uint32_t held[4] = {};
+  Location where;  ///< of the product
 };
 
 /// A group of operations, closed by a commit of all 128 threads.

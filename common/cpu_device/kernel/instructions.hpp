@@ -120,6 +120,8 @@ struct Wgmma {
   bool negate_a = false, negate_b = false;
   uint64_t a = 0, b = 0;  ///< descriptors
   uint32_t a_registers[4] = {};
+  /// Where these are variables: the tensor cores read them there, at any time until the wait.
+  const uint32_t* a_variables = nullptr;
   bool operator==(const Wgmma&) const = default;
 };
 /// @param sums pointers to columns / 2 floats, or to columns / 4 pairs

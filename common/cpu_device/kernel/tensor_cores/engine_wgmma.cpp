@@ -144,12 +144,13 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
   return true;
 }
 
-/// A from the registers of the warpgroup.
+/// A from the registers of the warpgroup, as they are now.
 void read_a_of_registers(const WgmmaOperation& operation, float (&a)[kTileM][kTileK]) {
   for (unsigned thread = 0; thread < kWarpgroupThreads; ++thread) {
     const unsigned row = thread / 32 * 16 + thread % 32 / 4, k = thread % 4 * 2;
     for (unsigned q = 0; q < 4; ++q) {
-      const uint32_t pair = operation.a_registers[thread * 4 + q];
+      const uint32_t* const variables = operation.a_variables[thread];
+      const uint32_t pair = variables ? variables[q] : operation.a_registers[thread * 4 + q];
       float* const to = &a[row + 8 * (q % 2)][k + 8 * (q / 2)];
       to[0] = to_float(operation.what.input, static_cast<uint16_t>(pair));
       to[1] = to_float(operation.what.input, static_cast<uint16_t>(pair >> 16));
@@ -342,6 +343,34 @@ void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator,
   }
 }
 
+/// Names a register of A that was written between the last fence and the product.
+void check_a_untouched_since_fence(Thread& thread, const uint32_t* variables, Location where) {
+  for (int i = 0; i < 4; ++i) {
+    const std::byte* const held = thread.registers_at_fence.find(&variables[i], kRegisterBytes);
+    if (thread.wgmma_fences && (!held || bits_of(held) == variables[i])) continue;
+    thread.cluster.fail(
+        thread,
+        print("wgmma: register %d of operand A was written ", i) +
+            (thread.wgmma_fences ? "after the wgmma.fence at " + to_string(thread.registers_at_fence.where())
+                                 : "without a wgmma.fence") +
+            ". Only what is written before the fence is sure to reach the product",
+        where);
+  }
+}
+
+/// Names a register of A that was written while the tensor cores could still read it.
+void check_a_untouched(Thread& thread, const RegistersOfA& a, Location where) {
+  if (!a.variables) return;
+  for (int i = 0; i < 4; ++i) {
+    if (a.variables[i] == a.held[i]) continue;
+    thread.cluster.fail(thread,
+                        print("wgmma: register %d of operand A was written while the product at ", i) +
+                            to_string(a.where) +
+                            " was in flight: the tensor cores may read it at any time until the wait",
+                        where);
+  }
+}
+
 /// The tensor cores take the registers over: the first product is `what`.
 void take(Thread& thread, Accumulator& accumulator, const Wgmma& what, Location where) {
   if (!what.accumulate) check_kept(thread, accumulator, where);
@@ -436,9 +465,26 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   wgmma(what, sums, /*is_kept=*/false, where);
 }
 
+void wgmma(float* d, int columns, const uint32_t* a, uint64_t b, bool accumulate, bool b_row_major,
+           Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
+  void* sums[kMaxTileN / 2];
+  for (int i = 0; i < columns / 2; ++i) sums[i] = d + i;
+  Wgmma what;
+  what.columns = columns;
+  what.a_in_registers = true;
+  std::copy_n(a, 4, what.a_registers);
+  what.a_variables = a;
+  what.b = b;
+  what.accumulate = accumulate;
+  what.b_row_major = b_row_major;
+  wgmma(what, sums, /*is_kept=*/false, where);
+}
+
 /// Do the threads of a warpgroup ask for the same product? Each has registers of its own.
 static bool is_same_product(Wgmma one, const Wgmma& other) {
   std::copy(std::begin(other.a_registers), std::end(other.a_registers), one.a_registers);
+  one.a_variables = other.a_variables;
   return one == other;
 }
 
@@ -455,6 +501,13 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
   accumulator.asks_for_keep = !is_kept;
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
+  RegistersOfA& registers_of_a = thread.wgmma_registers_of_a.emplace_back();
+  if (what.a_variables) {
+    check_a_untouched_since_fence(thread, what.a_variables, where);
+    registers_of_a.variables = what.a_variables;
+    registers_of_a.where = where;
+    std::copy_n(what.a_registers, 4, registers_of_a.held);
+  }
   thread.last_wgmma_at = where;
 
   Warpgroup& warpgroup = warpgroup_of(thread);
@@ -466,7 +519,10 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
     WgmmaOperation& first = warpgroup.operations.emplace_back();
     first.what = what;
     first.where = where;
-    if (what.a_in_registers) first.a_registers.resize(std::size_t{4} * kWarpgroupThreads);
+    if (what.a_in_registers) {
+      first.a_registers.resize(std::size_t{4} * kWarpgroupThreads);
+      first.a_variables.resize(kWarpgroupThreads);
+    }
   }
   WgmmaOperation& operation = warpgroup.operations[position];
   if (!is_same_product(operation.what, what)) {
@@ -484,7 +540,10 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
   execute_aligned(thread, "wgmma", where);
   const unsigned rank = thread.ids.rank % kWarpgroupThreads;
   operation.accumulators[rank] = &accumulator;
-  if (what.a_in_registers) std::copy_n(what.a_registers, 4, &operation.a_registers[std::size_t{4} * rank]);
+  if (what.a_in_registers) {
+    std::copy_n(what.a_registers, 4, &operation.a_registers[std::size_t{4} * rank]);
+    operation.a_variables[rank] = what.a_variables;
+  }
   if (RaceChecker* races = cluster.races()) {
     where.outer_call = outer_call(thread, where.call);
     races->issue(operation.race_operation, thread.number, RaceChecker::Queue::warpgroup, Proxy::async,
@@ -562,6 +621,8 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   for (; thread.wgmma_waited_for < group.end; ++thread.wgmma_waited_for) {
     Accumulator& accumulator = *thread.wgmma_not_waited_for.front();
     thread.wgmma_not_waited_for.pop_front();
+    check_a_untouched(thread, thread.wgmma_registers_of_a.front(), where);
+    thread.wgmma_registers_of_a.pop_front();
     if (--accumulator.in_flight == 0) deliver(thread, accumulator, where);
   }
 }

@@ -17,7 +17,7 @@
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/tma.cuh"
-#include "common/ptx/tma_of_three.cuh"
+#include "common/ptx/tma_3d.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -155,7 +155,7 @@ TEST_CASE("a TMA store into a group of columns is clipped at the end of the grou
       ptx::fence_proxy_async();
       __syncthreads();
       if (threadIdx.x == 0) {
-        ptx::tma_store(&map, &shared.tile[0], 8, 10, 1);
+        ptx::tma_store_3d(&map, &shared.tile[0], 8, 10, 1);
         ptx::tma_store_commit();
         ptx::tma_store_wait<0>();
       }

@@ -14,6 +14,7 @@
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "common/ptx/wgmma_registers.cuh"
 #include "common/ptx/wgmma_widths.cuh"
 
 using namespace cpu_device;
@@ -262,6 +263,102 @@ void clear_all_but_one(const ZeroTiles& tiles) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr int kColumns = 128;
+
+/// B [16, 128], with k contiguous or in panels of 64 columns.
+struct OperandB {
+  alignas(1024) __nv_bfloat16 b[kColumns * kK];
+};
+
+/// Where in a step A is written, after what the tensor cores are told of it.
+enum class WriteOfA { in_time, after_fence, without_fence, in_flight, after_wait };
+
+/// d = a · b, twice, with a of 64 x 16 in registers. @return elements that are wrong
+template <bool kBRowMajor>
+int multiply_registers(const Schedule& schedule, WriteOfA when) {
+  const auto element_a = [](int row, int k) { return static_cast<float>((row * 5 + k * 3) % 7 - 3); };
+  const auto element_b = [](int k, int n) { return static_cast<float>((k * 2 + n) % 5 - 2); };
+  std::vector<int> wrong(128);
+  run({.block = 128, .shared_bytes = sizeof(OperandB)}, schedule, [&] {
+    auto& shared = ladder::shared_storage<OperandB>();
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = t; i < kColumns * kK; i += 128) shared.b[i] = 0.f;
+    __syncthreads();
+    for (int i = t; i < 16 * kColumns; i += 128)
+      shared.b[b_index<kColumns, kBRowMajor>(i / kColumns, i % kColumns)] =
+          element_b(i / kColumns, i % kColumns);
+    ptx::fence_proxy_async();
+    __syncthreads();
+    const uint64_t b = ptx::matrix_descriptor(shared.b, kBRowMajor ? 128 * kK : 16, 1024);
+    float d[kColumns / 2];
+    uint32_t a[4];
+    if (when == WriteOfA::after_fence) {
+      for (uint32_t& pair : a) pair = 0;
+      ptx::wgmma_fence();
+    }
+    for (int q = 0; q < 4; ++q) {
+      const int row = t / 32 * 16 + t % 32 / 4 + q % 2 * 8, k = t % 4 * 2 + q / 2 * 8;
+      const __nv_bfloat16 pair[2] = {element_a(row, k), element_a(row, k + 1)};
+      std::memcpy(&a[q], pair, sizeof pair);
+    }
+    if (when != WriteOfA::after_fence && when != WriteOfA::without_fence) ptx::wgmma_fence();
+    ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, false);
+    ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, true);
+    ptx::wgmma_commit_group();
+    if (when == WriteOfA::in_flight && t == 45) a[2] ^= 1;
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(d);
+    if (when == WriteOfA::after_wait) a[2] = 0;
+    for (int i = 0; i < kColumns / 2; ++i) {
+      const int row = t / 32 * 16 + t % 32 / 4 + i % 4 / 2 * 8, column = i / 4 * 8 + t % 4 * 2 + i % 2;
+      float expected = 0;
+      for (int k = 0; k < 16; ++k) expected += 2 * element_a(row, k) * element_b(k, column);
+      wrong[static_cast<size_t>(t)] += !(d[i] == expected);
+    }
+  });
+  int count = 0;
+  for (const int of_thread : wrong) count += of_thread;
+  return count;
+}
+
+std::string blame_for_a(const Schedule& schedule, WriteOfA when) {
+  try {
+    return multiply_registers<true>(schedule, when) ? "wrong result" : "";
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("wgmma with A from registers is exact for both layouts of B") {
+  for (const Schedule& schedule : all_schedules()) {
+    CHECK(multiply_registers<false>(schedule, WriteOfA::in_time) == 0);
+    CHECK(multiply_registers<true>(schedule, WriteOfA::in_time) == 0);
+    CHECK(multiply_registers<true>(schedule, WriteOfA::after_wait) == 0);
+  }
+}
+
+TEST_CASE("registers of A that are written while a product may read them are named") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = blame_for_a(schedule, WriteOfA::in_flight);
+    REQUIRE_THAT(text, ContainsSubstring("register 2 of operand A was written while the product at "
+                                         "test_wgmma.cu:"));
+    REQUIRE_THAT(text, ContainsSubstring("warp 1 lane 13"));
+  }
+}
+
+TEST_CASE("registers of A that are written behind the wgmma.fence, or without one, are named") {
+  for (const Schedule& schedule : all_schedules()) {
+    REQUIRE_THAT(
+        blame_for_a(schedule, WriteOfA::after_fence),
+        ContainsSubstring("register 0 of operand A was written after the wgmma.fence at test_wgmma.cu:"));
+    REQUIRE_THAT(blame_for_a(schedule, WriteOfA::without_fence), ContainsSubstring("without a wgmma.fence"));
+  }
+}
 
 TEST_CASE("accumulators that are first written after the wgmma.fence are named") {
   for (const Schedule& schedule : fixed_schedules())

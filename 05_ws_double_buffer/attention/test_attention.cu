@@ -1,0 +1,222 @@
+/// @file
+/// Attention: every step on every kind of data, at lengths around what blocks, tiles and the ring hold.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "05_ws_double_buffer/attention/check.hpp"
+#include "05_ws_double_buffer/attention/kernels.hpp"
+#include "05_ws_double_buffer/attention/softmax.cuh"
+#include "05_ws_double_buffer/attention/tiles.cuh"
+#include "common/host/base/exit_codes.hpp"
+#include "common/host/device/device.hpp"
+#include "common/testing/gemm_checks.hpp"
+
+using namespace lesson05::attention;
+using Catch::Matchers::ContainsSubstring;
+using ladder::testing::for_each_schedule;
+using ladder::testing::for_two_schedules;
+
+namespace attention_test {
+namespace {
+
+void skip_unless_runnable() {
+  if (ladder::on_cpu_device()) return;
+  try {
+    ladder::require_device();
+  } catch (const ladder::BadInput& error) {
+    SKIP(error.what());
+  }
+  if (const std::string reason = ladder::why_not({ladder::kHopper, {"wgmma"}}, ladder::this_target());
+      !reason.empty())
+    SKIP("attention " + reason);
+}
+
+/// Checks a step on the schedule in use.
+void check_step(const Step& step, Checker& checker, const Extent& extent, const std::string& data) {
+  INFO("step " << step.name << ", " << extent.name() << ", " << data);
+  CHECK(checker.complaint([&](const Attention& p) { step.launch(p, nullptr); }) == "");
+}
+
+void check_steps(const Extent& extent, const std::string& data) {
+  Checker checker(extent, data, 1);
+  for (const Step& step : steps()) check_step(step, checker, extent, data);
+}
+
+/// What the checker says of a kernel that computes something else.
+std::string said_of(const Extent& extent, const std::function<void(const Attention&)>& launch) {
+  return Checker(extent, "random", 1).complaint(launch);
+}
+
+}  // namespace
+
+/// The scores of 64 x 64 small integers, and their product with V: each element is exact.
+__global__ void __launch_bounds__(ladder::kWarpgroup, 1)
+    multiply_twice(const __grid_constant__ TensorMaps maps, float* s_out, float* o_out) {
+  auto& smem = ladder::shared_storage<SharedStorage<64, 2>>();
+  if (threadIdx.x == 0) {
+    smem.init(1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+  ladder::Producer load_q(smem.pipe_q);
+  ladder::Producer load_kv(smem.pipe_kv);
+  if (threadIdx.x == 0) {
+    load_tile(smem.q, load_q, maps.q, 0, 0);
+    load_tile(smem.kv, load_kv, maps.k, 0, 0);
+    load_tile(smem.kv, load_kv, maps.v, 0, 0);
+  }
+  ladder::Consumer pipe_q(smem.pipe_q);
+  ladder::Consumer pipe_kv(smem.pipe_kv);
+  pipe_q.consumer_wait();
+  Scores s;
+  start_scores(s, smem.q[0], 0, smem.kv[pipe_kv.consumer_wait()]);
+  finish(s);
+  Weights weights;
+  to_weights(s, weights);
+  Sums o;
+  ladder::clear(o);
+  start_sums(o, weights, smem.kv[pipe_kv.consumer_wait()]);
+  finish(o);
+  ptx::keep_in_registers(weights);
+  for (int i = 0; i < kDim / 2; ++i) {
+    const int row = first_row_of_thread() + i % 4 / 2 * 8,
+              column = i / 4 * 8 + 2 * (ladder::lane_index() % 4) + i % 2;
+    s_out[row * kKeys + column] = s[i];
+    o_out[row * kDim + column] = o[i];
+  }
+}
+
+}  // namespace attention_test
+
+using namespace attention_test;
+
+TEST_CASE("attention: both products are exact for small integers") {
+  skip_unless_runnable();
+  // Scores up to 256 keep all their bits as weights.
+  const auto element_q = [](int i, int d) { return d < 8 ? (i + d) % 5 - 2 : 0; };
+  const auto element_k = [](int j, int d) { return (j * 3 + d) % 5 - 2; };
+  const auto element_v = [](int j, int d) { return (j + 2 * d) % 7 - 3; };
+  std::vector<__nv_bfloat16> q(64 * kDim), k(kKeys * kDim), v(kKeys * kDim);
+  for (int i = 0; i < 64 * kDim; ++i) q[i] = __float2bfloat16(float(element_q(i / kDim, i % kDim)));
+  for (int i = 0; i < kKeys * kDim; ++i) {
+    k[i] = __float2bfloat16(float(element_k(i / kDim, i % kDim)));
+    v[i] = __float2bfloat16(float(element_v(i / kDim, i % kDim)));
+  }
+  const ladder::DeviceBuffer<__nv_bfloat16> on_device[] = {ladder::DeviceBuffer<__nv_bfloat16>(q),
+                                                           ladder::DeviceBuffer<__nv_bfloat16>(k),
+                                                           ladder::DeviceBuffer<__nv_bfloat16>(v)};
+  Attention p{
+      {1, 1, 1, kKeys, false}, on_device[0].data(), on_device[1].data(), on_device[2].data(), nullptr};
+  p.length = 64;
+  TensorMaps maps = make_tensor_maps(p, 64, kKeys);
+  p.length = kKeys;
+  maps.k = make_tensor_maps(p, 64, kKeys).k;
+  maps.v = make_tensor_maps(p, 64, kKeys).v;
+  for_two_schedules([&] {
+    ladder::DeviceBuffer<float> s(64 * kKeys), o(64 * kDim);
+    using Storage = SharedStorage<64, 2>;
+    ladder::launch(
+        multiply_twice,
+        {.name = "multiply_twice", .grid = 1, .block = ladder::kWarpgroup, .shared_bytes = sizeof(Storage)},
+        maps, s.data(), o.data());
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<float> got_s = ladder::download(s.data(), s.size()),
+                             got_o = ladder::download(o.data(), o.size());
+    int wrong_scores = 0, wrong_sums = 0;
+    for (int i = 0; i < 64; ++i) {
+      std::vector<int> scores(kKeys);
+      for (int j = 0; j < kKeys; ++j) {
+        for (int d = 0; d < kDim; ++d) scores[j] += element_q(i, d) * element_k(j, d);
+        wrong_scores += got_s[i * kKeys + j] != float(scores[j]);
+      }
+      for (int d = 0; d < kDim; ++d) {
+        int sum = 0;
+        for (int j = 0; j < kKeys; ++j) sum += scores[j] * element_v(j, d);
+        wrong_sums += got_o[i * kDim + d] != float(sum);
+      }
+    }
+    CHECK(wrong_scores == 0);
+    CHECK(wrong_sums == 0);
+  });
+}
+
+TEST_CASE("attention: every step is right from one key to laps of the ring") {
+  skip_unless_runnable();
+  const bool causal = GENERATE(false, true);
+  for (const int length : {1, 63, 64, 65, 127, 128, 129, 256, 300, 513, 700}) {
+    const Extent extent{1, 1, 1, length, causal};
+    Checker checker(extent, "random", 1);
+    for_two_schedules([&] {
+      for (const Step& step : steps()) check_step(step, checker, extent, "random");
+    });
+  }
+}
+
+TEST_CASE("attention: every step is right on every schedule") {
+  skip_unless_runnable();
+  const bool causal = GENERATE(false, true);
+  const Extent extent{1, 2, 1, 330, causal};
+  Checker checker(extent, "rising", 1);
+  for_each_schedule([&] {
+    for (const Step& step : steps()) check_step(step, checker, extent, "rising");
+  });
+}
+
+TEST_CASE(
+    "attention: every step is right where all keys weigh the same, one outweighs all, and maxima grow") {
+  skip_unless_runnable();
+  const bool causal = GENERATE(false, true);
+  const std::string data = GENERATE("equal", "huge", "rising", "falling");
+  for_two_schedules([&] { check_steps({1, 1, 1, 450, causal}, data); });
+}
+
+TEST_CASE("attention: heads and sequences of every number share K and V as they should") {
+  skip_unless_runnable();
+  const bool causal = GENERATE(false, true);
+  const Extent extent = GENERATE(Extent{2, 4, 2, 70, false}, Extent{1, 6, 1, 130, false},
+                                 Extent{3, 1, 1, 129, false}, Extent{1, 3, 3, 1, false});
+  for_two_schedules([&] {
+    check_steps({extent.batch, extent.heads, extent.kv_heads, extent.length, causal}, "random");
+  });
+}
+
+TEST_CASE("attention: the checker sees what is wrong, and where") {
+  skip_unless_runnable();
+  const Step& step = steps().front();
+  const Extent extent{2, 2, 2, 150, true};
+  const auto launched_with = [&](const std::function<void(Attention&)>& change) {
+    return said_of(extent, [&](Attention p) {
+      change(p);
+      step.launch(p, nullptr);
+    });
+  };
+  CHECK(launched_with([](Attention&) {}) == "");
+  CHECK_THAT(launched_with([](Attention& p) { p.causal = false; }), ContainsSubstring("elements are wrong"));
+  CHECK_THAT(launched_with([](Attention& p) { p.kv_heads = 1; }), ContainsSubstring("O[batch 0][head 1]"));
+  CHECK_THAT(launched_with([](Attention& p) { p.batch = 1; }),
+             ContainsSubstring("38400 elements of O were never written"));
+  CHECK_THAT(launched_with([](Attention& p) { p.batch = 1, p.o += 2 * 150 * kDim; }),
+             ContainsSubstring("the first is O[batch 0][head 0][0][0]"));
+  CHECK_THAT(launched_with([](Attention& p) { p.o += 8; }),
+             ContainsSubstring("memory after C was overwritten"));
+}
+
+TEST_CASE("attention: bad extents are refused in words that name the argument") {
+  const auto said = [](const Extent& extent) {
+    try {
+      extent.check();
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(said({1, 4, 2, 1, false}) == "");
+  CHECK_THAT(said({1, 1, 1, 0, false}), ContainsSubstring("--length 0: must be at least 1"));
+  CHECK_THAT(said({0, 1, 1, 1, false}), ContainsSubstring("--batch 0"));
+  CHECK_THAT(said({1, 4, 3, 1, false}), ContainsSubstring("--kv-heads 3: must divide --heads, which is 4"));
+  CHECK_THAT(said({1024, 1024, 1, 2048, false}), ContainsSubstring("--length 2048"));
+}
