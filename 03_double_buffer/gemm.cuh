@@ -48,7 +48,7 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
 }
 
 // [load]
-/// The same of the next tiles of A and B.
+/// Starts to copy this thread's chunks of the next tiles of A and B.
 template <class ShareA, class ShareB>
 __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
   copy_async(a_share, a);

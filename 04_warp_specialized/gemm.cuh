@@ -1,9 +1,9 @@
 /// @file
-/// Lesson 04: every warp has one job, for good: load, compute or store.
+/// Lesson 04: blocks stay, and walk over the tiles of C.
 ///
-/// Added since step 3: blocks that stay. A block walks over its share of the tiles of C, and each role walks
-/// by itself: while TMA still writes one tile to global memory, the loader already fills the slot for the
-/// next.
+/// Added since step 3: a block computes its share of the tiles of C instead of one, and each role walks over
+/// them by itself: while TMA still writes one tile to global memory, the loader already fills the slot for
+/// the next.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"

@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 05: the loader runs ahead of compute, through a ring of slots.
+/// Lesson 05: registers move from the warps that load and store to those that compute.
 ///
 /// Added since step 3: the warps that only move data are a warpgroup, and give registers to compute
 /// (setmaxnreg). That gains next to nothing here: it makes room for a longer epilogue.

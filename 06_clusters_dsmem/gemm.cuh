@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 1: two pairs of blocks take turns at the steps of K. Then each block sends its sums of
-/// half of the columns to the block with the other steps, and stores the half that it completes.
+/// Added since step 1: two pairs of blocks take turns at the steps of K. Then each block sends half of its
+/// sums to its peer, and completes the others. The tile is narrower again: K is split where tiles are few.
 #pragma once
 #include "06_clusters_dsmem/release_in_both.cuh"
 #include "common/cuda/launch.cuh"
@@ -23,7 +23,7 @@
 namespace lesson06 {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 128, 64};  // K is split where tiles are few: small tiles are more
+constexpr TileShape kTile{128, 128, 64};
 using Core = WgmmaCore<kTile.n>;
 constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
 constexpr int kComputeThreads = kWarpgroups * kWarpgroup;
@@ -49,10 +49,10 @@ struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
   SwizzledTile<kTile.m, kPieceN> c[kPieces];
-  Pipeline<kSlots> pipe_lc;                                   ///< from the loader to compute
-  Pipeline<kPieces> pipe_cs;                                  ///< from compute to the storer
-  float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];  ///< sums from the peer
-  ptx::Mbarrier inbox_full, peer_inbox_free;
+  Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
+  float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];
+  ptx::Mbarrier inbox_full, peer_inbox_free;  ///< an inbox takes sums from the peer
 };
 
 /// This block's place in its cluster.
@@ -72,7 +72,7 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, W
       ptx::Mbarrier* const full = pipe_lc.expect_bytes(sizeof(TileA) + sizeof(TileB));  // from both loaders
       const int k = (step * kBlocksK + block_k()) * kTile.k;                            // parts take turns
       ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
-      for (int panel = 0; panel < TileB::kPanels; ++panel)  // a block's own columns come first
+      for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time, own columns first
         ptx::tma_load_multicast(&smem.b[slot].panels[panel][block_m() * kBRows], &maps.b,
                                 first_column + (panel ^ block_k()) * kPanelColumns, k + block_m() * kBRows,
                                 full, receivers);
@@ -83,8 +83,8 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, W
 // [load_tiles]
 
 // [exchange_sums]
-/// Two blocks, peers, have sums of all columns of a tile, each over its own part of K. Each sends the sums of
-/// the second half of its columns, which the peer completes, and adds what it receives to the first half.
+/// Two blocks, peers, have sums of all columns of a tile, each over its own part of K. A block completes the
+/// columns in the first half of its sums (registers have no addresses), and sends its peer the second half.
 template <class Smem>
 __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPerThread], uint32_t parity) {
   const int warpgroup = warpgroup_index(), thread = threadIdx.x % kWarpgroup;

@@ -3,7 +3,8 @@
 ///
 /// Added since step 1: a thread computes 8 x 8 outputs instead of one. For 64 products it reads 8 elements of
 /// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tile of a
-/// block grows with it, from 32 x 32 to 128 x 128.
+/// block grows with it, from 32 x 32 to 128 x 128, and a step of k from 32 to 64. Two blocks share a
+/// multiprocessor, as one of them alone would leave it idle while it loads.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
     for (int i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
       smem.b[i / kTile.n][i % kTile.n] = element(p.b, p.k, p.n, k + i / kTile.n, first_column + i % kTile.n);
     __syncthreads();  // the tiles are complete
+#pragma unroll 8
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll

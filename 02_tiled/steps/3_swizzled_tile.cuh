@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 02, step 3: threads bring tiles in chunks of 16 bytes, to swizzled places.
 ///
-/// Added since step 2: a thread loads 8 elements of a row with one instruction instead of eight, and stores
-/// them with another one. In shared memory a tile is swizzled: the chunks of eight rows that lie below each
-/// other lie in different banks, so that no access waits for another one. n and k must be multiples of 8.
+/// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store; so n and k
+/// must be multiples of 8. Whole chunks can be swizzled: those that lie below each other in eight rows lie in
+/// different banks. CUDA cores do not need that; tensor cores will, as they read eight such chunks at once.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"

@@ -27,7 +27,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (copy == "primitives" && settings.at("slots") == "3")
     launch_gemm<3, Wgmma>(p, stream);
   else if (copy == "primitives")
-    one_slot::launch_gemm<Wgmma>(p, stream);
+    async_copy::launch_gemm<Wgmma>(p, stream);
   if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
   if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);

@@ -14,7 +14,7 @@
 #include "common/device/tile_share.cuh"
 #include "common/host/problem/gemm.hpp"
 
-namespace lesson03::one_slot {
+namespace lesson03::async_copy {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
@@ -42,7 +42,7 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
 }
 
 // [load]
-/// The same of the next tiles of A and B.
+/// Starts to copy this thread's chunks of the next tiles of A and B.
 template <class ShareA, class ShareB>
 __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
   copy_async(a_share, a);
@@ -94,4 +94,4 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                  p);
 }
 
-}  // namespace lesson03::one_slot
+}  // namespace lesson03::async_copy

@@ -3,8 +3,9 @@
 ///
 /// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
-/// threads wait there. A pipeline holds the mbarrier, and keeps the parity of its phases. There are no roles:
-/// loading and computing still take turns. The steps from here on have wgmma only.
+/// threads wait there. A pipeline holds the mbarrier, and keeps the parity of its phases. TMA writes through
+/// the async proxy, by which wgmma reads, so nothing is published. There are no roles: loading and computing
+/// still take turns. The steps from here on have wgmma only.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
@@ -35,7 +36,7 @@ struct SharedStorage {
   Pipeline<1> pipe_lc;  ///< says that the slot is full; that it is empty, a barrier of the block says
 };
 
-/// Each block computes one tile of C.
+/// Each block computes a tile of C; n and k are multiples of 8, as TMA wants rows of whole 16 bytes.
 /// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();

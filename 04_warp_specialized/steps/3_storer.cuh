@@ -66,8 +66,8 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, int k_steps) {
   Core core;
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    pipe_lc.consumer_wait();
-    core.start(smem.a, row_offset, smem.b, step == 0);
+    pipe_lc.consumer_wait();                            // the tiles are complete
+    core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
   }
@@ -93,7 +93,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
   ptx::tma_store_wait<0>();
 }
 
-/// Each block computes one tile of C.
+/// Each block computes a tile of C; n and k are multiples of 8, as TMA wants rows of whole 16 bytes.
 /// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();

@@ -101,7 +101,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C.
-/// While one block loads, another one may compute.
+/// Up to two slots, two blocks share a multiprocessor: while one loads, the other one may compute.
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();

@@ -32,8 +32,8 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on warpgroups: two warps idle
 /// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
-constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
+constexpr int kBlocksM = 2, kBlocks = kBlocksM;
+constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 using Walk = ClusterWalk<kBlocks>;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
