@@ -287,6 +287,8 @@ def in_order_of_worth():
         experiment("cores", 6, "03_double_buffer", "--size 4096 --core wgmma,mma_sync,fma --slots 1,2,3 --rounds 7 --no-library"),
         experiment("portable", 5, "04_portable", "--size 1024,4096"),
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
+        # Where roles begin to pay: nothing but the roles differs.
+        experiment("small_cube", 12, "05_cube", "--size 256,512,1024,2048 --roles off,on --slots 2,3,4 --blocks 1,2 --rounds 7 --no-library"),
         experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),
         experiment("consumers", 32, "05_ws_double_buffer", "--size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 "
                    "--in_flight 1 --consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
@@ -330,7 +332,10 @@ def in_order_of_worth():
         # Of these the shape does not matter.
         of_streams("arrival", 6, "--shape 2048x4096x4096 --rounds 7"),
         # These multiply no matrices, but run small kernels of their own, or none.
-        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=()) for name in ("sharing", "overhead", "fragments")),
+        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=())
+          for name in ("sharing", "overhead", "fragments", "wake_up", "graph_update")),
+        # The kernels only keep the GPU busy, for longer than the longest call.
+        of_streams("pinning", 15, "--shape 2048x16384x16384 --rounds 5", sources=("07_streams/experiments/memory/stalls.cpp",), around=()),
         of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",), around=()),
         Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
                (("{programs}/07_default_streams", "--json", "{out}"),),
