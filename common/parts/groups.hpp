@@ -9,6 +9,9 @@ namespace ladder::parts {
 
 using AddRow = std::function<void(PartRow)>;
 
+/// Products on all multiprocessors for as long as a GPU needs to lower its clock to its power limit.
+void lower_the_clock();
+
 void measure_loads(const AddRow& add);
 void measure_hand_overs(const AddRow& add);
 void measure_products(const AddRow& add);

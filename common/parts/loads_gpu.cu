@@ -163,8 +163,9 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
                                    .grid = dim3(blocks.count),
                                    .block = dim3(32),
                                    .shared_bytes = sizeof(LoadStorage)};
-      const auto clocks = measured(2, load_boxes<kTall, kFlat>, config, maps, in_l2 ? 0 : kWindow);
-      if (blocks.count == 1 && in_l2) add({"ask", {{"boxes", boxes}}, clocks[0]});
+      const auto [clocks, mhz] =
+          measured_with_clock(2, load_boxes<kTall, kFlat>, config, maps, in_l2 ? 0 : kWindow);
+      if (blocks.count == 1 && in_l2) add({"ask", {{"boxes", boxes}}, clocks[0], 0, 0, mhz});
       if (!only_asking)
         add({"load",
              {{"size", kilobytes(kBytes)},
@@ -172,8 +173,39 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
               {"blocks", blocks.name},
               {"from", in_l2 ? "L2" : "memory"}},
              clocks[1],
-             kBytes});
+             kBytes,
+             0,
+             mhz});
     }
+}
+
+/// Loads at the clock of an idle GPU, and at the lower one behind products: are they constant in clocks or in
+/// time?
+template <int kTall, int kFlat>
+void add_load_at_two_clocks(Matrix& matrix, const AddRow& add) {
+  constexpr int kBytes = (2 * kTall + kFlat) * sizeof(Box);
+  const BoxMaps maps = {matrix.map(128), matrix.map(64)};
+  for (const Blocks& blocks : alone_and_everywhere())
+    for (const bool in_l2 : {true, false})
+      for (const bool behind_products : {false, true}) {
+        if (behind_products) lower_the_clock();
+        if (!in_l2) empty_l2();
+        const auto [clocks, mhz] = measured_with_clock(2, load_boxes<kTall, kFlat>,
+                                                       {.name = "load_boxes",
+                                                        .grid = dim3(blocks.count),
+                                                        .block = dim3(32),
+                                                        .shared_bytes = sizeof(LoadStorage)},
+                                                       maps, in_l2 ? 0 : kWindow);
+        add({"at clock",
+             {{"size", kilobytes(kBytes)},
+              {"blocks", blocks.name},
+              {"from", in_l2 ? "L2" : "memory"},
+              {"behind", behind_products ? "behind products" : "idle before"}},
+             clocks[1],
+             kBytes,
+             0,
+             mhz});
+      }
 }
 
 template <int kPanels, int kInFlight>
@@ -187,13 +219,17 @@ void add_load_of_product(const TensorMaps& maps, const std::string& rows, const 
                                  .block = dim3(32),
                                  .shared_bytes = sizeof(LoadStorage)};
     constexpr int kBytes = (2 + kPanels) * sizeof(Box);
+    const auto [clocks, mhz] =
+        measured_with_clock(1, load_as_product<kPanels, kInFlight>, config, maps, in_l2 ? 0 : kStepsOfRound);
     add({"tile",
          {{"size", kilobytes(kBytes)},
           {"in_flight", std::to_string(kInFlight) + " in flight"},
           {"rows", rows},
           {"from", in_l2 ? "L2" : "memory"}},
-         measured(1, load_as_product<kPanels, kInFlight>, config, maps, in_l2 ? 0 : kStepsOfRound)[0],
-         kBytes});
+         clocks[0],
+         kBytes,
+         0,
+         mhz});
   }
 }
 
@@ -221,11 +257,14 @@ void add_overlap(const CUtensorMap& map, const std::string& rows, int offset, co
                                  .block = dim3(32),
                                  .shared_bytes = sizeof(LoadStorage)};
     constexpr int kBytes = kBoxesOfLoad * sizeof(Box);
+    const auto [clocks, mhz] = measured_with_clock(1, load_in_flight<kInFlight>, config, map,
+                                                   offset / static_cast<int>(sizeof(__nv_bfloat16)));
     add({"overlap",
          {{"in_flight", std::to_string(kInFlight) + " in flight"}, {"rows", rows}, {"blocks", blocks.name}},
-         measured(1, load_in_flight<kInFlight>, config, map,
-                  offset / static_cast<int>(sizeof(__nv_bfloat16)))[0],
-         kBytes});
+         clocks[0],
+         kBytes,
+         0,
+         mhz});
   }
 }
 
@@ -243,6 +282,7 @@ void measure_loads(const AddRow& add) {
   add_load<1, 2>(matrix, add);  // a step of lessons 03 and 04
   add_load<1, 4>(matrix, add);  // a step of lesson 05
   add_load<4, 0>(matrix, add);
+  add_load_at_two_clocks<1, 2>(matrix, add);
   add_load<2, 0>(matrix, add, true);
   add_load<16, 0>(matrix, add, true);
 

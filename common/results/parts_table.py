@@ -6,7 +6,7 @@
 
 The first word is the part. rows= and columns= name its settings: a row, or a column, for each combination of their values, in the
 order of the record. figures= says what is shown: clocks (the default), spread (half the distance of the quartiles, in percent),
-bytes (a clock), ideal (clocks at the hardware's peak). Without columns=, each figure has a column; else there is one figure.
+bytes (a clock), ideal (clocks at the hardware's peak), mhz (the clock meanwhile), ns (the clocks at that clock). Without columns=, each figure has a column; else there is one figure.
 only=KEY:VALUE,... as for `table`; without a VALUE: the rows that lack this setting.
 """
 import json
@@ -18,6 +18,8 @@ from stale import dated
 FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
            "spread": ("± %", lambda run: f"{50 * (run['clocks_q3'] - run['clocks_q1']) / run['clocks']:.1f}"),
            "bytes": ("bytes a clock", lambda run: f"{run['bytes'] / run['clocks']:.1f}" if "bytes" in run else ""),
+           "mhz": ("MHz", lambda run: f"{run['mhz']:.0f}" if "mhz" in run else ""),
+           "ns": ("ns", lambda run: f"{1e3 * run['clocks'] / run['mhz']:.0f}" if "mhz" in run else ""),
            "ideal": ("ideal", lambda run: f"{run['ideal_clocks']:.0f}" if "ideal_clocks" in run else "")}
 
 
