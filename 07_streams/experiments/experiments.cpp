@@ -22,6 +22,7 @@ const Experiment& graph_experiment();
 const Experiment& graph_update_experiment();
 const Experiment& layers_experiment();
 const Experiment& recycle_experiment();
+const Experiment& small_copies_experiment();
 const Experiment& overhead_experiment();
 const Experiment& fragments_experiment();
 const Experiment& peers_experiment();
@@ -35,8 +36,8 @@ std::vector<const Experiment*> experiments() {
           &waits_experiment(),        &wake_up_experiment(),   &events_experiment(),
           &sharing_experiment(),      &priority_experiment(),  &graph_experiment(),
           &graph_update_experiment(), &layers_experiment(),    &recycle_experiment(),
-          &overhead_experiment(),     &fragments_experiment(), &peers_experiment(),
-          &allreduce_experiment(),    &engines_experiment()};
+          &small_copies_experiment(), &overhead_experiment(),  &fragments_experiment(),
+          &peers_experiment(),        &allreduce_experiment(), &engines_experiment()};
 }
 
 }  // namespace lesson07

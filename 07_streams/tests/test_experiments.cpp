@@ -94,6 +94,17 @@ const std::map<std::string, std::vector<Compared>> kCompared = {
      {{"buffers", {"for the most rows", "from a pool"}}, {"host_waits", {"no", "after each step"}}}},
     {"recycle",
      {{"slots", {"3", "4", "6"}}, {"host_functions", {"in the batch's stream", "in a stream of their own"}}}},
+    {"small_copies",
+     {{"how",
+       {
+           "a call for each",
+           "a graph",
+           "the host packs, one copy",
+           "a kernel reads pinned memory",
+#if !defined(LADDER_CPU_DEVICE) && CUDART_VERSION >= 13000
+           "cudaMemcpyBatchAsync",
+#endif
+       }}}},
     {"layers", {{"streams", {"1", "2"}}, {"priority", {"layer 2"}}}},
 #ifdef LADDER_CPU_DEVICE  // which stops at the other
     {"arrival", {{"how", {"copy_to_device"}}}},

@@ -333,7 +333,7 @@ def in_order_of_worth():
         of_streams("arrival", 6, "--shape 2048x4096x4096 --rounds 7"),
         # These multiply no matrices, but run small kernels of their own, or none.
         *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=())
-          for name in ("sharing", "overhead", "fragments", "wake_up", "graph_update")),
+          for name in ("sharing", "overhead", "fragments", "wake_up", "graph_update", "small_copies")),
         # The kernels only keep the GPU busy, for longer than the longest call.
         of_streams("pinning", 15, "--shape 2048x16384x16384 --rounds 5", sources=("07_streams/experiments/memory/stalls.cpp",), around=()),
         of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",), around=()),
