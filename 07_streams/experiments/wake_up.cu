@@ -186,10 +186,11 @@ void run_wake_up(const Context& context) {
   for (size_t i = 0; i < variants.size(); ++i) {
     const double later = measured[i].median_us - measured[i / std::size(kWays) * std::size(kWays)].median_us;
     ladder::Settings& settings = variants[i].settings;
+    settings["us"] = us_text(measured[i].median_us);
     settings["later_us"] = cpu ? "-" : ladder::fixed(later, 1);
     settings["busy_us"] = host_time_text(ladder::quartiles(processor[i]).median);
-    table.row({settings.at("steps"), variants[i].label, us_text(measured[i].median_us), settings["later_us"],
-               settings["busy_us"]});
+    table.row(
+        {settings.at("steps"), variants[i].label, settings["us"], settings["later_us"], settings["busy_us"]});
     add_result(context, "wake_up", variants[i], {}, measured[i], {}, /*verified=*/true);
   }
   context.out << "us: from the launch until the host goes on. later by: than by the flag.\n"

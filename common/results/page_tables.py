@@ -334,6 +334,7 @@ FILLERS = {
     "parts": lambda line, words: parts_table(line, words, RESULTS),
     "phases": lambda line, words: phase_table(words, RESULTS / "traces"),
     "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),
+    "order_profile": lambda line, words: profile_table(line, words, RESULTS / "profiles/order"),
     "model": lambda line, words: model_table(line, words, RESULTS / "model"),
     "schedules": lambda line, words: schedule_table(line, words, RESULTS),
     "engines": lambda line, words: engines_table(line, words, RESULTS / "traces"),

@@ -280,6 +280,10 @@ def in_order_of_worth():
             ("02", 50), ("03", 80), ("04", 110), ("05", 120), ("06", 60), ("any", 140), ("07", 150))),
         # Needs a profiler that may read the GPU's counters.
         Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
+        # L2 by the order of tiles, at a size whose operands do not fit.
+        Record("profile_order", "profiles/order/{date}-{gpu}.json",
+               (("common/results/profile.sh", "{build}", "{out}", "8192", "order"),), LESSON["05"] + LESSON["any"], 30,
+               not_run=OTHER_CORES),
         experiment("tiled_cores", 7, "02_tiled", "--size 4096 --core wgmma,mma_sync,fma --rounds 7"),
         experiment("copies", 9, "03_double_buffer", "--size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3 "
                    "--rounds 7 --no-library"),

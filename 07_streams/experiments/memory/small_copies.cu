@@ -162,10 +162,11 @@ void run_small_copies(const Context& context) {
   for (size_t i = 0; i < variants.size(); ++i) {
     ladder::Settings& settings = variants[i].settings;
     const double bytes = std::stod(settings.at("bytes")) * pieces;
+    settings["us"] = us_text(measured[i].median_us);
     settings["gb_per_s"] = ladder::fixed(bytes / measured[i].median_us * 1e-3, 1);
     settings["host_us"] = host_time_text(host[i]);
-    table.row({settings["bytes"], variants[i].label, us_text(measured[i].median_us), settings["gb_per_s"],
-               settings["host_us"]});
+    table.row(
+        {settings["bytes"], variants[i].label, settings["us"], settings["gb_per_s"], settings["host_us"]});
     add_result(context, "small_copies", variants[i], {}, measured[i], {}, /*verified=*/true);
   }
 }

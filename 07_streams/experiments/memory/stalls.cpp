@@ -82,8 +82,10 @@ void probe_all(const Context& context, const std::string& experiment, std::vecto
     const std::string then = probes[i].always_busy ? "is still busy" : "has ended";
     table.row({probes[i].name, probes[i].size, host_time_text(host.median_us), then,
                us_text(its_kernels.median_us), ladder::fixed(its_kernels.median_us / alone, 2)});
-    ladder::Settings settings = {
-        {"call", probes[i].name}, {"then", then}, {"host_us", host_time_text(host.median_us)}};
+    ladder::Settings settings = {{"call", probes[i].name},
+                                 {"then", then},
+                                 {"host_us", host_time_text(host.median_us)},
+                                 {"kernels_us", us_text(its_kernels.median_us)}};
     if (!probes[i].size.empty()) settings["size"] = probes[i].size;
     add_result(context, experiment, {"", settings, {}}, context.shape, its_kernels);
   }
