@@ -344,6 +344,9 @@ def in_order_of_worth():
         Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
                (("{programs}/07_default_streams", "--json", "{out}"),),
                STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6, not_run=OTHER_CORES),
+        *(dataclasses.replace(timeline(f"07_{name}", "07_streams", f"--experiment {name} --rounds 1 {options}",
+                                       STREAMS + (f"07_streams/experiments/gpus/{name}.cpp",), seconds=8), gpus=2)
+          for name, options in (("peers", "--shape 4096x8192x8192 --batches 10"), ("allreduce", "--shape 7936x8192x16384 --batches 8"))),
         of_streams("engines", 10, gpus=2),
         of_streams("peers", 20, "--shape 4096x8192x8192 --batches 100 --rounds 7", gpus=2),
         # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.
