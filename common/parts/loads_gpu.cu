@@ -196,7 +196,7 @@ void add_load_at_two_clocks(Matrix& matrix, const AddRow& add) {
                                                         .block = dim3(32),
                                                         .shared_bytes = sizeof(LoadStorage)},
                                                        maps, in_l2 ? 0 : kWindow);
-        add({"at clock",
+        add({"clocked",
              {{"size", kilobytes(kBytes)},
               {"blocks", blocks.name},
               {"from", in_l2 ? "L2" : "memory"},
