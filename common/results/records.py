@@ -280,6 +280,8 @@ def in_order_of_worth():
             ("02", 50), ("03", 80), ("04", 110), ("05", 120), ("06", 60), ("any", 140), ("07", 150))),
         # Needs a profiler that may read the GPU's counters.
         Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
+        Record("sampled", "profiles/sampled/{date}-{gpu}.json", (("common/results/sampled.py", "{build}", "{out}", "4096"),),
+               LESSON["02"] + LESSON["03"] + LESSON["04"] + LESSON["05"], 15, not_run=OTHER_CORES),
         # L2 by the order of tiles, at a size whose operands do not fit.
         Record("profile_order", "profiles/order/{date}-{gpu}.json",
                (("common/results/profile.sh", "{build}", "{out}", "8192", "order"),), LESSON["05"] + LESSON["any"], 30,
