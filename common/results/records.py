@@ -294,7 +294,7 @@ def in_order_of_worth():
         experiment("portable", 5, "04_portable", "--size 1024,4096"),
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
         # Where roles begin to pay: nothing but the roles differs.
-        experiment("small_cube", 12, "05_cube", "--size 256,512,1024,2048 --roles off,on --slots 2,3,4 --blocks 1,2 --rounds 7 --no-library"),
+        experiment("small_cube", 12, "05_cube", "--size 256,512,1024,2048 --roles off,on --slots 2,3,4 --blocks 1 --rounds 7 --no-library"),
         experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),
         experiment("consumers", 32, "05_ws_double_buffer", "--size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 "
                    "--in_flight 1 --consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
