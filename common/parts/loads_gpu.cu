@@ -179,35 +179,6 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
     }
 }
 
-/// Loads at the clock of an idle GPU, and at the lower one behind products: are they constant in clocks or in
-/// time?
-template <int kTall, int kFlat>
-void add_load_at_two_clocks(Matrix& matrix, const AddRow& add) {
-  constexpr int kBytes = (2 * kTall + kFlat) * sizeof(Box);
-  const BoxMaps maps = {matrix.map(128), matrix.map(64)};
-  for (const Blocks& blocks : alone_and_everywhere())
-    for (const bool in_l2 : {true, false})
-      for (const bool behind_products : {false, true}) {
-        if (behind_products) lower_the_clock();
-        if (!in_l2) empty_l2();
-        const auto [clocks, mhz] = measured_with_clock(2, load_boxes<kTall, kFlat>,
-                                                       {.name = "load_boxes",
-                                                        .grid = dim3(blocks.count),
-                                                        .block = dim3(32),
-                                                        .shared_bytes = sizeof(LoadStorage)},
-                                                       maps, in_l2 ? 0 : kWindow);
-        add({"clocked",
-             {{"size", kilobytes(kBytes)},
-              {"blocks", blocks.name},
-              {"from", in_l2 ? "L2" : "memory"},
-              {"behind", behind_products ? "behind products" : "idle before"}},
-             clocks[1],
-             kBytes,
-             0,
-             mhz});
-      }
-}
-
 template <int kPanels, int kInFlight>
 void add_load_of_product(const TensorMaps& maps, const std::string& rows, const AddRow& add) {
   const int blocks = kRowsOfBlocks * kColumnsOfBlocks;
@@ -282,7 +253,6 @@ void measure_loads(const AddRow& add) {
   add_load<1, 2>(matrix, add);  // a step of lessons 03 and 04
   add_load<1, 4>(matrix, add);  // a step of lesson 05
   add_load<4, 0>(matrix, add);
-  add_load_at_two_clocks<1, 2>(matrix, add);
   add_load<2, 0>(matrix, add, true);
   add_load<16, 0>(matrix, add, true);
 
@@ -303,6 +273,45 @@ void measure_loads(const AddRow& add) {
   add_all(map, "rows at 16", 16);
   add_all(map, "rows at 64", 64);
   add_all(straddling_map, "rows of 10000 bytes", 0);
+}
+
+void measure_clocks(const AddRow& add) {
+  Matrix matrix(kColumns);
+  const BoxMaps box_maps = {matrix.map(128), matrix.map(64)};
+  const int rows_of_a = kRowsOfBlocks * 128, k = kStepsInMemory * 64, columns_of_b = kColumnsOfBlocks * 256;
+  DeviceBuffer<__nv_bfloat16> a(size_t{rows_of_a} * k), b(size_t{k} * columns_of_b);
+  const TensorMaps maps = {make_tensor_map(a.data(), rows_of_a, k, 128, 64),
+                           make_tensor_map(b.data(), k, columns_of_b, 64, 64)};
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the clock is high again
+  for (const bool behind_products : {false, true})
+    for (const bool in_l2 : {true, false}) {
+      const auto add_clocked = [&](const std::string& what, int bytes, int figure, int blocks, auto kernel,
+                                   const auto&... arguments) {
+        if (device_info().multiprocessors < blocks) return;
+        if (behind_products) lower_the_clock();
+        if (!in_l2) empty_l2();
+        const auto [clocks, mhz] = measured_with_clock(figure + 1, kernel,
+                                                       {.name = what.c_str(),
+                                                        .grid = dim3(blocks),
+                                                        .block = dim3(32),
+                                                        .shared_bytes = sizeof(LoadStorage)},
+                                                       arguments...);
+        add({"clocked",
+             {{"what", what},
+              {"from", in_l2 ? "L2" : "memory"},
+              {"behind", behind_products ? "behind products" : "idle before"}},
+             clocks[figure],
+             static_cast<double>(bytes),
+             0,
+             mhz});
+      };
+      constexpr int kBlocks = kRowsOfBlocks * kColumnsOfBlocks;
+      add_clocked("32 KB, one SM", 4 * sizeof(Box), 1, 1, load_boxes<1, 2>, box_maps, in_l2 ? 0 : kWindow);
+      add_clocked("32 KB, blocks share tiles", 4 * sizeof(Box), 0, kBlocks, load_as_product<2, 1>, maps,
+                  in_l2 ? 0 : kStepsOfRound);
+      add_clocked("48 KB, blocks share tiles, 3 in flight", 6 * sizeof(Box), 0, kBlocks,
+                  load_as_product<4, 3>, maps, in_l2 ? 0 : kStepsOfRound);
+    }
 }
 
 }  // namespace ladder::parts

@@ -36,10 +36,10 @@ readonly launches=(
 )
 
 readonly orders=(
-  "05_ws_double_buffer --group 1"
-  "05_ws_double_buffer --group 4"
-  "05_ws_double_buffer --group 8"
-  "05_ws_double_buffer --group 16"
+  "05_ws_double_buffer --in_flight 1 --group 1"
+  "05_ws_double_buffer --in_flight 1 --group 4"
+  "05_ws_double_buffer --in_flight 1 --group 8"
+  "05_ws_double_buffer --in_flight 1 --group 16"
   "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 1"
   "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 4"
   "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 8"

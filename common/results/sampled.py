@@ -3,9 +3,8 @@
 
     sampled.py BUILD_FOLDER OUTPUT SIZE      (record.py calls it: record.py BUILD sampled)
 
-Each sample is of all multiprocessors, or of all of L2, over an interval of about two microseconds. The profiler runs the kernel
-several times, once for some of the counters: so each series has its own times, which begin with its launch. Needs a GPU, a build
-for it, and a profiler that may read the GPU's counters. Exit code 2: bad input, one line.
+Each sample is of all multiprocessors, or of all of L2, over an interval of one or two microseconds; both are of the same launch, or
+this fails. Needs a GPU, a build for it, and a profiler that may read the GPU's counters. Exit code 2: bad input, one line.
 """
 import csv
 import io
@@ -21,8 +20,8 @@ from climb_table import BadInput
 from profile_results import read_launch
 from script import end_with, json_rows, write_whole
 
-LAUNCHES = ("02_tiled --core wgmma", "03_double_buffer --slots 3", "04_warp_specialized --step walk", "05_ws_double_buffer --group 16")
-SERIES = {"tensor": re.compile(r"sm__pipe_tensor_cycles_active_realtime\.avg\.pct"), "l2": re.compile(r"lts__.*throughput.*\.pct|l2.*throughput.*\.pct")}
+LAUNCHES = ("02_tiled --core wgmma", "03_double_buffer --slots 1", "03_double_buffer --slots 3", "04_warp_specialized --step walk", "05_ws_double_buffer --group 16")
+SERIES = {"tensor": re.compile(r"sm__pipe_tensor_cycles_active_realtime\.avg\.pct"), "l2": re.compile(r"\blts__throughput\.avg\.pct")}
 INTERVAL_NS = 1000
 LIMIT_S = 60
 SAMPLE = re.compile(r"(\d{15,}) \(\+\d+\): ([-\d.eE+]+)")  # "timestamp (+n): value", of each sample
@@ -40,21 +39,13 @@ def columns_of(raw):
     return rows[0]
 
 
-def stamps_of(columns, edge):
-    """Nanoseconds at which the kernel began, or ended, in each of the passes."""
-    stamps = []
-    while (name := f"profiler__timestamp_workload_{edge}_{len(stamps)}") in columns:
-        stamps.append(int(re.search(r"\d{15,}", columns[name])[0]))
-    return stamps
-
-
 def series_of(columns, pattern):
-    """[(microseconds since the kernel began, percent)] of the first metric of this name. @throws BadInput"""
+    """[(microseconds since the kernel began, percent)] of the metric of this name. @throws BadInput"""
+    begin, end = (int(re.search(r"\d{15,}", columns[f"profiler__timestamp_workload_{edge}_0"])[0]) for edge in ("start", "end"))
     for name, text in columns.items():
-        if not pattern.search(name) or not (samples := [(int(at), float(value)) for at, value in SAMPLE.findall(text)]):
-            continue
-        for begin, end in zip(stamps_of(columns, "start"), stamps_of(columns, "end")):
-            if inside := [((at - begin) / 1e3, value) for at, value in samples if begin <= at <= end]:
+        if pattern.search(name):
+            inside = [((int(at) - begin) / 1e3, float(value)) for at, value in SAMPLE.findall(text) if begin <= int(at) <= end]
+            if inside:
                 return inside
     raise BadInput(f"the profiler sampled no metric like {pattern.pattern}: {', '.join(name for name in columns if 'pct' in name)}")
 
@@ -68,9 +59,11 @@ def sampled(ncu, programs, launch, size):
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     columns = columns_of(done.stdout + done.stderr)
     series = {name: series_of(columns, pattern) for name, pattern in SERIES.items()}
-    return {**read_launch(f"{launch} --size {size}"),
-            **{f"{name}_us": [round(at, 2) for at, _ in points] for name, points in series.items()},
-            **{f"{name}_percent": [round(value, 1) for _, value in points] for name, points in series.items()}}
+    times, *others = ([at for at, _ in points] for points in series.values())
+    if any(other != times for other in others):
+        raise BadInput(f"{launch}: the profiler sampled {' and '.join(series)} in different launches")
+    return {**read_launch(f"{launch} --size {size}"), "us": [round(at, 2) for at in times],
+            **{name: [round(value, 1) for _, value in points] for name, points in series.items()}}
 
 
 def main():

@@ -7,7 +7,7 @@ A panel for each launch, at one scale. The picture is written to docs/figures, a
 """
 import json
 import re
-from statistics import mean, pstdev
+from statistics import correlation, mean, pstdev
 
 from climb_table import BadInput
 from idea_pictures import svg, text
@@ -37,12 +37,8 @@ def newest(folder):
     return None if path is None else json.loads(path.read_text(encoding="utf-8"))
 
 
-def points_of(launch, name):
-    return list(zip(launch[f"{name}_us"], launch[f"{name}_percent"]))
-
-
 def length_of(launch):
-    return max(at for name in NAMES for at in launch[f"{name}_us"])
+    return launch["us"][-1]
 
 
 def picture_of(line, words):
@@ -53,10 +49,14 @@ def picture_of(line, words):
 
 
 def in_the_middle(launch, name):
-    """Mean, and mean deviation, of the percentages between the first and the last tenth of the launch."""
+    """The percentages between the first and the last tenth of the launch."""
     whole = length_of(launch)
-    inside = [percent for at, percent in points_of(launch, name) if EDGE * whole <= at <= (1 - EDGE) * whole]
-    return mean(inside), pstdev(inside)
+    return [percent for at, percent in zip(launch["us"], launch[name]) if EDGE * whole <= at <= (1 - EDGE) * whole]
+
+
+def title_of(launch):
+    settings = ", ".join(f"{name} {chosen}" for name, chosen in sorted(launch["settings"].items()))
+    return f"{launch['lesson']}, {settings}"
 
 
 def sampled_text(line, words, folder):
@@ -66,16 +66,13 @@ def sampled_text(line, words, folder):
         return ["Not recorded yet."]
     rows = []
     for launch in results["launches"]:
-        row = [launch["lesson"]]
-        for name in NAMES:
-            average, deviation = in_the_middle(launch, name)
-            row.append(f"{average:.0f} ± {deviation:.1f}")
-        rows.append(row)
+        both = [in_the_middle(launch, name) for name in NAMES]
+        rows.append([title_of(launch), *(f"{mean(one):.0f} ± {pstdev(one):.1f}" for one in both), f"{correlation(*both):+.2f}"])
     size = results["launches"][0]
     return [f"![How busy tensor cores and L2 are over the time of a launch](../docs/figures/{picture})", "",
-            *markdown(["lesson"] + [f"{words}, %" for words in NAMES.values()], rows), "",
+            *markdown(["lesson"] + [f"{words}, %" for words in NAMES.values()] + ["correlation"], rows), "",
             f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`, {size['m']}×{size['n']}×{size['k']}, one launch each under "
-            f"Nsight Compute {results['profiler']}: means and deviations of the samples, without the first and the last tenth."]
+            f"Nsight Compute {results['profiler']}: means, deviations and correlation of the samples, without the first and the last tenth."]
 
 
 def sampled_pictures(line, words, folder, figures_folder):
@@ -89,13 +86,13 @@ def drawn(launches):
     scale = (RIGHT - LEFT) / longest
     shapes, top = [], 0
     for launch in launches:
-        shapes.append(text(LEFT, top + 16, f"{launch['lesson']}: tensor cores (line), L2 (dashes), % of peak", "start"))
+        shapes.append(text(LEFT, top + 16, f"{title_of(launch)}: tensor cores (line), L2 (dashes), % of peak", "start"))
         bottom = top + TITLE + PANEL
         for percent in (0, 50, 100):
             y = bottom - PANEL * percent / 100
             shapes += [f'<line class="edge" x1="{LEFT}" y1="{y:g}" x2="{RIGHT}" y2="{y:g}"/>', text(LEFT - 8, y + 4, str(percent), "end", "small")]
         for name in NAMES:
-            path = " ".join(f"{LEFT + at * scale:.1f},{bottom - PANEL * min(percent, 100) / 100:.1f}" for at, percent in points_of(launch, name))
+            path = " ".join(f"{LEFT + at * scale:.1f},{bottom - PANEL * min(percent, 100) / 100:.1f}" for at, percent in zip(launch["us"], launch[name]))
             shapes.append(f'<polyline class="{name}" points="{path}"/>')
         top = bottom + GAP
     for at in range(0, int(longest) + 1, 50 if longest > 100 else 10):

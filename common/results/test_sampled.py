@@ -12,11 +12,11 @@ import sampled_picture  # noqa: E402
 from climb_table import BadInput  # noqa: E402
 
 BEGIN = 1764000000000000000  # nanoseconds
-TENSOR = "pmsampling:sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"
+TENSOR = "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"
 
 
 def cell(samples):
-    return f"{len(samples)} (" + "; ".join(f"{at} (+2000): {value}" for at, value in samples) + ")"
+    return "19.26 (0 (+0): 0; " + "; ".join(f"{at} (+2000): {value}" for at, value in samples) + ")"
 
 
 def raw(columns):
@@ -27,10 +27,8 @@ def raw(columns):
 
 class Series(unittest.TestCase):
     def columns(self, samples):
-        return {"ID": "0", "Kernel Name": "gemm", "profiler__timestamp_workload_start_0": f"1 ({BEGIN - 900000})",
-                "profiler__timestamp_workload_end_0": f"1 ({BEGIN - 800000})",
-                "profiler__timestamp_workload_start_1": f"1 ({BEGIN})",
-                "profiler__timestamp_workload_end_1": f"1 ({BEGIN + 5000})", TENSOR: cell(samples)}
+        return {"ID": "0", "Kernel Name": "gemm", "profiler__timestamp_workload_start_0": f"1 ({BEGIN} (+0): 0)",
+                "profiler__timestamp_workload_end_0": f"1 ({BEGIN + 5000} (+0): 0)", TENSOR: cell(samples)}
 
     def test_samples_outside_the_launch_are_left_out_and_time_begins_with_it(self):
         samples = [(BEGIN - 2000, 1.5), (BEGIN, 20), (BEGIN + 2000, 90.5), (BEGIN + 6000, 3)]
@@ -47,15 +45,15 @@ class Series(unittest.TestCase):
 
 class Picture(unittest.TestCase):
     def test_the_table_has_the_middle_of_the_launch_and_the_picture_all_of_it(self):
-        launch = {"lesson": "05_x", "m": 8, "n": 8, "k": 8, "settings": {}, "tensor_us": [0, 20, 40, 60, 100],
-                  "tensor_percent": [0, 80, 90, 100, 5], "l2_us": [0, 50, 100], "l2_percent": [0, 40, 0]}
+        launch = {"lesson": "05_x", "m": 8, "n": 8, "k": 8, "settings": {"slots": "4"}, "us": [0, 20, 40, 60, 100],
+                  "tensor": [0, 80, 90, 100, 5], "l2": [0, 50, 40, 30, 0]}
         results = {"date": "2026-01-02", "commit": "abc", "gpu": "NVIDIA H200", "profiler": "1.2", "launches": [launch]}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             self.assertEqual(sampled_picture.sampled_text("line", ["picture=t.svg"], folder), ["Not recorded yet."])
             (folder / "2026-01-02-h200.json").write_text(json.dumps(results), encoding="utf-8")
             table = "\n".join(sampled_picture.sampled_text("line", ["picture=t.svg"], folder))
-            self.assertIn("| 05_x | 90 ± 8.2 | 40 ± 0.0 |", table)
+            self.assertIn("| 05_x, slots 4 | 90 ± 8.2 | 40 ± 8.2 | -1.00 |", table)
             svg = sampled_picture.sampled_pictures("line", ["picture=t.svg"], folder, folder)[folder / "t.svg"]
             self.assertEqual(svg.count("<polyline"), 2)
             self.assertIn("748.0,103.8", svg)  # the last sample: at the right end, 5 % high
