@@ -7,7 +7,7 @@ A panel for each launch, at one scale. The picture is written to docs/figures, a
 """
 import json
 import re
-from statistics import correlation, mean, pstdev
+from statistics import correlation, mean, median, pstdev
 
 from climb_table import BadInput
 from idea_pictures import svg, text
@@ -30,6 +30,7 @@ STYLE = """
     }"""
 NAMES = {"tensor": "tensor cores", "l2": "L2"}
 EDGE = 0.1  # of the launch, at its begin and at its end, that the table leaves out
+STEADY = 0.2  # of the median, by which samples in the table differ from it at most
 
 
 def newest(folder):
@@ -48,10 +49,13 @@ def picture_of(line, words):
     return values["picture"]
 
 
-def in_the_middle(launch, name):
-    """The percentages between the first and the last tenth of the launch."""
+def steady(launch):
+    """The percentages of both, a list each: between the first and the last tenth of the launch, where the tensor cores are about as
+    busy as usual. At the edges of waves, where blocks end and others begin together, they are not."""
     whole = length_of(launch)
-    return [percent for at, percent in zip(launch["us"], launch[name]) if EDGE * whole <= at <= (1 - EDGE) * whole]
+    both = [(tensor, l2) for at, tensor, l2 in zip(launch["us"], launch["tensor"], launch["l2"]) if EDGE * whole <= at <= (1 - EDGE) * whole]
+    usual = median(tensor for tensor, _ in both)
+    return zip(*((tensor, l2) for tensor, l2 in both if abs(tensor - usual) <= STEADY * usual))
 
 
 def title_of(launch):
@@ -66,13 +70,13 @@ def sampled_text(line, words, folder):
         return ["Not recorded yet."]
     rows = []
     for launch in results["launches"]:
-        both = [in_the_middle(launch, name) for name in NAMES]
+        both = list(steady(launch))
         rows.append([title_of(launch), *(f"{mean(one):.0f} ± {pstdev(one):.1f}" for one in both), f"{correlation(*both):+.2f}"])
     size = results["launches"][0]
     return [f"![How busy tensor cores and L2 are over the time of a launch](../docs/figures/{picture})", "",
             *markdown(["lesson"] + [f"{words}, %" for words in NAMES.values()] + ["correlation"], rows), "",
             f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`, {size['m']}×{size['n']}×{size['k']}, one launch each under "
-            f"Nsight Compute {results['profiler']}: means, deviations and correlation of the samples, without the first and the last tenth."]
+            f"Nsight Compute {results['profiler']}: means, deviations and correlation of the samples, without the first and the last tenth and the edges of waves."]
 
 
 def sampled_pictures(line, words, folder, figures_folder):
