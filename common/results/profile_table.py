@@ -137,6 +137,7 @@ def cells(launch, view):
         return copies(metrics, int(launch["settings"]["bytes"]))
     if view == "l2":
         return {"µs": cell(metrics, ("gpu__time_duration.sum",), 1e-3, 0)} | {
+            "L2 moves, MB": cell(metrics, ("lts__t_bytes.sum",), 1e-6, 0)} | {
             name: named[name] for name in ("L2 hits, %", "L2 to SMs, MB", "read, MB", "written, MB")}
     if view == "residency":
         blocks = {f"blocks by {words}": cell(metrics, (LIMIT + name,), 1, 0) for name, words in LIMITS.items()

@@ -64,5 +64,21 @@ class Records(unittest.TestCase):
                 self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
 
 
+class RolesOnSmallProblems(unittest.TestCase):
+    """What 04_warp_specialized/deeper/small_problems.md says: there is no size below which roles beside a ring cost time."""
+
+    def test_roles_gain_at_every_size_with_three_and_four_slots(self):
+        path = max(RESULTS.glob("experiments/*-small_cube.json"), default=None)
+        if path is None:
+            self.skipTest("small_cube is not recorded yet")
+        times = {(run["m"], run["settings"]["slots"], run["settings"]["roles"]): run["time_us_median"]
+                 for run in json.loads(path.read_text(encoding="utf-8"))["runs"] if "roles" in run["settings"]}
+        self.assertEqual({size for size, _, _ in times}, {256, 512, 1024, 2048})
+        for size, slots, roles in times:
+            if roles == "off" and slots != "2":
+                with self.subTest(size=size, slots=slots):
+                    self.assertGreater(times[size, slots, "off"], times[size, slots, "on"])
+
+
 if __name__ == "__main__":
     unittest.main()
