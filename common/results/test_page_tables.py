@@ -1296,7 +1296,7 @@ class Models(WithResults):
     def test_the_errors_of_a_lesson_are_those_of_all_its_rows(self):
         self.record_model(climb=[self.prediction(64, 2, 7.4)],
                           slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
-        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % | 0 |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_every_gpu_that_the_figures_are_of_is_named(self):
         self.record_model()
@@ -1310,7 +1310,7 @@ class Models(WithResults):
                                    "bound": "load units"}])
         self.assertIn("| [01_x](../01_x/), along rows | 64×32×64 | load units | 90 | 100 | −38 % |",
                       self.filled("<!-- model: bounds -->\n<!-- end -->"))
-        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % | 1 |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()
