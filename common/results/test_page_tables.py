@@ -1170,6 +1170,19 @@ class Profiles(WithResults):
     def launch(self, metrics, **settings):
         return {"lesson": "05_y", "core": "auto", "m": 64, "n": 64, "k": 64, "settings": settings, "metrics": metrics}
 
+    def test_l2_has_a_view_and_the_orders_a_folder_of_their_own(self):
+        self.record_profile(self.launch({}, group="2"))
+        self.assertIn("No profile has been recorded", self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->"))
+        (self.folder / "profiles/order").mkdir()
+        launch = self.launch({"gpu__time_duration.sum": 2000, "lts__t_sector_hit_rate.pct": 65.4, "lts__t_bytes.sum": 3e6,
+                              "l1tex__m_xbar2l1tex_read_bytes.sum": 4e6, "dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 0}, group="8")
+        path = self.folder / "profiles/p.json"
+        self.record_profile(launch)
+        path.rename(self.folder / "profiles/order/p.json")
+        text = self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->")
+        self.assertIn("| group | µs | L2 moves, MB | L2 hits, % | L2 to SMs, MB | read, MB | written, MB |", text)
+        self.assertIn("| `8` | 2 | 3 | 65 | 4 | 1 | 0 |", text)
+
     def test_what_the_profiler_wrote_becomes_a_file_that_names_absent_metrics(self):
         results = profile_results.collect(self.raw)
         self.assertEqual(results["absent"], ["made__up.sum"])
