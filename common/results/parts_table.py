@@ -1,6 +1,7 @@
 """What the parts of the kernels take, from the newest experiment `parts`.
 
     <!-- parts: load rows=boxes columns=blocks,from -->
+    <!-- parts: clocked rows=what,from,behind figures=clocks,mhz,ns -->
     <!-- parts: product rows=n,warpgroups,wait,loads figures=clocks,ideal,bytes only=unusual: -->
     <!-- end -->
 
@@ -27,9 +28,9 @@ def short(clocks):
     return f"{clocks:.{0 if clocks >= 100 else 1}f}"
 
 
-def read_parts(results_folder):
+def read_parts(results_folder, record="parts"):
     """The newest record, or None. @throws BadInput if it is none"""
-    path = max((results_folder / "experiments").glob("*-parts.json"), default=None)
+    path = max((results_folder / "experiments").glob(f"*-{record}.json"), default=None)
     if path is None:
         return None
     try:
@@ -50,7 +51,7 @@ def parts_table(line, words, results_folder):
     unknown = [name for name in figures if name not in FIGURES]
     if unknown or "rows" not in values or "columns" in values and len(figures) > 1:
         raise BadInput(f"{line}: needs rows=, and figures= of {', '.join(FIGURES)}; one of them where there is columns=")
-    results = read_parts(results_folder)
+    results = read_parts(results_folder, "clocks" if words[0] == "clocked" else "parts")
     if results is None:
         return ["Not recorded yet."]
     row_keys = values["rows"].split(",")

@@ -265,6 +265,9 @@ def in_order_of_worth():
         # What predictions are made of. Its kernels read the clock themselves.
         Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 30),
+        # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
+        Record("clocks", "experiments/{date}-{gpu}-clocks.json", (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
         experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
         experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
