@@ -262,9 +262,10 @@ def in_order_of_worth():
         timeline("05_ws_double_buffer", "05_ws_double_buffer", "--size 4096 --trace-blocks 1", LESSON["05"] + TRACING),
         timeline("06_any_shape", "06_any_shape", "--size 4096 --trace-blocks 1", LESSON["any"] + TRACING),
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
-        # What predictions are made of. Its kernels read the clock themselves.
+        # What predictions are made of. Its kernels read the clock themselves. Pages reckon with its figures: who records it anew
+        # reads them again.
         Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
-               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 30),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
         # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
         Record("clocks", "experiments/{date}-{gpu}-clocks.json", (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
