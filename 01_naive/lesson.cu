@@ -10,14 +10,17 @@ namespace {
 
 bool is_along_columns(const ladder::Settings& settings) { return settings.at("along") == "columns"; }
 
-void check(const Gemm& p, const ladder::Settings& settings) {
-  const bool columns = is_along_columns(settings);
-  ladder::require_grid_rows(columns ? "m" : "n", columns ? p.m : p.n, kTile.m);
+void require_rows(const Gemm& p, bool along_columns) {
+  ladder::require_grid_rows(along_columns ? "m" : "n", along_columns ? p.m : p.n, kTile.m);
 }
 
-void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  is_along_columns(settings) ? launch_gemm(p, stream) : along_rows::launch_gemm(p, stream);
+void check(const Gemm& p, const ladder::Settings& settings) { require_rows(p, is_along_columns(settings)); }
+
+ladder::Launcher launcher_of(const ladder::Settings& settings) {
+  return [along_columns = is_along_columns(settings)](const Gemm& p, cudaStream_t stream) {
+    require_rows(p, along_columns);
+    along_columns ? launch_gemm(p, stream) : along_rows::launch_gemm(p, stream);
+  };
 }
 
 }  // namespace
@@ -29,7 +32,7 @@ const ladder::Lesson& lesson() {
       .knobs = {{"along", "the axis of C along which the threads of a warp lie", {"columns", "rows"}}},
       .rungs = {{.label = "naive", .settings = {}, .id = "01"}},
       .check = check,
-      .launch = launch,
+      .launch = launcher_of,
       // Small: a load for every product, and nothing is handed over.
       .cpu_check = {67, 136, 72},
       .cpu_check_few = {40, 72, 8}};

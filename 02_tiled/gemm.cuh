@@ -27,10 +27,9 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C; any m, n, k.
-/// @tparam kAligned n and k are multiples of 8, so that a chunk is one load; it takes fewer registers
-template <class Core, bool kAligned>
-__global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm : 1) gemm(const Gemm p) {
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
+template <class Core>
+__global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -44,8 +43,8 @@ __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
-    a_share.template load<kAligned>(a_chunks);
-    b_share.template load<kAligned>(b_chunks);  // all loads are under way before the first store
+    a_share.load(a_chunks);
+    b_share.load(b_chunks);  // all loads are under way before the first store
     a_share.store(a_chunks, smem.a);
     b_share.store(b_chunks, smem.b);
     a_share.next_right();
@@ -63,9 +62,9 @@ __global__ void __launch_bounds__(kThreads<Core>, kAligned ? Core::kBlocksPerSm 
 }
 
 /// One block for each tile of C.
-template <class Core, bool kAligned>
+template <class Core>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<Core, kAligned>,
+  ladder::launch(gemm<Core>,
                  {.name = "02_tiled",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads<Core>),

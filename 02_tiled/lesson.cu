@@ -16,15 +16,6 @@
 namespace lesson02 {
 namespace {
 
-/// Each row of A and B starts at a multiple of 16 bytes.
-bool has_aligned_rows(const Gemm& p) { return p.n % TileB::kChunk == 0 && p.k % TileA::kChunk == 0; }
-
-/// @tparam UnalignedCore for rows that chunks do not fit into: loading them takes more registers
-template <class Core, class UnalignedCore = Core>
-void launch_with(const Gemm& p, cudaStream_t stream) {
-  has_aligned_rows(p) ? launch_gemm<Core, true>(p, stream) : launch_gemm<UnalignedCore, false>(p, stream);
-}
-
 /// The kernel of gemm.cuh; the other steps lead to it.
 bool is_last_step(const ladder::Settings& settings) { return settings.at("step") == "core"; }
 
@@ -33,39 +24,41 @@ std::string core_of(const ladder::Settings& settings) {
   return is_last_step(settings) ? ladder::resolve_core(settings.at("core")) : "fma";
 }
 
-/// The core must be there, and be that of the step. Steps whose grid has two dimensions limit m, and those
-/// that copy chunks want aligned matrices.
-void check(const Gemm& p, const ladder::Settings& settings) {
-  const std::string &core = settings.at("core"), &step = settings.at("step");
-  if (!is_last_step(settings) && core != "auto" && core != "fma")
-    throw std::invalid_argument("--core " + core + ": only with --step core; --step " + step +
+/// A kernel, and what it wants of a product.
+struct Kernel {
+  void (*launch)(const Gemm&, cudaStream_t);
+  bool copies_chunks = true;
+  int grid_rows_of = 0;  ///< rows of C that a row of blocks computes, where the grid has two dimensions
+
+  void require(const Gemm& p) const {
+    if (grid_rows_of > 0) ladder::require_grid_rows("m", p.m, grid_rows_of);
+    if (copies_chunks) ladder::require_chunks(p);
+  }
+};
+
+/// The kernel of the step. The core must be there, and be that of the step.
+Kernel kernel_of(const ladder::Settings& settings) {
+  const std::string &chosen = settings.at("core"), &step = settings.at("step");
+  if (!is_last_step(settings) && chosen != "auto" && chosen != "fma")
+    throw std::invalid_argument("--core " + chosen + ": only with --step core; --step " + step +
                                 " multiplies with CUDA cores");
-  ladder::usable_core(settings);
-  if (step == "shared_tile") ladder::require_grid_rows("m", p.m, shared_tile::kTile.m);
-  if (step == "register_tile" || step == "swizzled_tile")
-    ladder::require_grid_rows("m", p.m, register_tile::kTile.m);
-  if (step != "shared_tile" && step != "register_tile") ladder::require_aligned_matrices(p);
-}
-
-void launch_last_step(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   const std::string core = ladder::usable_core(settings);
-  if (core == "wgmma") launch_with<ladder::WgmmaCore<kTile.n>>(p, stream);
-  if (core == "mma_sync") launch_with<MmaSyncCore<kTile.n>, MmaSyncCore<kTile.n, 64, 32>>(p, stream);
-  if (core == "fma") launch_with<ladder::FmaCore<kTile.n>>(p, stream);
+  if (step == "shared_tile") return {shared_tile::launch_gemm, false, shared_tile::kTile.m};
+  if (step == "register_tile") return {register_tile::launch_gemm, false, register_tile::kTile.m};
+  if (step == "swizzled_tile") return {swizzled_tile::launch_gemm, true, swizzled_tile::kTile.m};
+  if (step == "tile_order") return {tile_order::launch_gemm};
+  if (core == "wgmma") return {launch_gemm<ladder::WgmmaCore<kTile.n>>};
+  if (core == "mma_sync") return {launch_gemm<ladder::MmaSyncCore<kTile.n>>};
+  return {launch_gemm<ladder::FmaCore<kTile.n>>};
 }
 
-void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  const std::string& step = settings.at("step");
-  if (step == "shared_tile") shared_tile::launch_gemm(p, stream);
-  if (step == "register_tile") register_tile::launch_gemm(p, stream);
-  if (step == "swizzled_tile")
-    has_aligned_rows(p) ? swizzled_tile::launch_gemm<true>(p, stream)
-                        : swizzled_tile::launch_gemm<false>(p, stream);
-  if (step == "tile_order")
-    has_aligned_rows(p) ? tile_order::launch_gemm<true>(p, stream)
-                        : tile_order::launch_gemm<false>(p, stream);
-  if (step == "core") launch_last_step(p, settings, stream);
+void check(const Gemm& p, const ladder::Settings& settings) { kernel_of(settings).require(p); }
+
+ladder::Launcher launcher_of(const ladder::Settings& settings) {
+  return [kernel = kernel_of(settings)](const Gemm& p, cudaStream_t stream) {
+    kernel.require(p);
+    kernel.launch(p, stream);
+  };
 }
 
 }  // namespace
@@ -104,7 +97,7 @@ const ladder::Lesson& lesson() {
            {.label = "tensor cores", .settings = {}, .id = "02", .cause = "tensor cores multiply the tile"}},
       .builds_on = {"01_naive"},
       .check = check,
-      .launch = launch,
+      .launch = launcher_of,
       .core = core_of,
       .cpu_check_few = {40, 136, 40}};
   return lesson;

@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 02's kernel: three cores, whole tiles and edges, rows that start anywhere.
+/// Lesson 02's kernel: three cores, whole tiles and edges.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -10,18 +10,17 @@ using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_on_all_schedules;
 using ladder::testing::check_gemm_on_two_schedules;
+using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 
-TEST_CASE("02: any shape is multiplied, on every core") {
+TEST_CASE("02: whole tiles and edges are multiplied, on every core") {
   const auto core = GENERATE("wgmma", "mma_sync", "fma");
   skip_unless_runnable(lesson02::lesson(), core);
-  const auto shape = GENERATE(Shape{1, 1, 1},         // one element
+  const auto shape = GENERATE(Shape{1, 8, 8},         // one chunk
                               Shape{1, 136, 72},      // one row
-                              Shape{130, 1, 65},      // one column
+                              Shape{130, 8, 64},      // the fewest columns
                               Shape{128, 128, 64},    // exactly one tile, one step
-                              Shape{129, 136, 72},    // one more than a tile, rows aligned
-                              Shape{131, 133, 67},    // nothing aligned
-                              Shape{64, 130, 190},    // pairs of columns, no groups of four
+                              Shape{131, 136, 72},    // a little more than a tile
                               Shape{256, 128, 192});  // two tiles, three steps
   check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"core", core}});
 }
@@ -37,6 +36,12 @@ TEST_CASE("02: a grid of more tile rows than a group has is covered") {
   skip_unless_runnable(lesson02::lesson());
   check_gemm(lesson02::lesson(), {18 * 128 + 1, 3 * 128, 64});
   check_gemm(lesson02::lesson(), {128, 20 * 128 + 8, 64});
+}
+
+TEST_CASE("02: rows that chunks do not fit into are refused") {
+  skip_unless_runnable(lesson02::lesson());
+  expect_refused(lesson02::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
+  expect_refused(lesson02::lesson(), {128, 128, 63}, {}, {"k = 63", "multiple of 8"});
 }
 
 TEST_CASE("02: an unknown core is refused") {

@@ -1,5 +1,5 @@
 /// @file
-/// The steps of lesson 02 before its kernel: right for any shape, and each gains what it is there for.
+/// The steps of lesson 02 before its kernel: right also at edges, and each gains what it is there for.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -83,15 +83,14 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
   check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
 
-TEST_CASE("02: any shape is multiplied from swizzled tiles, in any order of tiles") {
+TEST_CASE("02: edges are cut from swizzled tiles, in any order of tiles") {
   skip_unless_runnable(lesson02::lesson());
   const auto step = GENERATE("swizzled_tile", "tile_order");
-  const auto shape = GENERATE(Shape{1, 1, 1},       // one element
-                              Shape{1, 136, 72},    // one row, rows aligned
-                              Shape{130, 1, 65},    // one column
-                              Shape{128, 128, 64},  // exactly one tile, one step
-                              Shape{129, 264, 72},  // two by three tiles, rows aligned
-                              Shape{67, 133, 67});  // nothing aligned
+  const auto shape = GENERATE(Shape{1, 8, 8},        // one chunk
+                              Shape{1, 136, 72},     // one row
+                              Shape{130, 8, 64},     // the fewest columns
+                              Shape{128, 128, 64},   // exactly one tile, one step
+                              Shape{129, 264, 72});  // two by three tiles
   check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", step}});
 }
 
@@ -133,6 +132,13 @@ TEST_CASE("02: more blocks than a grid has along its second axis are refused by 
   const auto step = GENERATE("register_tile", "swizzled_tile");
   expect_refused(lesson02::lesson(), {65535 * 128 + 1, 8, 8}, {{"step", step}},
                  {"m = 8388481", "at most 8388480"});
+}
+
+TEST_CASE("02: rows that chunks do not fit into are refused by the steps that copy chunks") {
+  skip_unless_runnable(lesson02::lesson());
+  const auto step = GENERATE("swizzled_tile", "tile_order");
+  expect_refused(lesson02::lesson(), {128, 132, 64}, {{"step", step}}, {"n = 132", "multiple of 8"});
+  expect_refused(lesson02::lesson(), {128, 128, 63}, {{"step", step}}, {"k = 63", "multiple of 8"});
 }
 
 TEST_CASE("02: a matrix that does not start at a whole chunk is refused") {

@@ -39,15 +39,26 @@ struct SharedStorage {
 /// zero, by an ordinary store.
 template <class Share, class Tile>
 __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
-  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-    if (valid > 0)
+  share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
+    if (inside)
       __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });
 }
 
-/// Each block computes a tile of C; n and k are multiples of 8.
+// [load]
+/// The same of the next tiles of A and B.
+template <class ShareA, class ShareB>
+__device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
+  copy_async(a_share, a);
+  copy_async(b_share, b);
+  a_share.next_right();
+  b_share.next_down();
+}
+// [load]
+
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
 template <int kSlots, class Core>
 __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
@@ -60,30 +71,22 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
-  const auto after = [](int slot) { return slot + 1 == kSlots ? 0 : slot + 1; };
-  int load_slot = 0;
-  // [load]
-  const auto load = [&](int step) {
-    if (step < k_steps) {
-      copy_async(a_share, smem.a[load_slot]);
-      copy_async(b_share, smem.b[load_slot]);
-      a_share.next_right();
-      b_share.next_down();
-    }
-    __pipeline_commit();  // empty after the last tile, because wait_prior counts batches
-    load_slot = after(load_slot);
-  };
-  // [load]
-
   // [k_loop]
   constexpr int kAhead = kSlots - 1;  // tiles in flight while one is computed
   static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 1");
-  for (int step = 0; step < kAhead; ++step) load(step);
-  for (int step = 0, slot = 0; step < k_steps; ++step, slot = after(slot)) {
+  for (int step = 0; step < kAhead; ++step) {
+    if (step < k_steps) load_tiles(a_share, b_share, smem.a[step], smem.b[step]);
+    __pipeline_commit();
+  }
+  for (int step = 0, slot = 0; step < k_steps; ++step, slot = slot + 1 == kSlots ? 0 : slot + 1) {
     __pipeline_wait_prior(kAhead - 1);  // this thread's copies of this tile have landed
-    core.publish();                     // to the async proxy, by which wgmma reads
+
+    core.publish();   // to the async proxy, by which wgmma reads
     __syncthreads();  // the tile is complete, and all have read the one before: its slot is free
-    load(step + kAhead);
+
+    const int free_slot = slot == 0 ? kSlots - 1 : slot - 1;
+    if (step + kAhead < k_steps) load_tiles(a_share, b_share, smem.a[free_slot], smem.b[free_slot]);
+    __pipeline_commit();  // empty after the last tile, because wait_prior counts batches
     core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);  // the first product overwrites the sums
     core.finish();
   }

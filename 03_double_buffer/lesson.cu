@@ -17,43 +17,44 @@ using MmaSync = ladder::MmaSyncCore<kTile.n>;
 using SmallMmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;  ///< leaves registers for a tile
 using Fma = ladder::FmaCore<kTile.n>;
 
+using Launch = void (*)(const Gemm&, cudaStream_t);
+
 /// The lesson's kernel; with one slot that of its first step.
 template <class Core>
-void launch_ring(const Gemm& p, const std::string& slots, cudaStream_t stream) {
-  if (slots == "1") one_slot::launch_gemm<Core>(p, stream);
-  if (slots == "2") launch_gemm<2, Core>(p, stream);
-  if (slots == "3") launch_gemm<3, Core>(p, stream);
-  if (slots == "4") launch_gemm<4, Core>(p, stream);
-  if (slots == "5") launch_gemm<5, Core>(p, stream);
+Launch ring(const std::string& slots) {
+  if (slots == "1") return one_slot::launch_gemm<Core>;
+  if (slots == "2") return launch_gemm<2, Core>;
+  if (slots == "3") return launch_gemm<3, Core>;
+  if (slots == "4") return launch_gemm<4, Core>;
+  return launch_gemm<5, Core>;
 }
 
-/// More slots than three bring no other way to copy anything: see check().
+/// More slots than three bring no other way to copy anything: see check_settings().
 template <class Pipe, class Core>
-void launch_with(const Gemm& p, const std::string& slots, cudaStream_t stream) {
-  if (slots == "1") copies::launch_gemm<1, Pipe, Core>(p, stream);
-  if (slots == "2") copies::launch_gemm<2, Pipe, Core>(p, stream);
-  if (slots == "3") copies::launch_gemm<3, Pipe, Core>(p, stream);
+Launch ring_with(const std::string& slots) {
+  if (slots == "1") return copies::launch_gemm<1, Pipe, Core>;
+  if (slots == "2") return copies::launch_gemm<2, Pipe, Core>;
+  return copies::launch_gemm<3, Pipe, Core>;
 }
 
 /// Other ways to copy.
 template <class Core>
-void launch_copy(const Gemm& p, const Settings& settings, cudaStream_t stream) {
+Launch with_copy(const Settings& settings) {
   const std::string &copy = settings.at("copy"), &bytes = settings.at("bytes"), &slots = settings.at("slots");
-  if (copy == "memcpy_async" && bytes == "16") launch_with<copies::MemcpyAsync<16>, Core>(p, slots, stream);
-  if (copy == "memcpy_async" && bytes == "8") copies::launch_gemm<3, copies::MemcpyAsync<8>, Core>(p, stream);
-  if (copy == "memcpy_async" && bytes == "4") copies::launch_gemm<3, copies::MemcpyAsync<4>, Core>(p, stream);
-  if (copy == "block") launch_with<copies::BlockPipeline, Core>(p, slots, stream);
-  if (copy == "cg") launch_with<copies::CooperativeGroups, Core>(p, slots, stream);
+  if (copy == "block") return ring_with<copies::BlockPipeline, Core>(slots);
+  if (copy == "cg") return ring_with<copies::CooperativeGroups, Core>(slots);
+  if (bytes == "8") return copies::launch_gemm<3, copies::MemcpyAsync<8>, Core>;
+  if (bytes == "4") return copies::launch_gemm<3, copies::MemcpyAsync<4>, Core>;
+  return ring_with<copies::MemcpyAsync<16>, Core>(slots);
 }
 
 /// The next tile stays in registers while this one is multiplied.
 template <class Core>
-void launch_through_registers(const Gemm& p, const std::string& slots, cudaStream_t stream) {
-  launch_with<copies::ThroughRegisters<TileA, TileB, kThreads<Core>>, Core>(p, slots, stream);
+Launch through_registers(const std::string& slots) {
+  return ring_with<copies::ThroughRegisters<TileA, TileB, kThreads<Core>>, Core>(slots);
 }
 
-void check(const Gemm& p, const Settings& settings) {
-  ladder::require_chunks(p);
+void check_settings(const Settings& settings) {
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
                     &bytes = settings.at("bytes"), &slots = settings.at("slots");
   if (bytes != "16" && copy != "memcpy_async")
@@ -67,21 +68,27 @@ void check(const Gemm& p, const Settings& settings) {
     throw std::invalid_argument("--core fma: only with --copy primitives");
 }
 
-void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  const std::string core = ladder::usable_core(settings);
-  const std::string& slots = settings.at("slots");
-  if (settings.at("copy") == "registers") {
-    if (core == "wgmma") launch_through_registers<Wgmma>(p, slots, stream);
-    if (core == "mma_sync") launch_through_registers<SmallMmaSync>(p, slots, stream);
-  } else if (settings.at("copy") != "primitives") {
-    if (core == "wgmma") launch_copy<Wgmma>(p, settings, stream);
-    if (core == "mma_sync") launch_copy<MmaSync>(p, settings, stream);
-  } else {
-    if (core == "wgmma") launch_ring<Wgmma>(p, slots, stream);
-    if (core == "mma_sync") launch_ring<MmaSync>(p, slots, stream);
-    if (core == "fma") launch_ring<Fma>(p, slots, stream);
-  }
+void check(const Gemm& p, const Settings& settings) {
+  ladder::require_chunks(p);
+  check_settings(settings);
+}
+
+Launch kernel_of(const Settings& settings) {
+  check_settings(settings);
+  const std::string core = ladder::usable_core(settings), &slots = settings.at("slots");
+  if (settings.at("copy") == "registers")
+    return core == "wgmma" ? through_registers<Wgmma>(slots) : through_registers<SmallMmaSync>(slots);
+  if (settings.at("copy") != "primitives")
+    return core == "wgmma" ? with_copy<Wgmma>(settings) : with_copy<MmaSync>(settings);
+  if (core == "wgmma") return ring<Wgmma>(slots);
+  return core == "mma_sync" ? ring<MmaSync>(slots) : ring<Fma>(slots);
+}
+
+ladder::Launcher launcher_of(const Settings& settings) {
+  return [launch = kernel_of(settings)](const Gemm& p, cudaStream_t stream) {
+    ladder::require_chunks(p);
+    launch(p, stream);
+  };
 }
 
 }  // namespace
@@ -107,7 +114,7 @@ const ladder::Lesson& lesson() {
                  .cause = "a ring of slots: the next tiles are copied while this one is computed"}},
       .builds_on = {"02_tiled"},
       .check = check,
-      .launch = launch,
+      .launch = launcher_of,
       // Few tiles: no block computes two, as those of later lessons do.
       .cpu_check = {131, 136, 264},
       .cpu_check_few = {40, 136, 40}};

@@ -17,28 +17,44 @@ namespace {
 
 bool has_wgmma(const ladder::Settings& settings) { return ladder::usable_core(settings) == "wgmma"; }
 
-void check(const Gemm& p, const ladder::Settings& settings) {
+void check_settings(const ladder::Settings& settings) {
   const std::string loader = ladder::usable_loader(settings);
-  if (has_wgmma(settings)) return ladder::require_tma(p, settings);
-  ladder::require_chunks(p);
+  if (has_wgmma(settings)) return ladder::require_tma(settings);
   if (const std::string& step = settings.at("step"); step != lesson().default_of("step"))
     throw std::invalid_argument(fmt::format("--step {}: only with --core wgmma", step));
   ladder::require_shared_memory("--loader " + loader,
                                 sizeof(without_wgmma::SharedStorage<without_wgmma::OneSlot>));
 }
 
-void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  const std::string& step = settings.at("step");
-  if (!has_wgmma(settings))
-    return without_wgmma::visit_loader<without_wgmma::OneSlot>(
-        ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+void check(const Gemm& p, const ladder::Settings& settings) {
+  check_settings(settings);
+  has_wgmma(settings) ? ladder::require_tma_rows(p) : ladder::require_chunks(p);
+}
+
+/// Of the kernels with wgmma.
+auto kernel_of(const std::string& step) {
+  if (step == "tma") return tma::launch_gemm;
+  if (step == "roles") return roles::launch_gemm;
+  if (step == "storer") return storer::launch_gemm;
+  return launch_gemm;
+}
+
+ladder::Launcher launcher_of(const ladder::Settings& settings) {
+  check_settings(settings);
+  if (has_wgmma(settings))
+    return [launch = kernel_of(settings.at("step"))](const Gemm& p, cudaStream_t stream) {
+      ladder::require_tma_rows(p);
+      launch(p, stream);
+    };
+  ladder::Launcher launcher;
+  without_wgmma::visit_loader<without_wgmma::OneSlot>(
+      ladder::usable_loader(settings), [&]<class Loader>(Loader) {
+        launcher = [](const Gemm& p, cudaStream_t stream) {
+          ladder::require_chunks(p);
           without_wgmma::launch_gemm<Loader, without_wgmma::OneSlot>(p, ladder::kTileGroup, stream);
-        });
-  if (step == "tma") tma::launch_gemm(p, stream);
-  if (step == "roles") roles::launch_gemm(p, stream);
-  if (step == "storer") storer::launch_gemm(p, stream);
-  if (step == "walk") launch_gemm(p, stream);
+        };
+      });
+  return launcher;
 }
 
 }  // namespace
@@ -50,7 +66,7 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::roles_core_knob(),
                 ladder::loader_knob(),
                 {"step",
-                 "how far the lesson has come: walk is its kernel, tma, roles and storer are the steps to it",
+                 "how far the lesson has come: walk is its kernel, the others are the steps to it",
                  {"walk", "storer", "roles", "tma"}}},
       .rungs = {{.label = "TMA, one slot",
                  .settings = {{"step", "tma"}},
@@ -84,7 +100,7 @@ const ladder::Lesson& lesson() {
       .builds_on = {"02_tiled"},
       .minimum_architecture = ladder::kAmpere,
       .check = check,
-      .launch = launch};
+      .launch = launcher_of};
   return lesson;
 }
 

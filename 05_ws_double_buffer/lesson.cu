@@ -5,9 +5,11 @@
 #include <type_traits>
 
 #include "04_warp_specialized/variants/roles_without_wgmma.cuh"
+#include "05_ws_double_buffer/choice_of_tile.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/steps/1_ring.cuh"
 #include "05_ws_double_buffer/steps/2_pieces.cuh"
+#include "05_ws_double_buffer/steps/3_wide_tile.cuh"
 #include "05_ws_double_buffer/variants/ping_pong.cuh"
 #include "05_ws_double_buffer/variants/ratios.cuh"
 #include "05_ws_double_buffer/variants/separate_epilogue.cuh"
@@ -37,6 +39,11 @@ bool is_plain(const Settings& settings) {
 }
 
 bool is_step(const Settings& settings) { return !is_default(settings, "step"); }
+
+/// Where the knob `tile` leaves a choice.
+bool has_wide_tile(const Settings& settings) {
+  return settings.at("step") == "registers" || settings.at("step") == "wide";
+}
 
 /// Whose kernel runs: with the narrow tile it is that of step 2.
 std::string plain_kernel(const Settings& settings) {
@@ -105,20 +112,28 @@ void visit_plain(const Settings& settings, const Visit& visit) {
     if (kernel == "pieces")
       visit(pieces::gemm<kSlots>, pieces::launch_gemm<kSlots>, pieces::kThreads,
             sizeof(pieces::SharedStorage<kSlots>), pieces::kTile);
-    if constexpr (sizeof(SharedStorage<kSlots>) <= kMaxSharedBytes)
+    if constexpr (sizeof(SharedStorage<kSlots>) <= kMaxSharedBytes) {
       if (kernel == "wide")
+        visit(wide_tile::gemm<kSlots>, wide_tile::launch_gemm<kSlots>, wide_tile::kThreads,
+              sizeof(wide_tile::SharedStorage<kSlots>), wide_tile::kTile);
+      if (kernel == "registers")
         visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile);
+    }
   });
 }
 
-/// The settings of a launch: the tile that `auto` stands for, by the rule of the lesson's kernel.
-Settings with_tile(const Gemm& p, Settings settings) {
-  if (settings.at("tile") != "auto" || is_step(settings)) return settings;
+/// Whether the tile is chosen for each product.
+bool chooses_tile(const Settings& settings) {
+  return is_plain(settings) && settings.at("tile") == "auto" && has_wide_tile(settings);
+}
+
+/// Where it is: the rule.
+bool (*rule_of(const Settings& settings))(const Gemm&) {
+  bool (*rule)(const Gemm&) = nullptr;
   visit_slots(settings, [&](auto slots) {
-    if constexpr (sizeof(SharedStorage<slots()>) <= kMaxSharedBytes)
-      settings["tile"] = pays<slots()>(p) ? "128x256" : "128x128";
+    if constexpr (sizeof(SharedStorage<slots()>) <= kMaxSharedBytes) rule = wide_tile_pays<slots()>;
   });
-  return settings;
+  return rule;
 }
 
 /// visit(shape, epilogue), for shapes that fit into shared memory; no kernel is compiled for others.
@@ -158,15 +173,14 @@ void require_shared_memory(const Settings& settings, size_t slot_bytes, size_t o
 }
 
 void check_plain(const Settings& settings) {
-  const ladder::TileShape& tile = plain_kernel(settings) == "wide" ? kTile : ring::kTile;
+  const std::string kernel = plain_kernel(settings);
+  const ladder::TileShape& tile = kernel == "registers" || kernel == "wide" ? kTile : ring::kTile;
   require_shared_memory(settings, sizeof(__nv_bfloat16) * tile.k * (tile.m + tile.n),
                         sizeof(SharedStorage<1>::c) + sizeof(ladder::Pipeline<6>));
 }
 
 /// Roles without wgmma are those of the lesson's own kernel alone.
-void check_without_wgmma(const Gemm& p, const Settings& settings) {
-  ladder::usable_loader(settings);
-  ladder::require_chunks(p);
+void check_without_wgmma(const Settings& settings) {
   for (const char* const knob : {"step", "tile", "consumers", "ratio", "epilogue", "in_flight"})
     if (settings.at(knob) != lesson().default_of(knob))
       throw std::invalid_argument(fmt::format("--{} {}: only with --core wgmma", knob, settings.at(knob)));
@@ -178,20 +192,19 @@ void check_without_wgmma(const Gemm& p, const Settings& settings) {
   });
 }
 
-void check(const Gemm& p, const Settings& settings) {
-  if (!has_wgmma(settings)) return check_without_wgmma(p, settings);
+void check_settings(const Settings& settings) {
   ladder::usable_loader(settings);
-  ladder::require_tma(p, settings);
+  if (!has_wgmma(settings)) return check_without_wgmma(settings);
+  ladder::require_tma(settings);
   if (is_step(settings) && !is_plain(settings))
     throw std::invalid_argument(fmt::format(
         "--step {}: has --slots, and none of --consumers, --ratio, --epilogue, --group and --in_flight",
         settings.at("step")));
-  if (!is_default(settings, "tile") && (is_step(settings) || !is_plain(settings)))
-    throw std::invalid_argument(
-        fmt::format("--tile {}: goes with --slots, and with none of --step, --consumers, --ratio, "
-                    "--epilogue, --group and "
-                    "--in_flight",
-                    settings.at("tile")));
+  if (!is_default(settings, "tile") && (!has_wide_tile(settings) || !is_plain(settings)))
+    throw std::invalid_argument(fmt::format(
+        "--tile {}: goes with --slots and --step wide, and with none of --step ring, --step pieces, "
+        "--consumers, --ratio, --epilogue, --group and --in_flight",
+        settings.at("tile")));
   if (takes_turns(settings)) return check_ping_pong(settings);
   if (is_plain(settings)) return check_plain(settings);
   if (settings.at("slots") == "1")
@@ -205,31 +218,68 @@ void check(const Gemm& p, const Settings& settings) {
   });
 }
 
-/// Before a launch: what `check` cannot see because there are no matrices yet.
-void check_bias(const Gemm& p, const Settings& settings) {
-  check(p, settings);
-  ladder::require_bias(p, settings);
+void check(const Gemm& p, const Settings& settings) {
+  check_settings(settings);
+  has_wgmma(settings) ? ladder::require_tma_rows(p) : ladder::require_chunks(p);
 }
 
-void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
-  check_bias(p, settings);
+/// The lesson's own kernel or a step to it, also where the tile is chosen for each product.
+ladder::Launcher plain_launcher(const Settings& settings) {
+  const auto with_tile = [&](Settings chosen, const std::string& tile) {
+    if (chooses_tile(settings)) chosen["tile"] = tile;
+    void (*result)(const Gemm&, cudaStream_t) = nullptr;
+    visit_plain(chosen, [&](auto*, auto* launch_it, auto&&...) { result = launch_it; });
+    return result;
+  };
+  return [pays = chooses_tile(settings) ? rule_of(settings) : nullptr, wide = with_tile(settings, "128x256"),
+          narrow = with_tile(settings, "128x128")](const Gemm& p, cudaStream_t stream) {
+    ladder::require_tma_rows(p);
+    !pays || pays(p) ? wide(p, stream) : narrow(p, stream);
+  };
+}
+
+/// The functor of the epilogue `name` with this product's bias.
+template <class Epilogue>
+Epilogue with_bias(const Gemm& p, const std::string& name) {
+  if constexpr (std::is_same_v<Epilogue, ladder::Identity>) {
+    return {};
+  } else {
+    ladder::require_bias(p, name);
+    return {p.bias, p.n};
+  }
+}
+
+ladder::Launcher launcher_of(const Settings& settings) {
+  check_settings(settings);
+  if (is_plain(settings) && has_wgmma(settings) && !takes_turns(settings)) return plain_launcher(settings);
   const int group = std::stoi(settings.at("group"));
+  const std::string& epilogue = settings.at("epilogue");
+  ladder::Launcher launcher;
   if (!has_wgmma(settings))
-    return visit_slots_without_wgmma(settings, [&](auto slots) {
+    visit_slots_without_wgmma(settings, [&](auto slots) {
       using Ring = without_wgmma::Ring<slots()>;
       without_wgmma::visit_loader<Ring>(ladder::usable_loader(settings), [&]<class Loader>(Loader) {
-        without_wgmma::launch_gemm<Loader, Ring>(p, group, stream);
+        launcher = [group](const Gemm& p, cudaStream_t stream) {
+          ladder::require_chunks(p);
+          without_wgmma::launch_gemm<Loader, Ring>(p, group, stream);
+        };
       });
     });
-  if (takes_turns(settings))
-    return visit_epilogue(p, settings,
-                          [&](const auto& epilogue) { ping_pong::launch_gemm(p, group, epilogue, stream); });
-  if (is_plain(settings))
-    return visit_plain(with_tile(p, settings),
-                       [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
-  visit_kernel(p, settings, [&]<class Shape>(Shape, const auto& epilogue) {
-    ratios::launch_gemm<Shape>(p, group, epilogue, stream);
-  });
+  else if (takes_turns(settings))
+    visit_epilogue({}, settings, [&]<class Epilogue>(const Epilogue&) {
+      launcher = [group, epilogue](const Gemm& p, cudaStream_t stream) {
+        ladder::require_tma_rows(p);
+        ping_pong::launch_gemm(p, group, with_bias<Epilogue>(p, epilogue), stream);
+      };
+    });
+  else
+    visit_kernel({}, settings, [&]<class Shape, class Epilogue>(Shape, const Epilogue&) {
+      launcher = [group, epilogue](const Gemm& p, cudaStream_t stream) {
+        ladder::require_tma_rows(p);
+        ratios::launch_gemm<Shape>(p, group, with_bias<Epilogue>(p, epilogue), stream);
+      };
+    });
+  return launcher;
 }
 
 ladder::Resources resources(const Settings& settings) {
@@ -275,9 +325,10 @@ std::vector<ladder::Alternative> alternatives(const Settings& settings) {
   Settings plain = settings;
   plain["epilogue"] = "none";
   return {{"separate kernels",
-           [settings, plain](const Gemm& p, cudaStream_t stream) {
-             check_bias(p, settings);
-             launch(p, plain, stream);
+           [settings, plain, launch = ladder::Launcher()](const Gemm& p, cudaStream_t stream) mutable {
+             ladder::require_bias(p, settings);
+             if (!launch) launch = launcher_of(plain);
+             launch(p, stream);
              visit_epilogue(p, settings, [&](const auto& epilogue) { launch_epilogue(p, epilogue, stream); });
            },
            {ladder::reference_epilogue(settings).apply, /*exact=*/false, /*roundings=*/2},
@@ -288,9 +339,9 @@ std::vector<ladder::Alternative> alternatives(const Settings& settings) {
 
 /// Where the rule takes the narrow tile.
 std::string remark(const ladder::Shape& shape, const Settings& settings) {
-  if (!has_wgmma(settings) || !is_plain(settings) || settings.at("tile") != "auto") return "";
-  const Settings chosen = with_tile({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, settings);
-  if (chosen.at("tile") != "128x128") return "";
+  if (!has_wgmma(settings) || !chooses_tile(settings) ||
+      rule_of(settings)({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}))
+    return "";
   return "05: too few tiles of 128x256 for all multiprocessors, so that --tile auto takes 128x128";
 }
 
@@ -300,29 +351,30 @@ const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "05_ws_double_buffer",
       .idea = "The loader runs ahead of compute, through a ring of slots.",
-      .knobs = {ladder::roles_core_knob(),
-                ladder::loader_knob(),
-                {"step",
-                 "how far the lesson has come: wide is its kernel, ring and pieces are the steps to it",
-                 {"wide", "pieces", "ring"}},
-                {"tile",
-                 "of the lesson's kernel; auto: 128x256 where every multiprocessor gets one, else the tile "
-                 "of the steps",
-                 {"auto", "128x256", "128x128"}},
-                {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
-                {"consumers",
-                 "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
-                 {"together", "ping-pong"}},
-                {"ratio",
-                 "warpgroups that move data : that compute (tiles of 64x256, 128x256, 192x128)",
-                 {"1:2", "1:1", "1:3"}},
-                ladder::epilogue_knob(),
-                ladder::group_knob(),
-                {"in_flight",
-                 "auto: the lesson's own kernel, unless another knob asks for a variant; 1: always a "
-                 "variant, which "
-                 "keeps a product in flight and has a storer for each compute warpgroup",
-                 {"auto", "1"}}},
+      .knobs =
+          {ladder::roles_core_knob(),
+           ladder::loader_knob(),
+           {"step",
+            "how far the lesson has come: registers is its kernel, the others are the steps to it",
+            {"registers", "wide", "pieces", "ring"}},
+           {"tile",
+            "of the lesson's kernel and of --step wide; auto: 128x256 where every multiprocessor gets one, "
+            "else the tile and the kernel of --step pieces",
+            {"auto", "128x256", "128x128"}},
+           {"slots", "tiles of A and B that shared memory holds", {"4", "1", "2", "3", "5"}},
+           {"consumers",
+            "whether both compute warpgroups share a tile, or take turns with tiles of 128x128",
+            {"together", "ping-pong"}},
+           {"ratio",
+            "warpgroups that move data : that compute (tiles of 64x256, 128x256, 192x128)",
+            {"1:2", "1:1", "1:3"}},
+           ladder::epilogue_knob(),
+           ladder::group_knob(),
+           {"in_flight",
+            "auto: the lesson's own kernel, unless another knob asks for a variant; 1: always a "
+            "variant, which "
+            "keeps a product in flight and has a storer for each compute warpgroup",
+            {"auto", "1"}}},
       .rungs = {{.label = "ring of 4",
                  .settings = {{"step", "ring"}},
                  .id = "05.1",
@@ -336,9 +388,15 @@ const ladder::Lesson& lesson() {
                  .cause = "a ring of two staging tiles: C is handed over in pieces",
                  .core = "wgmma"},
                 {.label = "a tile twice as wide",
+                 .settings = {{"step", "wide"}},
+                 .id = "05.3",
+                 .source = "steps/3_wide_tile.cuh",
+                 .cause = "128 x 256 sums: each element of A is used twice as often",
+                 .core = "wgmma"},
+                {.label = "registers move",
                  .settings = {},
                  .id = "05",
-                 .cause = "128 x 256 sums: each element of A is used twice as often",
+                 .cause = "warps that move data give registers to compute: room for a longer epilogue",
                  .core = "wgmma"},
                 {.label = "roles and a ring",
                  .settings = {},
@@ -349,7 +407,7 @@ const ladder::Lesson& lesson() {
       .builds_on = {"04_warp_specialized"},
       .minimum_architecture = ladder::kAmpere,
       .check = check,
-      .launch = launch,
+      .launch = launcher_of,
       .resources = resources,
       .epilogue = ladder::reference_epilogue,
       .global_bytes = global_bytes,

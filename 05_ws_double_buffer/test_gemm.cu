@@ -35,8 +35,14 @@ struct Choice {
 };
 
 /// The kernels of the lesson that have no variant's knob.
-const std::pair<const std::string, std::string> kRing{"step", "ring"}, kPieces{"step", "pieces"},
-    kWide{"tile", "128x256"};
+const ladder::Settings kRing{{"step", "ring"}}, kPieces{{"step", "pieces"}},
+    kWide{{"step", "wide"}, {"tile", "128x256"}}, kRegisters{{"tile", "128x256"}};
+
+/// These settings, with a ring of so many slots.
+ladder::Settings with_slots(ladder::Settings settings, const std::string& slots) {
+  settings["slots"] = slots;
+  return settings;
+}
 
 /// The most that `--slots` may ask for on this device.
 int slots_without_wgmma() { return slots_that_fit(5, ladder::device_info().block_shared_bytes); }
@@ -44,46 +50,49 @@ int slots_without_wgmma() { return slots_that_fit(5, ladder::device_info().block
 
 TEST_CASE("05: a ring of any depth survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const auto kernel = GENERATE(kRing, kPieces, kWide);
+  const auto& kernel = GENERATE(kRing, kPieces, kWide, kRegisters);
   const int slots = GENERATE(1, 2, 3, 4);
   for (const int steps : trip_counts(slots))
     check_gemm_on_all_schedules(lesson05::lesson(), {128, 256, 64 * steps},
-                                {kernel, {"slots", std::to_string(slots)}}, 2);
+                                with_slots(kernel, std::to_string(slots)), 2);
 }
 
 TEST_CASE("05: the ring turns on from tile to tile") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const auto kernel = GENERATE(kRing, kPieces, kWide);
+  const auto& kernel = GENERATE(kRing, kPieces, kWide, kRegisters);
   const auto slots = GENERATE("2", "3", "4");
   const auto shape =
       GENERATE(Shape{128, 256 * 9, 64}, Shape{128 * 5, 256 * 2, 192}, Shape{128 * 3, 256 * 3, 320});
-  check_gemm_on_all_schedules(lesson05::lesson(), shape, {kernel, {"slots", slots}}, 1);
+  check_gemm_on_all_schedules(lesson05::lesson(), shape, with_slots(kernel, slots), 1);
 }
 
 TEST_CASE("05: edges are cut by TMA") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
-  const auto kernel = GENERATE(kRing, kPieces, kWide);
+  const auto& kernel = GENERATE(kRing, kPieces, kWide, kRegisters);
   const auto shape =
       GENERATE(Shape{1, 8, 8},         // the smallest
                Shape{1, 264, 72},      // one row
                Shape{130, 8, 64},      // the fewest columns
                Shape{65, 136, 200},    // the second warpgroup has one row, the third panel 8 columns
                Shape{257, 520, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, {kernel});
+  check_gemm_on_two_schedules(lesson05::lesson(), shape, kernel);
 }
 
 TEST_CASE("05: the wide tile is taken where every multiprocessor gets one, and can be forced") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const ladder::Lesson& lesson = lesson05::lesson();
   const Shape few{128, 256, 64}, many{128 * 20, 256 * 20, 64};
-  CHECK_THAT(lesson.remark(few, lesson.settings()), ContainsSubstring("--tile auto takes 128x128"));
-  CHECK(lesson.remark(many, lesson.settings()).empty());
-  CHECK(lesson.remark(few, lesson.settings({kWide})).empty());
-  check_gemm(lesson, few, {});
+  for (const ladder::Settings& step : {ladder::Settings{}, ladder::Settings{{"step", "wide"}}}) {
+    CHECK_THAT(lesson.remark(few, lesson.settings(step)), ContainsSubstring("--tile auto takes 128x128"));
+    CHECK(lesson.remark(many, lesson.settings(step)).empty());
+    check_gemm(lesson, few, step);
+  }
+  CHECK(lesson.remark(few, lesson.settings(kWide)).empty());
+  CHECK(lesson.remark(few, lesson.settings(kPieces)).empty());
   check_gemm(lesson, few, {{"tile", "128x128"}});
   CHECK(lesson.resources(lesson.settings({{"tile", "128x128"}})).tile == "128x128");
-  expect_refused(lesson, few, {kWide, {"step", "ring"}}, {"--tile 128x256"});
-  expect_refused(lesson, few, {kWide, {"ratio", "1:1"}}, {"--tile 128x256"});
+  expect_refused(lesson, few, {{"tile", "128x256"}, {"step", "ring"}}, {"--tile 128x256"});
+  expect_refused(lesson, few, {{"tile", "128x256"}, {"ratio", "1:1"}}, {"--tile 128x256"});
 }
 
 TEST_CASE("05: every order of tiles covers C") {

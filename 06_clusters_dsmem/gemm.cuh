@@ -4,6 +4,7 @@
 /// Added since step 1: two pairs of blocks take turns at the steps of K. Then each block sends its sums of
 /// half of the columns to the block with the other steps, and stores the half that it completes.
 #pragma once
+#include "06_clusters_dsmem/release_in_both.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
@@ -35,7 +36,7 @@ constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
 constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent to the peer; as many are kept
-
+using Walk = ClusterWalk<kBlocks>;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
 
@@ -48,9 +49,8 @@ struct SharedStorage {
   TileA a[kSlots];
   TileB b[kSlots];
   SwizzledTile<kTile.m, kPieceN> c[kPieces];
-  Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
-  Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
-
+  Pipeline<kSlots> pipe_lc;                                   ///< from the loader to compute
+  Pipeline<kPieces> pipe_cs;                                  ///< from compute to the storer
   float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];  ///< sums from the peer
   ptx::Mbarrier inbox_full, peer_inbox_free;
 };
@@ -62,8 +62,7 @@ __device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
-                                           int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, Walk walk, int k_steps) {
   const uint16_t receivers = 0b11 << block_k() * kBlocksM;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -75,8 +74,8 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, C
       ptx::tma_load(&smem.a[slot], &maps.a, k, first_row, full);
       for (int panel = 0; panel < TileB::kPanels; ++panel)  // a block's own columns come first
         ptx::tma_load_multicast(&smem.b[slot].panels[panel][block_m() * kBRows], &maps.b,
-                                first_column + (panel * kPanelColumns + block_k() * kOwnN) % kTile.n,
-                                k + block_m() * kBRows, full, receivers);
+                                first_column + (panel ^ block_k()) * kPanelColumns, k + block_m() * kBRows,
+                                full, receivers);
       pipe_lc.producer_commit_bytes();
     }
   }
@@ -93,7 +92,6 @@ __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPe
   auto& inbox = smem.inbox[warpgroup];
   if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(inbox));
   ptx::mbarrier_wait_cluster(&smem.peer_inbox_free, parity ^ 1);
-  // st.async, to the address that mapa gives for the same place in the peer's memory
 #pragma unroll
   for (int i = 0; i < kSumsPerThread; i += 4) {
     const float* const sums = &d[kSumsPerThread + i];
@@ -111,34 +109,24 @@ __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPe
 }
 // [exchange_sums]
 
-/// Says to the loaders of its pair that this warpgroup has read the slot. One arrival speaks for four warps
-/// (as in CUTLASS) and is relaxed (it is not there), beside waits of a block's scope: PTX promises neither.
-template <class Pipe>
-__device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
-  const int thread = threadIdx.x % kWarpgroup;
-  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.empty_barrier(), thread + block_k() * kBlocksM);
-  pipe_lc.next_release();
-}
-
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
   uint32_t parity = 0;
-  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile, parity ^= 1) {
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      release_in_both(pipe_lc);
+      release_in_both(pipe_lc);  // to the loader of each block of the pair
     }
     // [k_loop]
     exchange_sums(smem, core.d, parity);
-    parity ^= 1;
 #pragma unroll  // registers have no addresses
     for (int column = 0; column < kOwnN; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
@@ -152,11 +140,12 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> w
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
-    for (int column = block_k() * kOwnN; column < (block_k() + 1) * kOwnN; column += kPieceN) {
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m;
+    const int first_column = tile.column * kTile.n + block_k() * kOwnN;
+    for (int column = 0; column < kOwnN; column += kPieceN) {
       const int piece = pipe_cs.consumer_wait();
       ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
@@ -171,8 +160,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
-  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n),
-                                  kTileGroup / kBlocksM};
+  const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
   const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);
 
   if (threadIdx.x == 0) {
@@ -216,15 +204,6 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .cluster = dim3(kBlocks),
                   .stream = stream},
                  maps, p);
-}
-
-/// When does it pay to split K? Where tiles are so few that all clusters run at one time. If not, lesson.cu
-/// launches step 1. Each part of K needs a step.
-template <int kSlots>
-bool pays(const Gemm& p) {
-  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
-  const int resident = resident_clusters(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kBlocks);
-  return p.k > kTile.k && tiles <= resident;
 }
 
 }  // namespace lesson06

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "05_ws_double_buffer/choice_of_tile.cuh"
 #include "05_ws_double_buffer/gemm.cuh"
 #include "05_ws_double_buffer/steps/2_pieces.cuh"
 #include "06_clusters_dsmem/gemm.cuh"
@@ -17,50 +18,92 @@ namespace lesson06 {
 
 namespace {
 
-bool splits_k(const ladder::Settings& settings) { return settings.at("step") == "split_k"; }
-
-bool always(const ladder::Settings& settings) { return settings.at("clusters") == "always"; }
-
 constexpr int kSlots = 4;
+
+/// Whether rows straddle cache lines, so that L2 reads two lines for each row of a box.
+bool has_straddling_rows(const Gemm& p) {
+  constexpr int kLineColumns = 128 / sizeof(__nv_bfloat16);  // of a cache line
+  return p.n % kLineColumns != 0 || p.k % kLineColumns != 0;
+}
+
+/// When does multicast pay? Where rows straddle cache lines, and every multiprocessor still gets a tile.
+bool multicast_pays(const Gemm& p) {
+  const int tiles = ladder::tiles_over(p.m, multicast::kTile.m * multicast::kBlocksM) *
+                    ladder::tiles_over(p.n, multicast::kTile.n);
+  const int resident =
+      ladder::resident_clusters(multicast::gemm<kSlots>, multicast::kThreads,
+                                sizeof(multicast::SharedStorage<kSlots>), multicast::kBlocks);
+  return has_straddling_rows(p) && resident > 0 && tiles >= resident;
+}
+
+/// When does it pay to split K? Where tiles are so few that all clusters run at one time. Each part of K
+/// needs a step.
+bool split_pays(const Gemm& p) {
+  const int tiles = ladder::tiles_over(p.m, kTile.m * kBlocksM) * ladder::tiles_over(p.n, kTile.n);
+  const int resident =
+      ladder::resident_clusters(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kBlocks);
+  return p.k > kTile.k && tiles <= resident;
+}
+
+/// What the settings choose.
+struct Choice {
+  bool splits_k, always;  ///< `always`: also where clusters do not pay
+
+  explicit Choice(const ladder::Settings& settings)
+      : splits_k(settings.at("step") == "split_k"), always(settings.at("clusters") == "always") {}
+};
 
 /// Calls visit(kernel, its launcher, its threads, its shared memory, its tile, its name) for the kernel of
 /// the step, or of the last one before it that pays for the shape.
 template <class Visit>
-void visit_kernel(const Gemm& p, const ladder::Settings& settings, const Visit& visit) {
-  const bool forced = always(settings);
-  if (splits_k(settings) && (forced || pays<kSlots>(p)))
+void visit_kernel(const Gemm& p, const Choice& choice, const Visit& visit) {
+  if (choice.splits_k && (choice.always || split_pays(p)))
     return visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile, "06");
-  if (multicast::pays<kSlots>(p) || (forced && !splits_k(settings)))
+  if (multicast_pays(p) || (choice.always && !choice.splits_k))
     return visit(multicast::gemm<kSlots>, multicast::launch_gemm<kSlots>, multicast::kThreads,
                  sizeof(multicast::SharedStorage<kSlots>), multicast::kTile, "06.1");
-  if (lesson05::pays<kSlots>(p))
+  if (lesson05::wide_tile_pays<kSlots>(p))
     return visit(lesson05::gemm<kSlots>, lesson05::launch_gemm<kSlots>, lesson05::kThreads,
                  sizeof(lesson05::SharedStorage<kSlots>), lesson05::kTile, "05");
   visit(lesson05::pieces::gemm<kSlots>, lesson05::pieces::launch_gemm<kSlots>, lesson05::pieces::kThreads,
         sizeof(lesson05::pieces::SharedStorage<kSlots>), lesson05::pieces::kTile, "05.2");
 }
 
-void check(const Gemm& p, const ladder::Settings& settings) {
-  ladder::require_tma(p, settings);
-  if (!always(settings)) return;
-  if (splits_k(settings)) ladder::require_k_steps(p, kTile.k, kBlocksK);
-  visit_kernel(p, settings, [&](auto* kernel, auto*, int threads, size_t shared_bytes, auto&&...) {
-    const int blocks = splits_k(settings) ? kBlocks : multicast::kBlocks;
+void require(const Gemm& p, const Choice& choice) {
+  ladder::require_tma_rows(p);
+  if (choice.always && choice.splits_k) ladder::require_k_steps(p, kTile.k, kBlocksK);
+}
+
+/// Clusters that are asked for must fit.
+void check_settings(const ladder::Settings& settings) {
+  ladder::require_tma(settings);
+  const Choice choice(settings);
+  if (!choice.always) return;
+  visit_kernel({}, choice, [&](auto* kernel, auto*, int threads, size_t shared_bytes, auto&&...) {
+    const int blocks = choice.splits_k ? kBlocks : multicast::kBlocks;
     if (ladder::resident_clusters(kernel, threads, shared_bytes, blocks) == 0)
       throw std::invalid_argument(
           fmt::format("--clusters always: this GPU has no room for a cluster of {} blocks", blocks));
   });
 }
 
-void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
-  check(p, settings);
-  visit_kernel(p, settings, [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
+void check(const Gemm& p, const ladder::Settings& settings) {
+  check_settings(settings);
+  require(p, Choice(settings));
+}
+
+ladder::Launcher launcher_of(const ladder::Settings& settings) {
+  check_settings(settings);
+  return [choice = Choice(settings)](const Gemm& p, cudaStream_t stream) {
+    require(p, choice);
+    visit_kernel(p, choice, [&](auto*, auto* launch_it, auto&&...) { launch_it(p, stream); });
+  };
 }
 
 /// Of the kernel of the step, which need not be the one that pays for a shape.
 ladder::Resources resources(const ladder::Settings& settings) {
-  ladder::Settings forced = settings;
-  forced["clusters"] = "always";
+  Choice forced(settings);
+  forced.always = true;
   ladder::Resources result;
   visit_kernel(
       {}, forced, [&](auto* kernel, auto*, int threads, size_t shared_bytes, const auto& tile, const char*) {
@@ -73,12 +116,13 @@ ladder::Resources resources(const ladder::Settings& settings) {
 /// Where the rules take the kernel of an earlier step.
 std::string remark(const ladder::Shape& shape, const ladder::Settings& settings) {
   std::string text;
-  visit_kernel({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, settings,
+  const Choice choice(settings);
+  visit_kernel({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, choice,
                [&](auto*, auto*, int, size_t, const auto&, const std::string& name) {
-                 if (name != (splits_k(settings) ? "06" : "06.1"))
+                 if (name != (choice.splits_k ? "06" : "06.1"))
                    text =
                        fmt::format("06: {} does not pay here, so that --clusters auto takes the kernel of {}",
-                                   splits_k(settings) ? "a split of K" : "multicast", name);
+                                   choice.splits_k ? "a split of K" : "multicast", name);
                });
   return text;
 }
@@ -110,7 +154,7 @@ const ladder::Lesson& lesson() {
       .builds_on = {"05_ws_double_buffer"},
       .minimum_architecture = ladder::kHopper,
       .check = check,
-      .launch = launch,
+      .launch = launcher_of,
       .resources = resources,
       .remark = remark,
       .cpu_rows = {{{"clusters", "always"}}, {{"step", "multicast"}, {"clusters", "always"}}},

@@ -10,14 +10,13 @@ namespace {
 
 void check(const Gemm& p, const ladder::Settings& settings) {
   ladder::usable_core(settings);
-  ladder::require_multiple("n", p.n, TileB::kChunk, "because the lab has only the kernel with aligned rows");
-  ladder::require_multiple("k", p.k, TileA::kChunk, "because the lab has only the kernel with aligned rows");
+  ladder::require_chunks(p);
 }
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   const std::string core = ladder::usable_core(settings);
-  if (core == "wgmma") launch_gemm<ladder::WgmmaCore<kTile.n>, true>(p, stream);
-  if (core == "mma_sync") launch_gemm<ladder::MmaSyncCore<kTile.n>, true>(p, stream);
+  if (core == "wgmma") launch_gemm<ladder::WgmmaCore<kTile.n>>(p, stream);
+  if (core == "mma_sync") launch_gemm<ladder::MmaSyncCore<kTile.n>>(p, stream);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 ///
 /// Added since step 2: a thread loads 8 elements of a row with one instruction instead of eight, and stores
 /// them with another one. In shared memory a tile is swizzled: the chunks of eight rows that lie below each
-/// other lie in different banks, so that no access waits for another one.
+/// other lie in different banks, so that no access waits for another one. n and k must be multiples of 8.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
@@ -27,11 +27,9 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C; any m, n, k.
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-/// @tparam kAligned n and k are multiples of 8, so that a chunk is one load; it takes fewer registers
-template <bool kAligned>
-__global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
@@ -44,8 +42,8 @@ __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(co
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
-    a_share.template load<kAligned>(a_chunks);
-    b_share.template load<kAligned>(b_chunks);  // all loads are under way before the first store
+    a_share.load(a_chunks);
+    b_share.load(b_chunks);  // all loads are under way before the first store
     a_share.store(a_chunks, smem.a);
     b_share.store(b_chunks, smem.b);
     a_share.next_right();
@@ -74,9 +72,8 @@ __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(co
 }
 
 /// One block for each tile of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
-template <bool kAligned>
-void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<kAligned>,
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
                  {.name = "02_tiled",
                   .grid = dim3(tiles_over(p.n, kTile.n), tiles_over(p.m, kTile.m)),
                   .block = dim3(kThreads),

@@ -28,11 +28,9 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Each block computes a tile of C; any m, n, k.
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-/// @tparam kAligned n and k are multiples of 8, so that a chunk is one load; it takes fewer registers
-template <bool kAligned>
-__global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
@@ -46,8 +44,8 @@ __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(co
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
     uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
-    a_share.template load<kAligned>(a_chunks);
-    b_share.template load<kAligned>(b_chunks);  // all loads are under way before the first store
+    a_share.load(a_chunks);
+    b_share.load(b_chunks);  // all loads are under way before the first store
     a_share.store(a_chunks, smem.a);
     b_share.store(b_chunks, smem.b);
     a_share.next_right();
@@ -76,9 +74,8 @@ __global__ void __launch_bounds__(kThreads, kAligned ? kBlocksPerSm : 1) gemm(co
 }
 
 /// One block for each tile of C.
-template <bool kAligned>
-void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<kAligned>,
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
                  {.name = "02_tiled",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads),

@@ -19,10 +19,7 @@ void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (slots == "3") copies::launch_gemm<3, Pipe, Wgmma>(p, stream);
 }
 
-void check(const Gemm& p, const Settings&) {
-  ladder::require_multiple("n", p.n, TileB::kChunk, "because copies move 16 bytes at a time");
-  ladder::require_multiple("k", p.k, TileA::kChunk, "because copies move 16 bytes at a time");
-}
+void check(const Gemm& p, const Settings&) { ladder::require_chunks(p); }
 
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);

@@ -2,8 +2,7 @@
 /// Lesson 03, step 1: asynchronous copies bring the tiles, past the registers.
 ///
 /// Added since 02: a thread starts a copy of 16 bytes from global to shared memory, and goes on at once. All
-/// copies of a tile are under way before it waits for them. Loading and computing still take turns. n and k
-/// must be multiples of 8, so that a copy is 16 bytes.
+/// copies of a tile are under way before it waits for them. Loading and computing still take turns.
 #pragma once
 #include <cuda_pipeline.h>
 
@@ -34,15 +33,26 @@ struct SharedStorage {
 /// zero, by an ordinary store.
 template <class Share, class Tile>
 __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
-  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
-    if (valid > 0)
+  share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
+    if (inside)
       __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });
 }
 
-/// Each block computes a tile of C; n and k are multiples of 8.
+// [load]
+/// The same of the next tiles of A and B.
+template <class ShareA, class ShareB>
+__device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
+  copy_async(a_share, a);
+  copy_async(b_share, b);
+  a_share.next_right();
+  b_share.next_down();
+}
+// [load]
+
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
 template <class Core>
 __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
@@ -57,10 +67,7 @@ __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    copy_async(a_share, smem.a);
-    copy_async(b_share, smem.b);
-    a_share.next_right();
-    b_share.next_down();
+    load_tiles(a_share, b_share, smem.a, smem.b);
     __pipeline_commit();
     __pipeline_wait_prior(0);  // this thread's copies have landed
 

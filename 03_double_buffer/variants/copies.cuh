@@ -29,9 +29,9 @@ __host__ __device__ constexpr uint8_t later(int ahead) {
 /// outside the matrix becomes zero, by an ordinary store.
 template <int kBytes, class Share, class Tile, class Copy>
 __device__ __forceinline__ void copy_share(const Share& share, Tile& tile, Copy&& copy) {
-  share.for_each([&](int i, const __nv_bfloat16* source, int valid) {
+  share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
     uint4* const chunk = share.destination(tile, i);
-    if (valid == 0) {
+    if (!inside) {
       *chunk = make_uint4(0, 0, 0, 0);
       return;
     }
@@ -171,7 +171,7 @@ struct ThroughRegisters {
     /// Starts the loads to registers.
     __device__ __forceinline__ void load(const Share& share, Tile& tile) {
       to = share.destination(tile, 0);
-      share.template load<true>(chunks);
+      share.load(chunks);
     }
     /// Registers to the slot.
     __device__ __forceinline__ void store() const {

@@ -3,12 +3,13 @@
 ///
 /// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
-/// threads wait there. There are no roles: loading and computing still take turns. n and k must be multiples
-/// of 8. The steps from here on have wgmma only.
+/// threads wait there. A pipeline holds the mbarrier, and keeps the parity of its phases. There are no roles:
+/// loading and computing still take turns. The steps from here on have wgmma only.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/epilogue.cuh"
+#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
@@ -22,7 +23,8 @@ using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
 using Core = WgmmaCore<kTile.n>;
-constexpr int kThreads = kTile.m * kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
+constexpr int kThreads = kWarpgroups * kWarpgroup;
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -30,7 +32,7 @@ using TileB = SwizzledTile<kTile.k, kTile.n>;
 struct SharedStorage {
   TileA a;
   TileB b;
-  ptx::Mbarrier full;  ///< all bytes of both tiles have landed
+  Pipeline<1> pipe_lc;  ///< says that the slot is full; that it is empty, a barrier of the block says
 };
 
 /// Each block computes one tile of C.
@@ -42,26 +44,28 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    ptx::mbarrier_init(&smem.full, 1);  // one arrival: that of the thread which expects the bytes
+    smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
 
+  Producer producer(smem.pipe_lc);
+  Consumer consumer(smem.pipe_lc);
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    // elect_one tells the compiler, unlike threadIdx.x == 0, that one thread goes on.
+    // One thread: threadIdx.x == 0 where it acts once, elect_one where it asks TMA, as it tells the compiler.
     if (threadIdx.x < kWarp && ptx::elect_one()) {
-      ptx::Mbarrier* const full = &smem.full;
-      ptx::mbarrier_arrive_expect_bytes(full, sizeof(TileA) + sizeof(TileB));
+      ptx::Mbarrier* const full = producer.expect_bytes(sizeof(TileA) + sizeof(TileB));
       const int k = step * kTile.k;
       ptx::tma_load(&smem.a, &maps.a, k, first_row, full);
       for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
         ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
+      producer.producer_commit_bytes();
     }
-    ptx::mbarrier_wait(&smem.full, step % 2);  // the tiles are complete; each phase has the other parity
+    consumer.consumer_wait();                           // the tiles are complete
     core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten

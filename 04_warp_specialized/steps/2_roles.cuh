@@ -1,9 +1,9 @@
 /// @file
 /// Lesson 04, step 2: one warp loads, and does nothing else; two warpgroups compute.
 ///
-/// Added since step 1: roles. The loader and the warpgroups hand the slot over through a pipeline of two
-/// mbarriers: TMA's bytes make the slot full, and the warpgroups that have read it make it empty. No barrier
-/// of the whole block is left in the loop.
+/// Added since step 1: roles, each with a loop over the steps of its own. The loader does not compute, so
+/// the warpgroups tell it that they have read the slot: by the other mbarrier of the pipeline, not by a
+/// barrier of the whole block.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"

@@ -5,6 +5,7 @@
 /// loads half of the rows of such a tile, and TMA writes them to the shared memory of both (multicast). So
 /// each slot is filled by two loaders, and released to both.
 #pragma once
+#include "06_clusters_dsmem/release_in_both.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
@@ -33,7 +34,7 @@ constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on 
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
 constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: below each other, with the same B
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
-
+using Walk = ClusterWalk<kBlocks>;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
 
@@ -56,8 +57,7 @@ __device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
 template <class Smem>
-__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk,
-                                           int k_steps) {
+__device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, Walk walk, int k_steps) {
   const uint16_t receivers = 0b11;  // a bit for each rank
   Producer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
@@ -77,19 +77,9 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, C
 }
 // [load_tiles]
 
-/// Says to the loaders of both blocks that this warpgroup has read the slot. One arrival speaks for four
-/// warps (as in CUTLASS) and is relaxed (it is not there), beside waits of a block's scope: PTX promises
-/// neither.
-template <class Pipe>
-__device__ __forceinline__ void release_in_both(Pipe& pipe_lc) {
-  const int thread = threadIdx.x % kWarpgroup;
-  if (thread < kBlocksM) ptx::mbarrier_arrive_remote(pipe_lc.empty_barrier(), thread);
-  pipe_lc.next_release();
-}
-
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
@@ -100,7 +90,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> w
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      release_in_both(pipe_lc);
+      release_in_both(pipe_lc);  // to the loader of each block of the pair
     }
     // [k_loop]
 #pragma unroll  // registers have no addresses
@@ -116,10 +106,11 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, ClusterWalk<kBlocks> w
 
 /// One thread sends what is staged to global memory.
 template <class Smem>
-__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, ClusterWalk<kBlocks> walk) {
+__device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);
   for (const TileIndex tile : walk) {
-    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m, first_column = tile.column * kTile.n;
+    const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m;
+    const int first_column = tile.column * kTile.n;
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.consumer_wait();
       ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
@@ -135,8 +126,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
-  const ClusterWalk<kBlocks> walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n),
-                                  kTileGroup / kBlocksM};
+  const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
@@ -178,17 +168,6 @@ void launch_gemm(const Gemm& p, cudaStream_t stream) {
                   .cluster = dim3(kBlocks),
                   .stream = stream},
                  maps, p);
-}
-
-/// When does multicast pay? Where rows straddle cache lines, so that L2 reads two for each row of a box, and
-/// every multiprocessor still gets a tile. If not, lesson.cu launches 05.
-template <int kSlots>
-bool pays(const Gemm& p) {
-  constexpr int kLineColumns = 128 / sizeof(__nv_bfloat16);  // of a cache line
-  const bool straddles = p.n % kLineColumns != 0 || p.k % kLineColumns != 0;
-  const int tiles = tiles_over(p.m, kTile.m * kBlocksM) * tiles_over(p.n, kTile.n);
-  const int resident = resident_clusters(gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kBlocks);
-  return straddles && resident > 0 && tiles >= resident;
 }
 
 }  // namespace lesson06::multicast

@@ -7,21 +7,6 @@
 
 namespace ladder {
 
-/// A chunk of 8 elements from global memory, of which the first `valid` are inside the matrix; the others are
-/// zero.
-/// @tparam kAligned rows start at multiples of 16 bytes, so that a chunk is one load and no edge cuts it
-template <bool kAligned>
-__device__ __forceinline__ uint4 load_chunk(const __nv_bfloat16* source, int valid) {
-  if constexpr (kAligned) {
-    return valid > 0 ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
-  } else {
-    alignas(16) __nv_bfloat16 elements[8];
-#pragma unroll
-    for (int e = 0; e < 8; ++e) elements[e] = e < valid ? source[e] : __float2bfloat16(0);
-    return *reinterpret_cast<const uint4*>(elements);
-  }
-}
-
 /// One thread's share of the tiles of a row-major matrix, which are brought to shared memory one after the
 /// other.
 ///
@@ -38,7 +23,8 @@ class TileShare {
   static constexpr int kDestinationStep = kRowStep * 64;
   static_assert(Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunksPerRow == 0 && kRowStep % 8 == 0);
 
-  /// The first tile starts at (first_row, first_column) of the matrix [rows, columns].
+  /// The first tile starts at (first_row, first_column) of the matrix [rows, columns]. It starts at a
+  /// multiple of 16 bytes, and `columns` is a multiple of 8.
   __device__ TileShare(const __nv_bfloat16* matrix, int rows, int columns, int first_row, int first_column)
       : row_(static_cast<int>(threadIdx.x) / Tile::kChunksPerRow),
         column_(static_cast<int>(threadIdx.x) % Tile::kChunksPerRow * Tile::kChunk),
@@ -47,29 +33,25 @@ class TileShare {
         pitch_(columns),
         first_(matrix + static_cast<size_t>(first_row + row_) * columns + first_column + column_) {}
 
-  /// Calls move(i, source, valid) for each chunk i: the first `valid` of the 8 elements at `source` lie
-  /// inside the matrix. Where valid is 0, source must not be read.
+  /// Calls move(i, source, inside) for each chunk i, whose 8 elements at `source` all lie inside the matrix
+  /// or all outside. What lies outside must not be read.
   template <class Move>
   __device__ __forceinline__ void for_each(Move&& move) const {
     if (rows_left_ >= Tile::kRows &&
         columns_left_ >= Tile::kColumns) {  // no edge: no tests; true of the whole block
 #pragma unroll
-      for (int i = 0; i < kChunks; ++i) move(i, source(i), Tile::kChunk);
+      for (int i = 0; i < kChunks; ++i) move(i, source(i), true);
     } else {
 #pragma unroll
-      for (int i = 0; i < kChunks; ++i) {
-        const int here = row_ + i * kRowStep < rows_left_ ? columns_left_ - column_ : 0;
-        move(i, source(i), here < 0 ? 0 : here < Tile::kChunk ? here : Tile::kChunk);
-      }
+      for (int i = 0; i < kChunks; ++i)
+        move(i, source(i), row_ + i * kRowStep < rows_left_ && column_ < columns_left_);
     }
   }
 
   /// Loads this thread's chunks to registers. What lies outside the matrix becomes zero.
-  /// @tparam kAligned see load_chunk
-  template <bool kAligned>
   __device__ __forceinline__ void load(uint4 (&chunks)[kChunks]) const {
-    for_each([&](int i, const __nv_bfloat16* source, int valid) {
-      chunks[i] = load_chunk<kAligned>(source, valid);
+    for_each([&](int i, const __nv_bfloat16* source, bool inside) {
+      chunks[i] = inside ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
     });
   }
   /// Stores them to shared memory.

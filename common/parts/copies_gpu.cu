@@ -44,7 +44,7 @@ struct Shares {
 
 template <class Share, class Tile>
 __device__ __forceinline__ void start_copies(const Share& share, Tile& tile) {
-  share.for_each([&](int i, const __nv_bfloat16* source, int) {
+  share.for_each([&](int i, const __nv_bfloat16* source, bool) {
     __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
   });
 }
@@ -81,9 +81,8 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     const uint64_t begin = ptx::clock_cycles();
     uint4 a[shares.a.kChunks], b[shares.b.kChunks];
-    shares.a.load<true>(a);
-    if constexpr (kBoth)
-      shares.b.load<true>(b);  // all loads are under way before the first store waits for one
+    shares.a.load(a);
+    if constexpr (kBoth) shares.b.load(b);  // all loads are under way before the first store waits for one
     shares.a.store(a, smem.a);
     if constexpr (kBoth) shares.b.store(b, smem.b);
     __syncthreads();

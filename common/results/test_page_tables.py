@@ -837,6 +837,8 @@ class PageTables(WithResults):
         self.assertEqual(climb(99, 100, 101, size=1024), [("04", "04.3", (1024,) * 3)])
         self.assertEqual(climb(99, 100, 101, size=1024, base="02.1", over="02.2"), [])  # a larger tile, SMs without one
         self.assertEqual(len(climb(99, 100, 101, base="02.1", over="02.2")), 1)
+        for one, base in lattice.diffs():  # each row that there is counts
+            self.assertEqual(climb(99, 100, 101, base=base.id, over=one.id), [(one.id, base.id, (4096,) * 3)])
 
     def test_the_recorded_climb_only_goes_up(self):
         path = max((ROOT / "docs/results").glob("*.json"))
@@ -910,7 +912,7 @@ class PageTables(WithResults):
     def test_lessons_say_what_they_build_on(self):
         below = {one.id: one.base for one in lattice.steps()}
         self.assertEqual([below[number] for number in ("01", "02.1", "02", "03.1", "03", "04.1", "04", "05.1", "05", "06.1", "any")],
-                         ["", "01", "02.4", "02", "03.1", "02", "04.3", "04", "05.2", "05", "06"])
+                         ["", "01", "02.4", "02", "03.1", "02", "04.3", "04", "05.3", "05", "06"])
         self.assertEqual([one.diff for one, _ in lattice.diffs()][5:10], ["diff_02_03_1", "diff_03_1_03", "diff_02_04_1", "diff_04_1_2", "diff_04_2_3"])
 
     def test_links_lead_to_the_lessons_from_where_the_page_lies(self):

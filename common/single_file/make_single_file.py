@@ -42,7 +42,7 @@ class Lesson:
 
 LESSONS = {
     "01_naive": Lesson("launch_gemm(p, nullptr)", multiple=1),
-    "02_tiled": Lesson("launch_gemm<ladder::WgmmaCore<kTile.n>, true>(p, nullptr)"),
+    "02_tiled": Lesson("launch_gemm<ladder::WgmmaCore<kTile.n>>(p, nullptr)"),
     "03_double_buffer": Lesson("launch_gemm<3, ladder::WgmmaCore<kTile.n>>(p, nullptr)"),
     "04_warp_specialized": Lesson("launch_gemm(p, nullptr)"),
     "05_ws_double_buffer": Lesson("launch_gemm<4>(p, nullptr)"),

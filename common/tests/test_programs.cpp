@@ -484,6 +484,22 @@ TEST_CASE("What has been measured is in the result file when a later shape fails
   CHECK(runs[1].shape == ladder::Shape{16, 16, 16});
 }
 
+TEST_CASE("The settings of a contender are read before its first launch, and in no later one") {
+  skip_unless_cpu_device();
+  ladder::Lesson lesson = ladder::fake::lesson();
+  int reads = 0;
+  lesson.launch = [&](const ladder::Settings& settings) -> ladder::Launcher {
+    ++reads;
+    return ladder::fake::lesson().launch.launcher_of(settings);
+  };
+  const ladder::Contender contender = ladder::contender_of(lesson, "", {});
+  CHECK(reads == 0);  // words that cannot run here are refused by the launch
+  ladder::DeviceBuffer<__nv_bfloat16> a(4), b(4), c(4);
+  for (int i = 0; i < 3; ++i)
+    contender.launch({.a = a.data(), .b = b.data(), .c = c.data(), .m = 2, .n = 2, .k = 2}, nullptr);
+  CHECK(reads == 1);
+}
+
 TEST_CASE("A wrong result is named also where a later shape fails") {
   skip_unless_cpu_device();
   ladder::Lesson lesson = ladder::fake::lesson();

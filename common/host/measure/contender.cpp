@@ -26,8 +26,12 @@ Contender contender_of(const Lesson& lesson, const std::string& label, const Set
   contender.label = label;
   contender.settings = lesson.settings(chosen);
   contender.core = core_of(lesson, contender.settings);
-  contender.launch = [launch = lesson.launch, settings = contender.settings](
-                         const Gemm& gemm, cudaStream_t stream) { launch(gemm, settings, stream); };
+  // Settings that cannot run here are refused by the launch.
+  contender.launch = [by_settings = lesson.launch, settings = contender.settings, launch = Launcher()](
+                         const Gemm& gemm, cudaStream_t stream) mutable {
+    if (!launch) launch = by_settings.launcher_of(settings);
+    launch(gemm, stream);
+  };
   if (lesson.epilogue) contender.epilogue = lesson.epilogue(contender.settings);
   if (lesson.resources)
     contender.resources = [resources = lesson.resources, settings = contender.settings] {

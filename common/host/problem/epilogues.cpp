@@ -28,9 +28,12 @@ ReferenceEpilogue reference_epilogue(const Settings& settings) {
 }
 
 void require_bias(const Gemm& p, const Settings& settings) {
-  if (settings.at("epilogue") != "none" && !p.bias)
-    throw std::invalid_argument("--epilogue " + settings.at("epilogue") +
-                                ": needs a bias, which --a and --b do not bring");
+  if (settings.at("epilogue") != "none") require_bias(p, settings.at("epilogue"));
+}
+
+void require_bias(const Gemm& p, const std::string& epilogue) {
+  if (!p.bias)
+    throw std::invalid_argument("--epilogue " + epilogue + ": needs a bias, which --a and --b do not bring");
   // It is read in pairs of columns.
   if (const auto past = reinterpret_cast<uintptr_t>(p.bias) % sizeof(__nv_bfloat162))
     throw std::invalid_argument(

@@ -14,5 +14,8 @@ ReferenceEpilogue reference_epilogue(const Settings& settings);
 
 /// @throws std::invalid_argument if the settings choose an epilogue with a bias and the problem has none
 void require_bias(const Gemm& p, const Settings& settings);
+/// @param epilogue has a bias
+/// @throws std::invalid_argument if the problem has none, or one that begins at no pair of columns
+void require_bias(const Gemm& p, const std::string& epilogue);
 
 }  // namespace ladder

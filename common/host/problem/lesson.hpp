@@ -6,7 +6,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/cuda/resources.hpp"
@@ -51,10 +54,40 @@ struct ReferenceEpilogue {
   int roundings = 1;  ///< to bf16, on the way to a result
 };
 
+/// Launches one kernel, whose settings are known, on the stream and returns.
+using Launcher = std::function<void(const Gemm&, cudaStream_t)>;
+
+/// How a lesson launches what its settings choose. Settings are words: launcher_of() reads them, once, so
+/// that a launch that is timed does not.
+class LaunchBySettings {
+ public:
+  LaunchBySettings() = default;
+  /// @param launcher_of (const Settings&): a Launcher; throws std::invalid_argument for settings that cannot
+  /// run
+  template <class F>
+  requires std::is_invocable_r_v<Launcher, F&, const Settings&> LaunchBySettings(F launcher_of)
+      : launcher_of_(std::move(launcher_of)) {}
+  /// @param launch (const Gemm&, const Settings&, cudaStream_t): reads the settings in each launch
+  template <class F>
+  requires std::is_invocable_v<F&, const Gemm&, const Settings&, cudaStream_t> LaunchBySettings(F launch) {
+    launcher_of_ = [each = std::make_shared<F>(std::move(launch))](const Settings& settings) -> Launcher {
+      return [each, settings](const Gemm& gemm, cudaStream_t stream) { (*each)(gemm, settings, stream); };
+    };
+  }
+
+  Launcher launcher_of(const Settings& settings) const { return launcher_of_(settings); }
+  void operator()(const Gemm& gemm, const Settings& settings, cudaStream_t stream) const {
+    launcher_of_(settings)(gemm, stream);
+  }
+
+ private:
+  std::function<Launcher(const Settings&)> launcher_of_;
+};
+
 /// Another way to what a lesson computes, timed beside it.
 struct Alternative {
   std::string label;  ///< for example "separate kernels"
-  std::function<void(const Gemm&, cudaStream_t)> launch;
+  Launcher launch;
   ReferenceEpilogue epilogue;
   std::function<double(const Gemm&)> global_bytes;  ///< see Lesson::global_bytes
   std::function<void(const Gemm&)> prepare = {};    ///< see Contender::prepare
@@ -75,8 +108,8 @@ struct Lesson {
   /// Throws std::invalid_argument, naming the argument, its value and the rule, for what the kernel cannot
   /// run.
   std::function<void(const Gemm&, const Settings&)> check;
-  /// Launches the kernel on the stream and returns; throws what `check` throws, and ladder::CudaError.
-  std::function<void(const Gemm&, const Settings&, cudaStream_t)> launch;
+  /// Throws what `check` throws, and ladder::CudaError.
+  LaunchBySettings launch;
 
   // What follows is empty where a lesson has nothing to say.
   /// What multiplies: "wgmma", "mma_sync" or "fma". If empty, what the knob `core` stands for, or "fma"

@@ -44,12 +44,20 @@ std::string usable_core(const Settings& settings) {
   return core;
 }
 
-void require_tma(const Gemm& p, const Settings& settings) {
+void require_tma(const Settings& settings) {
   const std::string reason = why_not({kHopper, {"wgmma"}}, this_target());
   if (!reason.empty()) throw std::invalid_argument("--core " + settings.at("core") + ": " + reason);
-  require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
-  require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (02_tiled takes any size)");
+}
+
+void require_tma_rows(const Gemm& p) {
+  require_multiple("n", p.n, 8, "because TMA wants rows of whole 16 bytes (01_naive takes any size)");
+  require_multiple("k", p.k, 8, "because TMA wants rows of whole 16 bytes (01_naive takes any size)");
   require_aligned_matrices(p);
+}
+
+void require_tma(const Gemm& p, const Settings& settings) {
+  require_tma(settings);
+  require_tma_rows(p);
 }
 
 void require_k_steps(const Gemm& p, int step_k, int blocks) {
@@ -73,7 +81,7 @@ std::string usable_loader(const Settings& settings) {
 }
 
 void require_chunks(const Gemm& p) {
-  const std::string why = "because copies move 16 bytes at a time (02_tiled takes any size)";
+  const std::string why = "because copies move 16 bytes at a time (01_naive takes any size)";
   require_multiple("n", p.n, 8, why);
   require_multiple("k", p.k, 8, why);
   require_aligned_matrices(p);

@@ -23,7 +23,13 @@ void require_aligned_matrices(const Gemm& p);
 /// @throws std::invalid_argument for a core that was not compiled, or that the GPU does not have.
 std::string usable_core(const Settings& settings);
 
-/// What kernels with TMA and wgmma need: both, and rows that TMA can copy.
+/// What kernels with TMA and wgmma need of the device: both.
+/// @throws std::invalid_argument
+void require_tma(const Settings& settings);
+/// And of the matrices: rows that TMA can copy.
+/// @throws std::invalid_argument
+void require_tma_rows(const Gemm& p);
+/// Of both.
 /// @throws std::invalid_argument
 void require_tma(const Gemm& p, const Settings& settings);
 

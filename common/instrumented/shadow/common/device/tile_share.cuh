@@ -15,10 +15,10 @@ class TileShare : public UntimedTileShare<Tile, kThreads> {
  public:
   using UntimedTileShare<Tile, kThreads>::UntimedTileShare;
 
-  template <bool kAligned, class Chunks>
+  template <class Chunks>
   __device__ __forceinline__ void load(Chunks& chunks) const {
     const trace::Span span(trace::Event::load);
-    UntimedTileShare<Tile, kThreads>::template load<kAligned>(chunks);
+    UntimedTileShare<Tile, kThreads>::load(chunks);
   }
   template <class Move>
   __device__ __forceinline__ void for_each(Move&& move) const {
