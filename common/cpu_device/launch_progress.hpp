@@ -20,4 +20,9 @@ struct LaunchProgress {
 inline std::atomic<uint64_t> turns_of_threads = 0;
 LaunchProgress launch_progress();
 
+/// What explains a wrong result on the host's side: what was queued, and not waited for, when an exception
+/// left the program's code; a download that has brought a part of its buffer alone. Sentences, a line each,
+/// or nothing.
+std::string describe_host_side();
+
 }  // namespace cpu_device

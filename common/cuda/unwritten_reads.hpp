@@ -8,4 +8,7 @@ namespace ladder {
 /// A sentence about the first such read since the last call, as far as the device sees them: a GPU sees none.
 inline std::string take_unwritten_read() { return ""; }
 
+/// Sentences, a line each, on what of streams may explain a wrong result; a GPU tells nothing.
+inline std::string describe_host_side() { return ""; }
+
 }  // namespace ladder

@@ -19,6 +19,7 @@
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
+#include "common/cpu_device/streams/stream_engine.hpp"
 #include "common/cuda/unwritten_reads.hpp"
 #include "common/host/base/atomic_file.hpp"
 #include "common/host/device/execution.hpp"
@@ -100,9 +101,16 @@ void finish() {
     });
 }
 
+/// What main() has read too early, and no call of CUDA has found since.
+void throw_early_read() {
+  if (const std::string read = cpu_device::take_early_host_read(); !read.empty())
+    throw cpu_device::Failure(read);
+}
+
 /// What is known of the reader's results where main() finds that they are wrong.
 void say_causes(const std::string& how_it_ended) {
-  std::string causes = cpu_device::describe_changed_sources() + cpu_device::describe_partly_written();
+  std::string causes = cpu_device::describe_changed_sources() + cpu_device::describe_unwritten_global() +
+                       cpu_device::describe_partly_written();
   // A result that is wrong for this reason is NaN.
   if (const std::string read = ladder::take_unwritten_read(); !read.empty()) causes += read + "\n";
   if (causes.empty()) return;
@@ -131,6 +139,7 @@ extern "C" [[noreturn]] void __wrap___assert_fail(const char* assertion, const c
 /// Where the reader's main() calls exit().
 extern "C" [[noreturn]] void __wrap_exit(int code) {
   const int failed = ladder::run_program(program_invocation_short_name, [code] {
+    throw_early_read();
     finish();
     if (code) say_causes(fmt::format("it calls exit({})", code));
     return ladder::kExitOk;
@@ -152,11 +161,13 @@ extern "C" int __wrap_main(int argc, char** argv) {
     ladder::use_schedule(execution, setting("LADDER_CHECK_SCHEDULE"));
     if (const std::string limit = setting("LADDER_CHECK_LIMIT"); !limit.empty()) {
       cpu_device::count_kernel_writes();
+      cpu_device::watch_host_reads();
       std::thread(watch, std::atoi(setting("LADDER_CHECK_TERMINAL").c_str()), std::atof(limit.c_str()),
                   setting("LADDER_CHECK_REPORT"))
           .detach();
     }
     const int result = __real_main(argc, argv);
+    throw_early_read();
     finish();
     if (result) say_causes(fmt::format("main() returns {}", result));
     return result;

@@ -156,6 +156,158 @@ int main(int, char** argv) {
 }
 """
 
+# What stands in the first two lines of a report: of mistakes that only main() notices, too.
+CAUSES = {
+    "host_reads": r"the host reads the pinned memory of 256 bytes .*which the download on stream 1 writes, and has not waited for that: "
+                  r"a cudaStreamSynchronize.*read at .*causes.cu:\d+",
+    "managed": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.*a cudaDeviceSynchronize must come first",
+    "never_cleared": r"kernel count read what nobody had written \(an atomic operation at .*: byte 0 of the 256 bytes allocated at causes.cu",
+    "adds_to_nothing": r"kernel add read what nobody had written \(a load at .*causes.cu:\d+ in add\): byte 0 of the 256 bytes",
+    "part_of_tile": r"a load at .*causes.cu:\d+ in part_of_tile read shared memory before anything was written to it \(.*, tile\[\d+\]\)",
+    "rounded_down": r"kernels wrote 128 of the 256 bytes .*bytes 128 to 255 lack; the launch of fill at causes.cu:\d+ has 1 block and 32 threads",
+    "one_warp": r"these are lanes of warp 0, which do not run in step: a __syncwarp, at least, must come between",
+    "spins": r"deadlock: warp 0 lane 0 loops for ever at causes.cu:\d+: atomicAdd brings 1 each time, and no thread .*is it another of the 2 "
+             r"blocks that should\? .*cudaLaunchCooperativeKernel.*in __syncthreads",
+    "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that block",
+    "twice": r"store the same elements by the same line, .*: their parts overlap, or an index goes beyond the end of a row",
+    "init_alone": r"writes \(mbarrier.init\), causes.cu:\d+ uses \(.*: a __syncthreads must come between the initialisation and the use",
+    "meets_first": r"no wait had covered that by then: the wait at causes.cu:\d+ comes after it",
+    "plain_layout": r"wgmma at causes.cu:\d+ reads the same bytes for several elements: a descriptor says no swizzle",
+    "freed": r"the cudaFreeAsync on stream 2 frees .* a cudaStreamWaitEvent is missing",
+    "other_stream": r"or is kernel fill meant for stream 1\? That is non-blocking",
+}
+CAUSES_TEXT = """#include <cooperative_groups.h>
+#include <cuda_pipeline.h>
+#include <cstring>
+#include <cuda_runtime.h>
+__global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void count(int* x) { atomicAdd(x, 1); }
+__global__ void add(int* x) { x[threadIdx.x] += 1; }
+__global__ void part_of_tile(int* x) {
+  __shared__ int tile[64];
+  if (threadIdx.x < 50) tile[threadIdx.x] = 1;
+  __syncthreads();
+  x[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void one_warp(int* x) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 32) tile[threadIdx.x] += tile[threadIdx.x + 16];
+}
+__global__ void spins(unsigned* arrived, unsigned goal) {
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < goal) {}
+  }
+  __syncthreads();
+}
+__device__ unsigned address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__global__ void init_alone() {
+  __shared__ unsigned long long bar;
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" ::"r"(address(&bar)) : "memory");
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address(&bar)) : "memory");
+}
+__global__ void plain_layout(float* c) {
+  __shared__ __align__(1024) uint4 a[512], b[64];  // of 64 x 64 and 8 x 64 elements, as with the 128-byte swizzle
+  for (int i = threadIdx.x; i < 512; i += 128) a[i] = make_uint4(0, 0, 0, 0);
+  if (threadIdx.x < 64) b[threadIdx.x] = make_uint4(0, 0, 0, 0);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  const unsigned long long plain = address(a) >> 4 | 1ull << 16 | 64ull << 32;
+  const unsigned long long swizzled = address(b) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+  float d[4];
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile("{\\n.reg .pred p;\\nsetp.ne.b32 p, %6, 0;\\n"
+               "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, p, 1, 1, 0, 0;\\n}"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(plain), "l"(swizzled), "r"(0));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  if (threadIdx.x < 64) c[threadIdx.x] = d[0];
+}
+__global__ void meets_first(int* x) {
+  __shared__ int tile[64];
+  __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], 4);
+  __pipeline_commit();
+  __syncthreads();
+  __pipeline_wait_prior(0);
+  x[threadIdx.x] = tile[threadIdx.x / 2];
+}
+__global__ void twice(int* x) { x[threadIdx.x + blockIdx.x * 16] = blockIdx.x; }
+#define IF(word) if (!std::strcmp(what, #word))
+int main(int, char** argv) {
+  const char* const what = argv[1];
+  int *x, *pinned, *managed, sum = 0;
+  cudaStream_t stream, other;
+  cudaMalloc(&x, 256);
+  cudaMallocHost(&pinned, 256);
+  cudaMallocManaged(&managed, 256);
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  IF(host_reads) {
+    fill<<<2, 32, 0, stream>>>(x);
+    cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDeviceToHost, stream);
+    for (int i = 0; i < 64; ++i) sum += pinned[i];
+    return sum != 64;
+  }
+  IF(waits) {
+    fill<<<2, 32, 0, stream>>>(x);
+    cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    fill<<<2, 32>>>(managed);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 64; ++i) sum += pinned[i] + managed[i];
+    return sum != 128;
+  }
+  IF(polls) {
+    *managed = 0;
+    fill<<<1, 32>>>(managed);
+    while (*(volatile int*)managed != 1) {}
+    return *managed != 1;
+  }
+  IF(managed) {
+    fill<<<2, 32>>>(managed);
+    return managed[3] == 12345;
+  }
+  IF(never_cleared) count<<<2, 32>>>(x);
+  IF(adds_to_nothing) add<<<1, 64>>>(x);
+  IF(part_of_tile) part_of_tile<<<1, 64>>>(x);
+  IF(rounded_down) fill<<<63 / 32, 32>>>(x);
+  IF(one_warp) {
+    cudaMemset(x, 0, 256);
+    one_warp<<<1, 64>>>(x);
+  }
+  IF(spins) {
+    cudaMemset(x, 0, 4);
+    spins<<<2, 32>>>((unsigned*)x, 2);
+  }
+  IF(spins_together) {
+    cudaMemset(x, 0, 4);
+    unsigned goal = 3;
+    void* arguments[] = {&x, &goal};
+    cudaLaunchCooperativeKernel((void*)spins, dim3(2), dim3(32), arguments, 0, 0);
+  }
+  IF(meets_first) meets_first<<<1, 64>>>(x);
+  IF(init_alone) init_alone<<<1, 64>>>();
+  IF(plain_layout) plain_layout<<<1, 128>>>((float*)x);
+  IF(twice) twice<<<2, 32>>>(x);
+  IF(freed) {
+    int* scratch;
+    cudaMallocAsync(&scratch, 256, stream);
+    fill<<<2, 32, 0, stream>>>(scratch);
+    cudaFreeAsync(scratch, other);
+    cudaDeviceSynchronize();
+  }
+  IF(other_stream) {
+    cudaMemsetAsync(x, 0, 256, stream);
+    fill<<<2, 32>>>(x);
+    cudaStreamSynchronize(stream);
+  }
+  cudaMemcpy(&sum, x, 4, cudaMemcpyDeviceToHost);
+  return 1;
+}
+"""
+
 ATOMICS = {  # of test_atomics.cu: the words that name it
     "cleared_late": r"block 0 at n: a plain access and an atomic .* writes \(store\), .* writes \(atomicAdd\)",
     "read_early": r"block 0 at n: a plain access and an atomic .* reads \(load\), .* writes \(atomicAdd\)",
@@ -270,6 +422,17 @@ class Check(unittest.TestCase):
         code, said, _ = self.check(self.folder / "kernel.cu", "--limit", "1", "--", "slow_block")
         self.assertEqual(code, 2, said)
         self.assertIn("partly, on round-robin/late: 0 of 2 blocks of kernel 'slow_block', launch 1, ran in 1 s", said)
+
+    def test_the_cause_stands_in_the_first_two_lines(self):
+        (self.folder / "causes.cu").write_text(CAUSES_TEXT, encoding="utf-8")
+        for mistake, words in CAUSES.items():
+            with self.subTest(mistake=mistake):
+                code, said, _ = self.check(self.folder / "causes.cu", "--", mistake)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(" ".join(line.strip() for line in said.splitlines()[:2]), words)
+        for right in ("waits", "polls"):
+            code, said, _ = self.check(self.folder / "causes.cu", "--schedule", "all", "--", right)
+            self.assertEqual(code, 0, said)
 
     def test_plain_accesses_race_with_atomic_operations_and_what_is_ordered_does_not(self):
         file = FOLDER / "test_atomics.cu"

@@ -207,6 +207,14 @@ class RealRecords(unittest.TestCase):
                     stayed = BY_NAME[name].fingerprint(tree, stale.RESULTS) == stale.todays_fingerprint(name)
                     self.assertEqual(stayed, name in does_not)
 
+    def test_a_timeline_of_the_cpu_device_is_decided_by_what_changes_virtual_time(self):
+        for path, stays in (("observe/clock.cpp", False), ("kernel/engine_scheduler.cpp", False), ("kernel/memory/engine_tma.cpp", False),
+                            ("instrumentation/hooks.cpp", False), ("observe/races.cpp", True), ("kernel/engine_deadlock.cpp", True),
+                            ("api/memory_copies.cpp", True), ("tests/kernel_test.hpp", True), ("tests/observe/test_clock.cpp", True)):
+            with self.subTest(path):
+                then = BY_NAME["timeline_03_double_buffer-cpu_device"].fingerprint(edited(f"common/cpu_device/{path}"), stale.RESULTS)
+                self.assertEqual(then == stale.todays_fingerprint("timeline_03_double_buffer-cpu_device"), stays)
+
     def test_what_maps_knobs_to_kernels_counts_by_what_it_includes(self):
         path = "05_ws_double_buffer/lesson.cu"
         for more, stays in (("int x;", True), ('\n#include "05_ws_double_buffer/variants/in_flight.cuh"\n', False)):

@@ -348,6 +348,25 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
 }
 
+TEST_CASE("Tiles that do not follow K from step to step are named") {
+  Mistaken mistaken;
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) { return size_t(k % 64) * g.n + column; };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring(
+                 "every K tile of B was loaded from k = 0 to 63: its tiles must go down from step to step"));
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    const int there = column + k / 64 * 64;
+    return there < g.n ? size_t(k % 64) * g.n + there : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring(
+                 "every K tile of B was loaded from k = 0 to 63, 64 columns further right each time; "));
+  mistaken = {};
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.k + k % 64; };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("every K tile of A was loaded from k = 0 to 63: its tiles must go right"));
+}
+
 TEST_CASE("Sums that begin anew with a later K tile are named") {
   Mistaken mistaken;
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 
 namespace cpu_device {
 namespace {
@@ -25,6 +26,11 @@ std::map<std::string, Injected>& injected_errors() {
 }
 
 std::string& deferred_failure() {
+  static auto& text = *new std::string;
+  return text;
+}
+
+std::string& queued_at_exception() {
   static auto& text = *new std::string;
   return text;
 }
@@ -71,6 +77,7 @@ void begin_call(const char* function) {
              ": host functions must not call CUDA",
          "\n  cudaLaunchHostFunc at " + describe_place(host_function->where));
   }
+  if (std::string read = take_early_host_read(); !read.empty()) defer_failure(read);
   if (!deferred_failure().empty() && !std::uncaught_exceptions())
     throw Failure(std::exchange(deferred_failure(), ""));
 }
@@ -80,6 +87,15 @@ void defer_failure(const std::string& what) {
   (void)registered;
   if (deferred_failure().empty()) deferred_failure() = what;
 }
+
+void note_what_is_queued() {
+  StreamEngine& engine = streams();
+  if (!std::uncaught_exceptions() || engine.running() || !queued_at_exception().empty()) return;
+  if (engine.oldest_pending() == UINT64_MAX) return;
+  queued_at_exception() = "\n  the host had not waited for what was queued then: " + engine.describe_queues();
+}
+
+std::string describe_host_side() { return queued_at_exception() + partial_download(); }
 
 }  // namespace cpu_device
 

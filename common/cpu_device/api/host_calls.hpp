@@ -24,6 +24,10 @@ cudaError_t fill_elements(const cudaMemsetParams&, cudaStream_t, Location);
 /// A failure that cannot be thrown where it is found: the next call will throw it.
 void defer_failure(const std::string& what);
 
+/// While an exception is on its way: what is queued, for describe_host_side(). The calls of destructors will
+/// run it.
+void note_what_is_queued();
+
 /// Runs the body of a call under the lock. A failure ends all queued work. It is thrown, except where another
 /// exception is on its way: a destructor that waits would end the program.
 template <class Body>
@@ -31,6 +35,7 @@ cudaError_t host_call(const char* function, const Body& body) {
   refuse_in_kernel(function);
   ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  note_what_is_queued();
   try {
     begin_call(function);
     if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);
@@ -49,6 +54,7 @@ template <class Body>
 cudaError_t destroying_call(const char* function, const Body& body) {
   ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
+  note_what_is_queued();
   try {
     if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);
     if (streams().running()) begin_call(function);

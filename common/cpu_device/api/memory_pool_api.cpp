@@ -75,7 +75,7 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   return cudaSuccess;
 }
 
-cudaError_t release(void* pointer, CUstream_st* stream) {
+cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!pointer) return cudaSuccess;
   StreamEngine& engine = streams();
@@ -89,7 +89,7 @@ cudaError_t release(void* pointer, CUstream_st* stream) {
   const bool captures = stream->capture != nullptr;
   if (allocation->of_graph != (captures ? Allocation::OfGraph::allocated : Allocation::OfGraph::no))
     return cudaErrorInvalidValue;
-  Work work{"cudaFreeAsync"};
+  Work work{"cudaFreeAsync", "", where};
   std::byte* const memory = allocation->begin;
   const size_t bytes = allocation->bytes;
   work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes); };
@@ -137,9 +137,10 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
   });
 }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, DefaultStream meaning) {
-  return destroying_call("cudaFreeAsync",
-                         [&] { return release(pointer, streams().find(stream, meaning, current_device())); });
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, DefaultStream meaning, Location where) {
+  return destroying_call("cudaFreeAsync", [&] {
+    return release(pointer, streams().find(stream, meaning, current_device()), where);
+  });
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {

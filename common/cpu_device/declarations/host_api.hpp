@@ -137,7 +137,7 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream, L
                             CPU_DEVICE_WHERE);
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
                                     LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, LADDER_DEFAULT_STREAM);
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);

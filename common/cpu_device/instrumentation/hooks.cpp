@@ -114,6 +114,14 @@ void spend_time(VirtualClock& clock, const ObservedThread& thread, const Access&
   }
 }
 
+/// Does it load what fresh memory holds?
+bool is_fresh(const Access& access) {
+  uint32_t word = 0;
+  if (access.bytes < sizeof word) return false;
+  std::memcpy(&word, access.address, sizeof word);
+  return word == ~uint32_t{0};
+}
+
 void observe_shared(const ObservedThread& thread, const Access& access, unsigned block, size_t offset) {
   const bool is_own = block == thread.block;
   if (observers().blocks_that_left >> block & 1) {
@@ -130,6 +138,9 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
     if (!is_own) observers().counter->lane_access_of_other_block(static_cast<uint32_t>(access.bytes));
   }
   if (VirtualClock* clock = observers().clock) spend_time(*clock, thread, access, is_own);
+  if (const RaceChecker* races = observers().races;
+      races && !access.write && is_fresh(access) && !races->is_written(block, offset))
+    note_unwritten_load(block, offset, access.return_address);
   if (RaceChecker* races = observers().races) {  // last: it may not return
     races->access(thread.index, block, offset, access.bytes, access.write, access.write ? "store" : "load",
                   races->site(access.return_address), access.kind);
@@ -138,6 +149,7 @@ void observe_shared(const ObservedThread& thread, const Access& access, unsigned
 
 void observe_global(const ObservedThread& thread, const Access& access) {
   if (GlobalAccesses* global = observers().global; global && (access.write || !global->only_writes)) {
+    if (!access.write) global->note_read(access.address, access.bytes, "a load", {}, access.return_address);
     (access.write ? global->writes : global->reads).add(access.address, access.bytes);
     if (observers().early_blocks >> thread.block & 1)
       global->early.add(access.address, access.bytes, access.write, {}, access.return_address);
@@ -217,6 +229,8 @@ void observe(const ObservedThread& thread, const Access& access) {
                                              const void* return_address, bool is_volatile = false) {
   if (const ObservedThread* thread = observers().running; __builtin_expect(thread != nullptr, false)) {
     observe_unless_on_stack(*thread, address, bytes, write, is_volatile, return_address);
+  } else if (const auto told = host_reads; __builtin_expect(told != nullptr && !write, false)) {
+    told(address, bytes, is_volatile, return_address);
   }
 }
 

@@ -94,7 +94,9 @@ void atomic_ended(const void* object, bool acquires, Location where, bool is_of_
 void note_atomic(const void* object, size_t bytes, bool changes, const char* what, Location where);
 /// After an atomic operation, or another look at what others may change: whoever looks at the same place
 /// again and again while nothing changes lets others run.
-void atomic_looked(const void* object, bool changed, const char* what, Location where);
+/// @param found the number that was there, for reports; null if it is none
+void atomic_looked(const void* object, bool changed, const char* what, Location where,
+                   const long long* found = nullptr);
 /// `__threadfence`, and fences of the scope of the device that are no more than acquire and release.
 void thread_fence(Location where, bool is_sequentially_consistent = true);
 /// `__threadfence_block`.
@@ -139,7 +141,7 @@ uint32_t active_mask(Location where);
 /// Those that have not exited.
 uint32_t live_lanes();
 /// A step of a loop that waits for others: lets them run.
-void poll(const char* what, Location where);
+void poll(const char* what, Location where, const long long* found = nullptr);
 [[noreturn]] void trap(Location where);
 /// The kernel broke a rule of a library, for example of cuda::pipeline.
 [[noreturn]] void report_misuse(const char* rule, Location where);

@@ -54,6 +54,7 @@ struct CountedCopy : PendingOperation {
   virtual uint32_t bytes() const = 0;
   virtual const char* arrival() const = 0;  ///< how reports call its completion
   virtual uint32_t multicast_mask() const { return 0; }
+  virtual uint32_t box_rows() const { return 0; }
   /// Do only waits of the cluster's scope see the bytes?
   virtual bool needs_cluster_scope() const { return false; }
   const Block* touched_block() const override { return target; }

@@ -101,7 +101,46 @@ class DeadlockRoot {
              what_is_missing(barrier) + "\n  " + why(barrier) +
              (late_at(*root_, barrier) ? "" : early_wait("\n  ")) + "\n  ";
     }
-    return begin + " in " + first.wait.what + why_of_others(first) + "\n  ";
+    const std::string waits = begin + " in " + first.wait.what + why_of_others(first) + "\n  ";
+    const std::string spins = loop_of_absent();
+    return spins.empty() ? waits : spins + "\n  " + waits;
+  }
+
+  /// Where those who are awaited look at a place that nobody changes any more: what they do, which explains
+  /// more than that others wait for them.
+  std::string loop_of_absent() const {
+    std::vector<const Thread*> absent;
+    for (const Comer& comer : comers_to(*root_)) absent.push_back(comer.thread);
+    const auto spins = [](const Thread* thread) {
+      return !thread->done && thread->wait.kind == WaitKind::poll && !thread->wait.object;
+    };
+    if (absent.empty() || !std::all_of(absent.begin(), absent.end(), spins)) return "";
+    const Thread& first = *absent.front();
+    const std::string names = names_of(absent);
+    return names + (are_several(names) ? " loop for ever at " : " loops for ever at ") +
+           own_place(first.wait.where) + ": " + first.wait.what + " brings " +
+           (first.wait.argument ? print("%lld", static_cast<long long>(first.wait.argument - 1))
+                                : "the same") +
+           " each time, and no thread that can run changes that" + blocks_not_begun(first);
+  }
+
+  /// A loop that waits for blocks which have not begun: a plain launch does not promise that they run at one
+  /// time.
+  static std::string blocks_not_begun(const Thread& thread) {
+    const BlockIds& ids = *thread.ids.block;
+    const auto blocks = static_cast<unsigned long long>(ids.grid_dim.count());
+    if (ids.cooperative || blocks == ids.cluster_dim.count() || !is_global(thread, thread.looks_at))
+      return "";
+    return print(
+        "; is it another of the %llu blocks that should? Those of a plain launch need not run at one time, "
+        "and here do not: that takes cudaLaunchCooperativeKernel",
+        blocks);
+  }
+
+  static bool is_global(const Thread& thread, const void* object) {
+    const auto& blocks = thread.cluster.blocks();
+    return object && std::none_of(blocks.begin(), blocks.end(),
+                                  [&](const auto& block) { return block->shared.contains(object); });
   }
 
   /// Null if it is no mbarrier.
@@ -409,7 +448,7 @@ class DeadlockRoot {
     for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
       if (const std::string place = own_place(arrival.where); places.insert(place).second)
         text += " (" + place + ")";
-    const std::string arrived = list(with_bytes(barrier.arrivals, true));
+    const std::string arrived = list(with_bytes(barrier.arrivals, true), nullptr, /*says_bytes=*/true);
     return text + (arrived.empty() ? ", and none came" : ", and these came:" + arrived) +
            (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
   }
@@ -470,11 +509,39 @@ class DeadlockRoot {
              (!counts_steps ? ""
               : several     ? ": they made fewer steps than those who wait"
                             : ": it made fewer steps than those who wait");
-    const auto waits = std::find_if(threads.begin(), threads.end(), [](const Thread* t) { return !t->done; });
-    const Thread& thread = waits == threads.end() ? first : **waits;
-    std::string text = (several ? "now wait at " : "now waits at ") + own_place(thread.wait.where);
-    if (is_at_mbarrier(thread)) return text + " for " + name_of(mbarrier_of(thread));
-    return text + " in " + thread.wait.what;
+    // Those who wait for one thing together, the most first: not all need wait for the same.
+    std::vector<std::vector<const Thread*>> groups;
+    for (const Thread* thread : threads) {
+      if (thread->done) continue;
+      const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+        return thing_waited_for(*group.front()) == thing_waited_for(*thread);
+      });
+      if (same == groups.end())
+        groups.push_back({thread});
+      else
+        same->push_back(thread);
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& one, const auto& other) { return one.size() > other.size(); });
+    if (groups.size() == 1 && groups.front().size() == threads.size())
+      return (several ? "now wait at " : "now waits at ") + thing_waited_for(first);
+    std::string text;
+    for (const auto& group : groups) {
+      if (&group - &groups[0] == kMostGroups) return text + ", others elsewhere";
+      const std::string who = names_of(group);
+      text += (text.empty() ? "of these " : ", ") + who +
+              (are_several(who) ? " now wait at " : " now waits at ") + thing_waited_for(*group.front());
+    }
+    return text;
+  }
+
+  static constexpr std::ptrdiff_t kMostGroups = 2;  ///< that a line names
+
+  /// "gemm.cuh:73 for full[0]".
+  static std::string thing_waited_for(const Thread& thread) {
+    const std::string where = own_place(thread.wait.where);
+    return is_at_mbarrier(thread) ? where + " for " + name_of(mbarrier_of(thread))
+                                  : where + " in " + thread.wait.what;
   }
 
   /// Has a thread that waits seen phases end two at a time? Then others went on without it.
@@ -496,12 +563,50 @@ class DeadlockRoot {
     std::vector<const Thread*> have_waited;
     for (const Thread* thread : threads_)
       if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
-    if (!have_waited.empty())
-      return names_of(have_waited) + " waited for " + name_of(*other) + ", and " +
-             where_now(have_waited, /*counts_steps=*/false);
-    if (!node_of(other) && other->phases_seen.empty())
-      return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here";
-    return "";
+    if (have_waited.empty()) {
+      if (!node_of(other) && other->phases_seen.empty())
+        return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here";
+      return "";
+    }
+    // Of a warpgroup that releases a slot, one thread may do so for all.
+    std::vector<const Thread*> silent, both;
+    for (const Thread* thread : have_waited) {
+      const bool group_came =
+          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const auto& one) {
+            return one.thread->block == thread->block &&
+                   one.thread->ids.rank / kWarpgroupThreads == thread->ids.rank / kWarpgroupThreads;
+          });
+      if (group_came) continue;
+      silent.push_back(thread);
+      if (waits_for(*thread) == &barrier) both.push_back(thread);
+    }
+    if (silent.empty()) return of_other_blocks(barrier, *other);
+    const std::string names = names_of(silent);
+    std::string text = names + " waited for " + name_of(*other);
+    if (both.empty()) return text + ", and " + where_now(silent, /*counts_steps=*/false);
+    return text + (are_several(names) ? ", and have not arrived here; " : ", and has not arrived here; ") +
+           names_of(both) +
+           " of these waits here, for the arrival that it owes itself, or another thread of its "
+           "warpgroup: release the slot first, and wait then";
+  }
+
+  /// "no arrival from block (1,0,0)": all threads of this block who may arrive have. Where the slot is filled
+  /// by multicasts, of the blocks that receive them.
+  std::string of_other_blocks(const Mbarrier& barrier, const Mbarrier& full) const {
+    uint32_t mask = 0;
+    for (const auto* arrivals : {&full.last_arrivals, &full.arrivals})
+      for (const Mbarrier::Arrival& arrival : *arrivals) mask |= arrival.multicast_mask;
+    std::string silent;
+    std::set<const Block*> blocks;
+    for (const Thread* thread : threads_) {
+      const bool came =
+          std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                      [&](const auto& arrival) { return arrival.thread->block == thread->block; });
+      const bool may_come = !mask || mask >> thread->block->ids.rank_in_cluster & 1;
+      if (!came && may_come && blocks.insert(thread->block).second)
+        silent += (silent.empty() ? "" : ", ") + describe(*thread->block);
+    }
+    return silent.empty() ? "" : "no arrival from " + silent;
   }
 
   const NamedBarrier& cluster_barrier_;

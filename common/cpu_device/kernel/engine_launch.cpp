@@ -138,6 +138,7 @@ class Launch {
         const uint64_t number = order_.empty() ? index : order_[index];
         cluster.unwritten_reads().begin(number);
         cluster.run(number);
+        cluster.unwritten_reads().end(cluster);
         if (options_.trace && number == 0) remember_trace(cluster);
         if (cluster.failed()) {
           remember_failure(cluster, index);

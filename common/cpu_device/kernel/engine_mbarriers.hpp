@@ -48,6 +48,7 @@ struct Mbarrier {
     std::optional<ArrivalOrder> remote = {};  ///< of an arrival that may be of another block
     uint32_t epoch = 0;                       ///< of the thread, when it sent that
     uint32_t bytes = 0;                       ///< that a copy has brought; 0 of an arrival
+    uint32_t box_rows = 0;                    ///< of the box of a TMA load; 0 of other copies
     bool needs_cluster_scope = false;         ///< of a wait for such a copy
     uint32_t multicast_mask = 0;              ///< of such a copy
     bool wgmma_in_flight = false;             ///< of the thread, which had not waited for it

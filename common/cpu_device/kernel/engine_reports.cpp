@@ -172,7 +172,7 @@ std::string binary(uint32_t mask, const Block& block) {
 
 }  // namespace
 
-std::string list(const std::vector<Mbarrier::Arrival>& arrivals, const Block* own) {
+std::string list(const std::vector<Mbarrier::Arrival>& arrivals, const Block* own, bool says_bytes) {
   /// Who did something at a place so often.
   struct Entry {
     std::string did;
@@ -189,8 +189,11 @@ std::string list(const std::vector<Mbarrier::Arrival>& arrivals, const Block* ow
     const std::string mask = arrival.multicast_mask
                                  ? " with mask " + binary(arrival.multicast_mask, *thread.block)
                                  : std::string();
-    const std::string did =
-        print(" (%s%s at %s)", arrival.what, mask.c_str(), own_place(arrival.where).c_str());
+    const std::string bytes = says_bytes && arrival.bytes ? print("%u ", arrival.bytes) : "";
+    const std::string rows =
+        says_bytes && arrival.box_rows ? print(" of a box of %u rows", arrival.box_rows) : "";
+    const std::string did = print(" (%s%s%s%s at %s)", bytes.c_str(), arrival.what, rows.c_str(),
+                                  mask.c_str(), own_place(arrival.where).c_str());
     const auto same = std::find_if(single.begin(), single.end(), [&](const Entry& entry) {
       return entry.did == did && entry.warps.front().first == thread.block &&
              entry.warps.front().second.front() == thread.warp->index;
@@ -370,6 +373,13 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
     const std::string before = "\n  the thread arrived in this phase before, at " + own_place(earlier.where);
     if (earlier.waits_before == thread.mbarrier_waits)
       return before + ", and has waited for no mbarrier since" + text;
+    const Mbarrier* const other = other_end(barrier);
+    if (other && seen.barrier && seen.barrier != other && other_end(*seen.barrier) &&
+        seen.barrier->initialised_at == other->initialised_at)
+      return before + ", and must wait for " + name_of(*other) +
+             " before it does so again; it waited last for " + name_of(*seen.barrier) +
+             ", of another slot: does the arrival (" + own_place(earlier.where) + ") come before the wait?" +
+             text;
     if (seen.barrier && seen.phase == 0)
       return before + "; since then it waited for " + describe(*seen.barrier) +
              ", which was in its first phase and let it pass: did its position move on, and its parity "
@@ -470,6 +480,19 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
          ": its scope is the block, and for an arrival of another block it must be the cluster";
 }
 
+/// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its last wait, which comes
+/// after that, or leaves newer copies in flight on purpose. Empty if neither is so.
+std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
+  if (!thread.copy_groups_at_wait) return "";
+  const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
+  if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
+  if (!thread.copy_groups_left) return "";
+  return wait +
+         (thread.copy_groups_left == 1 ? std::string(" leaves out the newest group")
+                                       : print(" leaves out the %u newest groups", thread.copy_groups_left)) +
+         " of copies";
+}
+
 /// Both threads have met in a __syncthreads, or one of them has.
 std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
@@ -500,7 +523,16 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   if (met_since)
     return where + " comes after the " +
            (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
-           " is issued, but nobody has waited for that by then";
+           " is issued, but no wait had covered that by then" +
+           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1])
+            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1])
+                                                 : "");
+  if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
+    return where +
+           print(
+               " comes before both; these are lanes of warp %u, which do not run in step: a __syncwarp, at "
+               "least, must come between",
+               first.warp->index);
   return where + " comes before both";
 }
 
@@ -665,10 +697,20 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
           return arrival.thread == &first;
         }).barrier == of_others.barrier;
     if (of_others.arrival && is_relied_on && !first_arrives && first.warp != second.warp &&
-        !accesses.first_is_operation && accesses.second_epoch)
-      return who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival) +
-             print(" for others, too, and nothing orders what warp %u lane %u did before that",
-                   first.warp->index, first.lane);
+        !accesses.first_is_operation && accesses.second_epoch) {
+      const std::string arrives =
+          who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival);
+      // Does the thread that arrives do so before it reads itself? Then the others do, too.
+      const bool arrives_first =
+          !accesses.first_writes && accesses.last_read_there &&
+          accesses.last_read_there(of_others.arrival->thread->number) > of_others.arrival->epoch;
+      return arrives_first
+                 ? arrives +
+                       ", and reads after that: it must arrive after the reads, or the writer wait for its "
+                       "next arrival"
+                 : arrives + print(" for others, too, and nothing orders that behind what warp %u lane %u %s",
+                                   first.warp->index, first.lane, accesses.first_writes ? "writes" : "reads");
+    }
   }
   if (!hand_over.arrival && !accesses.first_is_operation) {
     const WaitedFor relaxed =
@@ -690,9 +732,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   const Thread::Seen seen = seen_in(writer, epoch_of_writer).value_or(Thread::Seen{});
   if (!writer_is_known || !seen.barrier || accesses.are_writes) return "";
   std::string released;  // by the reader, before it reads
-  if (const auto readers = seen_in(reader, epoch_of_reader);
-      !accesses.first_writes && reader_is_known && readers && other_end(*seen.barrier) == readers->barrier &&
-      readers->barrier) {
+  if (!accesses.first_writes && reader_is_known) {
     const WaitedFor early = find_waited_for(second, accesses.second_epoch, [&](const auto& arrival) {
       return arrival.thread == &first && first_epoch && arrival.epoch < first_epoch;
     });

@@ -34,7 +34,8 @@ std::string names_of(const std::vector<const Thread*>&);
 /// Does such a name take a verb in the plural?
 bool are_several(const std::string& names);
 /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each that is not `own`.
-std::string list(const std::vector<Mbarrier::Arrival>&, const Block* own = nullptr);
+/// @param says_bytes how many bytes each copy has brought, too
+std::string list(const std::vector<Mbarrier::Arrival>&, const Block* own = nullptr, bool says_bytes = false);
 /// Those that brought bytes, or those that arrived.
 std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>&, bool bytes);
 /// All of a block.

@@ -43,7 +43,8 @@ struct Thread {
   uint64_t last_copy_group = 0;           ///< the last one that is not empty
   uint64_t copy_groups_at_wait = 0;       ///< committed when it waited last; 0: it never did
   unsigned copy_groups_left = 0;          ///< by that wait
-  Location last_copy_wait_at;             ///< that wait
+  Location last_copy_wait_at;             ///< that wait,
+  uint32_t last_copy_wait_epoch = 0;      ///< and the thread's epoch, where races are checked
   std::deque<LandedGroup> landed_groups;  ///< not yet waited for
   unsigned copies_since_convergence = 0;
   Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product

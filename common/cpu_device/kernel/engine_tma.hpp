@@ -27,6 +27,7 @@ struct TmaLoad : CountedCopy {
     return box.is_bulk ? "bulk copy" : mask ? "TMA multicast" : "TMA load";
   }
   uint32_t multicast_mask() const override { return mask; }
+  uint32_t box_rows() const override { return box.is_bulk ? 0 : box.rows(); }
 };
 
 /// One TMA store, until it has read shared memory.

@@ -266,8 +266,10 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
                         name(atomic.who.block), why.empty() ? "nothing orders the two" : why);
   } else if (second_writes && first.place.return_address == second.place.return_address &&
              first.place.call == second.place.call) {
-    text +=
-        storing + " and " + coming + " store the same elements by the same line, and nothing orders the two";
+    text += storing + " and " + coming +
+            " store the same elements by the same line, and nothing orders the two: their parts overlap, or "
+            "an index "
+            "goes beyond the end of a row into the next, because a bound is that of another side";
   } else if (why.empty()) {
     text += fmt::format(
         "blocks hand over, and no atomic operation that {} has looked at tells it that {} has stored", coming,

@@ -6,6 +6,8 @@
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 
@@ -23,10 +25,38 @@ void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Loc
   const Unobserved unobserved;  // strings are made, maybe by a copy of their functions that is instrumented
   const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
   first.cluster = cluster_;
+  first.block = block.ids.rank_in_cluster;
+  first.offset = offset;
   first.text = std::string(what) + " at " + to_string(where) + " read shared memory " +
                (is_written ? "that threads had written and no fence.proxy.async had published"
                            : "before anything was written to it") +
                " (" + describe(block) + ", " + (name.empty() ? print("byte %zu", offset) : name) + ")";
+}
+
+void UnwrittenReads::note_load(const Block& block, size_t offset, const void* return_address) {
+  if (!unwritten_.text.empty()) return;
+  const Unobserved unobserved;
+  const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
+  unwritten_.cluster = cluster_;
+  unwritten_.block = block.ids.rank_in_cluster;
+  unwritten_.offset = offset;
+  unwritten_.text = "a load at " + describe_call_site(reinterpret_cast<uintptr_t>(return_address)) +
+                    " read shared memory before anything was written to it (" + describe(block) + ", " +
+                    (name.empty() ? print("byte %zu", offset) : name) + ")";
+}
+
+void note_unwritten_load(unsigned block, size_t offset, const void* return_address) {
+  Cluster& cluster = current_thread->cluster;
+  cluster.unwritten_reads().note_load(*cluster.blocks()[block], offset, return_address);
+}
+
+void UnwrittenReads::end(Cluster& cluster) {
+  RaceChecker* const races = cluster.races();
+  if (unwritten_.text.empty() || unwritten_.cluster != cluster_ || unwritten_.is_ended || !races) return;
+  unwritten_.is_ended = true;
+  const Unobserved unobserved;
+  const std::string writer = races->describe_last_write(unwritten_.block, unwritten_.offset);
+  unwritten_.text += writer.empty() ? "; nor was it after that" : "; too late came the " + writer;
 }
 
 void UnwrittenReads::add(const UnwrittenReads& other) {
@@ -35,6 +65,7 @@ void UnwrittenReads::add(const UnwrittenReads& other) {
   };
   merge(unwritten_, other.unwritten_);
   merge(unpublished_, other.unpublished_);
+  merge(overlap_, other.overlap_);
 }
 
 }  // namespace cpu_device

@@ -11,6 +11,7 @@
 namespace cpu_device {
 
 struct Block;
+class Cluster;
 
 /// Of the clusters that one OS thread runs, later of a launch: the first of either kind.
 class UnwrittenReads {
@@ -21,20 +22,35 @@ class UnwrittenReads {
   void note(Block& block, size_t offset, const std::byte* view, const char* what, Location where) {
     if (is_poison(view + offset)) remember(block, offset, what, where);
   }
+  /// A load of shared memory that nobody has written.
+  void note_load(const Block& block, size_t offset, const void* return_address);
+  /// A wgmma reads the same bytes for several elements, as a descriptor says that does not fit its operand.
+  void note_overlap(const std::string& text) {
+    if (overlap_.text.empty()) overlap_ = {cluster_, text};
+  }
+  /// Where a cluster has ended: says of its first unwritten read whether somebody has written there since.
+  void end(Cluster&);
   void add(const UnwrittenReads& other);
   /// A sentence; empty if there is none. What was written and not published comes first.
-  const std::string& text() const { return unpublished_.text.empty() ? unwritten_.text : unpublished_.text; }
+  const std::string& text() const {
+    return !unpublished_.text.empty() ? unpublished_.text
+           : !unwritten_.text.empty() ? unwritten_.text
+                                      : overlap_.text;
+  }
 
  private:
   struct First {
     uint64_t cluster = 0;
     std::string text;
+    unsigned block = 0;     ///< of the cluster,
+    size_t offset = 0;      ///< in its shared memory
+    bool is_ended = false;  ///< see end()
   };
   static bool is_poison(const std::byte* bytes);
   void remember(Block& block, size_t offset, const char* what, Location where);
 
   uint64_t cluster_ = 0;
-  First unwritten_, unpublished_;
+  First unwritten_, unpublished_, overlap_;
 };
 
 }  // namespace cpu_device

@@ -82,7 +82,17 @@ void AccessesByPlace::add(const AccessesByPlace& other) {
     at(place.where, place.return_address, place.write).ranges.add(place.ranges);
 }
 
+void GlobalAccesses::remember_read(const UnwrittenRead& read) {
+  constexpr size_t kMost = 16, kMostLooks = 1024;
+  const auto at = reinterpret_cast<uintptr_t>(read.address);
+  if (unwritten.size() == kMost || ++looks_ > kMostLooks) return;
+  for (const Ranges::Range& range : writes.merged())
+    if (at >= range.begin && at < range.end) return;
+  unwritten.push_back(read);
+}
+
 void GlobalAccesses::add(const GlobalAccesses& other) {
+  unwritten.insert(unwritten.end(), other.unwritten.begin(), other.unwritten.end());
   reads.add(other.reads);
   writes.add(other.writes);
   early.add(other.early);

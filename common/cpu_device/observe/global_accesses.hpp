@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,31 @@ struct GlobalAccesses {
   bool has_atomics = false;             ///< has changed something by an atomic operation
   AccessesByPlace copied;               ///< by cp.async and TMA; also in `reads` and `writes`
   AccessesByPlace read_only;            ///< read with __ldg; also in `reads`
+  /// A read of what fresh memory holds, and nobody had stored there in the same cluster.
+  struct UnwrittenRead {
+    const std::byte* address = nullptr;
+    const char* what = "";
+    Location where;                        ///< of an atomic operation,
+    const void* return_address = nullptr;  ///< or of the hook of a load
+  };
+  std::vector<UnwrittenRead> unwritten;  ///< a few
+  /// Somebody is about to read these bytes.
+  void note_read(const void* address, size_t bytes, const char* what, Location where,
+                 const void* return_address = nullptr) {
+    if (bytes >= sizeof(uint32_t) && is_fresh(address))
+      remember_read({static_cast<const std::byte*>(address), what, where, return_address});
+  }
 
   void add(const GlobalAccesses& other);
+
+ private:
+  static bool is_fresh(const void* address) {
+    uint32_t word = 0;
+    std::memcpy(&word, address, sizeof word);
+    return word == ~uint32_t{0};
+  }
+  void remember_read(const UnwrittenRead&);
+  size_t looks_ = 0;
 };
 
 /// Of the kernel that runs now on this OS thread's behalf; null if nobody wants to know.

@@ -82,6 +82,11 @@ struct Observers {
   uint64_t stores = 0;               ///< that were seen
 };
 
+using HostReads = void (*)(const void* address, std::size_t bytes, bool is_volatile,
+                           const void* return_address);
+/// Told what this OS thread loads where nobody runs: the host itself. Null if nobody wants to know.
+inline constinit thread_local HostReads host_reads = nullptr;
+
 /// The running thread loads the same few places again and again: lets others run.
 void wait_for_a_store(const void* return_address);
 /// For GridOrder. Records the failure, if it is one.
@@ -90,6 +95,8 @@ void check_order_in_grid(const void* address, std::size_t bytes, bool write, Acc
 /// Of global memory that no allocation covers. Records the failure.
 void report_forbidden_access(const ForbiddenZone&, const void* address, std::size_t bytes, bool write,
                              const void* return_address);
+/// A load of what fresh shared memory holds, where nobody has written.
+void note_unwritten_load(unsigned block, std::size_t offset, const void* return_address);
 /// Of shared memory that is no part of a variable. Records the failure.
 void report_overrun_in_shared_memory(std::size_t offset, std::size_t bytes, bool write,
                                      const void* return_address);

@@ -940,6 +940,14 @@ std::string RaceChecker::what_is_done(Site site, bool write) const {
   return site & kEngineSite ? engine_sites_[site & ~kEngineSite].what : write ? "store" : "load";
 }
 
+/// "a read". What an operation does to a barrier is noted as a read of its eight bytes, too.
+std::string RaceChecker::role_of(Site site, bool write) const {
+  const std::string what = what_is_done(site, write);
+  if (what.rfind("mbarrier_arrive", 0) == 0) return "an arrival";
+  if (write || what == "mbarrier.init") return "a write";
+  return what.rfind("mbarrier", 0) == 0 ? "a use" : "a read";
+}
+
 OwnLine RaceChecker::own_line_of(Site site) const {
   if (site & kEngineSite) {
     return own_line(engine_sites_[site & ~kEngineSite].where);
@@ -951,9 +959,10 @@ OwnLine RaceChecker::own_line_of(Site site) const {
   return line;
 }
 
-std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const {
+std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool write, Site site,
+                                        const char* role) const {
   std::string text = what_is_done(site, write);
-  if (site & kEngineSite) text += write ? " (a write)" : " (a read)";
+  if (site & kEngineSite) text += " (" + (role ? role : role_of(site, write)) + ")";
   if (agent < thread_count_) return text + " by " + describe_(agent);
   // An agent of the pool may have been used again since.
   const unsigned queue = agent - thread_count_;
@@ -1026,6 +1035,26 @@ std::string RaceChecker::name_of_byte(std::size_t offset) const {
   return name.empty() ? fmt::format("byte {}", offset) : name;
 }
 
+bool RaceChecker::is_written(unsigned block, std::size_t offset) const {
+  return shadows_[block].cell(offset / kCellBytes).write_epoch != 0;
+}
+
+uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) const {
+  const Shadow& shadow = shadows_[block];
+  const std::size_t cells = shadow.whole.size() * kChunkCells;
+  uint32_t last = 0;
+  for (std::size_t i = 0; i < cells; i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells) {
+    const Cell& cell = shadow.cell(i);
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      for (uint32_t lanes = reads->site == site ? reads->lanes : 0; lanes; lanes &= lanes - 1)
+        if (reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_) == thread)
+          last = std::max(last, reads->epoch);
+      if (!reads->next) break;
+    }
+  }
+  return last;
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -1040,11 +1069,14 @@ void RaceChecker::report(Conflict conflict) {
   const std::string operand = shared_operand(first, second);
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);
+  // Who completes on a barrier, or waits for it, uses it.
+  const bool is_of_barrier = first_what == "mbarrier.init" || second_what == "mbarrier.init";
+  const auto verb = [&](bool writes) { return writes ? "writes" : is_of_barrier ? "uses" : "reads"; };
   std::string text =
       fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
                   name_of_byte(conflict.offset), operand.empty() ? "" : " (" + operand + ")",
-                  describe(conflict), first.place, conflict.first_writes ? "writes" : "reads", first_what,
-                  second.place, conflict.second_writes ? "writes" : "reads", second_what);
+                  describe(conflict), first.place, verb(conflict.first_writes), first_what, second.place,
+                  verb(conflict.second_writes), second_what);
   if (conflict.why == Why::two_writes)
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));
@@ -1060,16 +1092,22 @@ void RaceChecker::report(Conflict conflict) {
          conflict.why == Why::early_read ||
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
          conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
-         first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : ""});
+         first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
+         [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); }});
     if (!why.empty()) text += ": " + why;
   }
-  text += fmt::format(
-      "\n  first {} at {}\n  then  {} at {}",
-      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes, conflict.first_site),
-      describe_site(conflict.first_site),
-      describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
-                     conflict.second_site),
-      describe_site(conflict.second_site));
+  // What reads by itself may have been issued before the write, and reads on until somebody has waited for
+  // it.
+  const bool reads_on =
+      conflict.first_writes && !conflict.second_writes && conflict.second_agent >= thread_count_;
+  const char* const use = is_of_barrier ? "a use of the barrier" : nullptr;
+  text += fmt::format("\n  {} {} at {}\n  {} {} at {}", reads_on ? "both:" : "first",
+                      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes,
+                                     conflict.first_site, conflict.first_writes ? nullptr : use),
+                      describe_site(conflict.first_site), reads_on ? "and  " : "then ",
+                      describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
+                                     conflict.second_site, conflict.second_writes ? nullptr : use),
+                      describe_site(conflict.second_site));
   report_(text);
 }
 

@@ -102,6 +102,9 @@ class RaceChecker {
     bool lacks_fence;               ///< of the async proxy, and nothing else
     std::string first_what, second_what;  ///< "TMA load"
     std::string note_of_writer;           ///< see annotate()
+    /// In which epoch a thread has last read in this block what the line of the first reads; 0 if it is not
+    /// known to have.
+    std::function<uint32_t(unsigned thread)> last_read_there = nullptr;
   };
   using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
@@ -112,6 +115,9 @@ class RaceChecker {
   ~RaceChecker();
   RaceChecker(const RaceChecker&) = delete;
   RaceChecker& operator=(const RaceChecker&) = delete;
+
+  /// Has anybody written the byte, in this cluster?
+  bool is_written(unsigned block, std::size_t offset) const;
 
   /// How reports call a byte of shared memory: "tile[3][1]", or nothing.
   void name_bytes(std::function<std::string(std::size_t offset)> name) { name_of_byte_ = std::move(name); }
@@ -278,7 +284,10 @@ class RaceChecker {
   uint32_t epoch_of(unsigned agent, uint32_t epoch) const;
   void report(Conflict);
   std::string describe(const Conflict&) const;
-  std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site) const;
+  std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site,
+                             const char* role = nullptr) const;
+  std::string role_of(Site site, bool write) const;
+  uint32_t last_read_at(Site site, unsigned block, unsigned thread) const;
   std::string describe_site(Site site) const;
   std::string name_of_byte(std::size_t offset) const;
   OwnLine own_line_of(Site site) const;

@@ -19,6 +19,17 @@ struct AtomicCall {
   bool is_of_device = true;
 };
 
+/// atomic_looked(), with the number that was found where it is a whole one.
+template <class T>
+void looked(T* address, T before, bool changed, const char* what, Location where) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto found = static_cast<long long>(before);
+    atomic_looked(address, changed, what, where, &found);
+  } else {
+    atomic_looked(address, changed, what, where);
+  }
+}
+
 /// *address becomes change(*address), at once. @return what was there before
 template <class T, class Change>
 T atomic_change(T* address, const AtomicCall& call, const Change& change) {
@@ -29,7 +40,7 @@ T atomic_change(T* address, const AtomicCall& call, const Change& change) {
   const bool changed = std::memcmp(&before, &after, sizeof after) != 0;
   note_atomic(address, sizeof(T), changed, call.name, call.where);
   atomic_ended(address, call.acquires, call.where, call.is_of_device);
-  atomic_looked(address, changed, call.name, call.where);
+  looked(address, before, changed, call.name, call.where);
   return before;
 }
 
@@ -41,7 +52,7 @@ T atomic_compare(T* address, T expected, T desired, bool is_of_device, Location 
   if (stored) atomic_begins(address, /*releases=*/false, where, is_of_device);
   note_atomic(address, sizeof(T), stored, "atomicCAS", where);
   atomic_ended(address, /*acquires=*/false, where, is_of_device);
-  atomic_looked(address, stored && std::memcmp(&before, &desired, sizeof desired) != 0, "atomicCAS", where);
+  looked(address, before, stored && std::memcmp(&before, &desired, sizeof desired) != 0, "atomicCAS", where);
   return before;
 }
 

@@ -3,10 +3,13 @@
 #include "common/cpu_device/streams/kernel_writes.hpp"
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <vector>
+
+#include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
 namespace {
@@ -15,7 +18,9 @@ constexpr size_t kMostAllocations = 4;
 
 struct Written {
   AllocationPointer allocation;  ///< also of one that was freed
-  Ranges ranges;
+  Ranges ranges;                 ///< by kernels
+  Ranges known;                  ///< by anybody
+  std::string last_launch;       ///< of a kernel that wrote there
 };
 std::map<const Allocation*, Written>& written() {
   static auto& all = *new std::map<const Allocation*, Written>;
@@ -23,6 +28,25 @@ std::map<const Allocation*, Written>& written() {
 }
 std::atomic<bool> counts = false;
 bool has_atomics = false;
+
+/// The first one of the program.
+std::string& unwritten_read() {
+  static auto& text = *new std::string;
+  return text;
+}
+
+std::string place_of(const Location& where) {
+  const char* const slash = std::strrchr(where.file, '/');
+  return fmt::format("{}:{}", slash ? slash + 1 : where.file, where.line);
+}
+
+/// Of the allocation, which nobody has written there.
+bool is_unknown(Written& of, const std::byte* begin) {
+  const auto at = reinterpret_cast<uintptr_t>(begin);
+  const auto& ranges = of.known.merged();
+  return std::none_of(ranges.begin(), ranges.end(),
+                      [&](const Ranges::Range& range) { return at >= range.begin && at < range.end; });
+}
 
 struct Hole {
   size_t begin, end;
@@ -68,30 +92,61 @@ std::string describe(const std::vector<Hole>& holes) {
 void count_kernel_writes() { counts = true; }
 bool counts_kernel_writes() { return counts; }
 
-void add_kernel_writes(const MemoryTable& memory, Ranges& writes, bool atomically) {
-  has_atomics |= atomically;
-  for (const Ranges::Range& range : writes.merged()) {
+void add_kernel_writes(const MemoryTable& memory, const Operation& kernel, GlobalAccesses& accesses,
+                       uint64_t blocks, uint64_t threads) {
+  has_atomics |= accesses.has_atomics;
+  std::sort(accesses.unwritten.begin(), accesses.unwritten.end(),
+            [](const auto& one, const auto& other) { return one.address < other.address; });
+  for (const GlobalAccesses::UnwrittenRead& read : accesses.unwritten) {
+    const AllocationPointer allocation = memory.find(read.address);
+    if (!allocation || allocation->kind != MemoryKind::device || !unwritten_read().empty()) continue;
+    Written& of = written()[allocation.get()];
+    of.allocation = allocation;
+    if (!is_unknown(of, read.address)) continue;
+    unwritten_read() = fmt::format(
+        "kernel {} read what nobody had written ({} at {}): byte {} of the {} bytes allocated at {}\n",
+        kernel.name, read.what,
+        read.return_address ? describe_call_site(reinterpret_cast<uintptr_t>(read.return_address))
+                            : describe_place(read.where),
+        read.address - allocation->begin, allocation->bytes, place_of(allocation->where));
+  }
+  for (const Ranges::Range& range : accesses.writes.merged()) {
     const AllocationPointer allocation = memory.find(reinterpret_cast<const void*>(range.begin));
     if (!allocation || allocation->kind != MemoryKind::device) continue;
     Written& of = written()[allocation.get()];
     of.allocation = allocation;
     of.ranges.add(reinterpret_cast<const void*>(range.begin), range.end - range.begin);
+    of.known.add(reinterpret_cast<const void*>(range.begin), range.end - range.begin);
+    of.last_launch = fmt::format("the launch of {}{} has {} block{} and {} threads in all", kernel.name,
+                                 kernel.where.line ? " at " + place_of(kernel.where) : "", blocks,
+                                 blocks == 1 ? "" : "s", threads);
   }
 }
+
+void add_other_writes(const MemoryTable& memory, const Operation& operation) {
+  for (const Touch& touch : operation.touches) {
+    const AllocationPointer allocation = touch.write ? memory.find(touch.begin) : nullptr;
+    if (!allocation || operation.frees()) continue;
+    Written& of = written()[allocation.get()];
+    of.allocation = allocation;
+    of.known.add(touch.begin, touch.bytes);
+  }
+}
+
+std::string describe_unwritten_global() { return unwritten_read(); }
 
 std::string describe_partly_written() {
   std::string text;
   size_t count = 0;
   for (auto& [key, of] : written()) {
+    if (of.last_launch.empty()) continue;
     const std::vector<Hole> holes = holes_of(of);
     if (holes.empty() || has_atomics || ++count > kMostAllocations) continue;
     size_t missing = 0;
     for (const Hole& hole : holes) missing += hole.end - hole.begin;
-    const Location& where = of.allocation->where;
-    const char* const slash = std::strrchr(where.file, '/');
-    text += fmt::format("kernels wrote {} of the {} bytes allocated at {}:{}: {}\n",
-                        of.allocation->bytes - missing, of.allocation->bytes, slash ? slash + 1 : where.file,
-                        where.line, describe(holes));
+    text += fmt::format("kernels wrote {} of the {} bytes allocated at {}: {}; {}\n",
+                        of.allocation->bytes - missing, of.allocation->bytes, place_of(of.allocation->where),
+                        describe(holes), of.last_launch);
   }
   return text;
 }

@@ -11,10 +11,16 @@ namespace cpu_device {
 /// From now on.
 void count_kernel_writes();
 bool counts_kernel_writes();
-/// @param atomically whether the kernel also changed what is not among `writes`
-void add_kernel_writes(const MemoryTable&, Ranges& writes, bool atomically);
+/// Of a kernel that has run. @param blocks, threads of its launch
+void add_kernel_writes(const MemoryTable&, const Operation& kernel, GlobalAccesses&, uint64_t blocks,
+                       uint64_t threads);
+/// Copies and memsets, of which the touches are known before they run.
+void add_other_writes(const MemoryTable&, const Operation&);
 /// "kernels wrote 2560 of the 5600 bytes allocated at FILE:33: ..." of each allocation that they have written
-/// only a part of, a line each; nothing if there is none, or if atomic operations may have written the rest.
+/// a part of, a line each; nothing if there is none, or if atomic operations may have written the rest.
 std::string describe_partly_written();
+/// "kernel sum at FILE:9 read what nobody had written: bytes 0 to 3 of the 4 bytes allocated at FILE:8" and a
+/// line break; nothing if no kernel has.
+std::string describe_unwritten_global();
 
 }  // namespace cpu_device

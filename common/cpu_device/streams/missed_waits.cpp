@@ -70,6 +70,13 @@ std::string StreamEngine::explain_early_record(const Operation& first, const Ope
 std::string StreamEngine::explain_missing_order(const Operation& first, const Operation& second,
                                                 const std::byte* begin, const std::byte* end) const {
   std::string text;
+  // Who meant the one stream and wrote none has the legacy stream, to which a non-blocking one is not tied.
+  for (const auto& [one, other] : {std::pair(&first, &second), std::pair(&second, &first)})
+    if (one->on_legacy_stream && one->is_kernel() && !other->on_legacy_stream)
+      text += fmt::format(
+          "; or is {} meant for {}? That is non-blocking: the legacy stream neither waits for it nor "
+          "lets it wait",
+          "kernel " + one->name, other->stream);
   // Where the first one runs late, others of its stream have not shown yet what they touch.
   for (auto next = pending_.rbegin(); next != pending_.rend() && next->first > first.id; ++next) {
     const Operation& other = *next->second;

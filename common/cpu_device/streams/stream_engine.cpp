@@ -114,7 +114,10 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   untimed_.push_back(operation);
   if (operation->enqueued) operation->enqueued(*operation);
   if (operation->watches_source && options().check_streams) remember_source(*operation);
-  if (operation->spoils_target) spoil_target(*operation);
+  if (operation->spoils_target) {
+    spoil_target(*operation);
+    note_download(operation);
+  }
   return operation;
 }
 
@@ -240,7 +243,11 @@ void StreamEngine::perform(const OperationPointer& operation) {
     fail("an exception left " + operation->describe() + ": " + error.what());
   }
   accesses_of_running_kernel = nullptr;
-  if (is_kernel && counts_kernel_writes()) add_kernel_writes(memory, accesses.writes, accesses.has_atomics);
+  if (is_kernel && counts_kernel_writes()) {
+    const Counters& did = last_launch();
+    add_kernel_writes(memory, *operation, accesses, did.blocks, did.threads);
+    note_writes_the_host_may_read(operation, accesses.writes);
+  }
   if (!checks) {
     operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
     return;
@@ -284,6 +291,7 @@ void StreamEngine::run(const OperationPointer& operation) {
       return;
     }
     if (is_kernel || operation->is_host_function) note_touches(operation);
+    if (!is_kernel && counts_kernel_writes()) add_other_writes(memory, *operation);
   } catch (...) {
     running_ = nullptr;
     nobody_waits_ = false;

@@ -166,6 +166,9 @@ class StreamEngine {
   void check_source(Operation& copy);
   /// Unless something that is queued may still read or write there.
   void spoil_target(const Operation& copy) const;
+  /// For watch_host_reads(): what a download writes, and what a kernel has written to managed memory.
+  void note_download(const OperationPointer& copy);
+  void note_writes_the_host_may_read(const OperationPointer& kernel, Ranges& writes);
 
   std::set<uint64_t> needed_by(const OperationPointer&) const;
   void run_all_of(const std::set<uint64_t>& ids);
@@ -211,6 +214,14 @@ class StreamEngine {
 };
 
 StreamEngine& streams();
+/// From now on the plain loads of this host thread, where they are instrumented, are compared with what
+/// downloads and kernels write that it has not waited for.
+void watch_host_reads();
+/// What they have read too early, once: a report without its schedule. Else empty.
+std::string take_early_host_read();
+/// A line on the first download to pinned memory that brings the beginning of a buffer and not the rest; or
+/// nothing.
+const std::string& partial_download();
 /// The device that this host thread has chosen.
 int current_device();
 void choose_device(int device);

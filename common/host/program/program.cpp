@@ -6,6 +6,7 @@
 #include <new>
 
 #include "common/cuda/device_buffer.hpp"
+#include "common/cuda/unwritten_reads.hpp"
 #include "common/host/base/arguments.hpp"
 #include "common/host/base/text.hpp"
 
@@ -35,7 +36,7 @@ int run_program(const std::string& name, const std::function<int()>& body) {
     return report(name, "out of host memory; choose a smaller size", kExitBadInput);
   } catch (const std::exception& error) {
     // The CPU device reports broken rules with several lines, and all are worth reading.
-    return report(name, error.what(), kExitFailure);
+    return report(name, error.what() + describe_host_side(), kExitFailure);
   }
 }
 

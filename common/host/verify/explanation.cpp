@@ -50,6 +50,7 @@ class Explainer {
     if (text.empty()) text = explain_by_one_tile();
     if (text.empty()) text = explain_by_stale_operand();
     if (text.empty()) text = explain_by_shift_along_k();
+    if (text.empty()) text = explain_by_walk();
     if (text.empty()) text = explain_by_every_other_tile();
     if (text.empty()) text = explain_by_operand();
     if (text.empty()) text = explain_by_added_tile();
@@ -224,9 +225,16 @@ class Explainer {
             return sum;
           };
           if (!is_explained_by(change)) continue;
-          return fmt::format("C {} the products of K tiles {}, {}, ... (every {} of {}, 64 wide)",
-                             is_missing ? "lacks" : "has only", first, first + period,
-                             period == 2 ? "second" : "fourth", tiles_);
+          const std::string said =
+              fmt::format("C {} the products of K tiles {}, {}, ... (every {} of {}, 64 wide)",
+                          is_missing ? "lacks" : "has only", first, first + period,
+                          period == 2 ? "second" : "fourth", tiles_);
+          return is_missing || first
+                     ? said
+                     : said + fmt::format(
+                                  ": either k advances by {} a step, or nobody adds what other "
+                                  "threads have multiplied",
+                                  period * kTileWidth);
         }
     return "";
   }
@@ -238,6 +246,39 @@ class Explainer {
     const bool is_inside = row >= 0 && row < rows && column >= 0 && column < columns && index >= 0 &&
                            index < static_cast<int64_t>(matrix.size());
     return is_inside ? double{to_float(matrix[static_cast<size_t>(index)])} : 0;
+  }
+
+  /// The tiles of one operand do not follow K: they stay where they are, or go along the other side.
+  std::string explain_by_walk() const {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    if (tiles_ < 2) return "";
+    const auto makes_all = [&](const auto& product) {
+      return std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
+        double sum = 0;
+        for (int64_t i = 0; i < k; ++i) sum += product(e, i);
+        return is_got(e, sum);
+      });
+    };
+    for (const int64_t step : {0, 64, 128, 256}) {
+      if (makes_all([&](const WrongElement& e, int64_t i) {
+            const int64_t column = e.column + i / kTileWidth * step;
+            return element(a_, e.row, i, m, k, k) * element(b_, i % kTileWidth, column, k, n, n);
+          }))
+        return walk("B", "down", "columns further right", step);
+      if (makes_all([&](const WrongElement& e, int64_t i) {
+            const int64_t row = e.row + i / kTileWidth * step;
+            return element(a_, row, i % kTileWidth, m, k, k) * element(b_, i, e.column, k, n, n);
+          }))
+        return walk("A", "right", "rows further down", step);
+    }
+    return "";
+  }
+
+  static std::string walk(const char* matrix, const char* along_k, const char* further, int64_t step) {
+    return fmt::format(
+        "every K tile of {} was loaded from k = 0 to {}{}: its tiles must go {} from step to step, along "
+        "K",
+        matrix, kTileWidth - 1, step ? fmt::format(", {} {} each time", step, further) : "", along_k);
   }
 
   /// Elements of A or B are taken from other places: with another pitch, transposed, or of rows (columns)

@@ -35,7 +35,11 @@ void ask_grid_order(Location where, const Body& body) {
 }  // namespace
 
 void atomic_begins(const void* object, bool releases, Location where, bool is_of_device) {
-  if (GlobalAccesses* accesses = this_thread(where).cluster.global_accesses()) accesses->has_atomics = true;
+  if (GlobalAccesses* accesses = this_thread(where).cluster.global_accesses()) {
+    accesses->has_atomics = true;
+    const bool is_word = reinterpret_cast<uintptr_t>(object) % alignof(uint32_t) == 0;
+    if (is_word) accesses->note_read(object, sizeof(uint32_t), "an atomic operation", where);
+  }
   ask_races(where,
             [&](RaceChecker& races, unsigned thread) { races.atomic_changes(thread, object, releases); });
   ask_grid_order(where, [&](GridOrder& order, RaceChecker& races, const GridOrder::Who& thread) {
@@ -51,7 +55,8 @@ void atomic_ended(const void* object, bool acquires, Location where, bool is_of_
   });
 }
 
-void atomic_looked(const void* object, bool changed, const char* what, Location where) {
+void atomic_looked(const void* object, bool changed, const char* what, Location where,
+                   const long long* found) {
   constexpr unsigned kPatience = 64;
   Thread& thread = this_thread(where);
   if (changed) thread.cluster.count_progress();
@@ -59,7 +64,7 @@ void atomic_looked(const void* object, bool changed, const char* what, Location 
   thread.looks_at = object;
   if (++thread.looks <= kPatience) return;
   thread.looks = 0;
-  poll(what, where);
+  poll(what, where, found);
 }
 
 void thread_fence_block(Location where) {

@@ -395,6 +395,7 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   barrier.missing_bytes -= copy.bytes();
   barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where, /*of_operation=*/true});
   barrier.arrivals.back().bytes = copy.bytes();
+  barrier.arrivals.back().box_rows = copy.box_rows();
   barrier.arrivals.back().multicast_mask = copy.multicast_mask();
   barrier.arrivals.back().needs_cluster_scope = copy.needs_cluster_scope();
   complete_if_all_arrived(cluster, barrier);

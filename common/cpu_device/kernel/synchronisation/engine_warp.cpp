@@ -223,9 +223,10 @@ void complete_collectives_without(Cluster& cluster, Thread& exited) {
   }
 }
 
-void poll(const char* what, Location where) {
+void poll(const char* what, Location where, const long long* found) {
   Thread& thread = this_thread(where);
-  thread.cluster.yield_poll(thread, {WaitKind::poll, nullptr, 0, what, where});
+  const uint64_t argument = found ? static_cast<uint64_t>(*found) + 1 : 0;
+  thread.cluster.yield_poll(thread, {WaitKind::poll, nullptr, argument, what, where});
 }
 
 void trap(Location where) { report_misuse("__trap()", where); }

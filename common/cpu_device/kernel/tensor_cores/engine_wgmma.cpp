@@ -100,6 +100,18 @@ class OperandReader {
     return true;
   }
 
+  /// Of 16 k the second 8 are read where rows of the first 8 are.
+  void note_overlap(uint32_t leading) {
+    const Unobserved unobserved;
+    cluster_.unwritten_reads().note_overlap(
+        "wgmma at " + to_string(operation_.where) +
+        print(
+            " reads the same bytes for several elements: a descriptor says no swizzle (bits 62-63) and a "
+            "leading offset of "
+            "%u bytes, which is less than the %u of 8 rows: does the operand lie in shared memory swizzled?",
+            leading, kChunk * kChunkBytes));
+  }
+
  private:
   Cluster& cluster_;
   Block& block_;
@@ -122,6 +134,7 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
     }
     return true;
   }
+  if (!at.swizzle && at.leading < kChunk * kChunkBytes) reader.note_overlap(at.leading);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
       if (!reader.read(at.address_along_k(row, half), at.swizzle, values)) return false;

@@ -112,6 +112,43 @@ TEST_CASE("an arrival too many is named") {
   });
 }
 
+TEST_CASE("a thread that expects bytes before it waits for the slot is told so") {
+  check_named_always(
+      "and must wait for empty[0] before it does so again; it waited last for empty[1], of another slot: "
+      "does the "
+      "arrival (test_mbarriers.cu:",
+      [](Storage& shared) {
+        for (int i = 0; i < 3 && threadIdx.x == 0; ++i) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full[i % 2], 16);
+          ptx::mbarrier_wait(&shared.empty[i % 2], 1);
+        }
+      });
+}
+
+TEST_CASE("a thread that waits for the slot which it has yet to release is told so, and only of it") {
+  const auto body = [] {
+    auto& shared = ladder::shared_storage<Storage>();
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&shared.full[0], 1);
+      ptx::mbarrier_init(&shared.empty[0], 2);
+      ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+    ptx::mbarrier_wait(&shared.full[0], 0);
+    if (threadIdx.x == 128) ptx::mbarrier_arrive(&shared.empty[0]);
+    if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.empty[0], 0);  // before its arrival
+    if (threadIdx.x > 0) ptx::mbarrier_wait(&shared.full[0], 1);
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure({.block = 256, .shared_bytes = sizeof(Storage)}, schedule, body);
+    CHECK_THAT(text, ContainsSubstring("\n  only warp 4 lane 0 arrived (test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring(
+                         "); warps 0-3 waited for full[0], and have not arrived here; warp 0 lane 0 of "
+                         "these waits here, for the arrival that it owes itself"));
+  }
+}
+
 TEST_CASE("of an arrival too many it is said what the phase waits for, and what the thread waited for") {
   check_named_always("count 1)\n  the thread arrived in this phase before, at test_mbarriers.cu:",
                      [](Storage& shared) {

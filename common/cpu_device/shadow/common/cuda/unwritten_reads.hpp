@@ -4,9 +4,12 @@
 #include <string>
 
 #include "common/cpu_device/kernel/engine.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 
 namespace ladder {
 
 inline std::string take_unwritten_read() { return cpu_device::take_unwritten_read(); }
+
+inline std::string describe_host_side() { return cpu_device::describe_host_side(); }
 
 }  // namespace ladder
