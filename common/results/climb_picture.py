@@ -3,33 +3,35 @@
     <!-- climb: picture=climb.svg sizes=4096,5000,256x1024x8192 -->
     <!-- end -->
 
-One panel for each size, 4096 for the cube, of the newest result file in docs/results that is named here. A bar is a step's speed; the number in
-brackets is its gain over the step that it builds on, which is named where it is not the one above. The dashed line is the fastest variant of
-the libraries in the same run. It is written to docs/figures, as SVG that follows the reader's light or dark theme.
+The newest result file in docs/results has these sizes, 4096 for the cube. At the first size a bar is a step's speed, and beside it stands
+its gain over the step that it builds on, which is named where it is not the one above. The other sizes have a column of speeds. The fastest
+step of a size is marked. The dashed line and the last row are the fastest variant of the libraries in the same run. It is written to
+docs/figures, as SVG that follows the reader's light or dark theme.
 """
 import html
 import re
 
-from climb_table import BadInput, Climb, fastest_library, library_title, read_results, shape_title
+from climb_table import BadInput, Climb, fastest_library, read_results, shape_title
 from idea_pictures import svg, text
 from page_requests import parse_words
 from stale import dated
 
-WIDTH, LABELS, GAP = 900, 232, 18  # pixels; LABELS: of the column with the rungs' names
-ROW, BAR, TOP = 20, 16, 40
+LABELS, BARS, GAINS, COLUMNS = 164, 92, 304, (352, 398)  # pixels: where labels end, how long a bar is, where the other columns end
+ROW, BAR, TOP = 19, 16, 68
 STYLE = """
-    text { font: 13px sans-serif; fill: #1f2328; }
-    .small { font-size: 12px; }
-    .inside { font-size: 12px; fill: #ffffff; }
+    text { font: 12px sans-serif; fill: #1f2328; }
+    .inside { fill: #ffffff; }
+    .strong { font-weight: bold; }
+    .most { font-weight: bold; fill: #1a7f37; }
     .bar { fill: #1f77b4; }
-    .best { fill: #2a8c4a; }
+    .best { fill: #1f7f3e; }
     .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
-    .fastest-text { fill: #c7352b; font-size: 12px; }
+    .fastest-text { fill: #c7352b; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
       .inside { fill: #0d1117; }
       .bar { fill: #5aa9e6; }
-      .best { fill: #57c27c; }
+      .best, .most { fill: #57c27c; }
       .fastest { stroke: #ff7b72; }
       .fastest-text { fill: #ff7b72; }
     }"""
@@ -53,15 +55,17 @@ class Request:
         self.climb = Climb(self.results["runs"])
         extents = [tuple(map(int, size.split("x"))) for size in values["sizes"].split(",")]
         self.shapes = [size * 3 if len(size) == 1 else size for size in extents]
+        if len(self.shapes) > 1 + len(COLUMNS):
+            raise BadInput(f"{line}: sizes={values['sizes']}: there is room for {1 + len(COLUMNS)} sizes")
         for cube in self.shapes:
             if cube not in self.climb.shapes or fastest_library(self.climb.runs, cube) is None:
                 raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")
 
 
-def name_of(climb, number, above):
+def gain_of(climb, number, cube, above):
     """above: the rung of the row above, or None."""
-    base = climb.base(number)
-    return f"{number} {climb.steps[number].label}" + (f", from {base}" if above and base and base != above else "")
+    base, gain = climb.base(number), climb.gain(number, cube)
+    return (f"{base}: " if above and base and base != above else "") + (f"{gain:.2f}×" if gain else "")
 
 
 def climb_text(line, words, results_folder):
@@ -76,7 +80,7 @@ def climb_text(line, words, results_folder):
                            for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s, 10¹² floating-point operations a second, of each step. In brackets, the gain over the step that it builds on. {results['gpu']}, {dated(results)}."]
+            f"TFLOP/s, 10¹² floating-point operations a second, of each step. Gains: over the step above, or the one named. {results['gpu']}, {dated(results)}."]
 
 
 def climb_pictures(line, words, results_folder, figures_folder):
@@ -85,38 +89,41 @@ def climb_pictures(line, words, results_folder, figures_folder):
     return {} if request.path is None else {figures_folder / request.picture: drawn(request)}
 
 
+def title_lines(cube):
+    """Of a narrow column."""
+    return shape_title(cube).replace("×", "× ").split()
+
+
 def drawn(request):
     climb, rungs = request.climb, request.climb.rungs
-    width = (WIDTH - LABELS - GAP * len(request.shapes)) / len(request.shapes)
     fastest = {cube: fastest_library(climb.runs, cube) for cube in request.shapes}
-    most = max(run["tflops"] for run in climb.runs)
-    height = TOP + ROW * len(rungs) + 30
-    shapes = [text(LABELS - 10, TOP + ROW * row + 14, html.escape(name_of(climb, rung, above)), "end")
-              for row, (rung, above) in enumerate(zip(rungs, [None, *rungs]))]
-    for panel, cube in enumerate(request.shapes):
-        left = LABELS + panel * (width + GAP)
-        here = [climb.by_place.get((rung, cube)) for rung in rungs]
-        line, bottom = left + width * fastest[cube]["tflops"] / most, TOP + ROW * len(rungs)
-        best = max((run["tflops"] for run in here if run), default=0)
-        gaps = []  # rows in which the line would cross a number
-        shapes.append(text(left, 16, f"{shape_title(cube)}, TFLOP/s", "start"))
-        for row, (rung, run) in enumerate(zip(rungs, here)):
-            if not run:
-                continue
-            length, y = width * run["tflops"] / most, TOP + ROW * row
-            style, gain = "best" if run["tflops"] == best else "bar", climb.gain(rung, cube)
-            label = f"{run['tflops']:.0f}" + (f" ({gain:.2f}×)" if gain else "")
-            shapes.append(f'<rect class="{style}" x="{left:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>')
-            inside, beside = length > 90, left + length + 6
-            if not inside and beside - 4 < line < beside + 7 * len(label):
-                gaps.append(row)
-            shapes.append(f'<text class="{"inside" if inside else "small"}" x="{left + length - 6 if inside else beside:.1f}" '
-                          f'y="{y + 13}" text-anchor="{"end" if inside else "start"}">{label}</text>')
-        y = TOP - 8
-        for end in [*(TOP + ROW * row for row in gaps), bottom]:
-            if end > y:
-                shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{y}" x2="{line:.1f}" y2="{end}"/>')
-            y = end + ROW
-        shapes.append(f'<text class="fastest-text" x="{line:.1f}" y="{bottom + 16}" text-anchor="end">'
-                      f'{html.escape(library_title(fastest[cube]).split(",")[0])}: {fastest[cube]["tflops"]:.0f}</text>')
-    return svg(height, "The climb", shapes, STYLE, WIDTH)
+    here = {cube: {rung: run["tflops"] for rung in rungs if (run := climb.by_place.get((rung, cube)))} for cube in request.shapes}
+    first, *others = request.shapes
+    scale, bottom = BARS / max(fastest[first]["tflops"], *here[first].values()), TOP + ROW * len(rungs)
+    line = LABELS + scale * fastest[first]["tflops"]
+    shapes = [text(LABELS, TOP - 36, "TFLOP/s at", "start"), text(LABELS, TOP - 20, shape_title(first), "start", "strong"), text(GAINS, TOP - 20, "gain", "end")]
+    below = TOP - 10
+    for row, (rung, above) in enumerate(zip(rungs, [None, *rungs])):
+        y = TOP + ROW * row
+        shapes.append(text(LABELS - 6, y + 13, html.escape(f"{rung} {climb.steps[rung].label}"), "end"))
+        if speed := here[first].get(rung):
+            length, number, gain = scale * speed, f"{speed:.0f}", gain_of(climb, rung, first, above)
+            style, inside = "best" if speed == max(here[first].values()) else "bar", length > BARS / 3
+            beside = LABELS + length + 5
+            shapes += [f'<rect class="{style}" x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>',
+                       text(round(beside - 10 if inside else beside, 1), y + 13, number, *(("end", "inside") if inside else ("start",))),
+                       text(GAINS, y + 13, gain, "end")]
+            if GAINS - 7 * len(gain) < line or not inside and beside - 4 < line < beside + 7 * len(number):  # the line has a gap for words
+                if y > below:
+                    shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{below}" x2="{line:.1f}" y2="{y}"/>')
+                below = y + ROW
+    for right, cube in zip(COLUMNS, others):
+        lines = title_lines(cube)
+        shapes += [text(right, TOP - 20 - 16 * (len(lines) - 1 - i), words, "end", "strong") for i, words in enumerate(lines)]
+        shapes += [text(right, TOP + ROW * rungs.index(rung) + 13, f"{speed:.0f}", "end", "most" if speed == max(here[cube].values()) else "")
+                   for rung, speed in here[cube].items()]
+    shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{below}" x2="{line:.1f}" y2="{bottom + 2}"/>')
+    shapes.append(text(LABELS - 6, bottom + 16, "fastest library", "end", "fastest-text"))
+    shapes += [text(right, bottom + 16, f"{fastest[cube]['tflops']:.0f}", "end", "fastest-text")
+               for right, cube in zip((round(line, 1), *COLUMNS), request.shapes)]
+    return svg(bottom + 24, "The climb", shapes, STYLE)

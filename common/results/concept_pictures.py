@@ -23,7 +23,7 @@ import re
 from pathlib import Path
 
 from climb_table import BadInput
-from idea_pictures import box, svg, text
+from idea_pictures import PHONE, box, svg, text
 from lesson_pictures import Sources
 from page_requests import parse_words
 
@@ -120,31 +120,23 @@ def laps(count=2):
 
 
 def mbarrier_laps(_line, _values):
+    """A row for each event, and in it the state of both barriers."""
+    shapes, top = [text(x, 18, name, style="strong") for x, name in ((230, "full"), (340, "empty"))], 28
     events = laps()
-    half = len(events) // 2 + 1  # the first lap, with what init left
-    rows, shapes, top = [events[:half], events[half:]], [], 0
-    for lap, part in enumerate(rows):
-        width, left = 640 / half, 112
-        shapes.append(text(8, top + 22, f"lap {lap + 1}", "start", "strong"))
-        for column, (words, *_) in enumerate(part):
-            for i, line in enumerate(words):
-                shapes.append(text(left + width * (column + .5), top + 22 + 15 * i, line, style="small"))
-        for row, name in enumerate(("full", "empty")):
-            y = top + 66 + 84 * row
-            shapes += [text(8, y + 14, name, "start", "strong"), text(8, y + 52, "missing:", "start", "small")]
-            for column, event in enumerate(part):
-                phase, missing, kilobytes = event[1 + row]
-                x = left + width * column
-                lacking = f"{missing} arrival{'s' if missing != 1 else ''}"
-                shapes += [box("other" if phase % 2 else "one", x + 2, y, width - 4, 74),
-                           text(x + width / 2, y + 16, f"phase {phase}", style="small"),
-                           text(x + width / 2, y + 32, f"parity {phase % 2}", style="small"),
-                           text(x + width / 2, y + 52, lacking, style="small")]
-                if kilobytes:
-                    shapes.append(text(x + width / 2, y + 67, f"{kilobytes} KB", style="small"))
-        top += 66 + 2 * 84 + 14
+    for at, (words, *states) in enumerate(events):
+        if at % (len(events) // 2) == 1:  # behind init and after each lap
+            shapes.append(text(4, top + 16, f"lap {1 + at // (len(events) // 2)}", "start", "strong"))
+            top += 24
+        shapes += [text(4, top + (14 if len(words) > 1 else 22) + 15 * i, line, "start", "small")
+                   for i, line in enumerate((" ".join(words[:-1]), words[-1]) if len(words) > 1 else words)]
+        for x, (phase, missing, kilobytes) in zip((178, 288), states):
+            lacking = f"{missing} arrival{'s' if missing != 1 else ''}" + (f", {kilobytes} KB" if kilobytes else "")
+            shapes += [box("other" if phase % 2 else "one", x, top, 106, 36),
+                       text(x + 53, top + 14, f"phase {phase}, parity {phase % 2}", style="small"), text(x + 53, top + 30, lacking, style="small")]
+        top += 39
+    shapes.append(text(4, top + 14, "Below each phase: what is missing until it is complete.", "start", "small"))
     return ("The two barriers of one slot over two laps: phase, parity, what is missing, and the parity that each role waits "
-            "for"), svg(top, "An mbarrier over two laps", shapes, STYLE)
+            "for"), svg(top + 22, "An mbarrier over two laps", shapes, STYLE)
 
 
 # --- TMA, multicast, partial sums -------------------------------------------------------------------------------------
@@ -157,96 +149,96 @@ def number(line, values, name):
 
 
 PANEL = 64  # columns: 128 bytes of bf16, the most that a box with the 128-byte swizzle is wide
+STYLES = ("one", "other", "third")
 
 
 def tma_box(line, values):
     rows, columns = number(line, values, "rows"), number(line, values, "columns")
-    boxes, scale = -(-columns // PANEL), 0.9
+    boxes = -(-columns // PANEL)
     outside = PANEL // 2  # columns of the last box that lie right of the matrix
-    left, top, height = 24, 60, rows * scale
+    scale = 360 / PANEL / boxes
+    left, top, height = 20, 60, rows * .9
     width = (columns - outside) * scale
     shapes = [HEAD, text(left, 20, "global memory: B, row-major", "start", "strong"),
               box("edge", left, top - 22, width, height + 44)]
     for i in range(boxes):
         inside = min(PANEL, columns - outside - PANEL * i) * scale
-        style = ("one", "other", "third")[i % 3]
-        shapes += [box(style, left + PANEL * i * scale, top, inside, height),
+        shapes += [box(STYLES[i % 3], left + PANEL * i * scale, top, inside, height),
                    text(left + PANEL * i * scale + PANEL * scale / 2, top + height / 2 + 5, f"box {i}", style="small")]
     shapes.append(box("outside", left + width, top, outside * scale, height))
-    shapes.append(text(left, top + height + 42, f"{outside} columns outside: zeros, and their bytes count", "start", "small"))
-    right = 470
-    shapes.append(text(right, 20, "shared memory: a slot", "start", "strong"))
+    bottom = top + height + 22
+    shapes += [text(380, bottom + 18, f"{outside} columns outside: zeros, and their bytes count", "end", "small"),
+               arrow(40, bottom + 6, 40, bottom + 58), text(52, bottom + 48, f"one thread, {boxes} instructions", "start", "small"),
+               text(left, bottom + 82, "shared memory: a slot", "start", "strong")]
+    bottom += 92
     for i in range(boxes):
-        y, style = 38 + 40 * i, ("one", "other", "third")[i % 3]
-        shapes += [box(style, right, y, 250, 32), text(right + 125, y + 20, f"panel {i}: {rows} × 128 bytes, swizzled", style="small")]
-    shapes += [arrow(left + (width + outside * scale) + 14, top + height / 2, right - 12, top + height / 2),
-               text((left + width + outside * scale + right) / 2, top + height / 2 - 10, "one thread,", style="small"),
-               text((left + width + outside * scale + right) / 2, top + height / 2 + 22, f"{boxes} instructions", style="small")]
-    bottom = max(38 + 40 * boxes, top + height + 50) + 6
+        shapes += [box(STYLES[i % 3], left, bottom + 32 * i, 250, 26),
+                   text(left + 125, bottom + 18 + 32 * i, f"panel {i}: {rows} × 128 bytes, swizzled", style="small")]
+    bottom += 32 * boxes + 14
     total = boxes * rows * 128
-    shapes.append(text(right, bottom + 12, f"full counts {boxes} × {rows} × 128 = {total} bytes", "start", "small"))
+    shapes.append(text(left, bottom, f"full counts {boxes} × {rows} × 128 = {total} bytes", "start", "small"))
     return (f"A tile of B, {rows} rows and {columns} columns, comes in {boxes} boxes of {PANEL} columns; what lies outside the matrix is "
-            "filled with zeros"), svg(bottom + 24, "A TMA box landing", shapes, STYLE)
+            "filled with zeros"), svg(bottom + 12, "A TMA box landing", shapes, STYLE)
 
 
 def multicast(line, values):
     blocks, rows = number(line, values, "blocks"), number(line, values, "rows")
     if rows % blocks:
         raise BadInput(f"{line}: rows= must be a multiple of blocks=")
-    styles, each = ("one", "other", "third"), rows // blocks
-    shapes, height = [HEAD, text(380, 20, "L2: one panel of B", style="strong")], 120
+    spacing, wide, each = PHONE / blocks, min(110, 340 / blocks), rows // blocks
+    middle, height = PHONE / 2, 108
     part = height / blocks
+    shapes = [HEAD, text(middle, 18, "L2: one panel of B", style="strong")]
 
-    def panel(x, y, width):
-        for i in range(blocks):
-            shapes.append(box(styles[i % 3], x, y + part * i, width, part))
+    def panel(x, y):
+        shapes.extend(box(STYLES[i % 3], x, y + part * i, wide, part) for i in range(blocks))
 
-    panel(320, 34, 120)
+    panel(middle - wide / 2, 28)
     for i in range(blocks):
-        shapes += [text(380, 34 + part * (i + .5) - 4, f"rows {each * i} to {each * (i + 1) - 1}", style="small"),
-                   text(380, 34 + part * (i + .5) + 12, f"block {i} asks", style="small")]
-    spacing = 760 / blocks
+        shapes += [text(middle, 28 + part * (i + .5) - 4, f"rows {each * i} to {each * (i + 1) - 1}", style="small"),
+                   text(middle, 28 + part * (i + .5) + 12, f"block {i} asks", style="small")]
     for block in range(blocks):
-        x, y = spacing * (block + .5), 220
-        shapes += [box("edge", x - 110, y - 22, 220, height + 66), text(x, y - 4, f"block {block}'s slot", style="strong")]
-        panel(x - 60, y + 8, 120)
-        shapes += [text(x, y + height + 30, f"asks for {each} rows, receives {rows}", style="small")]
-        side = (x > 380) - (x < 380)  # of the panel that the block stands at; below it where there are three
+        x, y = spacing * (block + .5), 200
+        shapes.append(box("edge", x - spacing / 2 + 4, y - 14, spacing - 8, height + 78))
+        panel(x - wide / 2, y)
+        shapes += [text(x, y + height + 20, f"block {block}'s slot", style="strong"),
+                   text(x, y + height + 38, f"asks for {each} rows,", style="small"), text(x, y + height + 54, f"receives {rows}", style="small")]
+        side = (x > middle) - (x < middle)  # of the panel that the block stands at; below it where there are three
         for i in range(blocks):
-            middle = part * (i + .5)
-            shapes.append(arrow(380 + 60 * side, 34 + (middle if side else height), x - 64 * side, 228 + (middle if side else -8)))
+            at = part * (i + .5)
+            shapes.append(arrow(middle + wide / 2 * side, 28 + (at if side else height), x + 14 * (blocks - 1 - 2 * i) * side, 198))
     for i in range(blocks):
         for block in range(blocks):
             who = "asked for itself" if i == block else f"block {i} asked"
-            shapes.append(text(spacing * (block + .5), 228 + part * (i + .5) + 4, who, style="small"))
+            shapes.append(text(spacing * (block + .5), 200 + part * (i + .5) + 4, who, style="small"))
     return (f"{blocks} blocks of a cluster share a panel of B: each asks L2 for {each} of its {rows} rows, and each slot receives all of "
-            "them"), svg(290 + height, "Multicast", shapes, STYLE)
+            "them"), svg(268 + height, "Multicast", shapes, STYLE)
 
 
 def partial_sums(line, values):
     blocks = number(line, values, "blocks")
-    styles, shapes = ("one", "other", "third"), [HEAD]
-    width, gap, tile = 760 / blocks, 30, 150
+    shapes = [HEAD]
+    width, tile = PHONE / blocks, min(150, 320 / blocks)
     for block in range(blocks):
         x = width * block + (width - tile) / 2
-        shapes += [text(x + tile / 2, 20, f"block {block}: the same tile of C,", style="strong"),
-                   text(x + tile / 2, 37, f"part {block} of K", style="strong")]
+        shapes += [text(x + tile / 2, 18, f"block {block}: the same", style="strong"),
+                   text(x + tile / 2, 35, f"tile of C, part {block} of K", style="strong")]
         for share in range(blocks):
-            shapes += [box(styles[share % 3], x + tile / blocks * share, 50, tile / blocks, 70),
-                       text(x + tile / blocks * (share + .5), 90, "sums", style="small")]
+            shapes += [box(STYLES[share % 3], x + tile / blocks * share, 48, tile / blocks, 60),
+                       text(x + tile / blocks * (share + .5), 83, "sums", style="small")]
         owned = x + tile / blocks * (block + .5)
-        shapes += [box(styles[block % 3], owned - 70, 190, 140, 46), text(owned, 209, "own sums +", style="small"),
+        shapes += [box(STYLES[block % 3], owned - 54, 190, 108, 46), text(owned, 209, "own sums +", style="small"),
                    text(owned, 226, f"inbox of {blocks - 1} part{'s' if blocks > 2 else ''}", style="small"),
                    arrow(owned, 236, owned, 266), text(owned, 284, f"share {block} of C", style="small"),
-                   arrow(owned, 122, owned, 186)]
+                   arrow(owned, 110, owned, 186)]
         for other in range(blocks):
             if other != block:
                 to = width * other + (width - tile) / 2 + tile / blocks * (other + .5)
                 start = x + tile / blocks * (other + .5)
-                shapes.append(arrow(start, 122, to + (-71 if start < to else 71), 206))
-    shapes.append(text(380, 138, "st.async, with its bytes", style="small"))
+                shapes.append(arrow(start, 110, to + (-40 if start < to else 40), 186))
+    shapes += [text(PHONE / 2, 119, "st.async,", style="small"), text(PHONE / 2, 182, "with its bytes", style="small")]
     return (f"{blocks} blocks that split K: each sends the sums of the others' shares of the tile to their inboxes, and adds up its own "
-            "share"), svg(296 + gap // 3, "Partial sums through distributed shared memory", shapes, STYLE)
+            "share"), svg(296, "Partial sums through distributed shared memory", shapes, STYLE)
 
 
 # --- The cluster of lesson 06 -----------------------------------------------------------------------------------------
@@ -279,7 +271,7 @@ def cluster_of_four(_line, _values):
     sources = Sources(ROOT)
     first = rank_of_06(sources, 0)
     count = first["rows_of_blocks"] * first["parts"]
-    width, height, across, down, top = 318, 112, 124, 58, 48
+    width, height, across, down, top = 173, 164, 54, 40, 28
     shapes = [HEAD]
     for part in range(first["parts"]):
         steps = ", ".join(str(part + first["parts"] * i) for i in range(3))
@@ -292,24 +284,25 @@ def cluster_of_four(_line, _values):
                       (does["first_column"], rank_of_06(sources, does["peer"])["first_column"]))
         others = " and ".join(map(str, does["receivers"]))
         shapes += [box(("one", "other")[does["part"]], x + 1, y, width - 2, height),
-                   text(x + 10, y + 20, f"rank {rank}: the {('upper', 'lower')[does['row']]} tile of C", "start", "strong")]
-        shapes += [text(x + 10, y + 42 + 19 * i, words, "start", "small") for i, words in enumerate((
-            f"loads its tile of A, and {rows} of B", f"multicasts these rows to ranks {others}",
-            f"sends sums of columns {sent} to rank {does['peer']}", f"completes columns {kept}, which it loads first"))]
+                   text(x + 8, y + 20, f"rank {rank}: {('upper', 'lower')[does['row']]} tile of C", "start", "strong")]
+        shapes += [text(x + 8, y + 40 + 17 * i, words, "start", "small") for i, words in enumerate((
+            "loads its tile of A,", f"and {rows} of B;", f"multicasts to {others};", "sends sums of columns",
+            f"{sent} to rank {does['peer']};", f"completes {kept},", "which it loads first"))]
         other_row = rank_of_06(sources, does["receivers"][0])["row"] if rank != does["receivers"][0] else 1 - does["row"]
         if other_row != does["row"]:
-            at, begin = x + width / 2 + (-14, 14)[does["row"]], y + (height + 4) * (does["row"] == 0) - 4 * (does["row"] == 1)
-            shapes.append(arrow(at, begin, at, begin + (1 if does["row"] == 0 else -1) * (down - 8)))
-        begin, level = x + (width + 4 if does["part"] == 0 else -4), y + height / 2 + (-12, 12)[does["part"]]
+            at, begin = x + 18 + (-8, 8)[does["row"]], y + (height + 4) * (does["row"] == 0) - 4 * (does["row"] == 1)
+            shapes.append(arrow(at, begin, at, begin + (1 if does["row"] == 0 else -1) * (down - 6)))
+        begin, level = x + (width + 4 if does["part"] == 0 else -4), y + height / 2 + (-34, 34)[does["part"]]
         shapes.append(arrow(begin, level, begin + (1 if does["part"] == 0 else -1) * (across - 8), level))
     for part in range(first["parts"]):
-        shapes.append(text((width + across) * part + width / 2 + 26, top + height + down / 2 + 4, "half of B's rows each", "start", "small"))
+        shapes.append(text((width + across) * part + 34, top + height + down / 2 + 4, "half of B's rows each", "start", "small"))
     for row in range(first["rows_of_blocks"]):
-        shapes.append(text(width + across / 2, top + height / 2 + (height + down) * row + 4, "half of the sums", style="small"))
+        shapes += [text(width + across / 2, top + height / 2 + (height + down) * row - 10 + 15 * i, words, style="small")
+                   for i, words in enumerate(("half", "of the", "sums"))]
     alt = (f"The {count} ranks of a cluster: "
            + "; ".join(f"{' and '.join(map(str, rank_of_06(sources, rank)['receivers']))} share B" for rank in range(0, count, 2))
            + "; " + "; ".join(f"{rank} and {rank_of_06(sources, rank)['peer']} add up" for rank in range(first["rows_of_blocks"])))
-    return alt, svg(top + 2 * height + down + 12, "A cluster of four blocks", shapes, STYLE)
+    return alt, svg(top + 2 * height + down + 4, "A cluster of four blocks", shapes, STYLE)
 
 
 def release_moments():
@@ -343,7 +336,6 @@ def release_moments():
 
 
 def release_in_a_cluster(_line, _values):
-    """No wider than a phone."""
     shapes, width, height = [HEAD], 172, 92
     moments = release_moments()
     for at, (title, blocks, speakers) in enumerate(moments):
@@ -358,7 +350,7 @@ def release_in_a_cluster(_line, _values):
                 y = top + 28 + height / 2 + (-8, 8)[block]
                 ends = (x + width + 3, x + width + 45) if block == 0 else (x - 3, x - 45)
                 shapes.append(arrow(ends[0], y, ends[1], y))
-    return "How two blocks free a slot, in four moments", svg(134 * len(moments), "The release of a slot in a cluster", shapes, STYLE, 400)
+    return "How two blocks free a slot, in four moments", svg(134 * len(moments), "The release of a slot in a cluster", shapes, STYLE)
 
 
 # --- Who holds what ---------------------------------------------------------------------------------------------------
@@ -380,40 +372,39 @@ def held_by(sources, thread):
 
 def fragments(line, values):
     columns, sources = number(line, values, "columns"), Sources(ROOT)
-    cell, left, top, shapes = 22, 44, 66, []
-    shapes += [text(left + 4 * cell, 20, "mma.sync: 16 × 8 sums of a warp", style="strong"),
-               text(left + 4 * cell, 38, "in each box: the lane", style="small")]
+    cell, left, top, shapes = 30, 60, 58, []
+    shapes += [text(left, 18, "mma.sync: 16 × 8 sums of a warp", "start", "strong"),
+               text(left - 8, top - 6, "columns", "end", "small")]
     for column in range(0, 8, 2):
-        shapes.append(text(left + cell * (column + 1), top - 8, f"{column}, {column + 1}", style="small"))
+        shapes.append(text(left + cell * (column + 1), top - 6, f"{column}, {column + 1}", style="small"))
     for lane in range(32):
         places = held_by(sources, lane)
         for (row, column), style in ((places[0], "one"), (places[2], "other")):
-            y = top + 18 * row
-            shapes += [box("third" if lane == SHOWN_THREAD % 32 else style, left + cell * column, y, 2 * cell, 18),
-                       text(left + cell * (column + 1), y + 14, lane, style="small")]
+            y = top + 17 * row
+            shapes += [box("third" if lane == SHOWN_THREAD % 32 else style, left + cell * column, y, 2 * cell, 17),
+                       text(left + cell * (column + 1), y + 13, lane, style="small")]
             if column == 0:
-                shapes.append(text(left - 8, y + 14, row, "end", "small"))
-    shapes += [text(left + 8 * cell + 10, top + 18 * 4 + 4, "d[0], d[1]", "start", "small"),
-               text(left + 8 * cell + 10, top + 18 * 12 + 4, "d[2], d[3]", "start", "small")]
-    left, groups, wide, high = 370, 4, 9, 4.5
-    middle = left + groups * 8 * wide / 2
-    shapes += [text(middle, 20, f"wgmma: 64 × {columns} sums of a warpgroup", style="strong"),
-               text(left - 8, top - 8, "columns", "end", "small"),
-               text(middle, 38, f"thread {SHOWN_THREAD}: lane {SHOWN_THREAD % 32} of warp {SHOWN_THREAD // 32}",
-                    style="small")]
+                shapes.append(text(left - 8, y + 13, row, "end", "small"))
+    shapes += [text(left + 8 * cell + 8, top + 17 * row + 4 + 16 * i, words, "start", "small")
+               for row, held in ((4, "d[0], d[1]"), (12, "d[2], d[3]")) for i, words in enumerate(("in a box: the", "lane that has", held))]
+    groups, wide, high = 4, 10, 4
+    left, top = 60, top + 16 * 17 + 74
+    shapes += [text(left, top - 46, f"wgmma: 64 × {columns} sums of a warpgroup", "start", "strong"),
+               text(left - 8, top - 6, "columns", "end", "small"),
+               text(left, top - 26, f"thread {SHOWN_THREAD}: lane {SHOWN_THREAD % 32} of warp {SHOWN_THREAD // 32}", "start", "small")]
     for warp in range(4):
         shapes.append(text(left - 8, top + 16 * high * (warp + .5) + 4, f"warp {warp}", "end", "small"))
         shapes += [box("edge", left + 8 * wide * group, top + 16 * high * warp, 8 * wide, 16 * high) for group in range(groups)]
     for group in range(groups):
-        shapes.append(text(left + 8 * wide * (group + .5), top - 8, f"{8 * group}–{8 * group + 7}", style="small"))
+        shapes.append(text(left + 8 * wide * (group + .5), top - 6, f"{8 * group}–{8 * group + 7}", style="small"))
         shapes += [box("used", left + wide * (8 * group + column), top + high * row, wide, high)
                    for row, column in held_by(sources, SHOWN_THREAD)]
         shapes.append(text(left + 8 * wide * (group + .5), top + 64 * high + 16, f"d[{4 * group}]–d[{4 * group + 3}]", style="small"))
-    shapes += [text(left + 8 * wide * groups + 10, top + 32 * high, "…", "start"),
-               text(middle, top + 64 * high + 36, f"{columns // 2} sums in each thread", style="small")]
+    shapes += [text(left + 8 * wide * groups + 6, top + 32 * high, "…", "start"),
+               text(left, top + 64 * high + 36, f"{columns // 2} sums in each thread", "start", "small")]
     alt = (f"In 16 × 8 sums, lane {SHOWN_THREAD % 32} holds two neighbours of row {SHOWN_THREAD % 32 // 4} and two of row "
            f"{SHOWN_THREAD % 32 // 4 + 8}; a wgmma's warps have 16 rows each, and every 8 columns add four sums to a thread")
-    return alt, svg(416, "Who holds which sums", shapes, STYLE)
+    return alt, svg(top + 64 * high + 46, "Who holds which sums", shapes, STYLE)
 
 
 # --- Roles, and the pipeline outside of the pipeline ------------------------------------------------------------------
@@ -427,7 +418,7 @@ STORES = """
       .store { fill: #3d2a54; stroke: #b995dd; }
       .back { stroke: #9198a1; }
     }"""
-ROLES = (("loader", "one thread", "one"), ("compute", "two warpgroups", "third"), ("storer", "one thread for a staging tile", "store"))
+ROLES = (("loader", ("one thread",), "one"), ("compute", ("two", "warpgroups"), "third"), ("storer", ("one thread for", "a staging tile"), "store"))
 
 
 def path(style, *points):
@@ -435,26 +426,28 @@ def path(style, *points):
 
 
 def roles(line, values):
-    slots, left, wide = number(line, values, "slots"), 20, 190
-    shapes = [HEAD, box("edge", left, 20, 720, 40), text(380, 45, "global memory: A, B and C")]
+    slots, left, wide, gap = number(line, values, "slots"), 2, 94, 57
+    shapes = [HEAD, box("edge", left, 4, 396, 32), text(200, 25, "global memory: A, B and C")]
     for i, (role, who, style) in enumerate(ROLES):
-        x = left + 265 * i
-        shapes += [box(style, x, 240, wide, 60), text(x + wide / 2, 265, role, style="strong"), text(x + wide / 2, 285, who, style="small")]
-    for pipe, x in (("pipe_lc", left + wide), ("pipe_cs", left + wide + 265)):
-        shapes += [path("arrow", (x + 2, 258), (x + 73, 258)), text(x + 37, 251, "full", style="code"),
-                   path("back returns", (x + 73, 284), (x + 2, 284)), text(x + 37, 299, "empty", style="code"),
-                   text(x + 37, 322, pipe, style="code")]
-    first, last, each = 180, 304, 124 / slots
+        x = left + (wide + gap) * i
+        shapes += [box(style, x, 222, wide, 62), text(x + wide / 2, 241, role, style="strong"),
+                   *(text(x + wide / 2, 258 + 16 * j, words, style="small") for j, words in enumerate(who))]
+    for pipe, x in (("pipe_lc", left + wide), ("pipe_cs", left + 2 * wide + gap)):
+        middle = x + gap / 2
+        shapes += [path("arrow", (x + 2, 242), (x + gap - 2, 242)), text(middle, 236, "full", style="code"),
+                   path("back returns", (x + gap - 2, 262), (x + 2, 262)), text(middle, 277, "empty", style="code"),
+                   text(middle, 300, pipe, style="code")]
+    first, last, each = 90, 214, 124 / slots
     for slot in range(slots):
-        shapes += [box("other", first + each * slot, 110, each - 6, 40),
-                   text(first + each * (slot + .5) - 3, 135, slot if slots > 1 else "the slot")]
-    shapes += [text((first + last) / 2, 100, "a tile of A, a tile of B", style="small"), box("other", 490, 110, 60, 40),
-               text(520, 100, "staging tile of C", style="small"),
-               path("arrow", (60, 60), (60, 130), (first - 4, 130)), text(66, 92, "TMA load", "start", "code"),
-               path("arrow", (552, 130), (690, 130), (690, 64)), text(684, 92, "TMA store", "end", "code"),
-               path("arrow", (290, 152), (340, 236)), text(324, 190, "wgmma", "start", "code"),
-               path("arrow", (430, 236), (500, 154)), text(462, 218, "stmatrix", "start", "code")]
-    return "Loader, compute and storer, and the two pipelines between them", svg(330, "Roles and pipelines", shapes, STYLE + STORES)
+        shapes += [box("other", first + each * slot, 104, each - 6, 36),
+                   text(first + each * (slot + .5) - 3, 127, slot if slots > 1 else "the slot")]
+    shapes += [text(first, 96, "a tile of A, a tile of B", "start", "small"), box("other", 266, 104, 60, 36),
+               text(296, 80, "staging", style="small"), text(296, 96, "tile of C", style="small"),
+               path("arrow", (20, 36), (20, 122), (first - 4, 122)), text(26, 58, "TMA load", "start", "code"),
+               path("arrow", (328, 122), (372, 122), (372, 40)), text(364, 58, "TMA store", "end", "code"),
+               path("arrow", (160, 142), (184, 218)), text(164, 182, "wgmma", "end", "code"),
+               path("arrow", (220, 218), (282, 144)), text(260, 184, "stmatrix", "start", "code")]
+    return "Loader, compute and storer, and the two pipelines between them", svg(310, "Roles and pipelines", shapes, STYLE + STORES)
 
 
 def in_time(lanes, count, left, right, top):
@@ -462,21 +455,22 @@ def in_time(lanes, count, left, right, top):
     wide, shapes = (right - left) / (count + len(lanes) - 2), []
     for lane, (name, step, style) in enumerate(lanes):
         y = top + 46 * lane
-        shapes.append(text(left - 20, y + 23, name, "end"))
+        shapes.append(text(left - 8, y + 23, name, "end", "small"))
         for item in range(count - max(0, lane - 1)):  # the last ones are still under way at the right edge
             x = left + wide * (item + lane)
-            shapes += [box(style, x, y, wide - 6, 36), text(x + wide / 2 - 3, y + 23, f"{step} {item}", style="small")]
-    return shapes, lambda item, lane: (left + wide * (item + lane), left + wide * (item + lane + 1) - 6)
+            words = f"{step} {item}" if 7 * len(f"{step} {item}") < wide - 4 else item
+            shapes += [box(style, x, y, wide - 4, 36), text(x + wide / 2 - 2, y + 23, words, style="small")]
+    return shapes, lambda item, lane: (left + wide * (item + lane), left + wide * (item + lane + 1) - 4)
 
 
 def two_levels(line, values):
     batches, tiles = number(line, values, "batches"), number(line, values, "tiles")
-    outside, where = in_time((("upload", "up", "one"), ("SMs", "kernel", "third"), ("download", "down", "store")), batches, 130, 740, 34)
-    inside, _ = in_time((("loader", "load", "one"), ("compute", "multiply", "third"), ("storer", "store", "store")), tiles, 130, 740, 212)
+    outside, where = in_time((("upload", "up", "one"), ("SMs", "kernel", "third"), ("download", "down", "store")), batches, 74, 398, 34)
+    inside, _ = in_time((("loader", "load", "one"), ("compute", "multiply", "third"), ("storer", "store", "store")), tiles, 74, 398, 212)
     begin, end = where(min(1, batches - 1), 1)  # the kernel that is looked into
-    shapes = [path("back", (begin, 118), (130, 208)), path("back", (end, 118), (734, 208)),
-              text(20, 22, "outside: batches, in streams", "start", "strong"), *outside,
-              text(20, 184, "inside: tiles, in roles", "start", "strong"), *inside]
+    shapes = [path("back", (begin, 118), (74, 208)), path("back", (end, 118), (394, 208)),
+              text(4, 22, "outside: batches, in streams", "start", "strong"), *outside,
+              text(240, 190, "inside: tiles, in roles", style="strong"), *inside]
     return "Batches in streams outside, tiles in roles inside", svg(360, "Two levels of one pipeline", shapes, STYLE + STORES)
 
 

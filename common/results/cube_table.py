@@ -13,7 +13,7 @@ import math
 import re
 
 from climb_table import BadInput, fastest_library, is_library, read_results, shape, shape_title, speed
-from idea_pictures import svg, text
+from idea_pictures import PHONE, svg, text
 from lesson_pictures import Sources
 from page_requests import markdown, off_by, parse_words
 from stale import dated
@@ -26,8 +26,8 @@ STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .small { font-size: 12px; }
     .inside { font-size: 12px; fill: #ffffff; }
-    .off { fill: #8c959f; }
-    .on { fill: #2a8c4a; }
+    .off { fill: #6e7781; }
+    .on { fill: #1f7f3e; }
     .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6edf3; }
@@ -127,37 +127,36 @@ def cube_pictures(line, words, results_folder, figures_folder):
 
 def beside_the_line(begin, length, y, words, line):
     """The number of a bar: behind the bar, or at its end inside it where the library's line would cross the number."""
-    at, wide = begin + length + 4, 9 * len(words)
+    at, wide = begin + length + 4, 8 * len(words)
     if line is None or not at - 4 < line < at + wide:
         return [text(at, y, words, "start", "small")]
     return [text(begin + length - 4, y, words, "end", "inside")]
 
 
 def drawn(cube):
-    left, gap, width, row = 150, 14, 760, 34
-    panel = (width - left - gap * len(cube.cubes)) / len(cube.cubes)
+    left, gap, row = 110, 6, 34
+    panel = (PHONE - left - gap * len(cube.cubes)) / len(cube.cubes)
     libraries = {sizes: fastest_library(cube.results["runs"], sizes) for sizes in cube.cubes}
     most = max([run["tflops"] for run in cube.by_place.values()] + [run["tflops"] for run in libraries.values() if run])
     top, bottom = 30, 30 + row * len(PLACES)
-    shapes = []
+    shapes = [text(left - 10, 18, "TFLOP/s", "end", "small")]
     for i, (blocks, count) in enumerate(PLACES):
-        shapes.append(text(left - 10, top + row * i + 18, slots(count) + (", 2 blocks" if blocks == "2" else ""), "end"))
+        shapes.append(text(left - 10, top + row * i + 18, slots(count) + (", 2 blocks" if blocks == "2" else ""), "end", "small"))
     for i, sizes in enumerate(cube.cubes):
         begin = left + i * (panel + gap)
-        x = begin + (panel - 34) * libraries[sizes]["tflops"] / most if libraries[sizes] else None
-        shapes.append(text(begin, 18, f"{shape_title(sizes)}, TFLOP/s", "start"))
+        x = begin + (panel - 28) * libraries[sizes]["tflops"] / most if libraries[sizes] else None
+        shapes.append(text(begin, 18, shape_title(sizes), "start"))
         for j, place in enumerate(PLACES):
             for k, roles in enumerate(ROLES):
                 speed_here = cube.tflops(sizes, roles, place)
-                length, y = (panel - 34) * speed_here / most, top + row * j + 15 * k
+                length, y = (panel - 28) * speed_here / most, top + row * j + 15 * k
                 shapes += [f'<rect class="{roles}" x="{begin:.1f}" y="{y}" width="{length:.1f}" height="13"/>',
                            *beside_the_line(begin, length, y + 11, f"{speed_here:.0f}", x)]
         if x:
             shapes += [f'<line class="fastest" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>',
                        text(x, bottom + 14, f"{libraries[sizes]['tflops']:.0f}", style="small")]
     y = bottom + 30
-    shapes += [f'<rect class="off" x="{left}" y="{y}" width="13" height="13"/>', text(left + 18, y + 11, "all warps do both", "start", "small"),
-               f'<rect class="on" x="{left + 140}" y="{y}" width="13" height="13"/>', text(left + 158, y + 11, "roles", "start", "small"),
-               f'<line class="fastest" x1="{left + 220}" y1="{y + 7}" x2="{left + 250}" y2="{y + 7}"/>',
-               text(left + 256, y + 11, "fastest library", "start", "small")]
-    return svg(bottom + 58, "Roles, a ring, a second block", shapes, STYLE)
+    for at, style, words in ((8, "off", "all warps do both"), (150, "on", "roles")):
+        shapes += [f'<rect class="{style}" x="{at}" y="{y}" width="13" height="13"/>', text(at + 18, y + 11, words, "start", "small")]
+    shapes += [f'<line class="fastest" x1="234" y1="{y + 7}" x2="264" y2="{y + 7}"/>', text(270, y + 11, "fastest library", "start", "small")]
+    return svg(bottom + 54, "Roles, a ring, a second block", shapes, STYLE)

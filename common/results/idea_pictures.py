@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from climb_table import BadInput
 from page_requests import parse_words
 
+PHONE = 400  # pixels: pictures are so wide, with words of 12 pixels or more, that a phone shows them whole, with words of 11
 LINE, ROW = 128, 64 * 2  # bytes
 ROWS = 8  # that are shown; rows begin at multiples of 16 bytes, so the ninth begins where the first does
 FEWEST_STEPS, PART_STEPS, MOST_PARTS, STORE_STEPS = 4, 12, 16, 8  # kMinSteps and so on of plan.hpp
@@ -34,7 +35,7 @@ STYLE = """
     }"""
 
 
-def svg(height, title, shapes, style=STYLE, width=760):
+def svg(height, title, shapes, style=STYLE, width=PHONE):
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
              'role="img" aria-labelledby="title">', f'  <title id="title">{title}</title>', f"  <style>{style}\n  </style>",
              *(f"  {shape}" for shape in shapes), "</svg>"]
@@ -71,28 +72,29 @@ def requests(columns, rows=range(ROWS)):
 def straddling_rows(aligned, columns):
     """Three panels of eight rows, side by side."""
     half = ROWS // 2
-    panels = [(aligned, f"{aligned} columns", f"{ROWS} rows, {requests(aligned)} requests", ROWS),
-              (columns, f"{columns} columns", f"{ROWS} rows, {requests(columns)} requests", ROWS),
-              (columns, f"{columns} columns, cluster of two",
-               f"{requests(columns, range(half))} of one block, {requests(columns, range(half, ROWS))} of the other", half)]
-    shapes, pixels = [], 100 / LINE
+    panels = [(aligned, (f"{aligned} columns",), (f"{ROWS} rows,", f"{requests(aligned)} requests"), ROWS),
+              (columns, (f"{columns} columns",), (f"{ROWS} rows,", f"{requests(columns)} requests"), ROWS),
+              (columns, (f"{columns} columns,", "cluster of two"),
+               (f"{requests(columns, range(half))} of one block,", f"{requests(columns, range(half, ROWS))} of the other"), half)]
+    shapes, wide = [], 47  # of a line
     for row in range(ROWS):
-        shapes.append(text(52, 69 + 24 * row, f"row {row}", "end", "small"))
+        shapes.append(text(42, 83 + 22 * row, f"row {row}", "end", "small"))
     for panel, (width, title, summary, others) in enumerate(panels):
-        left = 64 + 236 * panel
-        shapes.append(text(left + 100, 20, title))
+        left = 50 + 118 * panel
+        shapes += [text(left + wide, 18 + 17 * i, words) for i, words in enumerate(title)]
         for row in range(ROWS):
             style = "one" if row < others else "other"
-            shapes += [rectangle(style, left + pixels * first_byte(width, row), 56 + 24 * row, pixels * ROW, 17),
-                       text(left + 212, 69 + 24 * row, lines_touched(width, row), style="small")]
+            shapes += [rectangle(style, left + wide * first_byte(width, row) / LINE, 70 + 22 * row, wide * ROW / LINE, 16),
+                       text(left + 2 * wide + 10, 83 + 22 * row, lines_touched(width, row), style="small")]
         for line in range(3):
-            shapes.append(f'<line class="line" x1="{left + 100 * line}" y1="46" x2="{left + 100 * line}" y2="254"/>')
-        shapes += [text(left + 50, 42, f"{LINE} bytes", style="small"), text(left + 150, 42, f"{LINE} bytes", style="small"),
-                   text(left + 100, 276, summary)]
-    shapes.append(text(400, 302, "Both blocks of the cluster receive all rows: each asks for half of them.", style="small"))
+            shapes.append(f'<line class="line" x1="{left + wide * line}" y1="62" x2="{left + wide * line}" y2="250"/>')
+        shapes.append(text(left + wide, 57, f"lines of {LINE} B", style="small"))
+        shapes += [text(left + wide, 268 + 16 * i, words, style="small") for i, words in enumerate(summary)]
+    shapes += [text(200, 312 + 16 * i, words, style="small") for i, words in enumerate((
+        "Both blocks of the cluster receive all rows:", "each asks for half of them."))]
     alt = (f"Rows of {ROW} bytes over cache lines: with {aligned} columns eight rows take {requests(aligned)} requests, with "
            f"{columns} columns {requests(columns)}; in a cluster of two each block makes half of them")
-    return alt, svg(314, "Rows that straddle cache lines", shapes)
+    return alt, svg(338, "Rows that straddle cache lines", shapes)
 
 
 @dataclass(frozen=True)
@@ -152,31 +154,29 @@ def how_shared(shared):
 
 
 def stream_k(few, many, clusters, steps):
-    """Three panels of as many rows as clusters, side by side."""
+    """Three panels of as many rows as clusters, below each other."""
     panels = [(few, Sharing()), (few, share_last_wave(few, clusters, steps)), (many, share_last_wave(many, clusters, steps))]
-    pixels = 200 / max(-(-few // clusters), -(-many // clusters))  # of a tile
-    bottom = 40 + 30 * clusters
-    shapes = [text(70, 48 + 30 * cluster, f"cluster {cluster}", "end", "small") for cluster in range(clusters)]
-    times = []
-    for panel, (tiles, shared) in enumerate(panels):
-        left = 80 + 230 * panel
+    left, pixels = 80, 300 / max(-(-few // clusters), -(-many // clusters))  # of a tile
+    shapes, times, top = [], [], 0
+    for tiles, shared in panels:
         work = [work_of(cluster, tiles, clusters, steps, shared) for cluster in range(clusters)]
         end = time_of(work)
         times.append(f"{end:.3g}")
-        shapes.append(text(left + 100, 20, f"{tiles} tiles, {how_shared(shared)}"))
+        shapes.append(text(left, top + 18, f"{tiles} tiles, {how_shared(shared)}: {times[-1]} tiles' time", "start"))
         for cluster, pieces in enumerate(work):
-            done = pieces[-1][2] if pieces else 0
+            y, done = top + 28 + 26 * cluster, pieces[-1][2] if pieces else 0
+            shapes.append(text(70, y + 15, f"cluster {cluster}", "end", "small"))
             if done < end:
-                shapes.append(rectangle("idle", left + pixels * done, 32 + 30 * cluster, pixels * (end - done), 24))
+                shapes.append(rectangle("idle", left + pixels * done, y, pixels * (end - done), 21))
             for tile, begin, after in pieces:
-                shapes += [rectangle("other" if tile % 2 else "one", left + pixels * begin, 32 + 30 * cluster,
-                                     pixels * (after - begin), 24),
-                           text(left + pixels * (begin + after) / 2, 48 + 30 * cluster, tile, style="small")]
-        shapes += [f'<line class="line" x1="{left + pixels * end:g}" y1="26" x2="{left + pixels * end:g}" y2="{bottom}"/>',
-                   text(left, bottom + 18, f"{times[-1]} tiles' time", "start", "small")]
+                shapes += [rectangle("other" if tile % 2 else "one", left + pixels * begin, y, pixels * (after - begin), 21),
+                           text(left + pixels * (begin + after) / 2, y + 15, tile, style="small")]
+        bottom = top + 28 + 26 * clusters
+        shapes.append(f'<line class="line" x1="{left + pixels * end:g}" y1="{top + 24}" x2="{left + pixels * end:g}" y2="{bottom}"/>')
+        top = bottom + 12
     alt = f"{clusters} clusters: " + "; ".join(f"{tiles} tiles, {how_shared(shared)}, take {time} tiles' time"
                                              for (tiles, shared), time in zip(panels, times))
-    return alt, svg(bottom + 30, "Tiles that do not fill a wave, shared along K", shapes)
+    return alt, svg(top, "Tiles that do not fill a wave, shared along K", shapes)
 
 
 DRAWN = {"straddling_rows": (straddling_rows, ("aligned", "columns")),

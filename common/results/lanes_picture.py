@@ -16,7 +16,7 @@ from idea_pictures import svg, text
 from page_requests import parse_words
 from stale import dated
 
-WIDTH, LEFT, RIGHT = 760, 84, 748  # pixels; of the whole, and of the lanes
+LEFT, RIGHT = 74, 394  # pixels, of the lanes
 LANE, BOX, TITLE, GAP = 24, 17, 26, 14
 ENGINES = ("upload", "compute", "download")
 STYLE = """
@@ -86,10 +86,10 @@ def lanes_pictures(line, words, folder, figures_folder):
 def drawn(request):
     longest, shapes, top = max(length for _, length, _ in request.schedules), [], 0
     for name, length, boxes in request.schedules:
-        shapes.append(text(LEFT, top + 16, f"{html.escape(name)}: {length / 1e3:.1f} ms", "start"))
+        shapes.append(text(8, top + 16, f"{html.escape(name)}: {length / 1e3:.1f} ms", "start"))
         for row, engine in enumerate(ENGINES):
             y = top + TITLE + LANE * row
-            shapes += [text(LEFT - 10, y + 13, engine, "end", "small"),
+            shapes += [text(LEFT - 6, y + 13, engine, "end", "small"),
                        f'<line class="lane" x1="{LEFT}" y1="{y + BOX + 3}" x2="{RIGHT}" y2="{y + BOX + 3}"/>']
             for lane, at, duration in boxes:
                 if lane == engine:
@@ -97,4 +97,4 @@ def drawn(request):
                     shapes.append(f'<rect class="{engine}" x="{LEFT + at * scale:.1f}" y="{y}" '
                                   f'width="{max(duration * scale - 1, 0.5):.1f}" height="{BOX}"/>')
         top += TITLE + LANE * len(ENGINES) + GAP
-    return svg(top, "What the engines did", shapes, STYLE, WIDTH)
+    return svg(top, "What the engines did", shapes, STYLE)

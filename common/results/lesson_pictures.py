@@ -13,6 +13,7 @@ a picture is what the code does. All are written to docs/figures, as SVG that fo
 """
 import json
 import re
+import textwrap
 
 from climb_table import BadInput, read_page, read_results
 from idea_pictures import box, rectangle, svg, text
@@ -114,28 +115,29 @@ SECTOR, ELEMENT, WARP = 32, 2, 32  # bytes, bytes, threads
 
 def thread_per_element(sources):
     slow, fast, _ = sources.tile_shape("01_naive/gemm.cuh")
-    shapes = [text(104, 20, "C: one block for"), text(104, 37, f"{slow} × {fast} elements"),
-              text(374, 20, f"a block: {slow} warps"), text(374, 37, f"of {WARP} threads"),
-              text(642, 20, "a thread: a row of A"), text(642, 37, "times a column of B")]
+    shapes = [text(78, 18, "C: one block for"), text(78, 35, f"{slow} × {fast} elements"),
+              text(290, 18, f"a block: {slow} warps"), text(290, 35, f"of {WARP} threads")]
     for row in range(8):
         for column in range(4):
             style = "one" if (row, column) == (3, 2) else "edge"
-            shapes.append(box(style, 20 + 42 * column, 52 + 18 * row, 42, 18))
-    left, top, cell = 246, 52, 8
+            shapes.append(box(style, 10 + 34 * column, 48 + 16 * row, 34, 16))
+    left, top, cell, high = 186, 48, 6.5, 16
     for row in range(slow):
         for column in range(fast):
             style = "used" if (row, column) == (4, 20) else "other" if row == 4 else "one"
-            shapes.append(box(style, left + cell * column, top + 18 * row, cell, 18))
-    shapes += [line(146, 106, left, top), line(146, 124, left, top + 18 * slow),
-               text(left + cell * fast / 2, 214, "a warp is a row: neighbouring threads", style="small"),
-               text(left + cell * fast / 2, 230, "have neighbouring columns", style="small")]
+            shapes.append(box(style, left + cell * column, top + high * row, cell, high))
+    shapes += [line(112, 96, left, top), line(112, 112, left, top + high * slow),
+               text(left + cell * fast / 2, top + high * slow + 17, "a warp is a row: neighbouring", style="small"),
+               text(left + cell * fast / 2, top + high * slow + 33, "threads, neighbouring columns", style="small")]
     # A at the left, B above, C below B: the row and the column meet in the thread's element.
-    shapes += [box("edge", 540, 146, 84, 50), box("other", 540, 168, 84, 8), text(582, 212, "A", style="small"),
-               box("edge", 634, 52, 100, 84), box("other", 688, 52, 8, 84), text(748, 98, "B", style="small"),
-               box("edge", 634, 146, 100, 50), box("used", 688, 168, 8, 8), text(684, 212, "C", style="small")]
+    y = top + high * slow + 48
+    shapes += [text(22, y + 24, "a thread: a row of A", "start"), text(22, y + 41, "times a column of B", "start"),
+               box("edge", 100, y + 94, 84, 50), box("other", 100, y + 116, 84, 8), text(92, y + 124, "A", "end", "small"),
+               box("edge", 194, y, 100, 84), box("other", 248, y, 8, 84), text(302, y + 46, "B", "start", "small"),
+               box("edge", 194, y + 94, 100, 50), box("used", 248, y + 116, 8, 8), text(302, y + 124, "C", "start", "small")]
     alt = (f"C is cut into blocks of {slow} rows and {fast} columns; each of the {slow} warps of a block has one row; each thread "
            "multiplies a row of A by a column of B")
-    return alt, picture(240, "From the grid to a thread", shapes)
+    return alt, picture(y + 152, "From the grid to a thread", shapes)
 
 
 def sectors_touched(pitch_in_bytes, fast_axis):
@@ -154,32 +156,34 @@ def lanes_title(lanes):
 
 def warp_to_sectors(_):
     """Two panels: what a warp asks for in one step of k, along columns and along rows of C."""
-    cell, gap, pitch = 8, 14, 4096 * ELEMENT
+    cell, gap, pitch = 5.2, 10, 4096 * ELEMENT
     wide = SECTOR // ELEMENT * cell
     shapes, alts = [], []
 
     def sectors(touched, top, per_row):
         for i, lanes in enumerate(touched.values()):
-            x, y = 132 + (wide + gap) * (i % per_row), top + 38 * (i // per_row)
+            x, y = 20 + (wide + gap) * (i % per_row), top + 34 * (i // per_row)
             used = {place for _, place in lanes}
             shapes.extend(box("used" if place in used else "edge", x + cell * place, y, cell, 14) for place in range(SECTOR // ELEMENT))
             shapes.append(text(x + wide / 2, y + 27, lanes_title(lanes), style="small"))
-        return top + 38 * -(-len(touched) // per_row)
+        return top + 34 * -(-len(touched) // per_row)
 
     y = 20
     for along, of_a, of_b in (("columns", "same", "along"), ("rows", "down", "same")):
         a, b = sectors_touched(pitch, of_a), sectors_touched(pitch, of_b)
         count = len(a) + len(b)
-        shapes.append(text(20, y, f"--along {along}: {count} sectors, {count * SECTOR} bytes, for {WARP} multiply-adds", "start"))
+        shapes.append(text(8, y, f"--along {along}: {count} sectors for {WARP} multiply-adds,", "start"))
+        shapes.append(text(8, y + 17, f"{count * SECTOR} bytes", "start"))
+        y += 17
         for name, touched in (("A", a), ("B", b)):
             plural = "s" if len(touched) > 1 else ""
-            shapes.append(text(20, y + 26, f"{name}: {len(touched)} sector{plural}", "start", "small"))
-            y = sectors(touched, y + 14, 4)
+            shapes.append(text(20, y + 22, f"{name}: {len(touched)} sector{plural}", "start", "small"))
+            y = sectors(touched, y + 28, 4)
         alts.append(f"along {along} {len(a)} of A and {len(b)} of B")
         y += 26
-    shapes.append(text(20, y - 8, f"A box is a sector: {SECTOR} bytes, {SECTOR // ELEMENT} elements. Filled: what a lane asked for.",
-                       "start", "small"))
-    return f"Sectors that a warp asks for in one step of k: {'; '.join(alts)}", picture(y + 4, "Which lane asks for which sector", shapes)
+    shapes += [text(8, y - 8 + 16 * i, words, "start", "small") for i, words in enumerate((
+        f"A box is a sector: {SECTOR} bytes, {SECTOR // ELEMENT} elements.", "Filled: what a lane asked for."))]
+    return f"Sectors that a warp asks for in one step of k: {'; '.join(alts)}", picture(y + 18, "Which lane asks for which sector", shapes)
 
 
 # --- Lesson 02 --------------------------------------------------------------------------------------------------------
@@ -189,7 +193,7 @@ SHARED_TILE, REGISTER_TILE = "02_tiled/steps/1_shared_tile.cuh", "02_tiled/steps
 
 
 def shared_tile(sources):
-    """A block's rectangle of C, its rows of A and columns of B, and of these the two tiles of a step. No wider than a phone."""
+    """A block's rectangle of C, its rows of A and columns of B, and of these the two tiles of a step."""
     m, n, k = sources.tile_shape(SHARED_TILE)
     side, left, top, at = 110, 26, 26, 66  # of a matrix; of A and of B; where along k the step is
     across, down, wide = left + side + 16, top + side + 16, 28
@@ -206,7 +210,7 @@ def shared_tile(sources):
                text(290, down + 84, "each element is", "start", "small"), text(290, down + 100, f"used {n} times", "start", "small")]
     alt = (f"A block's {m} × {n} elements of C need rows of A and columns of B. In a step of k the block copies a tile of A, {m} × {k}, and "
            f"one of B, {k} × {n}, to shared memory")
-    return alt, svg(down + side + 14, "A tile of C, and the tiles that it needs", shapes, STYLE, 400)
+    return alt, svg(down + side + 14, "A tile of C, and the tiles that it needs", shapes, STYLE)
 
 
 def register_tile(sources):
@@ -214,7 +218,7 @@ def register_tile(sources):
     m, n, _ = sources.tile_shape(REGISTER_TILE)
     sums = sources.constant(REGISTER_TILE, "kSums")
     side = m // sums  # kSide
-    cell, top = 20, 84
+    cell, top = 17, 72
     shapes = []
 
     def work(left, count, title):
@@ -225,81 +229,82 @@ def register_tile(sources):
             shapes.append(box("third", left + (1.4 + i) * cell, top - 1.4 * cell, cell, cell))
         shapes.extend(box("other", left + (1.4 + i % count) * cell, top + i // count * cell, cell, cell) for i in range(count * count))
 
-    work(70, 1, "step 1")
-    shapes += [text(64, top + 14, "A", "end", "small"), text(108, 50, "B", style="small"),
-               text(94, top + 48, "2 loads,", style="small"), text(94, top + 64, "1 product", style="small")]
-    work(230, sums, "step 2")
+    work(40, 1, "step 1")
+    shapes += [text(34, top + 13, "A", "end", "small"), text(72, 44, "B", style="small"),
+               text(60, top + 40, "2 loads,", style="small"), text(60, top + 56, "1 product", style="small")]
+    work(170, sums, "step 2")
     loads, products, bottom = 2 * sums, sums * sums, top + sums * cell
-    shapes += [text(224, top + 4.5 * cell, "A", "end", "small"), text(230 + (1.9 + sums) * cell, top - .7 * cell, "B", style="small"),
-               text(230 + (sums + 1.4) * cell / 2, bottom + 22, f"{loads} loads, {products} products", style="small")]
-    left, scale, thread = 530, 1.25, 5  # which row and column of threads is drawn
-    shapes += [text(left + n * scale / 2, 20, f"a thread's sums in the tile, {m} × {n}"), box("edge", left, top - 28, n * scale, m * scale)]
-    shapes.extend(box("used", left + (thread + i % sums * side) * scale, top - 28 + (thread + i // sums * side) * scale, 4, 4)
+    shapes += [text(164, top + 4.5 * cell, "A", "end", "small"), text(170 + (1.9 + sums) * cell, top - .7 * cell, "B", style="small"),
+               text(170 + (sums + 1.4) * cell / 2, bottom + 20, f"{loads} loads, {products} products", style="small")]
+    left, high, scale, thread = 124, bottom + 64, 1.2, 5  # thread: which row and column of threads is drawn
+    shapes += [text(200, high - 12, f"a thread's sums in the tile, {m} × {n}"), box("edge", left, high, n * scale, m * scale)]
+    shapes.extend(box("used", left + (thread + i % sums * side) * scale, high + (thread + i // sums * side) * scale, 4, 4)
                   for i in range(sums * sums))
-    shapes.append(text(left + n * scale / 2, top - 28 + m * scale + 22, f"thread ({thread}, {thread}): every {side}th row and column", style="small"))
+    shapes.append(text(200, high + m * scale + 20, f"thread ({thread}, {thread}): every {side}th row and column", style="small"))
     alt = f"For one k: step 1 loads two elements for one product, step 2 loads {sums} of A and {sums} of B for {products} products"
-    return alt, picture(bottom + 36, "A tile in registers", shapes)
+    return alt, picture(round(high + m * scale + 30), "A tile in registers", shapes)
 
 
 def block_to_fragment(sources):
     m, n, k = sources.tile_shape("02_tiled/gemm.cuh")
     groups = m // 64
-    shapes = [text(95, 20, "A, B and C: a block"), text(95, 37, f"has {m} × {n} of C"), text(278, 20, f"its tile: {groups}"),
-              text(278, 37, "warpgroups"), text(452, 20, "a warpgroup: 4 warps"), text(452, 37, "of 16 rows"),
-              text(650, 20, "8 columns of a warp:"), text(650, 37, "lane t has 4 sums")]
+    shapes = [text(110, 18, "A, B and C: a block"), text(110, 35, f"has {m} × {n} of C"), text(322, 18, "its tile:"),
+              text(322, 35, f"{groups} warpgroups")]
     # A below left, B above right, C below right; a strip of both, and in it the tiles of one step.
-    shapes += [box("edge", 20, 156, 64, 96), box("one", 20, 180, 64, 24), box("used", 44, 180, 12, 24), text(52, 268, "A", style="small"),
-               box("edge", 94, 52, 96, 94), box("one", 130, 52, 24, 94), box("used", 130, 87, 24, 12), text(202, 102, "B", style="small"),
-               box("edge", 94, 156, 96, 96), box("other", 130, 180, 24, 24), text(142, 268, "C", style="small"),
-               text(102, 290, f"filled: tiles of one step, k = {k}", style="small")]
-    tile = (236, 112, 84, 84)
+    shapes += [box("edge", 30, 142, 64, 90), box("one", 30, 164, 64, 24), box("used", 54, 164, 12, 24), text(62, 248, "A", style="small"),
+               box("edge", 104, 48, 96, 84), box("one", 140, 48, 24, 84), box("used", 140, 80, 24, 12), text(212, 92, "B", style="small"),
+               box("edge", 104, 142, 96, 90), box("other", 140, 164, 24, 24), text(152, 248, "C", style="small"),
+               text(110, 268, f"filled: tiles of one step, k = {k}", style="small")]
+    left, top, side = 280, 100, 84
     for group in range(groups):
-        shapes.append(box("other" if group == 0 else "one", 236, 112 + 84 / groups * group, 84, 84 / groups))
-        shapes.append(text(278, 112 + 84 / groups * (group + .5) + 4, "64 rows", style="small"))
-    shapes += [line(154, 180, tile[0], tile[1]), line(154, 204, tile[0], tile[1] + tile[3])]
+        shapes.append(box("other" if group == 0 else "one", left, top + side / groups * group, side, side / groups))
+        shapes.append(text(left + side / 2, top + side / groups * (group + .5) + 4, "64 rows", style="small"))
+    shapes += [line(164, 164, left, top), line(164, 188, left, top + side)]
+    y = 306
+    shapes += [text(80, y, "a warpgroup:"), text(80, y + 17, "4 warps of 16 rows"),
+               text(276, y, "8 columns of a warp: lane t has"), text(276, y + 17, "4 sums; number: the lane of both")]
     for warp in range(4):
-        shapes.append(box("other" if warp == 1 else "edge", 382, 92 + 32 * warp, 140, 32))
-        shapes.append(text(452, 112 + 32 * warp, f"warp {warp}", style="small"))
-    shapes += [line(320, 112, 382, 92), line(320, 154, 382, 220), box("used", 452 + 26, 124, 9, 32), line(487, 124, 568, 56),
-               line(487, 156, 568, 272)]
+        shapes += [box("third" if warp == 0 else "other", 35, y + 66 + 32 * warp, 90, 32), text(80, y + 86 + 32 * warp, f"warp {warp}", style="small")]
+    left, top = 208, y + 32
+    shapes += [line(125, y + 66, left - 24, top), line(125, y + 98, left - 24, top + 15 * 16)]
     for row in range(16):
-        shapes.append(text(586, 63 + 14 * row, row, "end", "small"))
+        shapes.append(text(left - 6, top + 12 + 15 * row, row, "end", "small"))
         for pair in range(4):
-            lane = row % 8 * 4 + pair
-            shapes.append(box("one" if row < 8 else "third", 592 + 30 * pair, 52 + 14 * row, 30, 14))
-            shapes.append(text(607 + 30 * pair, 63 + 14 * row, lane, style="small"))
-    shapes += [text(716, 108, "d[0],", "start", "code"), text(716, 124, "d[1]", "start", "code"), text(716, 220, "d[2],", "start", "code"),
-               text(716, 236, "d[3]", "start", "code"), text(756, 290, "number: the lane that holds both columns", "end", "small")]
+            shapes += [box("one" if row < 8 else "third", left + 32 * pair, top + 15 * row, 32, 15),
+                       text(left + 16 + 32 * pair, top + 12 + 15 * row, row % 8 * 4 + pair, style="small")]
+    shapes += [text(left + 136, top + 15 * row + 16 * i, words, "start", "code") for row, held in ((4, ("d[0],", "d[1]")), (12, ("d[2],", "d[3]")))
+               for i, words in enumerate(held)]
     alt = (f"A block computes {m} × {n} elements, each of {groups} warpgroups 64 rows, each warp 16 rows; of 8 columns a lane has two "
            "neighbouring sums, and two eight rows below")
-    return alt, picture(302, "From the grid to a thread's fragment", shapes)
+    return alt, picture(top + 15 * 16 + 8, "From the grid to a thread's fragment", shapes)
 
 
 CHUNK_READ = 2  # the chunk of each row that the picture's ldmatrix reads
 
 
 def swizzled_tile(sources):
-    """Eight rows of eight chunks, plainly and swizzled; marked is what one ldmatrix reads of each row."""
-    shapes, turns = [], []
-    for left, title, place in ((62, "laid out plainly", lambda row, chunk: chunk), (442, "with the swizzle", sources.place)):
-        shapes.append(text(left + 144, 20, title))
+    """Below each other: eight rows laid out plainly, and with the swizzle."""
+    shapes, turns, left, wide, high = [], [], 62, 38, 21
+    for top, title, place in ((0, "laid out plainly", lambda row, chunk: chunk), (250, "with the swizzle", sources.place)):
         read = [place(row, CHUNK_READ) for row in range(8)]
         turns.append(max(read.count(one) for one in read))
+        groups = len(set(read))
+        shapes.append(text(left, top + 18, f"{title}: {groups} group{'s' if groups > 1 else ''} of banks, {turns[-1]} turn{'s' if turns[-1] > 1 else ''}",
+                           "start"))
+        shapes.append(text(left - 8, top + 42, "bank", "end", "small"))
         for i in range(8):
-            shapes += [text(left + 18 + 36 * i, 42, 4 * i, style="small"),
-                       text(left - 8, 68 + 26 * i, f"row {i}", "end", "small")]
+            shapes += [text(left + wide * (i + .5), top + 42, 4 * i, style="small"),
+                       text(left - 8, top + 65 + high * i, f"row {i}", "end", "small")]
         for row in range(8):
             for chunk in range(8):
-                x = left + 36 * place(row, chunk)
-                shapes += [box("marked" if chunk == CHUNK_READ else "edge", x, 50 + 26 * row, 36, 26),
-                           text(x + 18, 68 + 26 * row, chunk, style="small")]
-        shapes.append(text(left + 144, 280, f"{len(set(read))} group{'s' if len(set(read)) > 1 else ''} of banks: "
-                                            f"{turns[-1]} turn{'s' if turns[-1] > 1 else ''}"))
-    shapes.append(text(380, 304, "Above: the first of four banks. In a box: which chunk of its row it is. "
-                                 f"One read takes chunk {CHUNK_READ} of eight rows.", style="small"))
+                x = left + wide * place(row, chunk)
+                shapes += [box("marked" if chunk == CHUNK_READ else "edge", x, top + 50 + high * row, wide, high),
+                           text(x + wide / 2, top + 65 + high * row, chunk, style="small")]
+    shapes += [text(200, 494 + 17 * i, words, style="small") for i, words in enumerate((
+        "Above the boxes: the first of four banks. In a box:", f"which chunk of its row it is. One read takes chunk {CHUNK_READ} of eight rows."))]
     alt = (f"Chunk {CHUNK_READ} of eight rows: plainly all in the same four banks, {turns[0]} turns; with the swizzle in eight groups of "
            f"banks, {turns[1]} turn")
-    return alt, picture(316, "A tile before and after the swizzle", shapes)
+    return alt, picture(522, "A tile before and after the swizzle", shapes)
 
 
 START = 0x4400  # of the worked example
@@ -308,59 +313,58 @@ FIELDS = (("swizzle", 62, 2), ("", 46, 16), ("SBO / 16", 32, 14), ("", 30, 2), (
 
 def wgmma_descriptor(sources):
     """The fields, the values of A and of B, and below what the offsets lead to."""
-    shapes, bit = [], 11
+    shapes, bit = [], 6.1
     for name, first, width in FIELDS:
-        x = 28 + bit * (64 - first - width)
-        shapes.append(box("one" if name else "edge", x, 30, bit * width, 26))
+        x = 4 + bit * (64 - first - width)
+        shapes.append(box("one" if name else "edge", x, 26, bit * width, 26))
         if name:
-            label = "sw" if width == 2 else name
-            shapes.append(text(x + bit * width / 2, 48, label, style="small"))
-            last = first + width - 1
-            shapes.append(text(x + bit * width / 2, 22, f"{last}–{first}", style="small"))
-    columns = (28, 150, 252, 396, 536)
-    for x, title in zip(columns, ("", "sw", "SBO / 16", "LBO / 16", "start / 16, for each step of 16 k")):
-        shapes.append(text(x, 86, title, "start", "small"))
-    for y, name in ((110, "a"), (134, "b")):
+            label, low = ("sw", 14) if width == 2 else (name, 0)
+            shapes.append(text(x + bit * width / 2 + low, 70 if low else 44, label, style="small"))
+            shapes.append(text(x + bit * width / 2 + low, 18, f"{first + width - 1}–{first}", style="small"))
+    for i, name in enumerate("ab"):
         leading, stride, steps = sources.operand(name)
         fields = [[sources.descriptor(START + step, leading, stride) >> first & (1 << width) - 1
                    for field, first, width in FIELDS if field] for step in steps]
         swizzle, sbo, lbo, _ = fields[0]
-        ignored = " (ignored)" if name == "a" else ""
-        for x, words in zip(columns, (f"{name.upper()} at {START:#x}", f"{swizzle}: 128 B", f"{stride} / 16 = {sbo}",
-                                      f"{leading} / 16 = {lbo}{ignored}" if name == "b" else f"{lbo}{ignored}",
-                                      " ".join(f"{field[3]:#x}" for field in fields))):
-            shapes.append(text(x, y, words, "start", "code"))
+        rows = ((f"{name.upper()} at {START:#x}", ""), ("sw", f"{swizzle}: 128 B"), ("SBO / 16", f"{stride} / 16 = {sbo}"),
+                ("LBO / 16", f"{leading} / 16 = {lbo}" if name == "b" else f"{lbo} (ignored)"),
+                ("start / 16, for each step of 16 k", ""), ("", " ".join(f"{field[3]:#x}" for field in fields)))
+        for j, (words, number) in enumerate(rows):
+            at, y = 4 + 204 * i, 96 + 19 * j
+            shapes += [text(at, y, words, "start", "small")] * bool(words) + [text(at + 60 * bool(words), y, number, "start", "code")] * bool(number)
     _, a_stride, a_steps = sources.operand("a")
     b_leading, b_stride, b_steps = sources.operand("b")
-    rows, top = sources.tile_shape("02_tiled/gemm.cuh")[2], 196
+    rows = sources.tile_shape("02_tiled/gemm.cuh")[2]
 
-    def groups_of_rows(left, width):
+    def groups_of_rows(left, top, width):
         shapes.extend(box("edge", left, top + 18 * group, width, 18) for group in range(8))
 
     # A: 64 rows of a panel, eight to a group; a step of k is a quarter of every row.
-    shapes.append(text(150, 176, "A, 64 rows of a panel: k runs along a row"))
-    groups_of_rows(60, 176)
+    top = 260
+    shapes.append(text(4, top - 24, "A, 64 rows of a panel: k runs along a row", "start"))
+    groups_of_rows(20, top, 192)
     for i, step in enumerate(a_steps):
         if i == 1:
-            shapes.append(box("marked", 60 + 44 * i, top, 44, 8 * 18))
-        shapes.append(text(82 + 44 * i, top - 5, f"+{step}", style="small"))
-    shapes += [text(248, top + 14, "8 rows of 128 bytes", "start", "small"), text(248, top + 32, f"SBO: {a_stride} bytes on", "start", "small"),
-               text(60, top + 164, f"A step of 16 k is {a_steps[1]} bytes of each row. It never leaves", "start", "small"),
-               text(60, top + 180, "the row of 128 bytes: an offset along k, LBO, has no use.", "start", "small")]
+            shapes.append(box("marked", 20 + 48 * i, top, 48, 8 * 18))
+        shapes.append(text(44 + 48 * i, top - 5, f"+{step}", style="small"))
+    shapes += [text(222, top + 14, "8 rows of 128 bytes", "start", "small"), text(222, top + 32, f"SBO: {a_stride} bytes on", "start", "small"),
+               text(4, top + 162, f"A step of 16 k is {a_steps[1]} bytes of each row. It never leaves the", "start", "small"),
+               text(4, top + 178, "row of 128 bytes: an offset along k, LBO, has no use.", "start", "small")]
     # B: panels of 64 columns side by side; k runs down the rows.
-    shapes.append(text(590, 176, "B, two panels of 64 columns: k runs down"))
+    top = 488
+    shapes.append(text(4, top - 12, "B, two panels of 64 columns: k runs down", "start"))
     for panel in range(2):
-        groups_of_rows(460 + 126 * panel, 118)
-        shapes.append(box("marked", 460 + 126 * panel, top + 36, 118, 36))
+        groups_of_rows(64 + 140 * panel, top, 132)
+        shapes.append(box("marked", 64 + 140 * panel, top + 36, 132, 36))
     for i, step in enumerate(b_steps):
-        shapes.append(text(452, top + 14 + 36 * i, f"+{step}", "end", "small"))
-    shapes += [text(519, top + 14, "8 rows of k", style="small"), text(519, top + 32, f"SBO: {b_stride} on", style="small"),
-               text(645, top + 14, f"LBO: {b_leading} on", style="small"),
-               text(420, top + 164, f"A step of 16 k is two groups of rows: {b_steps[1]} bytes.", "start", "small"),
-               text(420, top + 180, f"LBO leads to the next 64 columns, {rows} rows on.", "start", "small")]
+        shapes.append(text(56, top + 14 + 36 * i, f"+{step}", "end", "small"))
+    shapes += [text(130, top + 14, "8 rows of k", style="small"), text(130, top + 32, f"SBO: {b_stride} on", style="small"),
+               text(270, top + 14, f"LBO: {b_leading} on", style="small"),
+               text(4, top + 162, f"A step of 16 k is two groups of rows: {b_steps[1]} bytes.", "start", "small"),
+               text(4, top + 178, f"LBO leads to the next 64 columns, {rows} rows on.", "start", "small")]
     alt = (f"The fields of a descriptor. A: SBO {a_stride}, LBO ignored, steps of {a_steps[1]} bytes along a row. B: SBO {b_stride}, LBO "
            f"{b_leading} to the next 64 columns, steps of {b_steps[1]} bytes down the rows")
-    return alt, picture(392, "The descriptor of wgmma, of a tile of A and of one of B", shapes)
+    return alt, picture(top + 188, "The descriptor of wgmma, of a tile of A and of one of B", shapes)
 
 
 # --- Lesson 05 --------------------------------------------------------------------------------------------------------
@@ -420,7 +424,7 @@ def tile_order(sources):
         told.append(f"{len(rows)} rows and {len(columns)} columns")
     alt = (f"The first {MULTIPROCESSORS} tiles of C at {SIZE}³: row by row they need {told[0]} of tiles, {group} rows together "
            f"{told[1]}")
-    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE, 400)
+    return alt, svg(top + side + 70, f"The first {MULTIPROCESSORS} tiles, in two orders", shapes, STYLE)
 
 
 # --- Recorded files ---------------------------------------------------------------------------------------------------
@@ -447,19 +451,23 @@ def measured(request_line, words, results_folder):
     if len(notes) != len(runs):
         raise BadInput(f"{request_line}: {len(notes)} notes for {len(runs)} runs")
     most = max([run["tflops"] for run in runs] + [limit for limit in limits if limit])
-    left, right = 130, 660
-    shapes = [text(left, 20, f"TFLOP/s by {values['rows']}. {results['gpu']}, {dated(results)}.", "start", "small")]
-    for i, (run, limit, note) in enumerate(zip(runs, limits, notes)):
-        y, end = 40 + 34 * i, left + (right - left) * run["tflops"] / most
+    left, right = 84, 350
+    heading = textwrap.wrap(f"TFLOP/s by {values['rows']}. {results['gpu']}, {dated(results)}.", 56)
+    shapes = [text(8, 16 + 16 * i, words, "start", "small") for i, words in enumerate(heading)]
+    y = 10 + 16 * len(heading)
+    for run, limit, note in zip(runs, limits, notes):
+        end = left + (right - left) * run["tflops"] / most
         shapes += [text(left - 10, y + 16, value(run, values["rows"]), "end"), box("one", left, y, end - left, 22)]
         if limit:
             mark = left + (right - left) * limit / most
             shapes.append(line(mark, y - 4, mark, y + 26, "limit"))
-            end = mark if end < mark < end + 60 else end  # the number stands beside the bar, and not on the mark
-        most_of_it = f", predicted at most {limit:g}" if limit else ""
-        shapes.append(text(end + 8, y + 16, f"{short(run['tflops'])}{most_of_it}{note and f', {note}'}", "start"))
+            end = mark if end < mark < end + 40 else end  # the number stands beside the bar, and not on the mark
+        shapes.append(text(end + 8, y + 16, short(run["tflops"]), "start"))
+        below = ", ".join(words for words in (f"predicted at most {limit:g}" if limit else "", note) if words)
+        shapes += [text(left, y + 37, below, "start", "small")] * bool(below)
+        y += 48 if below else 30
     alt = "TFLOP/s by " + values["rows"] + ": " + ", ".join(f"{value(run, values['rows'])} {short(run['tflops'])}" for run in runs)
-    return values["name"], alt, picture(46 + 34 * len(runs), f"Measured by {values['rows']}", shapes)
+    return values["name"], alt, picture(y, f"Measured by {values['rows']}", shapes)
 
 
 def merged(intervals):
@@ -490,8 +498,8 @@ def timelines(request_line, words, results_folder):
     lanes = [(timeline, [("one", "copies", cycles_in_flight(timeline, "copies")),
                          ("third", "products", cycles_in_flight(timeline, "products"))]) for timeline in recorded]
     longest = max(spans[-1][1] for _, both in lanes for _, _, spans in both)
-    shapes, alts, left, right, y = [], [], 100, 740, 20
-    for tick in range(0, int(longest) + 1, 2000):
+    shapes, alts, left, right, y = [], [], 70, 384, 20
+    for tick in range(0, int(longest) + 1, 4000):
         x = left + (right - left) * tick / longest
         shapes += [*(line(x, 28 + 92 * i, x, 90 + 92 * i) for i in range(len(lanes))),
                    text(x, 14 + 92 * len(lanes), tick, style="small")]
@@ -507,10 +515,10 @@ def timelines(request_line, words, results_folder):
         alts.append(f"with {name} {end:.0f} cycles")
         y += 92
     facts = recorded[0]["metadata"]
-    shapes.append(text(left, y + 14, f"cycles of the CPU device's virtual clock; a block at {facts['shape'].replace('x', '×')}; {dated(facts)}",
-                       "start", "small"))
+    shapes += [text(8, y + 14 + 16 * i, words, "start", "small") for i, words in enumerate((
+        "cycles of the CPU device's virtual clock;", f"a block at {facts['shape'].replace('x', '×')}; {dated(facts)}"))]
     return (values["name"], f"When copies and products of a block are in flight: {', '.join(alts)}",
-            picture(y + 26, "One slot, and a ring", shapes))
+            picture(y + 38, "One slot, and a ring", shapes))
 
 
 DRAWN = {"thread_per_element": thread_per_element, "warp_to_sectors": warp_to_sectors, "shared_tile": shared_tile,

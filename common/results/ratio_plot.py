@@ -28,8 +28,8 @@ from stale import where
 
 WORST = 5  # shown in the table
 
-WIDTH, HEIGHT = 760, 380
-LEFT, RIGHT, TOP, BOTTOM = 60, 740, 34, 320  # of the plot
+HEIGHT = 410
+LEFT, RIGHT, TOP, BOTTOM = 34, 380, 66, 326  # of the plot
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
     .grid { stroke: #d1d9e0; }
@@ -191,11 +191,12 @@ def drawn(request):
         shapes.append(f'<circle class="{style}" cx="{x(point.intensity):.1f}" cy="{y(point.ratio):.1f}" r="4">'
                       f"<title>{html.escape(words)}</title></circle>")
     if known and drawn_later:
-        for left, style, words in ((300, "shape", "fixed seed"), (446, "drawn", "seed of that day")):
+        for left, style, words in ((12, "shape", "fixed seed"), (110, "drawn", "seed of that day")):
             shapes += [f'<circle class="{style}" cx="{left}" cy="{TOP - 20}" r="4"/>',
                        f'<text x="{left + 10}" y="{TOP - 16}">{words}</text>']
-    shapes += [f'<text x="{LEFT - 40}" y="{TOP - 16}">speed over that of the fastest library</text>',
+    shapes += [f'<text x="6" y="{TOP - 46}">speed over that of the fastest library</text>',
                f'<text class="mean-text" x="{RIGHT}" y="{TOP - 16}" text-anchor="end">geometric mean {mean:.2f}</text>',
-               f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 42}" text-anchor="middle">flops for each byte of A, B and C; '
+               f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 42}" text-anchor="middle">flops for each byte of A, B and C</text>',
+               f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{BOTTOM + 64}" text-anchor="middle">'
                f"{html.escape(results['gpu'])}, {html.escape(results['date'])}</text>"]
-    return svg(HEIGHT, f"Speed over that of the fastest library at {len(points)} shapes", shapes, STYLE, WIDTH)
+    return svg(HEIGHT, f"Speed over that of the fastest library at {len(points)} shapes", shapes, STYLE)

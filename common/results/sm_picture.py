@@ -32,22 +32,22 @@ HEAD = ('<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth
 
 # What holds or multiplies data: style, x, y, width, height, lines.
 PARTS = {
-    "memory": ("copy", 20, 306, 720, 34, ["the GPU's memory"]),
-    "L2": ("copy", 20, 242, 720, 38, ["L2 cache: to each SM 64 bytes a clock, the first after 700 clocks"]),
-    "TMA": ("copy", 36, 146, 90, 50, ["TMA"]),
-    "shared memory": ("copy", 150, 128, 170, 68, ["shared memory", "up to 227 KB"]),
-    "registers": ("copy", 350, 128, 150, 68, ["registers", "65,536 of 4 bytes"]),
-    "tensor cores": ("multiply", 150, 46, 170, 46, ["tensor cores", "4096 flops a clock"]),
-    "CUDA cores": ("multiply", 350, 46, 150, 46, ["CUDA cores", "256 flops a clock"]),
-    "another SM": ("copy", 576, 128, 148, 68, ["shared memory"]),
+    "memory": ("copy", 4, 312, 392, 32, ["the GPU's memory"]),
+    "L2": ("copy", 4, 242, 392, 46, ["L2 cache: to each SM 64 bytes a clock,", "the first after 700 clocks"]),
+    "TMA": ("copy", 10, 146, 42, 50, ["TMA"]),
+    "shared memory": ("copy", 70, 128, 112, 68, ["shared memory", "up to 227 KB"]),
+    "registers": ("copy", 197, 128, 86, 68, ["registers", "65,536 of", "4 bytes"]),
+    "tensor cores": ("multiply", 64, 44, 118, 48, ["tensor cores", "4096 flops a clock"]),
+    "CUDA cores": ("multiply", 197, 44, 86, 60, ["CUDA cores", "256 flops", "a clock"]),
+    "another SM": ("copy", 308, 128, 84, 68, ["shared", "memory"]),
 }
 # Ways of data, as points; "both": in both directions.
-FROM_MEMORY = [(650, 306), (650, 280)]
-TO_REGISTERS, TO_SHARED = [(450, 242), (450, 196)], [(235, 242), (235, 196)]
-THROUGH_REGISTERS, TO_CUDA_CORES = [(350, 162), (320, 162)], [(425, 128), (425, 92)]
-TO_TENSOR_CORES, SUMS = [(235, 128), (235, 92)], [(320, 80), (372, 128)]
-TO_TMA, BY_TMA = [(81, 242), (81, 196), "both"], [(126, 170), (150, 170), "both"]
-TO_ANOTHER_SM = [(290, 128), (290, 110), (650, 110), (650, 128), "both"]
+FROM_MEMORY = [(350, 312), (350, 288)]
+TO_REGISTERS, TO_SHARED = [(238, 242), (238, 196)], [(127, 242), (127, 196)]
+THROUGH_REGISTERS, TO_CUDA_CORES = [(197, 162), (182, 162)], [(254, 128), (254, 104)]
+TO_TENSOR_CORES, SUMS = [(110, 128), (110, 92)], [(176, 92), (206, 128)]
+TO_TMA, BY_TMA = [(31, 242), (31, 196), "both"], [(52, 170), (70, 170), "both"]
+TO_ANOTHER_SM = [(150, 128), (150, 116), (350, 116), (350, 128), "both"]
 TENSOR = [TO_TENSOR_CORES, SUMS]
 
 # Of each lesson: the parts that it uses, and the ways that its data takes.
@@ -74,8 +74,8 @@ def drawn(line, words):
     if len(words) != 1 or words[0] not in USED:
         raise BadInput(f"{line}: needs one of the lessons {', '.join(USED)}")
     used, ways = USED[words[0]]
-    shapes = [HEAD, rectangle("frame", 20, 14, 500, 200), text(32, 34, "an SM, one of 132 on an H200", "start", "small"),
-              rectangle("frame", 560, 14, 180, 200), text(572, 34, "another SM", "start", "small")]
+    shapes = [HEAD, rectangle("frame", 4, 14, 284, 200), text(14, 34, "an SM, one of 132 on an H200", "start", "small"),
+              rectangle("frame", 302, 14, 95, 200), text(350, 34, "another SM", style="small")]
     for name, (style, x, y, width, height, lines) in PARTS.items():
         shapes.append(rectangle(style if name in used else "part", x, y, width, height))
         first = y + height / 2 + 5 - 8 * (len(lines) - 1)

@@ -14,6 +14,7 @@ import motion_picture
 import time_picture
 from changed_lines import changed_lines, changed_text
 from climb_table import BadInput
+from idea_pictures import PHONE
 from lesson_pictures import Sources, cycles_in_flight, drawn, merged, sectors_touched
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +82,7 @@ class FromSources(unittest.TestCase):
         self.assertEqual([len(sectors_touched(8192, axis)) for axis in ("same", "along", "down")], [1, 2, 32])
         _, alt, image = drawn("", ["warp_to_sectors"], ROOT)
         self.assertIn("along rows 32 of A and 1 of B", alt)
-        self.assertIn("33 sectors, 1056 bytes", image)
+        self.assertRegex(image, r"33 sectors for 32 multiply-adds,</text>\n.*>1056 bytes<")
 
     def test_every_tile_has_its_turn_and_groups_of_rows_share_columns(self):
         sources = Sources(ROOT)
@@ -129,6 +130,10 @@ class FromSources(unittest.TestCase):
 class StepsInTime(unittest.TestCase):
     PARTS = time_picture.Parts(ask=35, load=1130, hand_over=130, barrier=28, copy_asked=262, copy_landed=1263, copy_registers=1192, fence=207, wait=53)
 
+    def words(self, image):
+        """Sentences that go on in the next line are joined."""
+        return " ".join(re.findall(r"<text[^>]*>([^<]*)", image))
+
     def clocks_of_a_step(self, play, slots, steps=24):
         """In the long run: of the last rounds of the ring."""
         done = play(self.PARTS, slots, 60000)
@@ -162,7 +167,7 @@ class StepsInTime(unittest.TestCase):
             self.assertAlmostEqual(other.begin - one.begin, step / 2)
             self.assertTrue(one.end < other.begin and other.end < after.begin)
         _, _, image = time_picture.drawn("", ["name=x", "kernels=registers:1,registers:2"], ROOT / "docs/results")
-        self.assertIn("28 for the barrier = 1992", image)
+        self.assertIn("28 for the barrier = 1992", self.words(image))
         self.assertIn("a step of the SM = 1992 / 2", image)
         self.assertNotIn("A block alone", image)
         with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
@@ -173,7 +178,7 @@ class StepsInTime(unittest.TestCase):
         name, alt, image = time_picture.drawn("", ["name=x", "kernels=tma:1,roles:2"], results)
         self.assertEqual((name, alt), ("x", "Steps in time: 1 slot, TMA, no roles (04.1); 2 slots, roles and a ring (05)"))
         parts = time_picture.parts_of("", results)
-        self.assertIn(f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over", image)
+        self.assertIn(f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over", self.words(image))
         for words in (["kernels=roles:2"], ["name=x", "kernels=roles:5"], ["name=x", "kernels=threads:1"], ["name=x", "kernels=roles"]):
             with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
                 time_picture.drawn("", words, results)
@@ -201,9 +206,9 @@ class FromFiles(unittest.TestCase):
                                        if "slots" in run["settings"]]
         _, alt, image = drawn("", [*SLOTS, "limits=587,,,,"], ROOT)
         self.assertEqual(alt, f"TFLOP/s by slots: 1 {one}, 2 {two}, 3 {three}, 4 {four}, 5 {five}")
-        self.assertIn(f"{one}, predicted at most 587<", image)
+        self.assertRegex(image, rf">{one}</text>\n.*>predicted at most 587<")
         self.assertIn(f">{two}<", image)
-        self.assertIn(f">{four}, one block an SM<", drawn("", [*SLOTS, "notes=,,,one_block_an_SM,"], ROOT)[2])
+        self.assertRegex(drawn("", [*SLOTS, "notes=,,,one_block_an_SM,"], ROOT)[2], rf">{four}</text>\n.*>one block an SM<")
         with self.assertRaisesRegex(BadInput, "2 notes for 5 runs"):
             drawn("", [*SLOTS, "notes=a,b"], ROOT)
         with self.assertRaisesRegex(BadInput, "2 limits for 5 runs"):
@@ -260,6 +265,15 @@ class InMotion(unittest.TestCase):
             motion_picture.drawn("line", [], ROOT)
         with mock.patch.object(motion_picture, "slots_of_05", lambda _: 3), self.assertRaisesRegex(BadInput, "lesson 05 has 3"):
             motion_picture.drawn("line", ["ring"], ROOT)
+
+
+class OnAPhone(unittest.TestCase):
+    def test_every_picture_is_no_wider_than_a_phone_and_has_words_of_12_pixels(self):
+        pictures = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/figures").glob("*.svg")}
+        self.assertGreater(len(pictures), 30)
+        for name, picture in pictures.items():
+            self.assertLessEqual(int(re.search(r'<svg [^>]* width="(\d+)"', picture)[1]), PHONE, name)
+            self.assertGreaterEqual(min(map(int, re.findall(r"(?:font|font-size): (\d+)px", picture))), 12, name)
 
 
 class Requests(unittest.TestCase):

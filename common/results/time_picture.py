@@ -11,19 +11,21 @@ alone on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg,
 """
 import math
 import re
+import textwrap
 from dataclasses import dataclass
 
 import lesson_pictures
 from climb_table import BadInput
-from idea_pictures import rectangle, svg, text
+from idea_pictures import PHONE, rectangle, svg, text
 from lesson_pictures import line
 from page_requests import parse_words
 from parts_table import read_parts
 from stale import dated
 
-LEFT, RIGHT, LANE, BOX = 96, 748, 30, 25  # pixels
-SHOWN = 4400  # clocks
+LEFT, RIGHT, LANE, BOX = 60, 392, 28, 23  # pixels
+SHOWN = 4200  # clocks
 TICKS = range(0, SHOWN + 1, 1000)
+WORDS = 58  # letters that a line has room for
 SHORTEST_WAIT = 250  # clocks, that has room for a word
 M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
 STYLE = lesson_pictures.STYLE + """
@@ -185,32 +187,36 @@ def panel(parts, who, slots, top):
     """(shapes, how high they are, the lines behind them)"""
     play, _, workers = KERNELS[who]
     steps = play(parts, slots, SHOWN)
-    ticks_from = top + 40
+    sum_lines = textwrap.wrap(sums(parts, who, slots), WORDS)
+    ticks_from = top + 24 + 16 * len(sum_lines)
 
     def x(clocks):
         return LEFT + (RIGHT - LEFT) * clocks / SHOWN
 
-    def span(style, begin, end, y, words=""):
+    def span(style, begin, end, y, *words):
+        """words: what the box says, and what it says where that has no room"""
         if begin >= SHOWN:
             return []
         left, right = x(begin), x(min(end, SHOWN))
         shapes = [rectangle(style, left + .5, y, max(right - left - 1, 1), BOX)]
-        if words and right - left > 7.3 * len(words):
-            shapes.append(text((left + right) / 2, y + 17, words, style="small"))
+        fitting = next((each for each in words if right - left > 7.3 * len(str(each))), "")
+        if fitting != "":
+            shapes.append(text((left + right) / 2, y + 16, fitting, style="small"))
         return shapes
 
     def lane(name, y):
-        return text(LEFT - 10, y + 17, name, "end", "small")
+        lines = name.split() if len(name) > 8 else [name]
+        return "".join(text(LEFT - 6, y + 16 + 12 * i - 6 * (len(lines) - 1), words, "end", "small") for i, words in enumerate(lines))
 
-    shapes = [text(8, top + 16, heading(who, slots), "start", "strong"), text(8, top + 34, sums(parts, who, slots), "start", "small")]
-    y = top + 44
+    shapes = [text(8, top + 16, heading(who, slots), "start", "strong"), *(text(8, top + 34 + 16 * i, words, "start", "small") for i, words in enumerate(sum_lines))]
+    y = top + 28 + 16 * len(sum_lines)
     if who == "registers":
         for block, of_block in enumerate(steps):
             shapes.append(lane(f"block {block}", y))
             for i, step in enumerate(of_block):
                 for words, begin, end in step.others:
-                    shapes += span("one", step.asked, step.full, y, f"copy {i}") + span("marked", begin, end, y, words)
-                shapes += span("third", step.begin, step.end, y, f"multiply {i}")
+                    shapes += span("one", step.asked, step.full, y, f"copy {i}", i) + span("marked", begin, end, y, words)
+                shapes += span("third", step.begin, step.end, y, f"multiply {i}", i)
             y += LANE
         shapes.append(lane(workers, y))
         for of_block in steps:
@@ -222,14 +228,14 @@ def panel(parts, who, slots, top):
         for step, before in zip(steps, [None, *steps]):
             asked_before = before.asked + parts.ask if before else 0
             if step.asked - asked_before > SHORTEST_WAIT:
-                shapes += span("idle", asked_before, step.asked, y, "waits for a slot")
+                shapes += span("idle", asked_before, step.asked, y, "waits for a slot", "waits")
             shapes += span("used", step.asked, step.asked + parts.ask, y)
         y += LANE
     for slot in range(slots):
         shapes.append(lane(f"slot {slot}", y + LANE * slot))
     for i, step in enumerate(steps):
         at = y + LANE * (i % slots)
-        shapes += span("one", step.asked, step.full, at, f"load {i}") + span("third", step.begin, step.end, at, f"read {i}")
+        shapes += span("one", step.asked, step.full, at, f"load {i}", i) + span("third", step.begin, step.end, at, f"read {i}", i)
         if step.begin - step.full > SHORTEST_WAIT:
             shapes += span("other", step.full, step.begin, at, "full")
     y += LANE * slots
@@ -242,7 +248,7 @@ def panel(parts, who, slots, top):
             if begin - free > SHORTEST_WAIT:
                 shapes += span("idle", free, begin, y, "wait")
             shapes += span("third" if words.startswith("multiply") else "used" if not words or words == "ask" else "marked", begin, end, y,
-                           "" if words == "ask" else words)
+                           *(() if words == "ask" else (words, words.split(" ")[-1])))
             free = end
     y += LANE
     return shapes, y - top, [line(x(tick), ticks_from, x(tick), y) for tick in TICKS]
@@ -265,15 +271,19 @@ def drawn(line_of_page, words, results_folder):
         shapes += [*ticks, *lanes]
         alts.append(heading(who, int(slots)))
         top += height + 12
-    at = LEFT
+    shapes.append(text(LEFT - 10, top + 4, "clocks", "end", "small"))
+    at, row = 8, top + 16
     for tick in TICKS:
-        shapes.append(text(LEFT + (RIGHT - LEFT) * tick / SHOWN, top + 4, f"{tick}{' clocks' if tick == TICKS[-1] else ''}", style="small"))
+        shapes.append(text(LEFT + (RIGHT - LEFT) * tick / SHOWN, top + 4, f"{tick}", style="small"))
     used = "".join(shapes)
     for style, words_ in LEGEND:
         if f'class="{style}"' not in used:
             continue
-        shapes += [rectangle(style, at, top + 20, 14, 14), text(at + 20, top + 32, words_, "start", "small")]
-        at += 44 + 6.3 * len(words_)
+        if at + 20 + 6.5 * len(words_) > PHONE:
+            at, row = 8, row + 20
+        shapes += [rectangle(style, at, row, 14, 14), text(at + 20, row + 12, words_, "start", "small")]
+        at += 32 + 6.5 * len(words_)
     alone = "" if ("registers", "2") in kernels else "A block alone on its SM. "
-    shapes.append(text(LEFT, top + 54, f"{alone}Parts measured on an {record['gpu']}, {dated(record)}.", "start", "small"))
-    return values["name"], f"Steps in time: {'; '.join(alts)}", svg(top + 64, "Steps in time", shapes, STYLE)
+    facts = textwrap.wrap(f"{alone}Parts measured on an {record['gpu']}, {dated(record)}.", WORDS)
+    shapes += [text(8, row + 34 + 16 * i, words_, "start", "small") for i, words_ in enumerate(facts)]
+    return values["name"], f"Steps in time: {'; '.join(alts)}", svg(row + 26 + 16 * len(facts), "Steps in time", shapes, STYLE)

@@ -22,6 +22,9 @@ TITLE_AND_ADDRESS = re.compile(r"^(?P<title>.*?)',\['\.\./(?P<address>[^']+)'")
 TITLE = re.compile(r"<title>(?:Kernel Ladder: )?(.*?)</title>")
 PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
 SHOWN_OF_LINKS = 200  # characters
+LOW = 500  # pixels: the height of a screen that has no room for the navigation
+FRAGMENT = re.compile(r'<div class="fragment">.*?</div><!-- fragment -->', re.DOTALL)
+REPORT = re.compile(r">(?:[^<>]*: )?(?:\d+ )?(?:errors?|warning): |>(?:block|warps?) [^<>]* waited |>race in ")
 LISTS_OF_SEARCH = ("all", "pages")
 UNSEARCHED = {"a", "an", "and", "as", "at", "by", "for", "how", "in", "is", "it", "its", "not", "of", "on", "one", "or", "that", "the",
               "to", "what", "with"}
@@ -73,6 +76,28 @@ def take_out_unlinked_pages(folder):
             ahead |= {linked for linked, _ in ADDRESS.findall(read(pages[name]))}
     for name in pages.keys() - reached:
         pages[name].unlink()
+
+
+# --- Phones ----------------------------------------------------------------------------------------------------------
+
+
+def treat_low_screens_as_phones(folder):
+    """A phone on its side has room for a page, but none for the navigation beside it."""
+    for path in folder.glob("*.css"):
+        text = read(path)
+        text = re.sub(r"@media (screen and )?\(max-width: 767px\)", rf"\g<0>, \g<1>(max-height: {LOW}px)", text)
+        text = re.sub(r"\(min-width: ?768px\)", rf"\g<0> and (min-height: {LOW + 1}px)", text)
+        path.write_text(text, encoding="utf-8")
+    menu = folder / "menu.js"
+    menu.write_text(read(menu).replace("$(window).outerWidth()<768", f"matchMedia('(max-width: 767px), (max-height: {LOW}px)').matches"), encoding="utf-8")
+
+
+def wrap_reports(folder):
+    """The lines of what the device or a tool said are sentences, and wrap."""
+    for path in folder.glob("*.html"):
+        text = read(path)
+        path.write_text(FRAGMENT.sub(lambda found: found[0].replace("fragment", "fragment report", 1) if REPORT.search(found[0]) else found[0], text),
+                        encoding="utf-8")
 
 
 # --- Search ---------------------------------------------------------------------------------------------------------
@@ -186,6 +211,8 @@ def main():
         return 2
     take_out_repeated_pages(folder)
     put_pages_first(folder)
+    treat_low_screens_as_phones(folder)
+    wrap_reports(folder)
     take_out_unlinked_pages(folder)
     put_lessons_into_menu(folder)
     say_what_pages_are_about(folder, sys.argv[2].rstrip("/") if len(sys.argv) == 3 else "")

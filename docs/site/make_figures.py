@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the site's pictures from the committed result files, each as SVG for light and for dark pages.
+"""Draws the site's pictures from the committed result files, each as SVG for light and for dark pages, for a wide screen and for a phone.
 
     make_figures.py FOLDER
 
@@ -28,6 +28,7 @@ from script import end_with
 from site_files import ROOT, relative
 
 RESULTS = ROOT / "docs/results"
+PHONE = 4  # inches that a picture for phones is wide: they show it at 0.96 of its size
 
 # Datasheet of the H200 SXM: dense bf16, and HBM3e. 4096 flops a cycle of each of 132 SMs is the former at 1.83 GHz.
 PEAK_TFLOPS, PEAK_TB_PER_S = 989, 4.8
@@ -79,22 +80,23 @@ def short(number):
 
 
 class Figures:
-    """Draws each picture once for each theme, and remembers what is said of it."""
+    """Draws each picture for each theme and kind of screen, and remembers what is said of it."""
 
     def __init__(self, folder):
         self.folder, self.facts = folder, {}
 
-    def add(self, name, draw, sources, alt, caption, size=(8.4, 4.4), width="wide"):
-        for theme, colours in THEMES.items():
-            style = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 10,
+    def add(self, name, draw, sources, alt, caption, size, phone_height, width="wide"):
+        """draw(figure, colours, phone): in the latter case with no words below 9 points. Sizes are inches."""
+        for (theme, colours), phone in itertools.product(THEMES.items(), (False, True)):
+            style = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "sans-serif", "font.size": 9 if phone else 10,
                      "text.color": colours["text"], "axes.labelcolor": colours["text"], "axes.edgecolor": colours["faint"],
                      "xtick.color": colours["text"], "ytick.color": colours["text"], "grid.color": colours["grid"],
                      "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
                      "figure.facecolor": "none", "axes.facecolor": "none", "savefig.transparent": True}
             with matplotlib.rc_context(style):
-                figure = pyplot.figure(figsize=size, layout="constrained")
-                draw(figure, colours)
-                path = self.folder / f"{name}.{theme}.svg"
+                figure = pyplot.figure(figsize=(PHONE, phone_height) if phone else size, layout="constrained")
+                draw(figure, colours, phone)
+                path = self.folder / f"{name}{'.phone' if phone else ''}.{theme}.svg"
                 figure.savefig(path, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
                 pyplot.close(figure)
                 path.write_text(compact(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -131,13 +133,13 @@ def rung_name(run, runs):
     return run["lesson"][:2] + (" " + ", ".join(details) if details else "")
 
 
-def panel_columns(climb):
-    return 2 if len(climb.shapes) in (2, 4) else min(3, len(climb.shapes))
+def panel_columns(climb, phone):
+    return 1 if phone else 2 if len(climb.shapes) in (2, 4) else min(3, len(climb.shapes))
 
 
-def draw_climb(figure, colours, climb):
-    """A panel for each shape: each step is connected with what it builds on, and the line says the gain."""
-    rungs, columns = climb.rungs, panel_columns(climb)
+def draw_climb(figure, colours, phone, climb):
+    """A panel for each shape: each step is connected with what it builds on, and where there is room the line says the gain."""
+    rungs, columns = climb.rungs, panel_columns(climb, phone)
     most = max(run["tflops"] for run in climb.runs)
     place = {rung: i for i, rung in enumerate(rungs)}
     panels = figure.subplots(-(-len(climb.shapes) // columns), columns, sharey=True, squeeze=False).flat
@@ -152,6 +154,8 @@ def draw_climb(figure, colours, climb):
                 continue
             colour = colours[colour_of(rung)]
             axes.plot([place[base], place[rung]], [here[base], here[rung]], color=colour, linewidth=1.5, zorder=1)
+            if phone:
+                continue
             axes.annotate(f"{here[rung] / here[base]:.2f}×", ((place[base] + place[rung]) / 2, (here[base] + here[rung]) / 2),
                           xytext=(0, 4), textcoords="offset points", ha="right", va="bottom", fontsize=7,
                           color=colour if colour != colours["faint"] else colours["text"])
@@ -159,7 +163,7 @@ def draw_climb(figure, colours, climb):
         if library := fastest_library(climb.runs, sizes):
             axes.axhline(library["tflops"], color=colours["other"], linestyle="--", linewidth=1, zorder=0)
         axes.set_title(shape_title(sizes), fontsize=10, loc="left")
-        axes.set_xticks(range(len(rungs)), rungs, rotation=90, fontsize=8)
+        axes.set_xticks(range(len(rungs)), rungs, rotation=90, fontsize=9)
         axes.set(xlim=(-1, len(rungs) - .5), ylim=(0, 1.1 * most))
         axes.grid(axis="y")
     for axes in figure.axes[::columns]:
@@ -167,7 +171,7 @@ def draw_climb(figure, colours, climb):
     lines = [pyplot.Line2D([], [], color=colours["load"]), pyplot.Line2D([], [], color=colours["compute"]),
              pyplot.Line2D([], [], color=colours["other"], linestyle="--")]
     figure.legend(lines, ["a ring", "roles", "fastest library"], ncols=3, fontsize=9, loc="upper right")
-    figure.get_layout_engine().set(rect=(0, 0, 1, .95))
+    figure.get_layout_engine().set(rect=(0, 0, 1, .98 if phone else .95))
 
 
 def colour_of(rung):
@@ -177,12 +181,12 @@ def colour_of(rung):
 
 def add_climb(figures, path, results):
     climb = Climb(results["runs"])
-    rows = -(-len(climb.shapes) // panel_columns(climb))
-    figures.add("climb", lambda figure, colours: draw_climb(figure, colours, climb), [path],
+    rows = -(-len(climb.shapes) // panel_columns(climb, phone=False))
+    figures.add("climb", lambda figure, colours, phone: draw_climb(figure, colours, phone, climb), [path],
                 "Speed of every step at each shape, in TFLOP/s, connected with the step that it builds on; the table holds the "
                 "same figures.",
-                f"Speed of each step, connected with what it builds on, the gain on the line. {results['gpu']}, "
-                f"{results['date']}.", size=(9.2, .4 + 2.7 * rows))
+                f"Speed of each step, connected with what it builds on; on a wide screen the gain stands on the line. {results['gpu']}, "
+                f"{results['date']}.", size=(9.2, .4 + 2.7 * rows), phone_height=.4 + 2.2 * len(climb.shapes))
 
 
 def write_picture_of_links(folder, climb):
@@ -232,12 +236,12 @@ def roofline_points(profile, results):
     return list({point[2]: point for point in points}.values())
 
 
-def draw_roofline(figure, colours, points, lesson):
+def draw_roofline(figure, colours, phone, points, lesson):
     axes = figure.add_subplot()
     low, high = 10, 3e4
     ridge = PEAK_TFLOPS / PEAK_TB_PER_S
     axes.plot([low, ridge, high], [low * PEAK_TB_PER_S, PEAK_TFLOPS, PEAK_TFLOPS], color=colours["faint"], linewidth=1.5)
-    axes.text(low * 1.15, low * PEAK_TB_PER_S * 1.5, f"memory: {PEAK_TB_PER_S} TB/s", color=colours["faint"], rotation=33,
+    axes.text(low * 1.15, low * PEAK_TB_PER_S * 1.5, f"memory: {PEAK_TB_PER_S} TB/s", color=colours["faint"], rotation=39 if phone else 33,
               rotation_mode="anchor", fontsize=9)
     axes.text(high, PEAK_TFLOPS * 1.12, f"tensor cores: {PEAK_TFLOPS} TFLOP/s", color=colours["faint"], ha="right", fontsize=9)
     place = PEAK_TFLOPS
@@ -246,9 +250,9 @@ def draw_roofline(figure, colours, points, lesson):
         colour = colours["faint"] if not mine else colours["load"] if lesson is None else colours["mark"]
         axes.plot(intensity, speed, "o", color=colour, markersize=7 if mine else 5, zorder=3 if mine else 2)
         if mine:  # the names stand in a column of their own, one above the other
-            place = min(speed, place / 1.45)
+            place = min(speed, place / (1.6 if phone else 1.45))
             axes.annotate(name, (intensity, speed), xytext=(high / 12, place), color=colour, fontsize=9, va="center",
-                          arrowprops={"arrowstyle": "-", "color": colour, "linewidth": .6, "shrinkB": 4})
+                          arrowprops={"arrowstyle": "-", "relpos": (0, .5), "color": colour, "linewidth": .6, "shrinkB": 4})
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1, 3000), xlabel="flops for each byte of GPU memory",
              ylabel="TFLOP/s")
     axes.grid(which="major")
@@ -263,8 +267,8 @@ def add_rooflines(figures, profile_path, climb_path, results):
         name = f"roofline_{lesson}" if lesson else "roofline"
         listed = [point for point in points if lesson in (None, point[3])]
         alt = "; ".join(f"{point[2]}: {point[0]:.0f} flops a byte, {point[1]:.0f} TFLOP/s" for point in listed)
-        figures.add(name, lambda figure, colours, lesson=lesson: draw_roofline(figure, colours, points, lesson),
-                    [profile_path, climb_path], f"Roofline. {alt}.", caption, size=(6.4, 4.2), width="narrow")
+        figures.add(name, lambda figure, colours, phone, lesson=lesson: draw_roofline(figure, colours, phone, points, lesson),
+                    [profile_path, climb_path], f"Roofline. {alt}.", caption, size=(6.4, 4.2), phone_height=3.8, width="narrow")
 
 
 # --- Timelines ------------------------------------------------------------------------------------------------------
@@ -295,7 +299,7 @@ def shown_window(lanes):
     return begin, min(end, begin + 1.12 * ((first[-1] if first else end) - begin))
 
 
-def draw_timeline(figure, colours, trace, lanes):
+def draw_timeline(figure, colours, phone, trace, lanes):
     on_cpu = trace["metadata"]["unit"] != "ns"
     begin, end = shown_window(lanes)
     windows = [((begin, end), "the first tile of C"), ((begin, begin + (end - begin) / 5), "its first steps")]
@@ -305,13 +309,17 @@ def draw_timeline(figure, colours, trace, lanes):
         for place, (name, spans) in enumerate(reversed(lanes.items())):
             for kind in KINDS:
                 bars = [(start, duration) for what, start, duration in spans if what == kind and start < right]
-                axes.broken_barh(bars, (place - .38, .76), facecolors=colours.get(kind, colours["other"]), linewidth=0)
-        axes.set(xlim=(left, right), yticks=range(len(lanes)), yticklabels=list(reversed(lanes)))
-        axes.set_title(title, fontsize=10, loc="left")
+                axes.broken_barh(bars, (place - .38, .48 if phone else .76), facecolors=colours.get(kind, colours["other"]), linewidth=0)
+            if phone:  # the name of a lane stands above it
+                axes.text(left, place + .12, name, va="bottom")
+        axes.set(xlim=(left, right), ylim=(-.5, len(lanes) - .4), yticks=() if phone else range(len(lanes)),
+                 yticklabels=() if phone else list(reversed(lanes)))
+        axes.set_title(title, fontsize=10, loc="left", pad=22 if phone and axes is parts[0] else None)
         axes.tick_params(axis="y", length=0)
     parts[-1].set_xlabel("time, cycles" if on_cpu else "time, µs")
     patches = [pyplot.Rectangle((0, 0), 1, 1, color=colours[kind]) for kind in KINDS]
-    parts[0].legend(patches, ["loads", "computes", "stores", "waits"], ncols=4, loc="lower right", bbox_to_anchor=(1, 1), fontsize=9)
+    parts[0].legend(patches, ["loads", "computes", "stores", "waits"], ncols=4, loc="lower right", bbox_to_anchor=(1, 1), fontsize=9,
+                    columnspacing=1, handlelength=1.2)
 
 
 def add_timeline(figures, path):
@@ -322,10 +330,11 @@ def add_timeline(figures, path):
     words = ("on the CPU device, by its virtual clock; what runs in the background has lanes of its own" if on_cpu else
              f"on an {facts['device']}; “loads” is the time to start copies, which land during the next wait")
     figures.add(f"timeline_{path.stem.replace('-', '_')}",
-                lambda figure, colours: draw_timeline(figure, colours, trace, lanes), [path],
+                lambda figure, colours, phone: draw_timeline(figure, colours, phone, trace, lanes), [path],
                 f"Timeline of {facts['lesson']}: when each role of block 0 loads, computes, stores and waits.",
                 f"What the roles of block 0 of {facts['lesson']} do at {facts['shape']}, {words}. {facts['date']}, commit "
-                f"{facts['commit']}.", size=(8.4, (1 if on_cpu else 1.6) + (.26 if on_cpu else .46) * len(lanes)))
+                f"{facts['commit']}.", size=(8.4, (1 if on_cpu else 1.6) + (.26 if on_cpu else .46) * len(lanes)),
+                phone_height=(1.1 if on_cpu else 1.8) + (.42 if on_cpu else .8) * len(lanes))
 
 
 # --- What the engines of a GPU did for the streams of lesson 07 -------------------------------------------------------
@@ -346,7 +355,7 @@ def engine_spans(trace, process):
     return spans
 
 
-def draw_engines(figure, colours, schedules):
+def draw_engines(figure, colours, _phone, schedules):
     shown = 6 * max(begin + duration for engine in schedules[0][1].values() for begin, duration in engine[:1])
     for axes, (name, spans) in zip(figure.subplots(len(schedules), 1, sharex=True), schedules):
         for place, (engine, role) in enumerate(reversed(ENGINES.items())):
@@ -369,11 +378,11 @@ def add_engines(figures, path):
     schedules = [(processes[process], engine_spans(trace, process)) for process in chosen]
     facts = trace["metadata"]
     figures.add(f"engines_{path.stem.replace('-', '_')}",
-                lambda figure, colours: draw_engines(figure, colours, schedules), [path],
+                lambda figure, colours, phone: draw_engines(figure, colours, phone, schedules), [path],
                 "Timeline of the engines of a GPU: one after the other without streams, all at one time with them.",
                 f"What the engines of an {facts['device']} do at the start of lesson 07's levels: "
                 f"{trace['metadata']['summary'][0]['experiment'].removeprefix('levels ')}, one batch light, the next dark. "
-                f"{facts['date']}, commit {facts['commit']}.", size=(8.4, 3.8))
+                f"{facts['date']}, commit {facts['commit']}.", size=(8.4, 3.8), phone_height=3.6)
 
 
 def main():

@@ -15,6 +15,21 @@ SCRIPTS = """<link rel="icon" type="image/svg+xml" href="$relpath^favicon.svg"/>
 <script type="text/javascript">
 DoxygenAwesomeDarkModeToggle.init();
 DoxygenAwesomeFragmentCopyButton.init();
+addEventListener("load", () => {
+  const SCROLL = ".contents :is(.scrolls, .diff, .fragment, table, tbody, .memproto, .lesson-code)";
+  const mark = (box) => {
+    const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX), hidden = box.scrollWidth - box.clientWidth;
+    box.classList.toggle("more-left", scrolls && box.scrollLeft > 1);
+    box.classList.toggle("more-right", scrolls && hidden - box.scrollLeft > 1);
+  };
+  const sizes = new ResizeObserver((changes) => changes.forEach((change) => mark(change.target)));
+  for (const box of document.querySelectorAll(SCROLL)) {
+    box.addEventListener("scroll", () => mark(box), { passive: true });
+    sizes.observe(box);
+  }
+  const page = location.pathname.split("/").pop() || "index.html";
+  $(() => $("#main-menu a").filter((_, link) => link.getAttribute("href") === page).attr("aria-current", "page")); // behind Doxygen's menu
+});
 </script>
 </head>"""
 

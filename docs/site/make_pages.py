@@ -30,8 +30,6 @@ REPOSITORY_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "co
                     "common/cpu_device/README.md": "cpu_device", "docs/results/README.md": "results",
                     "docs/concepts.md": "concepts"}
 LARGE = 400_000  # bytes of a record that stays in the repository
-NARROW = 400  # pixels that a picture drawn for phones has at most
-READABLE, SMALLEST_WORDS = 11, (12, 13)  # pixels: of words on a phone; as they are drawn, in other pictures and in narrow ones
 LESSON = re.compile(r"(\d\d)_[^/]*/(\w+)\.md$")  # its page, and where it has two the second
 FENCE = re.compile(r"^(\s*)```(\w*)\s*$")
 HEADING = re.compile(r"^(#+) +(.*?)(?: +\{#([\w-]+)\})? *$")
@@ -155,23 +153,18 @@ class Site:
         return result + code_outside_links(text[position:])
 
     def image(self, page, words, target):
-        """It shrinks with the screen until its smallest words have 11 pixels; its box scrolls where the screen is narrower still."""
-        width = re.search(r'<svg [^>]*width="(\d+)"', (page.parent / target).read_text(encoding="utf-8")) if target.endswith(".svg") else None
-        narrow = width and int(width[1]) <= NARROW
-        least = -(-int(width[1]) * READABLE // SMALLEST_WORDS[bool(narrow)]) if width else 0
-        fits = ' class="narrow"' if narrow else ""
-        fits += f' style="min-width: {least}px"' if least else ""
-        return (f'@htmlonly<span class="scrolls"><img{fits} src="{self.link(page, target)}" alt="{html.escape(words)}"/></span>'
-                "@endhtmlonly")
+        drawn = ' class="drawn"' if target.endswith(".svg") else ""
+        return f'@htmlonly<img{drawn} src="{self.link(page, target)}" alt="{html.escape(words)}"/>@endhtmlonly'
 
     def figure(self, page, name):
         if name not in self.figures:
             raise BadInput(f"{relative(page)}: there is no figure '{name}'; there are {', '.join(self.figures)}")
         facts = self.figures[name]
-        images = "".join(f'<img class="on-{theme}" src="figures/{name}.{theme}.svg" alt="{html.escape(facts["alt"])}"/>'
+        images = "".join(f'<picture><source media="(max-width: 1099px)" srcset="figures/{name}.phone.{theme}.svg"/>'
+                         f'<img class="on-{theme}" src="figures/{name}.{theme}.svg" alt="{html.escape(facts["alt"])}"/></picture>'
                          for theme in ("light", "dark"))
         sources = ", ".join(f'<a href="{self.copied(ROOT / path)}">{path}</a>' for path in facts["sources"])
-        return ["", "@htmlonly[block]", f'<figure class="{facts["width"]}"><div class="scrolls">{images}</div>',
+        return ["", "@htmlonly[block]", f'<figure class="{facts["width"]}">{images}',
                 f"<figcaption>{facts['caption']} Drawn from {sources}.</figcaption></figure>", "@endhtmlonly", ""]
 
 

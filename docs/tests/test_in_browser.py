@@ -8,13 +8,14 @@ page wider than a phone. Search, diffs and links to code lead where they say.
 """
 import contextlib
 import re
+from pathlib import Path
 
 import site_in_browser
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from site_in_browser import SiteInBrowser
 
-WIDE, PHONE = (1440, 900), (390, 844)
+WIDE, PHONE, ON_ITS_SIDE = (1440, 900), (390, 844), (844, 390)
 
 # Doxygen's pages of files, types and members.
 REFERENCE = re.compile(r"_8(cuh|hpp|cu|cpp)(_source)?\.html$|-members\.html$|^(struct|class|union|dir_|functions|namespacemembers)")
@@ -31,6 +32,19 @@ return lines;
 LINE_OF_SOURCE = """
 const anchor = document.getElementById(arguments[0]);
 return anchor === null ? null : anchor.closest('.line').textContent;
+"""
+
+# Of a picture that is opened by itself: the words that its edge cuts, and those that lie over others. What moves is left out.
+WORDS_CUT = """
+const [, , width, height] = document.documentElement.getAttribute('viewBox').split(' ').map(Number), faults = [];
+const words = [...document.querySelectorAll('text')].filter((each) => !each.closest('g')).map((each) => [each.textContent, each.getBBox()]);
+words.forEach(([what, box], i) => {
+  if (box.x < 0 || box.y < 0 || box.x + box.width > width || box.y + box.height > height + 1) faults.push(`'${what}' is cut`);
+  for (const [other, its] of words.slice(i + 1))
+    if (Math.min(box.x + box.width, its.x + its.width) - Math.max(box.x, its.x) > 1
+        && Math.min(box.y + box.height, its.y + its.height) - Math.max(box.y, its.y) > 4) faults.push(`'${what}' lies over '${other}'`);
+});
+return faults;
 """
 
 
@@ -142,6 +156,40 @@ class InBrowser(SiteInBrowser):
         entries = self.wait("the entries", lambda: [link.text for link in self.visible("#main-menu a") if link.text])
         self.assertEqual([entry[:3] for entry in entries[1:len(lessons) + 2]], [f"{lesson[7:9]}:" for lesson in lessons] + ["All"])
 
+    def test_no_word_of_a_picture_is_cut_or_lies_over_another(self):
+        pictures = sorted(path.name for path in Path(self.html, "files/docs/figures").glob("*.svg"))
+        self.assertGreater(len(pictures), 30)
+        found = {}
+        for picture in pictures:
+            self.open(f"files/docs/figures/{picture}")
+            found[picture] = self.browser.execute_script(WORDS_CUT)
+        self.assertEqual({picture: faults for picture, faults in found.items() if faults}, {})
+
+    def test_a_phone_on_its_side_has_the_page_alone_and_its_menu_marks_the_page(self):
+        self.show("light", ON_ITS_SIDE)
+        self.open("lesson_04.html")
+        self.wait("the menu", lambda: self.visible(".main-menu-btn"))
+        self.assertEqual(self.visible("#main-menu, #side-nav"), [])
+        self.assertGreater(self.browser.find_element(By.CSS_SELECTOR, ".contents").rect["width"], 800)
+        self.browser.find_element(By.CSS_SELECTOR, ".main-menu-btn").click()
+        marked = self.wait("the marked entry", lambda: self.visible("#main-menu a[aria-current]"))
+        self.assertEqual([entry.text[:3] for entry in marked], ["04:"])
+
+    def test_reports_wrap_and_what_scrolls_fades_where_it_goes_on(self):
+        self.show("light", PHONE)
+        self.open("lesson_04.html")
+        of_box = "return [arguments[0].scrollWidth - arguments[0].clientWidth, getComputedStyle(arguments[0]).maskImage]"
+        reports = self.browser.find_elements(By.CSS_SELECTOR, ".fragment.report")
+        self.assertGreaterEqual(len(reports), 2)
+        for report in reports:
+            self.assertEqual(self.browser.execute_script(of_box, report), [0, "none"])
+        box = self.wait("code that scrolls", lambda: self.visible(".fragment.more-right"))[0]
+        hidden, fade = self.browser.execute_script(of_box, box)
+        self.assertGreater(hidden, 1)
+        self.assertIn("gradient", fade)
+        self.browser.execute_script("arguments[0].scrollLeft = 9999", box)
+        self.wait("the other edge to fade", lambda: box.get_attribute("class").split()[-1] == "more-left")
+
     def test_pages_say_what_they_are_about(self):
         for page in ("index.html", "lesson_05.html", "lab.html", "bench.html"):
             self.open(page)
@@ -159,7 +207,7 @@ class InBrowser(SiteInBrowser):
     def test_numbers_in_diffs_lead_to_the_line_that_stands_there(self):
         self.show("light", WIDE)
         diffs = [page for page in self.pages if page.startswith("diff_")]
-        self.assertEqual(len(diffs), 16)
+        self.assertEqual(len(diffs), 17)
         for diff in diffs:
             self.open(diff)
             by_page = {}
