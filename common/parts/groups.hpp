@@ -9,11 +9,16 @@ namespace ladder::parts {
 
 using AddRow = std::function<void(PartRow)>;
 
+/// Queues products on all multiprocessors, for as long as a GPU needs to lower its clock to its power limit.
+/// Returns at once: what is launched next finds the low clock.
+void lower_the_clock();
+
 void measure_loads(const AddRow& add);
 void measure_hand_overs(const AddRow& add);
 void measure_products(const AddRow& add);
 void measure_epilogues(const AddRow& add);
 void measure_exchanges(const AddRow& add);
 void measure_copies(const AddRow& add);
+void measure_clocks(const AddRow& add);
 
 }  // namespace ladder::parts

@@ -11,7 +11,9 @@ std::vector<PartGroup> all_parts() {
       {"product", "A product of 64 in k by wgmma, for each step", parts::measure_products},
       {"epilogue", "A tile of sums goes to memory: stmatrix, staging, TMA store", parts::measure_epilogues},
       {"exchange", "Blocks of a cluster send each other sums", parts::measure_exchanges},
-      {"copy", "256 threads copy tiles to shared memory, without TMA", parts::measure_copies}};
+      {"copy", "256 threads copy tiles to shared memory, without TMA", parts::measure_copies},
+      // The last, because it leaves a low clock behind.
+      {"clock", "Loads at the clock of an idle GPU, and behind products", parts::measure_clocks}};
 }
 
 }  // namespace ladder

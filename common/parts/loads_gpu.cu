@@ -163,8 +163,9 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
                                    .grid = dim3(blocks.count),
                                    .block = dim3(32),
                                    .shared_bytes = sizeof(LoadStorage)};
-      const auto clocks = measured(2, load_boxes<kTall, kFlat>, config, maps, in_l2 ? 0 : kWindow);
-      if (blocks.count == 1 && in_l2) add({"ask", {{"boxes", boxes}}, clocks[0]});
+      const auto [clocks, mhz] =
+          measured_with_clock(2, load_boxes<kTall, kFlat>, config, maps, in_l2 ? 0 : kWindow);
+      if (blocks.count == 1 && in_l2) add({"ask", {{"boxes", boxes}}, clocks[0], 0, 0, mhz});
       if (!only_asking)
         add({"load",
              {{"size", kilobytes(kBytes)},
@@ -172,7 +173,9 @@ void add_load(Matrix& matrix, const AddRow& add, bool only_asking = false) {
               {"blocks", blocks.name},
               {"from", in_l2 ? "L2" : "memory"}},
              clocks[1],
-             kBytes});
+             kBytes,
+             0,
+             mhz});
     }
 }
 
@@ -187,13 +190,17 @@ void add_load_of_product(const TensorMaps& maps, const std::string& rows, const 
                                  .block = dim3(32),
                                  .shared_bytes = sizeof(LoadStorage)};
     constexpr int kBytes = (2 + kPanels) * sizeof(Box);
+    const auto [clocks, mhz] =
+        measured_with_clock(1, load_as_product<kPanels, kInFlight>, config, maps, in_l2 ? 0 : kStepsOfRound);
     add({"tile",
          {{"size", kilobytes(kBytes)},
           {"in_flight", std::to_string(kInFlight) + " in flight"},
           {"rows", rows},
           {"from", in_l2 ? "L2" : "memory"}},
-         measured(1, load_as_product<kPanels, kInFlight>, config, maps, in_l2 ? 0 : kStepsOfRound)[0],
-         kBytes});
+         clocks[0],
+         kBytes,
+         0,
+         mhz});
   }
 }
 
@@ -221,11 +228,14 @@ void add_overlap(const CUtensorMap& map, const std::string& rows, int offset, co
                                  .block = dim3(32),
                                  .shared_bytes = sizeof(LoadStorage)};
     constexpr int kBytes = kBoxesOfLoad * sizeof(Box);
+    const auto [clocks, mhz] = measured_with_clock(1, load_in_flight<kInFlight>, config, map,
+                                                   offset / static_cast<int>(sizeof(__nv_bfloat16)));
     add({"overlap",
          {{"in_flight", std::to_string(kInFlight) + " in flight"}, {"rows", rows}, {"blocks", blocks.name}},
-         measured(1, load_in_flight<kInFlight>, config, map,
-                  offset / static_cast<int>(sizeof(__nv_bfloat16)))[0],
-         kBytes});
+         clocks[0],
+         kBytes,
+         0,
+         mhz});
   }
 }
 
@@ -263,6 +273,45 @@ void measure_loads(const AddRow& add) {
   add_all(map, "rows at 16", 16);
   add_all(map, "rows at 64", 64);
   add_all(straddling_map, "rows of 10000 bytes", 0);
+}
+
+void measure_clocks(const AddRow& add) {
+  Matrix matrix(kColumns);
+  const BoxMaps box_maps = {matrix.map(128), matrix.map(64)};
+  const int rows_of_a = kRowsOfBlocks * 128, k = kStepsInMemory * 64, columns_of_b = kColumnsOfBlocks * 256;
+  DeviceBuffer<__nv_bfloat16> a(size_t{rows_of_a} * k), b(size_t{k} * columns_of_b);
+  const TensorMaps maps = {make_tensor_map(a.data(), rows_of_a, k, 128, 64),
+                           make_tensor_map(b.data(), k, columns_of_b, 64, 64)};
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // so that the clock is high again
+  for (const bool behind_products : {false, true})
+    for (const bool in_l2 : {true, false}) {
+      const auto add_clocked = [&](const std::string& what, int bytes, int figure, int blocks, auto kernel,
+                                   const auto&... arguments) {
+        if (device_info().multiprocessors < blocks) return;
+        if (behind_products) lower_the_clock();
+        if (!in_l2) empty_l2();
+        const auto [clocks, mhz] = measured_with_clock(figure + 1, kernel,
+                                                       {.name = what.c_str(),
+                                                        .grid = dim3(blocks),
+                                                        .block = dim3(32),
+                                                        .shared_bytes = sizeof(LoadStorage)},
+                                                       arguments...);
+        add({"clocked",
+             {{"what", what},
+              {"from", in_l2 ? "L2" : "memory"},
+              {"behind", behind_products ? "behind products" : "idle before"}},
+             clocks[figure],
+             static_cast<double>(bytes),
+             0,
+             mhz});
+      };
+      constexpr int kBlocks = kRowsOfBlocks * kColumnsOfBlocks;
+      add_clocked("32 KB, one SM", 4 * sizeof(Box), 1, 1, load_boxes<1, 2>, box_maps, in_l2 ? 0 : kWindow);
+      add_clocked("32 KB, blocks share tiles", 4 * sizeof(Box), 0, kBlocks, load_as_product<2, 1>, maps,
+                  in_l2 ? 0 : kStepsOfRound);
+      add_clocked("48 KB, blocks share tiles, 3 in flight", 6 * sizeof(Box), 0, kBlocks,
+                  load_as_product<4, 3>, maps, in_l2 ? 0 : kStepsOfRound);
+    }
 }
 
 }  // namespace ladder::parts

@@ -21,6 +21,7 @@
 #include "common/host/base/exit_codes.hpp"
 #include "common/host/base/statistics.hpp"
 #include "common/host/device/device.hpp"
+#include "common/host/measure/sm_clock.hpp"
 #include "common/parts/part.hpp"
 #include "common/ptx/timer.cuh"
 
@@ -104,6 +105,24 @@ template <class... Params, class... Args>
 std::vector<Quartiles> measured(int figures, void (*kernel)(Notes, Params...), const LaunchConfig& config,
                                 const Args&... args) {
   return measured_after(1, figures, kernel, config, args...);
+}
+
+/// What a kernel noted, and the clock of the multiprocessors meanwhile.
+struct Clocked {
+  std::vector<Quartiles> figures;
+  double mhz;
+};
+/// The same of one launch between two stamps.
+template <class... Params, class... Args>
+Clocked measured_with_clock(int figures, void (*kernel)(Notes, Params...), const LaunchConfig& config,
+                            const Args&... args) {
+  static ClockStamps stamps;
+  Figures noted(figures, config);
+  stamps.before(config.stream);
+  launch(kernel, config, noted.notes(), args...);
+  stamps.after(config.stream);
+  const std::vector<Quartiles> clocks = noted.read();
+  return {clocks, stamps.read().mhz};
 }
 
 /// One block alone on the GPU, or one on every multiprocessor.

@@ -19,7 +19,7 @@ struct PartRow {
   Quartiles clocks;         ///< over all multiprocessors and repetitions
   double bytes = 0;         ///< that a multiprocessor moves in these clocks; 0 where nothing is moved
   double ideal_clocks = 0;  ///< that the hardware needs at its peak; 0 where no peak is known
-  double mhz = 0;           ///< of the multiprocessors meanwhile, where a kernel runs long enough to tell
+  double mhz = 0;           ///< of the multiprocessors meanwhile, of loads and of products
 };
 
 /// Some parts that one function measures.

@@ -243,6 +243,18 @@ void add_unusual(const AddRow& add, const CUtensorMap& map, const CUtensorMap& z
 
 }  // namespace
 
+void lower_the_clock() {
+  static Operands normal(false);
+  static const CUtensorMap map = normal.map();
+  const LaunchConfig config = {.name = "multiply",
+                               .grid = dim3(device_info().multiprocessors),
+                               .block = dim3(2 * kWarpgroup + 2 * kWarp),
+                               .shared_bytes = sizeof(ProductStorage<256, 2>)};
+  static Figures nobody_reads(3, config);
+  for (int i = 0; i < kLaunches; ++i)
+    launch(multiply<256, 2, 0, true>, config, nobody_reads.notes(), map, false);
+}
+
 void measure_products(const AddRow& add) {
   Operands normal(false), zeros(true);
   const CUtensorMap map = normal.map(), zero_map = zeros.map();

@@ -15,6 +15,7 @@ from records import BY_NAME
 from stale import dated, head_of
 
 NAMED_SETTINGS = ("along", "copy", "kernel", "step", "roles", "blocks")  # what tells the kernels of one lesson apart, besides the slots
+FAR_OFF = 10  # percent
 
 
 def read_model(folder):
@@ -81,15 +82,16 @@ def gpus_of_inputs(results):
 
 
 def errors(model, results):
-    """A row for each lesson: how many predictions there are, and the smallest and the largest error."""
+    """A row for each lesson: how many predictions there are, the smallest and the largest error, and how many are far off."""
     by_lesson = {}
     for prediction in model["climb"] + model["slots"] + model["bounds"]:
         by_lesson.setdefault(prediction["lesson"], []).append(prediction)
     rows = []
     for lesson, of_lesson in sorted(by_lesson.items()):
         of_lesson.sort(key=lambda prediction: prediction["error_percent"])
-        rows.append([f"[{lesson}](../{folder_of(lesson)}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1])])
-    return markdown(["lesson", "predictions", "error from", "to"], rows) + ["", origin(model, results)]
+        beyond = sum(abs(prediction["error_percent"]) > FAR_OFF for prediction in of_lesson)
+        rows.append([f"[{lesson}](../{folder_of(lesson)}/)", str(len(of_lesson)), error(of_lesson[0]), error(of_lesson[-1]), str(beyond)])
+    return markdown(["lesson", "predictions", "error from", "to", f"beyond {FAR_OFF} %"], rows) + ["", origin(model, results)]
 
 
 def picture(model, name):

@@ -64,6 +64,7 @@ from page_requests import (markdown, meets, parse_words, value, with_predictions
 from parts_table import parts_table
 from profile_table import profile_table
 from ratio_plot import ratio_pictures, ratio_text
+from sampled_picture import sampled_pictures, sampled_text
 from schedule_table import hidden_table, schedule_table
 from script import end_with, write_whole
 from stale import where
@@ -336,6 +337,7 @@ FILLERS = {
     "parts": lambda line, words: parts_table(line, words, RESULTS),
     "phases": lambda line, words: phase_table(words, RESULTS / "traces"),
     "profile": lambda line, words: profile_table(line, words, RESULTS / "profiles"),
+    "order_profile": lambda line, words: profile_table(line, words, RESULTS / "profiles/order"),
     "model": lambda line, words: model_table(line, words, RESULTS / "model"),
     "schedules": lambda line, words: schedule_table(line, words, RESULTS),
     "engines": lambda line, words: engines_table(line, words, RESULTS / "traces"),
@@ -348,6 +350,7 @@ FILLERS = {
     "files": lambda line, words: file_table(line, words, RESULTS),
     "ratios": lambda line, words: ratio_text(line, words, RESULTS),
     "lanes": lambda line, words: lanes_text(line, words, RESULTS / "traces"),
+    "sampled": lambda line, words: sampled_text(line, words, RESULTS / "profiles/sampled"),
     "climb": lambda line, words: climb_text(line, words, RESULTS),
     "steps": lambda line, words: climb_table(RESULTS),
     "cube": lambda line, words: cube_text(line, words, RESULTS),
@@ -358,6 +361,7 @@ PICTURES = {
     **{kind: drawn_file(draw) for kind, draw in DRAWN.items()},
     "ratios": lambda line, words: ratio_pictures(line, words, RESULTS, FIGURES),
     "lanes": lambda line, words: lanes_pictures(line, words, RESULTS / "traces", FIGURES),
+    "sampled": lambda line, words: sampled_pictures(line, words, RESULTS / "profiles/sampled", FIGURES),
     "climb": lambda line, words: climb_pictures(line, words, RESULTS, FIGURES),
     "cube": lambda line, words: cube_pictures(line, words, RESULTS, FIGURES),
 }

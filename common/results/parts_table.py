@@ -1,12 +1,13 @@
 """What the parts of the kernels take, from the newest experiment `parts`.
 
     <!-- parts: load rows=boxes columns=blocks,from -->
+    <!-- parts: clocked rows=what,from,behind figures=clocks,mhz,ns -->
     <!-- parts: product rows=n,warpgroups,wait,loads figures=clocks,ideal,bytes only=unusual: -->
     <!-- end -->
 
 The first word is the part. rows= and columns= name its settings: a row, or a column, for each combination of their values, in the
 order of the record. figures= says what is shown: clocks (the default), spread (half the distance of the quartiles, in percent),
-bytes (a clock), ideal (clocks at the hardware's peak). Without columns=, each figure has a column; else there is one figure.
+bytes (a clock), ideal (clocks at the hardware's peak), mhz (the clock meanwhile), ns (the clocks at that clock). Without columns=, each figure has a column; else there is one figure.
 only=KEY:VALUE,... as for `table`; without a VALUE: the rows that lack this setting.
 """
 import json
@@ -18,6 +19,8 @@ from stale import dated
 FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
            "spread": ("± %", lambda run: f"{50 * (run['clocks_q3'] - run['clocks_q1']) / run['clocks']:.1f}"),
            "bytes": ("bytes a clock", lambda run: f"{run['bytes'] / run['clocks']:.1f}" if "bytes" in run else ""),
+           "mhz": ("MHz", lambda run: f"{run['mhz']:.0f}" if "mhz" in run else ""),
+           "ns": ("ns", lambda run: f"{1e3 * run['clocks'] / run['mhz']:.0f}" if "mhz" in run else ""),
            "ideal": ("ideal", lambda run: f"{run['ideal_clocks']:.0f}" if "ideal_clocks" in run else "")}
 
 
@@ -25,9 +28,9 @@ def short(clocks):
     return f"{clocks:.{0 if clocks >= 100 else 1}f}"
 
 
-def read_parts(results_folder):
+def read_parts(results_folder, record="parts"):
     """The newest record, or None. @throws BadInput if it is none"""
-    path = max((results_folder / "experiments").glob("*-parts.json"), default=None)
+    path = max((results_folder / "experiments").glob(f"*-{record}.json"), default=None)
     if path is None:
         return None
     try:
@@ -48,7 +51,7 @@ def parts_table(line, words, results_folder):
     unknown = [name for name in figures if name not in FIGURES]
     if unknown or "rows" not in values or "columns" in values and len(figures) > 1:
         raise BadInput(f"{line}: needs rows=, and figures= of {', '.join(FIGURES)}; one of them where there is columns=")
-    results = read_parts(results_folder)
+    results = read_parts(results_folder, "clocks" if words[0] == "clocked" else "parts")
     if results is None:
         return ["Not recorded yet."]
     row_keys = values["rows"].split(",")

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Records what Nsight Compute counts in one launch of each lesson's kernel: the profiles of the pages.
 #
-#   common/results/profile.sh BUILD_FOLDER OUTPUT SIZE      (record.py calls it: record.py BUILD profiles)
+#   common/results/profile.sh BUILD_FOLDER OUTPUT SIZE [LIST]      (record.py calls it: record.py BUILD profiles)
 #
+# LIST: all (the default), or order, what L2 does in kernels that walk over tiles in different orders.
 # Needs a GPU, a build for it, and a profiler that may read the GPU's counters (ncu; often only root may). Takes some
 # seconds a launch. A metric that this profiler does not have is listed in the file as absent.
 set -euo pipefail
@@ -32,6 +33,25 @@ readonly launches=(
   "06_clusters_dsmem --step split_k --clusters always"
   "06_any_shape --tile 128x256 --cluster_m 1 --cluster_n 1"
   "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1"
+)
+
+readonly orders=(
+  "05_ws_double_buffer --in_flight 1 --group 1"
+  "05_ws_double_buffer --in_flight 1 --group 4"
+  "05_ws_double_buffer --in_flight 1 --group 8"
+  "05_ws_double_buffer --in_flight 1 --group 16"
+  "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 1"
+  "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 4"
+  "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 8"
+  "06_any_shape --tile 128x256 --cluster_m 2 --cluster_n 1 --group 16"
+)
+readonly order_metrics=(
+  gpu__time_duration.sum
+  lts__t_sector_hit_rate.pct
+  l1tex__m_xbar2l1tex_read_bytes.sum
+  lts__t_bytes.sum
+  dram__bytes_read.sum
+  dram__bytes_write.sum
 )
 
 metrics=(
@@ -74,13 +94,19 @@ for reason in barrier branch_resolving dispatch_stall drain gmma lg_throttle lon
 done
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-programs=${1:?the build folder}/bin output=${2:?the file to write} size=${3:?M, N and K}
+programs=${1:?the build folder}/bin output=${2:?the file to write} size=${3:?M, N and K} list=${4:-all}
 raw=$(mktemp -d)
 
 fail() {
   echo "profile.sh: error: $*" >&2
   exit 2
 }
+
+case $list in
+  all) chosen=("${launches[@]}") ;;
+  order) chosen=("${orders[@]}") metrics=("${order_metrics[@]}") ;;
+  *) fail "LIST is all or order, not '$list'" ;;
+esac
 
 ncu=$(command -v ncu || compgen -G '/usr/local/cuda*/bin/ncu' | tail -n 1 || compgen -G '/opt/nvidia/nsight-compute/*/ncu' |
   tail -n 1) || fail "there is no Nsight Compute (ncu)"
@@ -104,9 +130,9 @@ if ! profiled "$raw/probe" "$(joined "${metrics[@]}")" 01_naive --size 256; then
     if profiled "$raw/probe" "$metric" 01_naive --size 256; then known+=("$metric"); fi
   done
   ((${#known[@]})) || fail "nothing could be profiled: $(cat "$raw/probe" "$raw/probe.out" 2>/dev/null | tail -n 3)"
-  list=$(joined "${known[@]}")
+  asked=$(joined "${known[@]}")
 else
-  list=$(joined "${metrics[@]}")
+  asked=$(joined "${metrics[@]}")
 fi
 
 printf '%s\n' "${metrics[@]}" >"$raw/metrics.txt"
@@ -114,7 +140,7 @@ printf '%s\n' "${metrics[@]}" >"$raw/metrics.txt"
 "$programs/01_naive" --size 256 --rounds 1 --json "$raw/header.json" >/dev/null
 
 count=0
-for launch in "${launches[@]}"; do
+for launch in "${chosen[@]}"; do
   read -ra words <<<"$launch"
   if [[ ! -x $programs/${words[0]} ]]; then
     echo "skipped, because it is not built: $launch"
@@ -122,7 +148,7 @@ for launch in "${launches[@]}"; do
   fi
   number=$(printf %02d "$count")
   echo "$launch --size $size" | tee "$raw/$number.txt"
-  profiled "$raw/$number.csv" "$list" "${words[@]}" --size "$size" ||
+  profiled "$raw/$number.csv" "$asked" "${words[@]}" --size "$size" ||
     fail "$launch: $(cat "$raw/$number.csv" "$raw/$number.csv.out" 2>/dev/null | tail -n 3)"
   count=$((count + 1))
 done

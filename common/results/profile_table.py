@@ -6,8 +6,13 @@
 rows=KEY names the rows after a setting, or after the lesson (rows=lesson, the default); only= as for tables. Each column
 is made from the first of its metrics that the profiler had. columns=roofline gives flops for each byte instead,
 columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait,
-columns=copies what copies to shared memory of several widths ask of L1 and L2. Launches of an experiment are left out
-of every table whose only= does not name its setting.
+columns=copies what copies to shared memory of several widths ask of L1 and L2, columns=l2 what L2 and memory move. Launches
+of an experiment are left out of every table whose only= does not name its setting.
+
+    <!-- order_profile: rows=group columns=l2 only=lesson:05_ws_double_buffer -->
+    <!-- end -->
+
+The same of the record profile_order.
 """
 import json
 
@@ -43,7 +48,7 @@ LIMIT = "launch__occupancy_limit_"
 LIMITS = {"registers": "registers", "shared_mem": "shared memory", "warps": "warps", "blocks": "blocks"}
 STALL, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 SHOWN_STALLS = 2
-VIEWS = ("all", "roofline", "residency", "waits", "copies")
+VIEWS = ("all", "roofline", "residency", "waits", "copies", "l2")
 # Settings that make a launch part of an experiment.
 OF_EXPERIMENTS = ("bytes",)
 COPIES = "sm__sass_inst_executed_op_ldgsts_cache_{}.sum"
@@ -130,6 +135,10 @@ def cells(launch, view):
         return {"tensor cores, %": named["tensor cores, %"], "warps wait for": stalls(metrics, 4)}
     if view == "copies":
         return copies(metrics, int(launch["settings"]["bytes"]))
+    if view == "l2":
+        return {"µs": cell(metrics, ("gpu__time_duration.sum",), 1e-3, 0)} | {
+            "L2 moves, MB": cell(metrics, ("lts__t_bytes.sum",), 1e-6, 0)} | {
+            name: named[name] for name in ("L2 hits, %", "L2 to SMs, MB", "read, MB", "written, MB")}
     if view == "residency":
         blocks = {f"blocks by {words}": cell(metrics, (LIMIT + name,), 1, 0) for name, words in LIMITS.items()
                   if name != "blocks"}

@@ -252,9 +252,13 @@ def in_order_of_worth():
         timeline("05_ws_double_buffer", "05_ws_double_buffer", "--size 4096 --trace-blocks 1", LESSON["05"] + TRACING),
         timeline("06_any_shape", "06_any_shape", "--size 4096 --trace-blocks 1", LESSON["any"] + TRACING),
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
-        # What predictions are made of. Its kernels read the clock themselves.
+        # What predictions are made of. Its kernels read the clock themselves. Pages reckon with its figures: who records it anew
+        # reads them again.
         Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
-               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 30),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
+        # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
+        Record("clocks", "experiments/{date}-{gpu}-clocks.json", (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
         experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
         experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
@@ -270,6 +274,12 @@ def in_order_of_worth():
             ("02", 50), ("03", 80), ("04", 110), ("05", 120), ("06", 60), ("any", 140), ("07", 150))),
         # Needs a profiler that may read the GPU's counters.
         Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
+        Record("sampled", "profiles/sampled/{date}-{gpu}.json", (("common/results/sampled.py", "{build}", "{out}", "4096"),),
+               LESSON["02"] + LESSON["03"] + LESSON["04"] + LESSON["05"], 15, not_run=OTHER_CORES),
+        # L2 by the order of tiles, at a size whose operands do not fit.
+        Record("profile_order", "profiles/order/{date}-{gpu}.json",
+               (("common/results/profile.sh", "{build}", "{out}", "8192", "order"),), LESSON["05"] + LESSON["any"], 30,
+               not_run=OTHER_CORES),
         experiment("tiled_cores", 7, "02_tiled", "--size 4096 --core wgmma,mma_sync,fma --rounds 7"),
         experiment("copies", 9, "03_double_buffer", "--size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3 "
                    "--rounds 7 --no-library"),
@@ -277,6 +287,8 @@ def in_order_of_worth():
         experiment("cores", 6, "03_double_buffer", "--size 4096 --core wgmma,mma_sync,fma --slots 1,2,3 --rounds 7 --no-library"),
         experiment("portable", 5, "04_portable", "--size 1024,4096"),
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
+        # Where roles begin to pay: nothing but the roles differs.
+        experiment("small_cube", 12, "05_cube", "--size 256,512,1024,2048 --roles off,on --slots 2,3,4 --blocks 1 --rounds 7 --no-library"),
         experiment("in_flight", 15, "05_cube", f"{threefold} --in_flight 0,1 --rounds 7 --no-library"),
         experiment("consumers", 32, "05_ws_double_buffer", "--size 2048,4096,8192 --shape 8192x8192x512,8192x8192x1024 "
                    "--in_flight 1 --consumers together,ping-pong --epilogue none,bias_gelu --rounds 7"),
@@ -320,11 +332,17 @@ def in_order_of_worth():
         # Of these the shape does not matter.
         of_streams("arrival", 6, "--shape 2048x4096x4096 --rounds 7"),
         # These multiply no matrices, but run small kernels of their own, or none.
-        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=()) for name in ("sharing", "overhead", "fragments")),
+        *(of_streams(name, 6, "--shape 2048x4096x4096 --rounds 7", around=())
+          for name in ("sharing", "overhead", "fragments", "wake_up", "graph_update", "small_copies")),
+        # The kernels only keep the GPU busy, for longer than the longest call.
+        of_streams("pinning", 15, "--shape 2048x16384x16384 --rounds 5", sources=("07_streams/experiments/memory/stalls.cpp",), around=()),
         of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",), around=()),
         Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
                (("{programs}/07_default_streams", "--json", "{out}"),),
                STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6, not_run=OTHER_CORES),
+        *(dataclasses.replace(timeline(f"07_{name}", "07_streams", f"--experiment {name} --rounds 1 {options}",
+                                       STREAMS + (f"07_streams/experiments/gpus/{name}.cpp",), seconds=8), gpus=2)
+          for name, options in (("peers", "--shape 4096x8192x8192 --batches 10"), ("allreduce", "--shape 7936x8192x16384 --batches 8"))),
         of_streams("engines", 10, gpus=2),
         of_streams("peers", 20, "--shape 4096x8192x8192 --batches 100 --rounds 7", gpus=2),
         # 31 x 32 tiles: with 8 SMs less, clusters still need 16 rounds, as they do with all of them.

@@ -1202,6 +1202,19 @@ class Profiles(WithResults):
     def launch(self, metrics, **settings):
         return {"lesson": "05_y", "core": "auto", "m": 64, "n": 64, "k": 64, "settings": settings, "metrics": metrics}
 
+    def test_l2_has_a_view_and_the_orders_a_folder_of_their_own(self):
+        self.record_profile(self.launch({}, group="2"))
+        self.assertIn("No profile has been recorded", self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->"))
+        (self.folder / "profiles/order").mkdir()
+        launch = self.launch({"gpu__time_duration.sum": 2000, "lts__t_sector_hit_rate.pct": 65.4, "lts__t_bytes.sum": 3e6,
+                              "l1tex__m_xbar2l1tex_read_bytes.sum": 4e6, "dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 0}, group="8")
+        path = self.folder / "profiles/p.json"
+        self.record_profile(launch)
+        path.rename(self.folder / "profiles/order/p.json")
+        text = self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->")
+        self.assertIn("| group | µs | L2 moves, MB | L2 hits, % | L2 to SMs, MB | read, MB | written, MB |", text)
+        self.assertIn("| `8` | 2 | 3 | 65 | 4 | 1 | 0 |", text)
+
     def test_what_the_profiler_wrote_becomes_a_file_that_names_absent_metrics(self):
         results = profile_results.collect(self.raw)
         self.assertEqual(results["absent"], ["made__up.sum"])
@@ -1328,7 +1341,7 @@ class Models(WithResults):
     def test_the_errors_of_a_lesson_are_those_of_all_its_rows(self):
         self.record_model(climb=[self.prediction(64, 2, 7.4)],
                           slots=[self.prediction(64, 2, -9.8), self.prediction(128, 3, 0.2)])
-        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+        self.assertIn("| [05_y](../05_y/) | 3 | −10 % | +7 % | 0 |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_every_gpu_that_the_figures_are_of_is_named(self):
         self.record_model()
@@ -1342,7 +1355,7 @@ class Models(WithResults):
                                    "bound": "load units"}])
         self.assertIn("| [01_x](../01_x/), along rows | 64×32×64 | load units | 90 | 100 | −38 % |",
                       self.filled("<!-- model: bounds -->\n<!-- end -->"))
-        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % |", self.filled("<!-- model: errors -->\n<!-- end -->"))
+        self.assertIn("| [01_x](../01_x/) | 1 | −38 % | −38 % | 1 |", self.filled("<!-- model: errors -->\n<!-- end -->"))
 
     def test_a_picture_comes_with_its_command(self):
         self.record_model()

@@ -8,7 +8,7 @@ from pathlib import Path
 from script import json_rows
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
-MOST_LINES = 15000
+MOST_LINES = 15200
 
 
 def records():
@@ -62,6 +62,22 @@ class Records(unittest.TestCase):
             name = path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
             with self.subTest(path.relative_to(RESULTS)):
                 self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
+
+
+class RolesOnSmallProblems(unittest.TestCase):
+    """What 04_warp_specialized/deeper/small_problems.md says: there is no size below which roles beside a ring cost time."""
+
+    def test_roles_gain_at_every_size_with_three_and_four_slots(self):
+        path = max(RESULTS.glob("experiments/*-small_cube.json"), default=None)
+        if path is None:
+            self.skipTest("small_cube is not recorded yet")
+        times = {(run["m"], run["settings"]["slots"], run["settings"]["roles"]): run["time_us_median"]
+                 for run in json.loads(path.read_text(encoding="utf-8"))["runs"] if "roles" in run["settings"]}
+        self.assertEqual({size for size, _, _ in times}, {256, 512, 1024, 2048})
+        for size, slots, roles in times:
+            if roles == "off" and slots != "2":
+                with self.subTest(size=size, slots=slots):
+                    self.assertGreater(times[size, slots, "off"], times[size, slots, "on"])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
 /// A step uploads new rows of the request's A and multiplies all of A; the product is scratch that nobody
 /// needs afterwards. A request that has all its rows gives way to a new one. Either every buffer is made for
 /// the most rows, or every step takes what it needs from a pool, moves the rows that are there, and gives the
-/// rest back, all in the order of the stream.
+/// rest back, all in the order of the stream. Pools that reuse less of what other streams have freed, and a
+/// host that waits until all frees have run, tell what a pool reserves memory for.
 #include "07_streams/experiments/memory/scratch.hpp"
 
 #include <fmt/core.h>
@@ -16,6 +17,7 @@
 #include "common/host/base/parallel.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/verify/verifier.hpp"
 
@@ -43,7 +45,7 @@ void Requests::run_in_largest(std::vector<BatchSlot>& slots) {
   });
 }
 
-void Requests::run_in_pool(const MemoryPool& pool, bool moves) {
+void Requests::run_in_pool(const MemoryPool& pool, bool moves, bool host_waits) {
   std::vector<bf16*> a(streams_.size(), nullptr);
   const auto allocate = [&](size_t elements, cudaStream_t stream) {
     void* memory = nullptr;
@@ -60,6 +62,7 @@ void Requests::run_in_pool(const MemoryPool& pool, bool moves) {
     add_rows_and_multiply(larger, scratch, rows, stream);
     sample(request, step, scratch, rows, stream);
     CUDA_CHECK(cudaFreeAsync(scratch, stream));
+    if (host_waits) CUDA_CHECK(cudaStreamSynchronize(stream));
   });
   for (size_t request = 0; request < a.size(); ++request)
     CUDA_CHECK(cudaFreeAsync(a[request], streams_[request].get()));
@@ -144,14 +147,25 @@ void Requests::check_samples(const std::string& who) {
 
 namespace {
 
-std::string mb(double bytes) { return ladder::fixed(bytes / 1e6, 1); }
+/// What a pool may reuse in another stream than the one that freed it: attributes that are on by default.
+struct Reuse {
+  const char* name;
+  std::vector<cudaMemPoolAttr> allowed;
+};
+const std::vector<Reuse> kReuses = {
+    {"all",
+     {cudaMemPoolReuseFollowEventDependencies, cudaMemPoolReuseAllowOpportunistic,
+      cudaMemPoolReuseAllowInternalDependencies}},
+    {"what an event orders", {cudaMemPoolReuseFollowEventDependencies}},
+    {"what happens to be free", {cudaMemPoolReuseAllowOpportunistic}},
+    {"what a wait makes free", {cudaMemPoolReuseAllowInternalDependencies}},
+    {"nothing", {}}};
 
-/// From now on the pool gives memory out again only in the stream that has freed it.
-void reuse_within_streams_only(const MemoryPool& pool) {
-  int off = 0;
-  for (const auto attribute : {cudaMemPoolReuseFollowEventDependencies, cudaMemPoolReuseAllowOpportunistic,
-                               cudaMemPoolReuseAllowInternalDependencies})
-    CUDA_CHECK(cudaMemPoolSetAttribute(pool.get(), attribute, &off));
+void set_reuse(const MemoryPool& pool, const Reuse& reuse) {
+  for (const cudaMemPoolAttr attribute : kReuses.front().allowed) {
+    int on = std::count(reuse.allowed.begin(), reuse.allowed.end(), attribute) ? 1 : 0;
+    CUDA_CHECK(cudaMemPoolSetAttribute(pool.get(), attribute, &on));
+  }
 }
 
 void run_scratch(const Context& context) {
@@ -159,8 +173,6 @@ void run_scratch(const Context& context) {
   const RandomWeights weights(shape.k, shape.n);
   const std::vector<ladder::Stream> streams = make_streams(context.streams);
   std::vector<BatchSlot> slots = make_slots(weights, shape.m, context.streams);
-  const MemoryPool pool, within_streams;
-  reuse_within_streams_only(within_streams);
   const int steps = std::max(2 * Requests::kSteps, context.batches / context.streams);
   Requests requests(weights, shape.m, streams, steps);
 
@@ -170,36 +182,46 @@ void run_scratch(const Context& context) {
   checked.run_in_largest(slots);
   checked.check_samples("for the most rows");
   checked.keep_samples();
-  checked.run_in_pool(pool);
+  checked.run_in_pool(MemoryPool());
   checked.check_samples("from a pool");
 
+  const std::string beforehand = "for the most rows";
   std::vector<Variant> variants = {
-      {"for the most rows", {{"buffers", "for the most rows"}}, [&] { requests.run_in_largest(slots); }},
-      {"from a pool", {{"buffers", "from a pool"}}, [&] { requests.run_in_pool(pool); }},
-      {"from a pool, each stream its own", {{"buffers", "from a pool, each stream its own"}}, [&] {
-         requests.run_in_pool(within_streams);
-       }}};
+      {beforehand, {{"buffers", beforehand}}, [&] { requests.run_in_largest(slots); }}};
+  // The CPU device keeps these attributes without effect.
+  const size_t reuses = ladder::on_cpu_device() ? 1 : kReuses.size();
+  std::vector<MemoryPool> pools(2 * reuses);
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const Reuse& reuse = kReuses[i % reuses];
+    const bool waits = i >= reuses;
+    set_reuse(pools[i], reuse);
+    variants.push_back({reuse.name,
+                        {{"buffers", "from a pool"},
+                         {"reuses", reuse.name},
+                         {"host_waits", waits ? "after each step" : "no"}},
+                        [&, i, waits] { requests.run_in_pool(pools[i], /*moves=*/true, waits); }});
+  }
   const std::vector<Measured> measured = measure_interleaved(variants, context.rounds);
 
-  const auto of_pool = [&](const MemoryPool& which, cudaMemPoolAttr attribute) {
-    uint64_t bytes = 0;
-    CUDA_CHECK(cudaMemPoolGetAttribute(which.get(), attribute, &bytes));
-    return mb(static_cast<double>(bytes));
-  };
-  const std::string largest =
-      mb(double(slots.size()) * (slots[0].host_a().bytes() + slots[0].host_c().bytes()));
-  ladder::Table table(context.out,
-                      {{"buffers", 32, false}, {"us a step", 9}, {"reserved MB", 11}, {"most used MB", 12}});
+  ladder::Table table(context.out, {{"buffers", 17, false},
+                                    {"reuses of other streams", 23, false},
+                                    {"host waits", 15, false},
+                                    {"us a step", 9},
+                                    {"reserved MB", 11},
+                                    {"most used MB", 12}});
   table.header();
   const double all_steps = double(steps) * streams.size();
-  const std::string reserved[] = {largest, of_pool(pool, cudaMemPoolAttrReservedMemHigh),
-                                  of_pool(within_streams, cudaMemPoolAttrReservedMemHigh)};
-  const std::string used[] = {largest, of_pool(pool, cudaMemPoolAttrUsedMemHigh),
-                              of_pool(within_streams, cudaMemPoolAttrUsedMemHigh)};
   for (size_t i = 0; i < variants.size(); ++i) {
-    table.row({variants[i].label, us_text(measured[i].median_us / all_steps), reserved[i], used[i]});
-    variants[i].settings["reserved_mb"] = reserved[i];
-    variants[i].settings["used_mb"] = used[i];
+    ladder::Settings& settings = variants[i].settings;
+    const auto of_pool = [&](cudaMemPoolAttr attribute) {
+      uint64_t bytes = slots.size() * (slots[0].host_a().bytes() + slots[0].host_c().bytes());
+      if (i > 0) CUDA_CHECK(cudaMemPoolGetAttribute(pools[i - 1].get(), attribute, &bytes));
+      return ladder::fixed(static_cast<double>(bytes) / 1e6, 1);
+    };
+    settings["reserved_mb"] = of_pool(cudaMemPoolAttrReservedMemHigh);
+    settings["used_mb"] = of_pool(cudaMemPoolAttrUsedMemHigh);
+    table.row({settings["buffers"], i > 0 ? settings["reuses"] : "", i > 0 ? settings["host_waits"] : "",
+               us_text(measured[i].median_us / all_steps), settings["reserved_mb"], settings["used_mb"]});
     add_result(context, "scratch", variants[i], shape, measured[i], {}, /*verified=*/true);
   }
 }

@@ -25,7 +25,8 @@ class Requests {
   void run_in_largest(std::vector<BatchSlot>& slots);
   /// Every step takes a larger A and scratch from the pool, and moves the rows that are there.
   /// @param moves false leaves the move out: a mistake
-  void run_in_pool(const MemoryPool& pool, bool moves = true);
+  /// @param host_waits the host waits for the stream after each step, so that its frees have run
+  void run_in_pool(const MemoryPool& pool, bool moves = true, bool host_waits = false);
 
   /// From now on, every step of a run also brings rows of its product to the host: an old one from each end
   /// of those that were there before, and the last.

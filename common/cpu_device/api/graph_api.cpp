@@ -126,6 +126,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     end_capture(*capture);
     if (capture->is_invalid) return cudaErrorStreamCaptureInvalidated;
     if (!is_whole) return cudaErrorStreamCaptureUnjoined;
+    fail_if_memory_is_left(*capture->graph);
     *graph = capture->graph.release();
     ++streams().graphs;
     return cudaSuccess;

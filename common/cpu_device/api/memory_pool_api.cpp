@@ -1,9 +1,11 @@
 /// @file
-/// cudaMallocAsync and its relatives.
+/// cudaMallocAsync and its relatives. While a stream captures they become nodes: the memory is the graph's,
+/// from the capture until nothing can launch the graph any more, and every launch finds it as NaN.
 #include <algorithm>
 #include <cstring>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/streams/graph_capture.hpp"
 #include "common/cpu_device/streams/memory_pool.hpp"
 
 namespace cpu_device {
@@ -22,18 +24,43 @@ CUmemPoolHandle_st* find_pool(cudaMemPool_t pool) {
   return streams().pools.count(pool) && !pool->is_destroyed ? pool : nullptr;
 }
 
+/// Called when nothing can launch the graph any more: its memory goes back to the pool.
+void release_memory_of_graph(void* memory) {
+  StreamEngine& engine = streams();
+  const AllocationPointer allocation = engine.memory.find_begin(memory);
+  // After the launches that have ended, of which the host knows by now.
+  allocation->pool->give_back(allocation->begin, {}, engine.last_id());
+  engine.memory.free(allocation, engine.last_id() + 1, /*is_over=*/false);
+}
+
+/// The first allocation of a graph that the graph does not free; null if there is none.
+AllocationPointer left_allocated(const CUgraph_st& graph) {
+  for (const auto& object : graph.user_objects) {
+    if (object->destroy != release_memory_of_graph) continue;
+    const AllocationPointer allocation = streams().memory.find_begin(object->data);
+    if (allocation->of_graph == Allocation::OfGraph::allocated) return allocation;
+  }
+  return nullptr;
+}
+
 cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream,
                      Location where) {
   if (!pointer) return cudaErrorInvalidValue;
   *pointer = nullptr;
   if (!pool || !stream) return cudaErrorInvalidResourceHandle;
   if (!bytes) return cudaSuccess;
-  if (stream->capture) return cudaErrorStreamCaptureUnsupported;
   StreamEngine& engine = streams();
   std::byte* memory = pool->allocate(bytes, engine.known_to_next(*stream));
   if (!memory) return cudaErrorMemoryAllocation;
-  const AllocationPointer allocation = engine.memory.add(MemoryKind::device, memory, bytes, pool->device,
-                                                         "allocated on " + stream->name, engine.last_id());
+  const AllocationPointer allocation = engine.memory.add(
+      MemoryKind::device, memory, bytes, pool->device,
+      (stream->capture ? "allocated by a graph captured on " : "allocated on ") + stream->name,
+      engine.last_id());
+  if (stream->capture) {
+    allocation->of_graph = Allocation::OfGraph::allocated;
+    stream->capture->graph->user_objects.push_back(
+        std::make_shared<UserObject>(memory, release_memory_of_graph));
+  }
   allocation->pool = pool;
   allocation->where = where;
   *pointer = memory;
@@ -51,7 +78,6 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
 cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (!pointer) return cudaSuccess;
-  if (stream->capture) return cudaErrorStreamCaptureUnsupported;
   StreamEngine& engine = streams();
   const AllocationPointer allocation = engine.memory.find_begin(pointer);
   if (!allocation || allocation->kind != MemoryKind::device) {
@@ -60,6 +86,9 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
     return cudaErrorInvalidValue;
   }
   if (!allocation->pool) return cudaErrorInvalidValue;
+  const bool captures = stream->capture != nullptr;
+  if (allocation->of_graph != (captures ? Allocation::OfGraph::allocated : Allocation::OfGraph::no))
+    return cudaErrorInvalidValue;
   Work work{"cudaFreeAsync", "", where};
   std::byte* const memory = allocation->begin;
   const size_t bytes = allocation->bytes;
@@ -67,6 +96,11 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   work.touches = {{memory, bytes, true}};
   work.is_on_timeline = false;
   work.gives_back = true;
+  if (captures) {
+    allocation->of_graph = Allocation::OfGraph::freed;
+    engine.enqueue(*stream, std::move(work));
+    return cudaSuccess;
+  }
   work.enqueued = [pool = allocation->pool, memory](const Operation& operation) {
     pool->give_back(memory, operation.clock, operation.id);
   };
@@ -76,6 +110,12 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
 }
 
 }  // namespace
+
+void fail_if_memory_is_left(const CUgraph_st& graph) {
+  if (const AllocationPointer left = left_allocated(graph))
+    fail("a graph keeps " + left->describe() + ", allocated at " + describe_place(left->where) +
+         ": the CPU device runs graphs only that free what they allocate");
+}
 
 }  // namespace cpu_device
 

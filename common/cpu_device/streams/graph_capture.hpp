@@ -68,6 +68,8 @@ void join_capture(CUstream_st&, const std::shared_ptr<Capture>&);
 /// refused: by a capture of mode global to all threads, by one of mode thread-local to its own. The capture
 /// is invalid then.
 bool refused_while_capturing();
+/// @throws Failure if a node of the graph allocates memory that no node of it frees
+void fail_if_memory_is_left(const CUgraph_st&);
 /// Its streams go back to running what they are given.
 void end_capture(Capture&);
 

@@ -31,6 +31,8 @@ struct Allocation {
   CUmemPoolHandle_st* pool = nullptr;  ///< null: of cudaMalloc, or of the host
   std::string origin;                  ///< "allocated on stream 2", "of cudaMalloc"
   Location where;                      ///< of the call that allocated it
+  enum class OfGraph { no, allocated, freed };
+  OfGraph of_graph = OfGraph::no;  ///< by its nodes
   /// In the calls' order: it exists for operations between these ids.
   uint64_t born = 0, freed = UINT64_MAX;
 

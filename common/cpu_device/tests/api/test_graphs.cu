@@ -62,6 +62,64 @@ TEST_CASE("a graph runs what was captured, with what memory holds at each launch
   CHECK(live_resources().graphs == before.graphs);
 }
 
+/// A graph that takes memory, fills it in a kernel from `from`, brings it to the host and gives it back.
+cudaGraph_t capture_allocation(const DeviceInts& from, const PinnedInts& output, bool frees,
+                               int** memory = nullptr) {
+  Stream stream;
+  int* scratch = nullptr;
+  cudaGraph_t graph = nullptr;
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaMallocAsync(&scratch, kBytes, stream));
+  launch_add_one(from.data, scratch, stream);
+  CUDA_CHECK(cudaMemcpyAsync(output.data, scratch, kBytes, cudaMemcpyDeviceToHost, stream));
+  if (frees) CUDA_CHECK(cudaFreeAsync(scratch, stream));
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  if (memory) *memory = scratch;
+  return graph;
+}
+
+TEST_CASE("a graph allocates at every launch, and its memory ends with it") {
+  const LiveResources before = live_resources();
+  check_never_blamed([] {
+    DeviceInts from;
+    PinnedInts output;
+    Stream stream;
+    const Executable exec(capture_allocation(from, output, true));
+    for (int i = 1; i <= 3; ++i) {
+      CUDA_CHECK(cudaMemsetAsync(from.data, 0, kBytes, stream));
+      output.fill(7);
+      CUDA_CHECK(cudaGraphLaunch(exec, stream));
+      CUDA_CHECK(cudaStreamSynchronize(stream));
+      CHECK(output.all(1));
+    }
+  });
+  CHECK(live_resources().device_bytes == before.device_bytes);
+}
+
+TEST_CASE("memory of a graph is the graph's: it is NaN behind its free, and no stream can free it") {
+  use({});
+  DeviceInts from;
+  PinnedInts output;
+  Stream stream;
+  int* memory = nullptr;
+  const Executable exec(capture_allocation(from, output, true, &memory));
+  CUDA_CHECK(cudaMemsetAsync(from.data, 0, kBytes, stream));
+  CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  CUDA_CHECK(cudaMemcpyAsync(output.data, memory, kBytes, cudaMemcpyDeviceToHost, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CHECK(output.all(-1));
+  CHECK(cudaFreeAsync(memory, stream) == cudaErrorInvalidValue);
+  (void)cudaGetLastError();
+}
+
+TEST_CASE("a graph that keeps what it allocates is refused, with the place of the allocation") {
+  use({});
+  DeviceInts from;
+  PinnedInts output;
+  CHECK_THROWS_WITH(capture_allocation(from, output, false),
+                    ContainsSubstring("a graph keeps") && ContainsSubstring("test_graphs.cu"));
+}
+
 TEST_CASE("graphs that become launchable are counted, and launches of them") {
   use({});
   PinnedInts input, output;
