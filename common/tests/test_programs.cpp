@@ -311,6 +311,18 @@ TEST_CASE("How many rows a sample has is said of each shape") {
   CHECK(said_of({256, 64, 64}) == "");
 }
 
+TEST_CASE("Flops for a byte that are less than one have two digits") {
+  ladder::Run run;
+  run.shape = {256, 256, 256};
+  const auto cell_of = [&](uint64_t bytes_of_an_output) {
+    run.counters.emplace().global_read_sectors = bytes_of_an_output * 256 * 256 / 32;
+    return ladder::flops_per_byte_cell(run);
+  };
+  CHECK(cell_of(8448) == "0.06");
+  CHECK(cell_of(768) == "0.67");
+  CHECK(cell_of(8) == "64.0");
+}
+
 TEST_CASE("A list of schedules gives a row for each") {
   skip_unless_cpu_device();
   CHECK(lines_with(run_fake({"--size", "8", "--schedule", "all"}).out, "yes") == 6);

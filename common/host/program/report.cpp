@@ -98,7 +98,9 @@ std::string bytes_per_output_cell(const Run& run) {
 
 std::string flops_per_byte_cell(const Run& run) {
   const double bytes = bytes_read(run);
-  return bytes > 0 ? fixed(run.shape.flops() / bytes, 1) : kUnknown;
+  if (bytes <= 0) return kUnknown;
+  const double flops = run.shape.flops() / bytes;
+  return fixed(flops, flops < 1 ? 2 : 1);  // 0.06 is not 0.1
 }
 
 std::string cluster_bytes_per_output_cell(const Run& run) {
