@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -25,28 +24,29 @@ constexpr int kLine = 64;  ///< elements of a cache line
 
 // What the parts of a kernel cost, in microseconds. docs/parts.md has measured them alone; these are what
 // they cost together, in the_plan.md's runs.
-constexpr double kLaunch = 1.58;
-constexpr double kMeet = 0.04;        ///< for each block of a cluster, whose blocks meet before they begin
-constexpr double kClock = 0.558e-3;   ///< of the tensor cores, which power slows down
-constexpr double kRequest = 0.98e-3;  ///< to ask L2 for a row of 128 bytes
-constexpr double kReceive = 0.19e-3;  ///< to receive a row, whoever asked for it
-constexpr double kHalf = 1.07;  ///< times as much for a row that has half of its bytes in another cache line
-constexpr double kStraddle = 1.76;   ///< times as much for a row that touches three halves of lines
-constexpr double kTrip = 0.92;       ///< from a request to its bytes
-constexpr double kFillSteps = 1.95;  ///< the K steps whose requests nothing hides
-constexpr double kStage = 0.61;      ///< to hand over columns of a tile, while tensor cores wait
-constexpr double kStore = 1.31e-3;   ///< a row of 128 bytes of C
-constexpr double kIdle = 0.77;   ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kLaunch = 1.2;
+constexpr double kMeet = 0.06;        ///< for each block of a cluster, whose blocks meet before they begin
+constexpr double kClock = 0.518e-3;   ///< of the tensor cores, which power slows down
+constexpr double kRequest = 0.77e-3;  ///< to ask L2 for a row of 128 bytes
+constexpr double kReceive = 0.16e-3;  ///< to receive a row, whoever asked for it
+constexpr double kHalf = 1.72;  ///< times as much for a row that has half of its bytes in another cache line
+constexpr double kStraddle = 2.26;  ///< times as much for a row that touches three halves of lines
+constexpr double kTrip = 0.97;      ///< from a request to its bytes
+constexpr double kFillSteps = 2.7;  ///< the K steps whose requests nothing hides
+constexpr double kStage = 0.62;     ///< to hand over columns of a tile, while tensor cores wait
+constexpr double kStore = 1.09e-3;  ///< a row of 128 bytes of C
+constexpr double kIdle = 0.75;   ///< what an SM without a tile in the last wave costs, over one with a tile
 constexpr double kMemory = 1.2;  ///< bytes of A, B and C over what the memory's bandwidth says
 constexpr double kSharedLine = 0.46;  ///< lines more for each line of C that two clusters write to
-constexpr double kPower = 2.27e-9;    ///< a multiply-add, where power limits the whole GPU
-constexpr double kSum = 2.38;         ///< a tile's partial sums, through DSMEM
-constexpr double kFixUp = 2.0;        ///< a tile's partial sums, to global memory or from it
+constexpr double kPower = 2.3e-9;     ///< a multiply-add, where power limits the whole GPU
+constexpr double kSum = 2.5;          ///< a tile's partial sums, through DSMEM
+constexpr double kFixUp = 1.9;        ///< a tile's partial sums, to global memory or from it
 constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
 
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
-  return (plan.blocks() == 1 ? 1 : plan.blocks() < 6 ? 1.05 : 1.08) * (plan.tile_m == 256 ? 1.14 : 1);
+  return (plan.cluster_m > 1 ? 1.07 : 1) * (plan.cluster_n > 1 ? 1.05 : 1) * (plan.blocks() > 4 ? 1.02 : 1) *
+         (plan.tile_m == 256 ? 1.15 : 1);
 }
 
 /// What a row of 128 bytes costs, on average over rows that begin at multiples of so many elements.
@@ -178,11 +178,13 @@ std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, con
           if (!allows(fixed.cluster_m, m) || !allows(fixed.cluster_n, n) || !allows(fixed.cluster_k, k) ||
               cluster.blocks() > kMaxBlocks || gpu.resident[cluster.blocks()] == 0)
             continue;
-          std::set<int> widths = {64, 128, 192, 256};
+          std::vector<int> widths = {64, 128, 192, 256};
           for (const double waves : {0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0}) {
             const int across = static_cast<int>(waves * gpu.resident[cluster.blocks()]) /
                                tiles_over(shape.m, height * m);  // clusters beside each other
-            if (across > 0) widths.insert(8 * k * tiles_over(tiles_over(shape.n, across * n), 8 * k));
+            if (across == 0) continue;
+            const int width = 8 * k * tiles_over(tiles_over(shape.n, across * n), 8 * k);
+            if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
           }
           if (fixed.tile_n) widths = {*fixed.tile_n};
           for (const int width : widths)

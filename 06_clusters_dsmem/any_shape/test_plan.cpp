@@ -35,7 +35,7 @@ TEST_CASE("06: large problems get a large tile and need no split of K") {
   for (const int size : {4096, 8192, 16384}) {
     const Plan plan = choice({size, size, size});
     INFO(plan.name());
-    CHECK(plan.tile_m * plan.tile_n == 128 * 256);
+    CHECK(plan.tile_m * plan.tile_n >= 128 * 256);
     CHECK(plan.cluster_k == 1);
   }
 }
