@@ -62,19 +62,35 @@ bool builds(const Request& request) {
   return errors.empty();
 }
 
+/// The end of a sentence where the program has said what is wrong.
+constexpr const char* kSaid = ", as was said";
+/// Its beginning where main() has found it.
+constexpr const char* kOwnCode = ": its exit code is ";
 /// What a report begins with whose program had to be ended; main.cpp writes it.
 constexpr const char* kPartly = "partly: ";
 
-/// Runs the program on one schedule, and shows what it prints if it fails, or if `shows`.
+/// One run of the program.
+struct Run {
+  std::string schedule;
+  bool is_finite = false;    ///< unwritten memory holds a large number, not NaN
+  bool shows = false;        ///< what it prints, even where it succeeds
+  bool only_causes = false;  ///< shows what it prints only where that names a cause
+};
+
+/// Does what the program printed name what is wrong with its kernels?
+bool names_a_cause(const std::string& printed) { return printed.find(": error: ") != std::string::npos; }
+
+/// Runs the program, and shows what it prints if it fails.
 /// @param report what the program reports; begins with kPartly where its time was over
 /// @returns what is wrong, the end of a sentence; empty if nothing
-std::string run_once(const Request& request, const std::string& schedule, bool shows, std::string& report) {
+std::string run_once(const Request& request, const Run& run, std::string& report) {
   const fs::path folder = LADDER_OWN_FOLDER, output = folder / "output", report_file = folder / "report";
   fs::remove(report_file);
   setenv("LADDER_CHECK_FILE", request.build.files.front().filename().c_str(), 1);
-  setenv("LADDER_CHECK_SCHEDULE", schedule.c_str(), 1);
+  setenv("LADDER_CHECK_SCHEDULE", run.schedule.c_str(), 1);
+  setenv("LADDER_CHECK_UNWRITTEN", run.is_finite ? "finite" : "", 1);
   setenv("LADDER_CHECK_REPORT", report_file.c_str(), 1);
-  setenv("LADDER_CHECK_TIMELINE", shows ? request.timeline.c_str() : "", 1);
+  setenv("LADDER_CHECK_TIMELINE", run.shows ? request.timeline.c_str() : "", 1);
   setenv("LADDER_CHECK_BLOCKS", std::to_string(request.execution.blocks).c_str(), 1);
   setenv("LADDER_CHECK_THREADS", std::to_string(request.execution.os_threads).c_str(), 1);
   std::vector<std::string> command = {(fs::path(LADDER_BINARY_DIR) / "bin" / "own_kernel").string()};
@@ -89,7 +105,7 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
   report = text_of(report_file);
   const std::string printed = text_of(output);
   const bool has_failed = end.exit_code || end.stopped_at_limit;
-  if (shows || has_failed)
+  if (run.only_causes ? has_failed && names_a_cause(printed) : run.shows || has_failed)
     std::cout << (has_failed ? reports_first(printed, request.build.files.front().filename()) : printed)
               << std::flush;
   if (report.rfind(kPartly, 0) == 0) return "";
@@ -104,8 +120,8 @@ std::string run_once(const Request& request, const std::string& schedule, bool s
                         "100 KB, or does it call itself?"
                       : "");
   }
-  if (end.exit_code && report.empty()) return ", as was said";
-  if (end.exit_code) return ": its exit code is " + std::to_string(end.exit_code);
+  if (end.exit_code && report.empty()) return kSaid;
+  if (end.exit_code) return kOwnCode + std::to_string(end.exit_code);
   return "";
 }
 
@@ -135,23 +151,50 @@ int explain(const Request& request) {
   return errors.empty() ? kExitOk : kExitBadInput;
 }
 
+/// Where main() has found results wrong, and nothing has said why: looks for a cause on the other schedules.
+void look_for_a_cause(const Request& request, const std::string& failed) {
+  for (const std::string& schedule : request.execution.schedules) {
+    if (schedule == failed) continue;
+    std::string report;
+    run_once(request, {.schedule = schedule, .only_causes = true}, report);
+    if (names_a_cause(text_of(fs::path(LADDER_OWN_FOLDER) / "output"))) return;
+  }
+}
+
+/// Says what differs where unwritten memory holds NaN; empty if that makes no difference.
+std::string blame_on_unwritten(const Request& request, const std::string& schedule) {
+  std::string report;
+  if (!run_once(request, {.schedule = schedule, .only_causes = true}, report).empty()) return "";
+  return ". A result depends on memory that nothing has written: where that holds NaN main() finds nothing "
+         "wrong, where it holds 1.3e+36 (0x7b in each byte) it does. fabs(a - b) > eps is false for NaN: "
+         "write !(fabs(a - b) <= eps)";
+}
+
 int check(const Request& request) {
   wait_for_other_checks();
   if (!builds(request)) return kExitBadInput;
   std::string first_report;
   bool is_partial = false;
+  bool is_finite = false;
   for (const std::string& schedule : request.execution.schedules) {
     std::string report;
     const bool is_first = schedule == request.execution.schedules.front();
-    const std::string wrong = run_once(request, schedule, is_first, report);
+    std::string wrong = run_once(request, {schedule, is_finite, is_first}, report);
     if (!wrong.empty()) {
       if (cannot_run()) {
         std::cout << "it needs what the CPU device does not have, as was said\n";
         return kExitBadInput;
       }
-      std::cout << "not right on schedule " << schedule << wrong << "\n";
+      if (wrong.rfind(kOwnCode, 0) == 0) {
+        const bool has_cause = names_a_cause(text_of(fs::path(LADDER_OWN_FOLDER) / "output"));
+        const std::string blame = is_finite ? blame_on_unwritten(request, schedule) : "";
+        wrong += blame;
+        if (!has_cause && blame.empty()) look_for_a_cause(request, schedule);
+      }
+      std::cout << wrapped("not right on schedule " + schedule + wrong, kTerminalColumns, "\n  ") << "\n";
       return kExitFailure;
     }
+    is_finite = !is_finite;
     if (report.empty() || report.rfind("0\n", 0) == 0) {
       std::cout << "it launches no kernel, so nothing was checked\n";
       return kExitBadInput;

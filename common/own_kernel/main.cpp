@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
@@ -101,12 +102,6 @@ void finish() {
     });
 }
 
-/// What main() has read too early, and no call of CUDA has found since.
-void throw_early_read() {
-  if (const std::string read = cpu_device::take_early_host_read(); !read.empty())
-    throw cpu_device::Failure(read);
-}
-
 /// What is known of the reader's results where main() finds that they are wrong.
 void say_causes(const std::string& how_it_ended) {
   std::string causes = cpu_device::describe_changed_sources() + cpu_device::describe_unwritten_global() +
@@ -139,7 +134,6 @@ extern "C" [[noreturn]] void __wrap___assert_fail(const char* assertion, const c
 /// Where the reader's main() calls exit().
 extern "C" [[noreturn]] void __wrap_exit(int code) {
   const int failed = ladder::run_program(program_invocation_short_name, [code] {
-    throw_early_read();
     finish();
     if (code) say_causes(fmt::format("it calls exit({})", code));
     return ladder::kExitOk;
@@ -153,6 +147,9 @@ extern "C" int __wrap_main(int argc, char** argv) {
   return ladder::run_program(name, [&] {
     cpu_device::reserve_shared_variables();
     cpu_device::ask_for_no_keep();
+    cpu_device::streams().watch_host_accesses();
+    if (setting("LADDER_CHECK_UNWRITTEN") == "finite")
+      cpu_device::unwritten_byte = cpu_device::kUnwrittenFinite;
     ladder::Execution execution;
     execution.check_races = execution.check_grid = true;
     execution.record = !setting("LADDER_CHECK_TIMELINE").empty();
@@ -161,13 +158,11 @@ extern "C" int __wrap_main(int argc, char** argv) {
     ladder::use_schedule(execution, setting("LADDER_CHECK_SCHEDULE"));
     if (const std::string limit = setting("LADDER_CHECK_LIMIT"); !limit.empty()) {
       cpu_device::count_kernel_writes();
-      cpu_device::watch_host_reads();
       std::thread(watch, std::atoi(setting("LADDER_CHECK_TERMINAL").c_str()), std::atof(limit.c_str()),
                   setting("LADDER_CHECK_REPORT"))
           .detach();
     }
     const int result = __real_main(argc, argv);
-    throw_early_read();
     finish();
     if (result) say_causes(fmt::format("main() returns {}", result));
     return result;

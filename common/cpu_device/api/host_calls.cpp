@@ -77,7 +77,6 @@ void begin_call(const char* function) {
              ": host functions must not call CUDA",
          "\n  cudaLaunchHostFunc at " + describe_place(host_function->where));
   }
-  if (std::string read = take_early_host_read(); !read.empty()) defer_failure(read);
   if (!deferred_failure().empty() && !std::uncaught_exceptions())
     throw Failure(std::exchange(deferred_failure(), ""));
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
@@ -31,7 +32,7 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind, Location whe
                                                            : "of the host";
   *pointer = take_guarded_memory(bytes, describe_memory(kind, bytes, origin));
   if (!*pointer) return cudaErrorMemoryAllocation;
-  std::memset(*pointer, on_device ? 0xff : 0, bytes);
+  std::memset(*pointer, on_device ? unwritten_byte : 0, bytes);
   if (on_device)
     hide_from_host(static_cast<std::byte*>(*pointer), bytes, describe_memory(kind, bytes, origin));
   freed_addresses().erase(*pointer);

@@ -20,6 +20,7 @@
 
 #include <cstring>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/built_in_variables.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
@@ -119,12 +120,12 @@ bool is_fresh(const Access& access) {
   uint32_t word = 0;
   if (access.bytes < sizeof word) return false;
   std::memcpy(&word, access.address, sizeof word);
-  return word == ~uint32_t{0};
+  return word == 0x01010101u * static_cast<uint32_t>(unwritten_byte);
 }
 
 void observe_shared(const ObservedThread& thread, const Access& access, unsigned block, size_t offset) {
   const bool is_own = block == thread.block;
-  if (observers().blocks_that_left >> block & 1) {
+  if (!is_own && observers().blocks_that_left >> block & 1) {
     report_access_to_block_that_left(block, access.write, access.return_address);
     return;
   }
@@ -151,7 +152,7 @@ void observe_global(const ObservedThread& thread, const Access& access) {
   if (GlobalAccesses* global = observers().global; global && (access.write || !global->only_writes)) {
     if (!access.write) global->note_read(access.address, access.bytes, "a load", {}, access.return_address);
     (access.write ? global->writes : global->reads).add(access.address, access.bytes);
-    if (observers().early_blocks >> thread.block & 1)
+    if (observers().early_blocks && observers().early_blocks >> thread.block & 1)
       global->early.add(access.address, access.bytes, access.write, {}, access.return_address);
   }
   if (observers().counter) {
@@ -192,11 +193,14 @@ void observe(const ObservedThread& thread, const Access& access) {
       races->atomic_looks(thread.index, access.address, /*acquires=*/false);
   }
   const SharedWindows& windows = observers().shared;
-  for (unsigned block = 0; block < windows.size(); ++block) {
+  const bool only_own = observers().is_cooperative;
+  for (unsigned block = only_own ? thread.block : 0; block < windows.size(); ++block) {
     const SharedWindow& window = windows[block];
-    if (access.address < window.begin || access.address >= window.begin + window.bytes) continue;
-    observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
-    return;
+    if (access.address >= window.begin && access.address < window.begin + window.bytes) {
+      observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
+      return;
+    }
+    if (only_own) break;
   }
   if (MemoryGuard* guard = observers().guard) {
     if (const ForbiddenZone* zone = guard->forbids(access.address, access.bytes)) {
@@ -224,13 +228,14 @@ void observe(const ObservedThread& thread, const Access& access) {
   observers().running = &thread;
 }
 
-/// What every hook does. Nothing but the test of one variable, where nobody observes.
+/// What every hook does. Nothing but the test of two variables, where nobody observes.
 [[gnu::always_inline]] inline void on_access(const void* address, size_t bytes, bool write,
                                              const void* return_address, bool is_volatile = false) {
   if (const ObservedThread* thread = observers().running; __builtin_expect(thread != nullptr, false)) {
     observe_unless_on_stack(*thread, address, bytes, write, is_volatile, return_address);
-  } else if (const auto told = host_reads; __builtin_expect(told != nullptr && !write, false)) {
-    told(address, bytes, is_volatile, return_address);
+  } else if (const HostAccessObserver observer = host_access_observer.load(std::memory_order_relaxed);
+             __builtin_expect(observer != nullptr, false)) {
+    observer(address, bytes, write, is_volatile, return_address);
   }
 }
 
@@ -241,6 +246,13 @@ bool instrumented() { return has_instrumented_sources; }
 }  // namespace cpu_device
 
 using cpu_device::on_access;
+
+/// The host looks at a flag, of a kernel for example.
+static void on_atomic_access(const volatile void* address, size_t bytes) {
+  if (const cpu_device::HostAccessObserver observer = cpu_device::host_access_observer;
+      observer && !cpu_device::observers().running)
+    observer(const_cast<const void*>(address), bytes, /*write=*/false, /*is_strong=*/true, nullptr);
+}
 
 // The names, parameters and return types are the compilers'.
 #define RETURN_ADDRESS __builtin_extract_return_addr(__builtin_return_address(0))
@@ -267,6 +279,7 @@ using cpu_device::on_access;
 
 #define DEFINE_ATOMICS(type, size)                                                                           \
   type __tsan_atomic##size##_load(const volatile type* address, int) {                                       \
+    on_atomic_access(address, sizeof(type));                                                                 \
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                       \
   }                                                                                                          \
   void __tsan_atomic##size##_store(volatile type* address, type value, int) {                                \

@@ -154,6 +154,7 @@ class Cluster {
   const Options options_;
   const bool is_instrumented_, notes_global_accesses_;
   GridOrder* const grid_order_;
+  std::vector<SharedWindow> windows_;
   SharedLayout& layout_;
   std::vector<size_t> places_;  ///< of variables by number, plus one; 0: not known
   const int uncaught_of_host_ = std::uncaught_exceptions();

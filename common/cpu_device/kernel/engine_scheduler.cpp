@@ -173,9 +173,11 @@ void Cluster::prepare(uint64_t index) {
     to.grid_order = grid_order();
     to.guard = &guard_;
     to.blocks_that_left = 0;
-    to.early_blocks = kernel_.pdl ? (1u << blocks_.size()) - 1 : 0;
-    to.shared.clear();
-    for (auto& block : blocks_) to.shared.push_back({block->shared.generic(), block->shared.capacity()});
+    to.is_cooperative = kernel_.cooperative;
+    to.early_blocks = kernel_.pdl && !kernel_.cooperative ? (1u << blocks_.size()) - 1 : 0;
+    windows_.clear();
+    for (auto& block : blocks_) windows_.push_back({block->shared.generic(), block->shared.capacity()});
+    to.shared = {windows_.data(), static_cast<unsigned>(windows_.size())};
     to.layout = layout_.has_variables() ? &layout_ : nullptr;
   }
 }
@@ -549,8 +551,9 @@ void Cluster::report_suspicions(const Block& block) {
   if (!races() || failed()) return;
   Thread* const last = std::exchange(current_thread, nullptr);
   races()->report_suspicions(block.ids.rank_in_cluster);
-  if (const std::string race = grid_order_ ? grid_order_->suspicion() : ""; !race.empty())
-    record_failure(nullptr, race, {});
+  if (grid_order_)
+    for (const std::string& race : {grid_order_->changed_by_last_store(), grid_order_->suspicion()})
+      if (!race.empty() && !failed()) record_failure(nullptr, race, {});
   current_thread = last;
 }
 
@@ -584,7 +587,7 @@ void Cluster::block_exits(Block& block) {
       counters_.slot_fills = std::max(counters_.slot_fills, barrier->phase);
   block.shared.poison();
   block.mbarriers.clear();
-  if (observed_) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
+  if (observed_ && !kernel_.cooperative) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
 }
 
 /// Who asked for a pointer to the shared memory of this block, and has not met it since, may still use it.

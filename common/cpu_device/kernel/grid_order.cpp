@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "common/cpu_device/base/warp.hpp"
+#include "common/cpu_device/observe/forbidden_memory.hpp"
+#include "common/cpu_device/observe/global_accesses.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -34,6 +37,12 @@ void join_shared(std::shared_ptr<const Knowledge>& to, const Knowledge& from) {
 
 bool covers(const std::vector<uint32_t>& epochs, unsigned thread, uint32_t epoch) {
   return thread < epochs.size() && epochs[thread] >= epoch;
+}
+
+/// Not what a kernel has allocated itself, which is the next thread's after it was freed.
+bool is_shared_by_threads(const std::byte* address) {
+  const MemoryGuard* const guard = observers().guard;
+  return is_device_variable(address) || (guard && guard->is_allocated(address));
 }
 
 std::string place(Location where) { return fmt::format("{}:{}", short_path(where.file), where.line); }
@@ -130,6 +139,93 @@ bool GridOrder::is_ordered(const RaceChecker& races, unsigned thread, const Writ
   });
 }
 
+bool GridOrder::is_ordered_in_cluster(const RaceChecker& races, unsigned thread, const Write& write) const {
+  return races.knows(thread, write.who.thread, write.epoch);
+}
+
+/// Whether a volatile load of `thread` comes after an atomic operation that tells of the write by
+/// __threadfence(). It needs a fence between the two by PTX; but the CUDA programming guide's own sum over
+/// blocks has none, and a load that cannot come from the first-level cache finds what was written.
+bool GridOrder::has_seen(const RaceChecker& races, unsigned thread, const Write& write) const {
+  const auto tells = [&](const SharedKnowledge& knowledge) {
+    if (!knowledge) return false;
+    const auto known = knowledge->find(write.cluster);
+    return known != knowledge->end() && covers(known->second, write.who.thread, write.epoch);
+  };
+  return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+    return races.knows(thread, pending.thread, pending.epoch) && tells(pending.message.fenced);
+  });
+}
+
+/// A load by another thread of the cluster that `now` does not come after.
+std::string GridOrder::overwritten_read(const RaceChecker& races, const std::byte* address, size_t bytes,
+                                        const Write& now) {
+  std::string race;
+  reads_.find(address, bytes, [&](const LastReads::Read& read) {
+    if (read.cluster != static_cast<uint32_t>(cluster_) || read.thread == now.who.thread ||
+        !is_shared_by_threads(address))
+      return false;
+    const Write load{cluster_, readers_[read.thread], read.epoch, places_[read.place], AccessKind::plain,
+                     nullptr,  /*is_load=*/true};
+    if (is_ordered_in_cluster(races, now.who.thread, load) || is_ordered(races, now.who.thread, load))
+      return false;
+    race = describe_race_in_cluster(load, now, /*second_writes=*/true);
+    return true;
+  });
+  return race;
+}
+
+std::string GridOrder::changed_by_last_store() {
+  if (!unordered_store_.address) return "";
+  const UnorderedStore store = std::exchange(unordered_store_, {});
+  return std::equal(store.before.begin(), store.before.end(), store.address) ? "" : store.race;
+}
+
+template <class Function>
+void GridOrder::LastReads::for_each_word(const std::byte* address, size_t bytes, bool makes,
+                                         const Function& function) {
+  const auto begin = reinterpret_cast<uintptr_t>(address), end = begin + bytes;
+  for (uintptr_t word = begin / kWordBytes; word * kWordBytes < end; ++word) {
+    const uintptr_t number = word / kPageWords;
+    if (!last_page_ || number != last_number_) {
+      auto page = pages_.find(number);
+      if (page == pages_.end()) {
+        if (!makes) continue;
+        page = pages_.emplace(number, Page(kPageWords)).first;
+      }
+      last_page_ = &page->second;
+      last_number_ = number;
+    }
+    uint8_t mask = 0;
+    for (uintptr_t byte = 0; byte < kWordBytes; ++byte) {
+      const uintptr_t at = word * kWordBytes + byte;
+      if (at >= begin && at < end) mask = static_cast<uint8_t>(mask | 1u << byte);
+    }
+    if (function((*last_page_)[word % kPageWords], mask)) return;
+  }
+}
+
+void GridOrder::LastReads::note(const std::byte* address, size_t bytes, const Read& read) {
+  for_each_word(address, bytes, /*makes=*/true, [&](Word& word, uint8_t mask) {
+    const auto is_same = [&](const Read& other) {
+      return other.mask && other.cluster == read.cluster && other.thread == read.thread;
+    };
+    if (!is_same(word[0])) std::swap(word[0], word[1]);
+    if (is_same(word[0]) && word[0].epoch == read.epoch) mask |= word[0].mask;
+    word[0] = read;
+    word[0].mask = mask;
+    return false;
+  });
+}
+
+template <class Function>
+void GridOrder::LastReads::find(const std::byte* address, size_t bytes, const Function& function) {
+  for_each_word(address, bytes, /*makes=*/false, [&](const Word& word, uint8_t mask) {
+    return std::any_of(word.begin(), word.end(),
+                       [&](const Read& read) { return (read.mask & mask) && function(read); });
+  });
+}
+
 void GridOrder::LastWrites::for_each(const std::byte* address, size_t bytes,
                                      const std::function<bool(const Write&)>& function) const {
   const auto begin = reinterpret_cast<uintptr_t>(address);
@@ -178,8 +274,19 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
     loads.place[next] = place.return_address;
   }
   if (kind == AccessKind::atomic) note_guesses(who, address);
-  if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
   Write now{cluster_, who, races.epoch(who.thread), place, kind, nullptr};
+  if (is_plain_load) {
+    const auto [number, is_new] =
+        place_numbers_.try_emplace(place.return_address, static_cast<uint32_t>(places_.size()));
+    if (is_new) places_.push_back(place);
+    if (readers_.size() <= who.thread) readers_.resize(who.thread + 1);
+    readers_[who.thread] = who;
+    reads_.note(
+        address, bytes,
+        {static_cast<uint32_t>(cluster_), now.epoch, number->second, static_cast<uint16_t>(who.thread), 0});
+  }
+  if (std::string race = changed_by_last_store(); !race.empty()) return race;
+  if (!write && (address + bytes <= first_written_ || address >= written_end_)) return "";
   if (write && kind == AccessKind::strong)
     if (const Fence* const fence = last_fence(who.thread)) now.released = fence->known;
   std::string wrong;
@@ -187,8 +294,23 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
   writes_.for_each(address, bytes, [&](const Write& last) {
     is_changed_atomically = is_changed_atomically || last.kind == AccessKind::atomic;
     if (kind == AccessKind::atomic && last.released) join_shared(messages_[address].released, *last.released);
-    if (last.cluster == cluster_ || is_atomic_with(last.kind, kind) || is_ordered(races, who.thread, last))
-      return true;
+    if (is_atomic_with(last.kind, kind) || is_ordered(races, who.thread, last)) return true;
+    if (last.cluster == cluster_) {
+      const bool are_strong = last.kind != AccessKind::plain && kind != AccessKind::plain;
+      // A load may be the guess of a loop of atomicCAS.
+      const bool is_guess = last.kind == AccessKind::atomic && !write;
+      if (are_strong || is_guess || !is_shared_by_threads(address) ||
+          is_ordered_in_cluster(races, who.thread, last))
+        return true;
+      std::string race = describe_race_in_cluster(last, now, write);
+      if (write && place.return_address && last.place.return_address == place.return_address) {
+        unordered_store_ = {address, {address, address + bytes}, std::move(race)};
+        return true;
+      }
+      wrong = std::move(race);
+      return false;
+    }
+    if (kind == AccessKind::strong && !write && has_seen(races, who.thread, last)) return true;
     // Who has looked at it atomically since loads nothing older.
     if (last.kind == AccessKind::atomic && !write && looked_at_.count(address)) return true;
     std::string race = describe_race(races, last, now, write);
@@ -213,6 +335,8 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
       if (load.cluster != cluster_ && !is_ordered(races, who.thread, load))
         suspect(describe_race(races, load, now, true), load, address);
   }
+  if (wrong.empty() && write && kind == AccessKind::plain && place.return_address)
+    wrong = overwritten_read(races, address, bytes, now);
   if (wrong.empty() && write) {
     writes_.set(address, bytes, now);
     first_written_ = first_written_ ? std::min(first_written_, address) : address;
@@ -279,6 +403,28 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
   }
   return text + fmt::format("\n  first {} by {}\n  then  {} by {}", what(first, first_writes),
                             describe(first), what(second, second_writes), describe(second));
+}
+
+std::string GridOrder::describe_race_in_cluster(const Write& first, const Write& second,
+                                                bool second_writes) const {
+  const Uint3 &one = first.who.block, &other = second.who.block;
+  const bool is_one_block = one.x == other.x && one.y == other.y && one.z == other.z;
+  const auto thread = [&](const Write& access) {
+    return fmt::format("thread {}{}", access.who.rank, is_one_block ? "" : " of " + name(access.who.block));
+  };
+  const std::string verb = first.is_load   ? "overwrites what " + thread(first) + " may still read"
+                           : second_writes ? "overwrites what " + thread(first) + " has written"
+                                           : "reads what " + thread(first) + " writes";
+  const auto what = [](const Write& access, bool writes) {
+    return access.place.what ? access.place.what : writes ? "store" : "load";
+  };
+  return fmt::format(
+      "race in global memory: {}{} {}, and no barrier or wait orders the two: {}\n  first {} by {}\n  then  "
+      "{} by {}",
+      thread(second), is_one_block ? " of " + name(one) : "", verb,
+      is_one_block ? "a __syncthreads() is missing"
+                   : "a barrier of both blocks, grid.sync() or cluster.sync(), is missing",
+      what(first, !first.is_load), describe(first), what(second, second_writes), describe(second));
 }
 
 /// What one of the two sides lacks.

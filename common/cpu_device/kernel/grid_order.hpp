@@ -1,11 +1,12 @@
 /// @file
-/// Happens-before between clusters of one launch: what blocks hand over to each other in global memory must
-/// be released before an atomic operation and acquired after it, at the scope of the device.
+/// Happens-before in global memory. What clusters of one launch hand over to each other must be released
+/// before an atomic operation and acquired after it, at the scope of the device. Threads of one cluster, or
+/// of a cooperative grid, which is one here, may also meet at a barrier.
 ///
-/// Kept for each byte: the last write. A read or a write by another cluster must be ordered after it. (That
-/// a write comes after the reads of other clusters is not checked.) Plain loads and stores count, and copies
-/// that the hardware makes, as if they ended where they are issued. Clusters run one at a time, so nothing
-/// here needs a lock.
+/// Kept for each byte: the last write. A read or a write by another thread must be ordered after it. A write
+/// must also be ordered after the last two plain loads of its own cluster. (That it comes after the reads of
+/// other clusters is not checked.) Plain loads and stores count, and copies that the hardware makes, as if
+/// they ended where they are issued. Clusters run one at a time, so nothing here needs a lock.
 ///
 /// The rules are those of the PTX memory model:
 /// - An atomic operation that releases, or one that follows a fence of the same thread, releases what the
@@ -15,6 +16,7 @@
 ///   that it covers before a fence that is ordered after the other, whatever threads execute the fences.
 ///   (In Fence-SC order the second could not come before the first: the one operation has seen the other.)
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -79,6 +81,9 @@ class GridOrder {
   /// The first plain load that nothing orders with an atomic operation; empty if there is none. A load at
   /// whose line a thread has then changed the same object atomically (a loop of atomicCAS) was a guess.
   std::string suspicion() const;
+  /// The last store, if it changed what another thread of its cluster had stored without being ordered after
+  /// that. Empty if it did not.
+  std::string changed_by_last_store();
 
  private:
   /// How far the threads of each cluster are known.
@@ -162,7 +167,42 @@ class GridOrder {
     std::unordered_map<uintptr_t, Page> pages_;
   };
 
+  /// The last two threads of a cluster that have loaded a word.
+  class LastReads {
+   public:
+    struct Read {
+      uint32_t cluster = 0;  ///< its lower half, which does for those at hand
+      uint32_t epoch = 0, place = 0;
+      uint16_t thread = 0;
+      uint8_t mask = 0;  ///< a bit for each byte of the word
+    };
+    void note(const std::byte* address, size_t bytes, const Read& read);
+    /// Calls `function` with each, until it returns true.
+    template <class Function>
+    void find(const std::byte* address, size_t bytes, const Function& function);
+
+   private:
+    static constexpr uintptr_t kWordBytes = 4, kPageWords = 1024;
+    using Word = std::array<Read, 2>;
+    using Page = std::vector<Word>;
+    template <class Function>
+    void for_each_word(const std::byte* address, size_t bytes, bool makes, const Function& function);
+    std::unordered_map<uintptr_t, Page> pages_;
+    uintptr_t last_number_ = 0;
+    Page* last_page_ = nullptr;
+  };
+  /// A store where another thread of the cluster had stored, by the same line and in no order. It is wrong if
+  /// it stores something else.
+  struct UnorderedStore {
+    const std::byte* address = nullptr;
+    std::vector<std::byte> before;
+    std::string race;
+  };
+
   Knowledge known_to(RaceChecker&, unsigned thread);
+  bool is_ordered_in_cluster(const RaceChecker&, unsigned thread, const Write&) const;
+  bool has_seen(const RaceChecker&, unsigned thread, const Write&) const;
+  std::string overwritten_read(const RaceChecker&, const std::byte* address, size_t bytes, const Write& now);
   void acquire(unsigned thread, uint32_t epoch, const SharedKnowledge& what);
   const Fence* last_fence(unsigned thread) const;
   Operation& remember(const RaceChecker&, const Who&, const Atomic&);
@@ -177,6 +217,7 @@ class GridOrder {
   void suspect(std::string text, const Write& load, const std::byte* address);
   std::string describe_race(const RaceChecker&, const Write& first, const Write& second,
                             bool second_writes) const;
+  std::string describe_race_in_cluster(const Write& first, const Write& second, bool second_writes) const;
 
   uint64_t cluster_ = 0;
   std::vector<Fence> fences_;                ///< of the cluster that runs
@@ -185,6 +226,11 @@ class GridOrder {
   std::map<const void*, Message> messages_;  ///< by atomic object
   std::deque<Operation> operations_;         ///< the last ones
   LastWrites writes_;
+  LastReads reads_;
+  std::vector<Who> readers_;                                 ///< by thread
+  std::vector<Place> places_{1};                             ///< of loads
+  std::unordered_map<const void*, uint32_t> place_numbers_;  ///< by return address
+  UnorderedStore unordered_store_;
   std::unordered_set<const void*> looked_at_;              ///< by atomic operations of this cluster
   std::map<const void*, std::vector<Write>> plain_loads_;  ///< of what atomic operations have changed
   std::vector<LastLoads> last_loads_;                      ///< by thread

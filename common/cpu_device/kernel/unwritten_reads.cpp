@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
@@ -13,9 +14,11 @@ namespace cpu_device {
 
 /// Fresh shared memory holds this, and no sum of numbers does.
 bool UnwrittenReads::is_poison(const std::byte* bytes) {
+  constexpr uint64_t kEachByte = 0x0101010101010101;
   uint64_t words[2];
   std::memcpy(words, bytes, sizeof words);
-  return (words[0] & words[1]) == ~uint64_t{0};
+  const uint64_t fresh = kEachByte * static_cast<uint64_t>(unwritten_byte);
+  return words[0] == fresh && words[1] == fresh;
 }
 
 void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Location where) {

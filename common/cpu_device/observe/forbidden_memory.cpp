@@ -51,6 +51,15 @@ std::shared_ptr<const ForbiddenMemory::Zones> ForbiddenMemory::snapshot() {
   return snapshot_;
 }
 
+bool MemoryGuard::is_allocated(const void* pointer) const {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const auto next =
+      std::upper_bound(zones_->begin(), zones_->end(), address,
+                       [](uintptr_t place, const ForbiddenZone& zone) { return place < zone.end; });
+  return next != zones_->end() && !next->freed && address >= next->allocation &&
+         address < next->allocation + next->bytes;
+}
+
 const ForbiddenZone* MemoryGuard::look_up(uintptr_t address, size_t bytes) {
   const auto next =
       std::upper_bound(zones_->begin(), zones_->end(), address,

@@ -62,6 +62,8 @@ class MemoryGuard {
     }
     return look_up(address, bytes);
   }
+  /// Whether it is in memory that the host has allocated.
+  bool is_allocated(const void* pointer) const;
 
  private:
   /// What lies between two zones: an allocation, usually.

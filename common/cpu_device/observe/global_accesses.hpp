@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 
 namespace cpu_device {
 
@@ -105,7 +106,7 @@ struct GlobalAccesses {
   static bool is_fresh(const void* address) {
     uint32_t word = 0;
     std::memcpy(&word, address, sizeof word);
-    return word == ~uint32_t{0};
+    return word == 0x01010101u * static_cast<uint32_t>(unwritten_byte);
   }
   void remember_read(const UnwrittenRead&);
   size_t looks_ = 0;

@@ -4,6 +4,7 @@
 ///
 /// How programs are built is said at the top of hooks.cpp and in instrumentation.cmake.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,19 +47,14 @@ struct SharedWindow {
   std::size_t bytes = 0;
 };
 
-/// The windows of all blocks of a cluster. (No std::vector, so that Observers is trivial.)
-class SharedWindows {
- public:
-  static constexpr unsigned kMaxBlocks = 16;  ///< of a cluster, on Hopper
+/// The windows of all blocks of a cluster, or of a cooperative grid. (Whoever fills them in owns them, so
+/// that Observers is trivial.)
+struct SharedWindows {
+  const SharedWindow* windows = nullptr;
+  unsigned count = 0;
 
-  void clear() { count_ = 0; }
-  void push_back(const SharedWindow& window) { windows_[count_++] = window; }
-  unsigned size() const { return count_; }
-  const SharedWindow& operator[](unsigned block) const { return windows_[block]; }
-
- private:
-  SharedWindow windows_[kMaxBlocks];
-  unsigned count_ = 0;
+  unsigned size() const { return count; }
+  const SharedWindow& operator[](unsigned block) const { return windows[block]; }
 };
 
 /// What the hooks report to. One for each OS thread; the engine that runs there owns what it points to.
@@ -77,15 +73,11 @@ struct Observers {
   MemoryGuard* guard = nullptr;      ///< where global memory ends
   SharedLayout* layout = nullptr;    ///< of what kernels declare with __shared__, where they do
   SharedWindows shared;              ///< a window for each block of the cluster
-  uint32_t blocks_that_left = 0;     ///< a bit for each whose threads have all exited
+  bool is_cooperative = false;       ///< no block can reach another's
+  uint32_t blocks_that_left = 0;     ///< of a cluster: a bit for each whose threads have all exited
   uint32_t early_blocks = 0;         ///< a bit for each that has not waited for the kernel before
   uint64_t stores = 0;               ///< that were seen
 };
-
-using HostReads = void (*)(const void* address, std::size_t bytes, bool is_volatile,
-                           const void* return_address);
-/// Told what this OS thread loads where nobody runs: the host itself. Null if nobody wants to know.
-inline constinit thread_local HostReads host_reads = nullptr;
 
 /// The running thread loads the same few places again and again: lets others run.
 void wait_for_a_store(const void* return_address);
@@ -104,6 +96,11 @@ void report_overrun_in_shared_memory(std::size_t offset, std::size_t bytes, bool
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 
 inline constinit thread_local Observers observers_of_this_os_thread;
+
+/// Called with what the host's own instrumented code accesses; null while that is nobody's business.
+using HostAccessObserver = void (*)(const void* address, std::size_t bytes, bool write, bool is_strong,
+                                    const void* return_address);
+inline std::atomic<HostAccessObserver> host_access_observer = nullptr;
 
 /// The observers of this OS thread. Fibers never leave theirs, so a compiler may keep the address.
 inline Observers& observers() { return observers_of_this_os_thread; }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/cpu_device/base/fiber.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
@@ -35,7 +36,7 @@ void poison_pool_memory(std::byte* begin, size_t bytes, const std::string& name)
   ForbiddenMemory::instance().allow(first, first + with_padding);
   if (!name.empty()) ForbiddenMemory::instance().forbid({last, first + with_padding, first, bytes, name});
 #endif
-  std::memset(begin, 0xff, bytes);
+  std::memset(begin, unwritten_byte, bytes);
 }
 
 void release_unused_memory_of_pools() {

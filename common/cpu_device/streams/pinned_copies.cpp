@@ -4,17 +4,12 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
-#include <utility>
-#include <vector>
 
-#include "common/cpu_device/observe/hooks.hpp"
-#include "common/cpu_device/observe/source_lines.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
 namespace cpu_device {
 namespace {
-
-constexpr int kSpoiled = 0xff;  ///< NaN of every kind
 
 bool overlap(const Touch& one, const Touch& other) {
   return one.begin < other.begin + other.bytes && other.begin < one.begin + one.bytes;
@@ -35,53 +30,11 @@ bool may_use_host_memory(const Operation& operation) {
          operation.met_others;
 }
 
-/// What the host may not have read yet.
-struct Awaited {
-  const std::byte *begin, *end;
-  OperationPointer writer;
-};
-std::vector<Awaited>& awaited() {
-  static auto& all = *new std::vector<Awaited>;
-  return all;
-}
-std::string early_read, partial;
-bool watches = false, host_polls = false;
-
-/// Who polls by volatile loads may know more than its waits say.
-void check_host_read(const void* address, size_t bytes, bool is_volatile, const void* return_address) {
-  const auto* const begin = static_cast<const std::byte*>(address);
-  for (const Awaited& one : awaited()) {
-    if (begin + bytes <= one.begin || begin >= one.end) continue;
-    if (streams().running()) return;
-    host_polls |= is_volatile;
-    if (host_polls || !early_read.empty()) return;
-    const Operation& writer = *one.writer;
-    if (streams().host_knows(writer)) continue;
-    const AllocationPointer allocation = streams().memory.find(begin);
-    if (!allocation || (writer.done && !writer.is_kernel())) continue;
-    early_read =
-        fmt::format(
-            "the host reads {}, from byte {} on, which {} writes, and has not waited for that: {} must come "
-            "first\n  read "
-            "at {}",
-            allocation->describe(), begin - allocation->begin, writer.describe(),
-            writer.on_legacy_stream
-                ? "a cudaDeviceSynchronize"
-                : "a cudaStreamSynchronize, or a cudaEventSynchronize of an event recorded behind it,",
-            describe_call_site(reinterpret_cast<uintptr_t>(return_address))) +
-        writer.describe_places();
-    return;
-  }
-}
+std::string partial;
 
 }  // namespace
 
-void watch_host_reads() {
-  watches = true;
-  host_reads = check_host_read;
-}
 const std::string& partial_download() { return partial; }
-std::string take_early_host_read() { return std::exchange(early_read, ""); }
 
 void StreamEngine::note_download(const OperationPointer& copy) {
   for (const Touch& touch : copy->touches) {
@@ -89,21 +42,6 @@ void StreamEngine::note_download(const OperationPointer& copy) {
     if (from && from->kind == MemoryKind::device && touch.bytes < from->bytes)
       partial = fmt::format("\n  {} brings the first {} bytes of {}, and not the rest: {}", copy->describe(),
                             touch.bytes, from->describe(), describe_place(copy->where));
-  }
-  if (!watches) return;
-  std::erase_if(awaited(), [&](const Awaited& one) { return host_knows(*one.writer); });
-  for (const Touch& touch : copy->touches)
-    if (touch.write) awaited().push_back({touch.begin, touch.begin + touch.bytes, copy});
-}
-
-void StreamEngine::note_writes_the_host_may_read(const OperationPointer& kernel, Ranges& writes) {
-  if (!watches) return;
-  std::erase_if(awaited(), [&](const Awaited& one) { return host_knows(*one.writer); });
-  for (const Ranges::Range& range : writes.merged()) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(range.begin);
-    const AllocationPointer allocation = memory.find(begin);
-    if (allocation && allocation->kind != MemoryKind::device)
-      awaited().push_back({begin, begin + (range.end - range.begin), kernel});
   }
 }
 
@@ -155,7 +93,7 @@ void StreamEngine::spoil_target(const Operation& copy) const {
     if (may_use_host_memory(*other) && other->is_before(copy)) return;
   }
   for (const Touch& touch : copy.touches) {
-    if (touch.write) std::memset(const_cast<std::byte*>(touch.begin), kSpoiled, touch.bytes);
+    if (touch.write) std::memset(const_cast<std::byte*>(touch.begin), unwritten_byte, touch.bytes);
   }
 }
 

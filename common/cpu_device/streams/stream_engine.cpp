@@ -118,6 +118,7 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
     spoil_target(*operation);
     note_download(operation);
   }
+  note_queued_for_host(operation);
   return operation;
 }
 
@@ -214,8 +215,9 @@ void StreamEngine::perform(const OperationPointer& operation) {
   if (!operation->is_host_function) open.emplace();
   // Looking costs time, and with the legacy stream alone everything is in order.
   const bool checks = is_checking();
-  accesses.only_writes = !checks;
-  if (is_kernel && (checks || counts_kernel_writes())) accesses_of_running_kernel = &accesses;
+  const bool watched = watches_host_ && operation->reaches_host;
+  accesses.only_writes = !checks && !watched;
+  if (is_kernel && (checks || watched || counts_kernel_writes())) accesses_of_running_kernel = &accesses;
   try {
     if (operation->collective) {
       if (!std::exchange(operation->collective->has_run, true)) operation->collective->run();
@@ -246,8 +248,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
   if (is_kernel && counts_kernel_writes()) {
     const Counters& did = last_launch();
     add_kernel_writes(memory, *operation, accesses, did.blocks, did.threads);
-    note_writes_the_host_may_read(operation, accesses.writes);
   }
+  note_ran_for_host(operation, accesses);
   if (!checks) {
     operation->never_waited = operation->pdl && !accesses.waited_for_grid_before;
     return;
@@ -430,6 +432,7 @@ void StreamEngine::abandon() {
     operation->run = nullptr;
   }
   pending_.clear();
+  host_memory_in_use_.clear();
   sources_ = 0;
   for (unsigned lane = 0; lane < ticks_.size(); ++lane) host_.raise(lane, ticks_[lane]);
   memory.forget_history();

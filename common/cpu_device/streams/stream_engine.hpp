@@ -137,6 +137,15 @@ class StreamEngine {
   std::string explain_missing_order(const Operation& first, const Operation& second, const std::byte* begin,
                                     const std::byte* end) const;
 
+  // --- what the host's own code must not touch yet
+
+  /// From now on.
+  void watch_host_accesses();
+  bool watches_host() const { return watches_host_; }
+  /// Ends the program where it comes too early. @param is_strong volatile or atomic
+  void check_host_access(const std::byte* address, size_t bytes, bool write, bool is_strong,
+                         const void* return_address);
+
   // --- virtual time
 
   std::vector<StreamSpan> take_spans();
@@ -166,9 +175,15 @@ class StreamEngine {
   void check_source(Operation& copy);
   /// Unless something that is queued may still read or write there.
   void spoil_target(const Operation& copy) const;
-  /// For watch_host_reads(): what a download writes, and what a kernel has written to managed memory.
+  /// For partial_download().
   void note_download(const OperationPointer& copy);
-  void note_writes_the_host_may_read(const OperationPointer& kernel, Ranges& writes);
+
+  void note_queued_for_host(const OperationPointer&);
+  void note_ran_for_host(const OperationPointer&, GlobalAccesses&);
+  /// @param end null where only the operation will tell what it touches
+  void note_use_of_host_memory(const OperationPointer&, const std::byte* begin, const std::byte* end,
+                               bool write);
+  void run_kernels_for_host();
 
   std::set<uint64_t> needed_by(const OperationPointer&) const;
   void run_all_of(const std::set<uint64_t>& ids);
@@ -196,7 +211,10 @@ class StreamEngine {
   OperationPointer running_;
   bool nobody_waits_ = false;  ///< for what runs: it is the schedule's choice
   size_t sources_ = 0;         ///< that are remembered
-  bool is_stuck_ = false;      ///< the kernel that runs spins, and nothing can run beside it
+  bool watches_host_ = false;
+  std::vector<Allocation::Record> host_memory_in_use_;
+  OrderClock told_host_;   ///< of host functions that have run
+  bool is_stuck_ = false;  ///< the kernel that runs spins, and nothing can run beside it
   Random random_{1, 0x73747265616d73};
   size_t prune_at_ = 256;
 
@@ -214,11 +232,6 @@ class StreamEngine {
 };
 
 StreamEngine& streams();
-/// From now on the plain loads of this host thread, where they are instrumented, are compared with what
-/// downloads and kernels write that it has not waited for.
-void watch_host_reads();
-/// What they have read too early, once: a report without its schedule. Else empty.
-std::string take_early_host_read();
 /// A line on the first download to pinned memory that brings the beginning of a buffer and not the rest; or
 /// nothing.
 const std::string& partial_download();

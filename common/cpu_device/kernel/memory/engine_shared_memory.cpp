@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
@@ -38,14 +39,14 @@ void SharedMemory::poison() {
   fences_ = fences_before_ = 0;
   publish_due_ = false;
   if (!bytes_) return;
-  std::memset(generic_, 0xff, bytes_);
-  std::memset(async_, 0xff, bytes_);
+  std::memset(generic_, unwritten_byte, bytes_);
+  std::memset(async_, unwritten_byte, bytes_);
 }
 
 void SharedMemory::grow(size_t bytes) {
   if (bytes <= bytes_) return;
-  std::memset(generic_ + bytes_, 0xff, bytes - bytes_);
-  std::memset(async_ + bytes_, 0xff, bytes - bytes_);
+  std::memset(generic_ + bytes_, unwritten_byte, bytes - bytes_);
+  std::memset(async_ + bytes_, unwritten_byte, bytes - bytes_);
   bytes_ = bytes;
 }
 
