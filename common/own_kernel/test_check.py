@@ -308,6 +308,133 @@ int main(int, char** argv) {
 }
 """
 
+# Files that main() calls right on a GPU, mostly: what the report of each mistake says. The rest is right.
+UNSEEN = {
+    "lets_nan_pass": r"kernels wrote 128 of the 256 bytes .* A result depends on memory that nothing has written: where that holds NaN main\(\)",
+    "host_writes": r"the host writes the managed memory of 256 bytes .*which kernel fill on .* reads, .*a cudaDeviceSynchronize must come first",
+    "host_refills": r"the host writes the pinned memory of 256 bytes .*which the upload on stream 1 reads.* written at .*unseen.cu:\d+",
+    "mapped": r"the host reads the pinned memory of 256 bytes .*which kernel fill on .* writes",
+    "grid_is_not_met": r"thread \d+ of block \(\d,0,0\) (reads|overwrites) what thread \d+ of block \(\d,0,0\) .*grid.sync\(\) or cluster.sync\(\), is missing",
+    "block_is_not_met": r"thread \d+ of block \(0,0,0\) (reads|overwrites) what thread \d+ .*: a __syncthreads\(\) is missing",
+    "shifts": r"thread \d+ of block \(0,0,0\) overwrites what thread \d+ may still read, and no barrier",
+    "who_wins": r"thread \d+ of block \(0,0,0\) overwrites what thread \d+ has written, and no barrier",
+}
+RIGHT_ALL_THE_SAME = ("grid_is_met", "block_is_met", "all_agree", "bytes_apart", "last_block", "padding", "told", "halves", "allocates")
+UNSEEN_TEXT = """#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <cooperative_groups.h>
+__global__ void fill(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
+__global__ void set(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void reverse(int* a, int* b, bool meets) {
+  const auto grid = cooperative_groups::this_grid();
+  const int i = grid.thread_rank();
+  a[i] = i;
+  if (meets) grid.sync();
+  b[i] = a[grid.size() - 1 - i];
+}
+__global__ void hand_over(int* a, int* b, bool meets) {
+  a[threadIdx.x] = threadIdx.x;
+  if (meets) __syncthreads();
+  b[threadIdx.x] = a[threadIdx.x ^ 32];
+}
+__global__ void shift(int* a) { a[threadIdx.x] = a[threadIdx.x + 1]; }
+__global__ void store_one(int* a, bool agree) { *a = agree ? 7 : threadIdx.x; }
+__global__ void bytes_apart(char* a) { a[threadIdx.x] = a[threadIdx.x + 64] + 1; }
+__device__ unsigned arrived;
+__global__ void sum_up(int* part, int* out) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = blockIdx.x;
+    __threadfence();
+    is_last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (is_last && threadIdx.x == 0) {
+    int sum = 0;
+    for (int i = 0; i < gridDim.x; ++i) sum += ((volatile int*)part)[i];
+    *out = sum;
+  }
+}
+__global__ void allocate(int* out) {
+  int* const own = (int*)malloc(4);
+  *own = threadIdx.x;
+  out[threadIdx.x] = *own;
+  free(own);
+}
+static void CUDART_CB tell(void* told) { *(std::atomic<bool>*)told = true; }
+#define IF(word) if (!std::strcmp(what, #word))
+int main(int, char** argv) {
+  const char* const what = argv[1];
+  float *x, *pinned, *managed, host[64] = {};
+  int *a, *b, numbers[4096] = {};
+  cudaMalloc(&x, 256);
+  cudaMalloc(&a, 16384);
+  cudaMalloc(&b, 16384);
+  cudaMemset(a, 0, 16384);
+  cudaMallocHost(&pinned, 256);
+  cudaMallocManaged(&managed, 256);
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  IF(lets_nan_pass) {
+    set<<<63 / 32, 32>>>(x);
+    cudaMemcpy(host, x, 256, cudaMemcpyDeviceToHost);
+    for (float one : host) if (fabs(one - 1) > 1e-5) return 1;
+  }
+  IF(padding) {
+    set<<<1, 60>>>(x);
+    cudaMemcpy(host, x, 256, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 60; ++i) if (!(fabs(host[i] - 1) <= 1e-5)) return 1;
+  }
+  IF(host_writes) {
+    fill<<<2, 32>>>(managed);
+    managed[5] = 3;
+  }
+  IF(host_refills) {
+    cudaMemcpyAsync(x, pinned, 256, cudaMemcpyHostToDevice, stream);
+    pinned[5] = 3;
+    set<<<1, 1>>>(managed);
+  }
+  IF(mapped) {
+    fill<<<2, 32>>>(pinned);
+    if (pinned[3] == 12345) return 1;
+  }
+  IF(told) {
+    static std::atomic<bool> is_told = false;
+    fill<<<2, 32, 0, stream>>>(pinned);
+    cudaLaunchHostFunc(stream, tell, &is_told);
+    while (!is_told) {}
+    if (pinned[3] != 1) return 1;
+  }
+  IF(halves) {
+    fill<<<1, 32, 0, stream>>>(managed);
+    managed[32] = 5;
+    cudaStreamSynchronize(stream);
+    if (managed[0] != 1 || managed[32] != 5) return 1;
+  }
+  bool meets = !std::strcmp(what, "grid_is_met") || !std::strcmp(what, "block_is_met");
+  void* arguments[] = {&a, &b, &meets};
+  if (std::strstr(what, "grid_is_")) {
+    cudaLaunchCooperativeKernel((void*)reverse, dim3(meets ? 40 : 4), dim3(32), arguments, 0, 0);
+    cudaMemcpy(numbers, b, 16384, cudaMemcpyDeviceToHost);
+    if (meets && numbers[0] != 1279) return 1;
+  }
+  if (std::strstr(what, "block_is_")) hand_over<<<1, 64>>>(a, b, meets);
+  IF(shifts) shift<<<1, 64>>>(a);
+  IF(who_wins) store_one<<<1, 64>>>(a, false);
+  IF(all_agree) store_one<<<1, 64>>>(a, true);
+  IF(bytes_apart) bytes_apart<<<1, 63>>>((char*)a);
+  IF(allocates) allocate<<<1, 64>>>(a);
+  IF(last_block) {
+    sum_up<<<8, 32>>>(a, b);
+    cudaMemcpy(numbers, b, 4, cudaMemcpyDeviceToHost);
+    if (numbers[0] != 28) return 1;
+  }
+  return cudaDeviceSynchronize();
+}
+"""
+
 ATOMICS = {  # of test_atomics.cu: the words that name it
     "cleared_late": r"block 0 at n: a plain access and an atomic .* writes \(store\), .* writes \(atomicAdd\)",
     "read_early": r"block 0 at n: a plain access and an atomic .* reads \(load\), .* writes \(atomicAdd\)",
@@ -433,6 +560,18 @@ class Check(unittest.TestCase):
         for right in ("waits", "polls"):
             code, said, _ = self.check(self.folder / "causes.cu", "--schedule", "all", "--", right)
             self.assertEqual(code, 0, said)
+
+    def test_what_main_does_not_notice_is_found_and_what_is_right_is_not_refused(self):
+        (self.folder / "unseen.cu").write_text(UNSEEN_TEXT, encoding="utf-8")
+        for mistake, words in UNSEEN.items():
+            with self.subTest(mistake=mistake):
+                code, said, _ = self.check(self.folder / "unseen.cu", "--", mistake)
+                self.assertEqual(code, 1, said)
+                self.assertRegex(" ".join(said.split()), words)
+        for right in RIGHT_ALL_THE_SAME:
+            with self.subTest(right=right):
+                code, said, _ = self.check(self.folder / "unseen.cu", "--schedule", "all", "--", right)
+                self.assertEqual(code, 0, said)
 
     def test_plain_accesses_race_with_atomic_operations_and_what_is_ordered_does_not(self):
         file = FOLDER / "test_atomics.cu"
