@@ -192,6 +192,8 @@ int check(const Request& request) {
         if (!has_cause && blame.empty()) look_for_a_cause(request, schedule);
       }
       std::cout << wrapped("not right on schedule " + schedule + wrong, kTerminalColumns, "\n  ") << "\n";
+      if (!request.timeline.empty() && is_first && report.empty())
+        std::cout << "no timeline: main() did not end\n";
       return kExitFailure;
     }
     is_finite = !is_finite;
@@ -232,6 +234,29 @@ bool is_source(const std::string& word) {
   return kEndings.count(fs::path(word).extension()) != 0;
 }
 
+/// Is it an option of nvcc's that means nothing here? @param takes_next its value is the next word
+bool is_of_nvcc(const std::string& word, bool& takes_next) {
+  static const std::set<std::string> kWithValue = {"-arch", "-gencode",   "-std",    "-o",
+                                                   "-code", "-Xcompiler", "-Xptxas", "-Xlinker"};
+  static const std::set<std::string> kAlone = {"-g",
+                                               "-G",
+                                               "-w",
+                                               "-c",
+                                               "-dc",
+                                               "-lineinfo",
+                                               "-use_fast_math",
+                                               "--use_fast_math",
+                                               "-extended-lambda",
+                                               "--extended-lambda"};
+  takes_next = kWithValue.count(word) != 0;
+  if (takes_next || kAlone.count(word)) return true;
+  for (const char* const begin :
+       {"-O", "-l", "-L", "-rdc=", "-arch=", "-code=", "-gencode=", "-std=", "--std=", "-m64", "-W",
+        "--expt-", "-expt-", "--gpu-", "--generate-", "--ptxas-", "-Xcompiler=", "-Xptxas="})
+    if (word.rfind(begin, 0) == 0) return true;
+  return false;
+}
+
 /// @returns nothing where all has been said
 std::optional<Request> parsed(int argc, char** argv) {
   Request request;
@@ -254,7 +279,7 @@ std::optional<Request> parsed(int argc, char** argv) {
   arguments.add_option("--timeline", request.timeline, "PATH",
                        "What the first block of the last launch did, for Perfetto");
   arguments.add_option("--limit", limit, "SECONDS", "Stop a run then (default: " + kDefaultLimit + ")");
-  execution.add_to(arguments);
+  execution.add_to(arguments, /*of_lessons=*/false);
   arguments.set_footer(
       "What comes after -- is for the files' main(). Races are always checked; without --schedule, on two\n"
       "schedules that differ in everything.");
@@ -264,12 +289,25 @@ std::optional<Request> parsed(int argc, char** argv) {
   // Arguments knows no place that takes several words.
   std::vector<std::string> files;
   std::vector<const char*> words;
+  std::string passed_over;
   for (int i = 0; i < own; ++i) {
+    bool takes_next = false;
+    if (i > 0 && is_of_nvcc(argv[i], takes_next)) {
+      passed_over += std::string(" ") + argv[i];
+      if (takes_next && i + 1 < own) passed_over += std::string(" ") + argv[++i];
+      continue;
+    }
+    if (!files.empty() && argv[i][0] != '-' && argv[i - 1][0] != '-' && !is_source(argv[i]))
+      throw BadInput("'" + std::string(argv[i]) +
+                     "': arguments of main() come after --, as in: ladder check " + files.front() + " -- " +
+                     argv[i]);
     const bool is_file = i > 0 && argv[i - 1][0] != '-' && is_source(argv[i]) && !files.empty();
     if (is_file || (i > 0 && files.empty() && is_source(argv[i]))) files.emplace_back(argv[i]);
     if (!is_file) words.push_back(argv[i]);
   }
   if (!arguments.parse(static_cast<int>(words.size()), words.data())) return std::nullopt;
+  if (!passed_over.empty())
+    std::cerr << "ladder check: these are nvcc's, and passed over:" << passed_over << std::endl;
   if (example) {
     std::cout << text_of(LADDER_EXAMPLE);
     return std::nullopt;
@@ -278,6 +316,7 @@ std::optional<Request> parsed(int argc, char** argv) {
     throw std::invalid_argument("name a file; ladder check --example > my_kernel.cu makes one");
   if (files.empty() || files.front() != file) files.insert(files.begin(), file);
   for (const std::string& name : files) {
+    if (fs::is_directory(name)) throw BadInput("'" + name + "' is a folder: name the .cu files in it");
     if (!fs::is_regular_file(name)) throw BadInput("'" + name + "': no such file");
     request.build.files.push_back(fs::absolute(name).lexically_normal());
   }

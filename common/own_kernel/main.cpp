@@ -128,6 +128,11 @@ extern "C" [[noreturn]] void __wrap___assert_fail(const char* assertion, const c
       say_causes(fmt::format("assert({}) fails", assertion));
       return ladder::kExitOk;
     });
+  else if (cpu_device::current_thread_ids)
+    fmt::print(stderr, "in block ({},{},{}), thread ({},{},{}):\n",
+               cpu_device::current_thread_ids->block->index.x, cpu_device::current_thread_ids->block->index.y,
+               cpu_device::current_thread_ids->block->index.z, cpu_device::current_thread_ids->index.x,
+               cpu_device::current_thread_ids->index.y, cpu_device::current_thread_ids->index.z);
   __real___assert_fail(assertion, file, line, function);
 }
 

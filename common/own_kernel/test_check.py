@@ -21,7 +21,7 @@ MISTAKES = {
     "result": "not right on schedule round-robin/late: its exit code is 1",
     "exits": "not right on schedule round-robin/late: its exit code is 3",
     "nothing": "it launches no kernel, so nothing was checked\n",
-    "assertion": "Assertion `tiles == 1' failed.",
+    "assertion": "in block (0,0,0), thread (0,0,0):\n",
     "launches": "cudaLaunchKernelEx is called inside a kernel: on the CPU device only the host launches",
     "called": "a device operation was called outside of a kernel, at test_mistakes.cu:",
 }
@@ -150,6 +150,7 @@ int main(int, char** argv) {
     assert(cudaDeviceSynchronize() != cudaSuccess);
   }
   IF(helper) helper<<<1, 32, 128>>>(x);
+  cudaMemset(x, 0, 2048);
   IF(slow) slow<<<1 << 20, 1>>>(x, 1000);
   IF(slow_block) slow_block<<<2, 512>>>(x);
   return cudaDeviceSynchronize() || true;
@@ -440,7 +441,7 @@ ATOMICS = {  # of test_atomics.cu: the words that name it
     "read_early": r"block 0 at n: a plain access and an atomic .* reads \(load\), .* writes \(atomicAdd\)",
     "global_cleared_late": r"a plain store of block \(0,0,0\) and atomicAdd of block \(.,0,0\) touch the same bytes",
     "global_read_early": r"a plain load of block \(.,0,0\) and atomicAdd of block \(.,0,0\) touch the same bytes",
-    "counts_plainly": r"race in global memory: .* tells it that block \(.,0,0\) has stored",
+    "counts_plainly": r"race in global memory: .* tells it that block \(.,0,0\) has stored: where the line adds to it, use atomicAdd",
     "lock_without_fences": r"a plain store of block \(.,0,0\) and atomicCAS of block \(.,0,0\) touch the same bytes",
 }
 
@@ -614,6 +615,13 @@ int main(int argc, char**) {
         self.assertEqual(code, 2, said)
         self.assertRegex(said, r"frobnicate.u32 is not one that the CPU device runs\n.* at my_kernel.cu:15 in unknown\n")
 
+    def test_options_of_nvcc_and_constrained_kernels(self):
+        text = ("#include <concepts>\ntemplate <std::integral T> __global__ void k(T* o) { o[threadIdx.x] = 1; }\n"
+                "int main() { int* o; cudaMalloc(&o, 128); k<<<1, 32>>>(o); return cudaDeviceSynchronize(); }\n")
+        code, said, error = self.check("-O3", "-arch=sm_90a", "-std", "c++17", text=text)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(error, "ladder check: these are nvcc's, and passed over: -O3 -arch=sm_90a -std c++17\n")
+
     def test_several_files_folders_of_headers_and_macros(self):
         (self.folder / "include").mkdir()
         (self.folder / "include/size.cuh").write_text("constexpr int kSize = SIZE;\n", encoding="utf-8")
@@ -633,6 +641,8 @@ int main(int argc, char**) {
         for words, message in {
             ("nowhere.cu",): "'nowhere.cu': no such file",
             (): "name a file; ladder check --example > my_kernel.cu makes one",
+            (FOLDER,): f"'{FOLDER}' is a folder: name the .cu files in it",
+            (FOLDER / "example.cu", "512"): "'512': arguments of main() come after --, as in: ladder check ",
             (FOLDER / "example.cu", "--limit", "0"): "--limit '0': ",
             (FOLDER / "example.cu", "-I", "/nonexistent"): "-I '/nonexistent': no such folder",
             (FOLDER / "example.cu", "--schedule", "never"): "--schedule 'never': ",

@@ -45,6 +45,11 @@ bool is_shared_by_threads(const std::byte* address) {
   return is_device_variable(address) || (guard && guard->is_allocated(address));
 }
 
+/// A line that loads and stores the same bytes updates them, `count[i]++`.
+bool are_of_one_line(const void* one, const void* other) {
+  return one && other && own_line({"", 0, one, nullptr}).place == own_line({"", 0, other, nullptr}).place;
+}
+
 std::string place(Location where) { return fmt::format("{}:{}", short_path(where.file), where.line); }
 
 std::string name(const Uint3& block) { return fmt::format("block ({},{},{})", block.x, block.y, block.z); }
@@ -395,9 +400,15 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
             "an index "
             "goes beyond the end of a row into the next, because a bound is that of another side";
   } else if (why.empty()) {
+    const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(
-        "blocks hand over, and no atomic operation that {} has looked at tells it that {} has stored", coming,
-        storing);
+        "{} {} what {} has stored, and no atomic operation that {} has looked at tells it that {} has "
+        "stored: "
+        "{}",
+        coming, second_writes ? "overwrites" : "reads", storing, coming, storing,
+        is_update ? "where the line adds to it, use atomicAdd; else blocks need a part each, a second buffer "
+                    "or a second launch"
+                  : "use a second buffer, or a second launch");
   } else {
     text += "blocks hand over, and " + why;
   }
@@ -422,8 +433,10 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
       "race in global memory: {}{} {}, and no barrier or wait orders the two: {}\n  first {} by {}\n  then  "
       "{} by {}",
       thread(second), is_one_block ? " of " + name(one) : "", verb,
-      is_one_block ? "a __syncthreads() is missing"
-                   : "a barrier of both blocks, grid.sync() or cluster.sync(), is missing",
+      are_of_one_line(first.place.return_address, second.place.return_address)
+          ? "a barrier is missing, or an atomic operation where the line updates what is there"
+      : is_one_block ? "a __syncthreads() is missing"
+                     : "a barrier of both blocks, grid.sync() or cluster.sync(), is missing",
       what(first, !first.is_load), describe(first), what(second, second_writes), describe(second));
 }
 

@@ -1080,7 +1080,13 @@ void RaceChecker::report(Conflict conflict) {
   if (conflict.why == Why::two_writes)
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));
-  if (explain_unordered_) {
+  // `count[i]++`: a barrier is no help.
+  const bool is_update = conflict.first_writes != conflict.second_writes && first.operands.size() == 1 &&
+                         !((conflict.first_site | conflict.second_site) & kEngineSite) &&
+                         is_same_line(conflict.first_site, conflict.second_site);
+  if (is_update)
+    text += ": several threads update the same element, which takes an atomic operation, atomicAdd";
+  if (explain_unordered_ && !is_update) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
     const bool first_is_operation = conflict.first_agent >= thread_count_;

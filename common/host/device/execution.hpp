@@ -71,7 +71,8 @@ std::optional<Execution> thorough_execution();
 class ExecutionOptions {
  public:
   /// Adds the options to a program.
-  void add_to(Arguments& arguments);
+  /// @param of_lessons with what only their programs take
+  void add_to(Arguments& arguments, bool of_lessons = true);
   /// What they mean, once they are parsed.
   /// @throws std::invalid_argument naming the option, its value and the rule
   Execution parsed() const;

@@ -51,12 +51,14 @@ std::string progress_of_launch() {
 
 }  // namespace
 
-void ExecutionOptions::add_to(Arguments& arguments) {
+void ExecutionOptions::add_to(Arguments& arguments, bool of_lessons) {
   arguments.add_option(
       "--schedule", schedule_, "NAME",
       "Order of threads and landing of copies, for example lowest-first/eager; or random:SEED; or all");
   arguments.add_option("--seed", seed_, "SEED",
                        "The same as --schedule random:SEED; 1-100: with each of these seeds");
+  arguments.add_flag("--all", all_lines_, "Print all lines of a deadlock's report");
+  if (!of_lessons) return;
   arguments.add_option("--threads", threads_, "N",
                        "Threads of the host to run on (default: one for each core)");
   arguments.add_option("--resident-blocks", blocks_, "N",
@@ -65,7 +67,6 @@ void ExecutionOptions::add_to(Arguments& arguments) {
                      "Check every access to shared memory for races, and to global memory that blocks share");
   arguments.add_flag("--only-asked", only_asked_,
                      "Run the given shapes by the given schedules, and check nothing besides");
-  arguments.add_flag("--all", all_lines_, "Print all lines of a deadlock's report");
 }
 
 Execution ExecutionOptions::parsed() const {

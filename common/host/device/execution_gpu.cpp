@@ -4,7 +4,7 @@
 
 namespace ladder {
 
-void ExecutionOptions::add_to(Arguments&) {}
+void ExecutionOptions::add_to(Arguments&, bool) {}
 Execution ExecutionOptions::parsed() const { return {}; }
 std::optional<Execution> thorough_execution() { return std::nullopt; }
 void use_schedule(const Execution&, const std::string&) {}

@@ -152,7 +152,8 @@ class Rewriter {
 
   size_t begin_of_statement(size_t i) const {
     while (i > 0 && !is_sign(i - 1, ';') && !is_sign(i - 1, '{') && !is_sign(i - 1, '}') &&
-           tokens_[i - 1].kind != Kind::directive && !(is_sign(i - 1, ':') && !is_pair(i - 2, ':', ':')))
+           tokens_[i - 1].kind != Kind::directive &&
+           !(is_sign(i - 1, ':') && !is_pair(i - 2, ':', ':') && !is_pair(i - 1, ':', ':')))
       --i;
     return i;
   }
