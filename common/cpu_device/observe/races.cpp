@@ -1081,11 +1081,10 @@ void RaceChecker::report(Conflict conflict) {
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));
   // `count[i]++`: a barrier is no help.
-  const bool is_update = conflict.first_writes != conflict.second_writes && first.operands.size() == 1 &&
+  const bool is_update = conflict.first_writes != conflict.second_writes && first.operands.size() <= 1 &&
                          !((conflict.first_site | conflict.second_site) & kEngineSite) &&
                          is_same_line(conflict.first_site, conflict.second_site);
-  if (is_update)
-    text += ": several threads update the same element, which takes an atomic operation, atomicAdd";
+  if (is_update) text += ": where the line updates an element, that takes an atomic operation, as atomicAdd";
   if (explain_unordered_ && !is_update) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
