@@ -1080,12 +1080,7 @@ void RaceChecker::report(Conflict conflict) {
   if (conflict.why == Why::two_writes)
     text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
             describe_(thread_of(conflict.second_agent));
-  // `count[i]++`: a barrier is no help.
-  const bool is_update = conflict.first_writes != conflict.second_writes && first.operands.size() <= 1 &&
-                         !((conflict.first_site | conflict.second_site) & kEngineSite) &&
-                         is_same_line(conflict.first_site, conflict.second_site);
-  if (is_update) text += ": where the line updates an element, that takes an atomic operation, as atomicAdd";
-  if (explain_unordered_ && !is_update) {
+  if (explain_unordered_) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
     const bool first_is_operation = conflict.first_agent >= thread_count_;
@@ -1101,6 +1096,12 @@ void RaceChecker::report(Conflict conflict) {
          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); }});
     if (!why.empty()) text += ": " + why;
   }
+  if (conflict.first_writes != conflict.second_writes &&
+      !((conflict.first_site | conflict.second_site) & kEngineSite) &&
+      is_same_line(conflict.first_site, conflict.second_site))
+    text +=
+        "; of an element that the line updates for several threads, as count[i]++ does, no barrier makes "
+        "that right, but atomicAdd";
   // What reads by itself may have been issued before the write, and reads on until somebody has waited for
   // it.
   const bool reads_on =

@@ -6,6 +6,7 @@
 /// The hooks of instrumented code tell of accesses; what the host's library functions touch is not seen.
 #include <fmt/core.h>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>  // program_invocation_short_name
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,21 @@
 
 namespace cpu_device {
 namespace {
+
+/// All memory in use that the host may reach lies between these, and how often that has grown. Known without
+/// the lock, which a host that spins on a flag would hardly ever leave to others.
+std::atomic<const std::byte*> lowest = nullptr, highest = nullptr;
+std::atomic<uint64_t> grown = 0;
+
+/// Has this thread just looked at the same flag, and nothing been added since?
+bool is_same_flag(const std::byte* address) {
+  thread_local const std::byte* last = nullptr;
+  thread_local uint64_t seen = 0;
+  if (last == address && seen == grown) return true;
+  last = address;
+  seen = grown;
+  return false;
+}
 
 /// From between two loads of the host, where no exception can leave.
 [[noreturn]] void end_program(const std::string& what) {
@@ -35,6 +51,10 @@ void StreamEngine::note_use_of_host_memory(const OperationPointer& operation, co
   const AllocationPointer allocation = memory.find(begin);
   if (!allocation || allocation->kind == MemoryKind::device) return;
   host_memory_in_use_.push_back({begin, end, write, operation});
+  const std::byte* const allocation_end = allocation->begin + allocation->bytes;
+  lowest = lowest.load() ? std::min<const std::byte*>(lowest, allocation->begin) : allocation->begin;
+  highest = std::max(highest.load(), allocation_end);
+  ++grown;
   host_access_observer = [](const void* address, size_t bytes, bool writes, bool is_strong,
                             const void* return_address) {
     streams().check_host_access(static_cast<const std::byte*>(address), bytes, writes, is_strong,
@@ -68,6 +88,7 @@ void StreamEngine::note_ran_for_host(const OperationPointer& operation, GlobalAc
 
 void StreamEngine::check_host_access(const std::byte* address, size_t bytes, bool write, bool is_strong,
                                      const void* return_address) {
+  if (address < lowest || address >= highest || (is_strong && is_same_flag(address))) return;
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   if (running_ || running_host_function()) return;
   const AllocationPointer allocation = memory.find(address);
