@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kTunedGpuSize = 4096, kTunedCpuSize = 256;
 
-// Of the first eight the fastest is rarely far behind the fastest of all (06_clusters_dsmem/deeper/the_plan.md).
+// Of the first eight the fastest is rarely far behind the fastest of all
+// (06_clusters_dsmem/deeper/the_plan.md).
 constexpr uint64_t kPlansOnGpu = 8, kAllPlans = UINT64_MAX;
 constexpr int kRounds = 5, kSampleMs = 100;  // a GPU at its power limit needs that to reach a kernel's clock
 
