@@ -35,7 +35,7 @@ TEST_CASE("The error of every lesson is as small as the page says") {
   const std::map<std::string, double> largest = {{"01_naive", 50},          {"02_tiled", 15},
                                                  {"03_double_buffer", 15},  {"04_warp_specialized", 10},
                                                  {"05_cube", 20},           {"05_ws_double_buffer", 10},
-                                                 {"06_clusters_dsmem", 10}, {"07_streams", 10}};
+                                                 {"06_clusters_dsmem", 10}, {"07_streams", 12}};
   const ladder::model::Report report = ladder::model::report_on(LADDER_RESULTS_DIR);
   std::map<std::string, double> found;
   for (const auto* predictions :

@@ -14,7 +14,7 @@ from idea_pictures import svg, text
 from page_requests import markdown, parse_words
 from stale import dated
 
-WIDTH, LEFT, RIGHT = 760, 44, 748  # pixels
+WIDTH, LEFT, RIGHT = 400, 34, 392  # pixels
 PANEL, TITLE, GAP, AXIS = 84, 24, 12, 24
 STYLE = """
     text { font: 13px sans-serif; fill: #1f2328; }
@@ -88,9 +88,9 @@ def sampled_pictures(line, words, folder, figures_folder):
 def drawn(launches):
     longest = max(map(length_of, launches))
     scale = (RIGHT - LEFT) / longest
-    shapes, top = [], 0
+    shapes, top = [text(LEFT, 14, "tensor cores (line), L2 (dashes), % of peak", "start", "small")], TITLE
     for launch in launches:
-        shapes.append(text(LEFT, top + 16, f"{title_of(launch)}: tensor cores (line), L2 (dashes), % of peak", "start"))
+        shapes.append(text(LEFT, top + 16, title_of(launch), "start"))
         bottom = top + TITLE + PANEL
         for percent in (0, 50, 100):
             y = bottom - PANEL * percent / 100
