@@ -99,6 +99,6 @@ def drawn(launches):
             path = " ".join(f"{LEFT + at * scale:.1f},{bottom - PANEL * min(percent, 100) / 100:.1f}" for at, percent in zip(launch["us"], launch[name]))
             shapes.append(f'<polyline class="{name}" points="{path}"/>')
         top = bottom + GAP
-    for at in range(0, int(longest) + 1, 50 if longest > 100 else 10):
+    for at in range(0, int(longest) + 1, 50 if longest > 100 else 25):
         shapes.append(text(LEFT + at * scale, top + 12, f"{at} µs" if at else "0", "middle", "small"))
     return svg(top + AXIS, "How busy tensor cores and L2 are over the time of a launch", shapes, STYLE, WIDTH)

@@ -56,7 +56,7 @@ class Picture(unittest.TestCase):
             self.assertIn("| 05_x, slots 4 | 90 ± 8.2 | 40 ± 8.2 | -1.00 |", table)
             svg = sampled_picture.sampled_pictures("line", ["picture=t.svg"], folder, folder)[folder / "t.svg"]
             self.assertEqual(svg.count("<polyline"), 2)
-            self.assertIn("748.0,103.8", svg)  # the last sample: at the right end, 5 % high
+            self.assertIn("392.0,127.8", svg)  # the last sample: at the right end, 5 % high
             with self.assertRaises(BadInput):
                 sampled_picture.sampled_text("line", ["picture=t"], folder)
 
