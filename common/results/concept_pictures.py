@@ -9,6 +9,7 @@
     <!-- concept: fragments columns=128 -->
     <!-- concept: roles slots=1 -->
     <!-- concept: two_levels batches=4 tiles=7 -->
+    <!-- concept: attention_turns product=512 wait=53 softmax=1772 -->
     <!-- end -->
 
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
@@ -16,8 +17,9 @@ the real one does. tma_box shows how a tile of B comes in boxes, some of which s
 cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
 lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, with barriers that count. fragments
 shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. roles shows who hands what to whom
-in lesson 04's kernel; two_levels lays three stages of a pipeline out in time, for batches and for tiles. They are written to
-docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
+in lesson 04's kernel; two_levels lays three stages of a pipeline out in time, for batches and for tiles. attention_turns follows
+steps 1, 3 and 4 of attention by three parts of 64 queries and 128 keys, in clocks: a product, what it takes longer because it is
+waited for, and a softmax. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
 import re
 from pathlib import Path
@@ -474,10 +476,69 @@ def two_levels(line, values):
     return "Batches in streams outside, tiles in roles inside", svg(360, "Two levels of one pipeline", shapes, STYLE + STORES)
 
 
+# --- Turns of attention -----------------------------------------------------------------------------------------------
+
+SHOWN_CLOCKS = 6400
+
+
+def attention_in_time(step, product, wait, softmax, until):
+    """What steps 1, 3 and 4 of attention do until then, in clocks: [(warpgroup, product or softmax, begin, end)], and the clocks of a
+    block of 128 queries. The softmaxes of two warpgroups do not disturb each other."""
+    work, began = [], []
+    if step == 1:
+        now = 0
+        while now < until:
+            began.append(now)
+            for name, clocks, behind in (("S", product, wait), ("softmax", softmax, 0), ("PV", product, wait)):
+                work.append((0, name, now, now + clocks))
+                now += clocks + behind
+        return work, 2 * (began[1] - began[0])  # of 64 queries each
+    free, turn, ready = 0, 0, [0, 0]  # when the tensor cores and the turn are free, and a warpgroup has its weights
+    products, warpgroup = ("S",), 0
+    while turn < until or len(began) < 8:
+        turn = max(turn, ready[warpgroup])  # products are started at once, and queue up
+        ends = {}
+        for name in products:
+            begin = max(turn, free)
+            free = ends[name] = begin + product
+            work.append((warpgroup, name, begin, free))
+        scores = ends["S"] + wait
+        work.append((warpgroup, "softmax", scores, scores + softmax))
+        ready[warpgroup] = max(scores + softmax, ends.get("PV", 0) + wait)
+        began.append(turn)
+        warpgroup = 1 - warpgroup
+        if len(began) == 2:
+            products = ("PV", "S") if step == 3 else ("S", "PV")
+    return work, began[-1] - began[-3]
+
+
+def attention_turns(line, values):
+    product, wait, softmax = (number(line, values, key) for key in ("product", "wait", "softmax"))
+    left, right, top, shapes = 88, 396, 0, []
+    at = lambda clocks: left + (right - left) * min(clocks, SHOWN_CLOCKS) / SHOWN_CLOCKS  # noqa: E731
+    for step, title in ((1, "one warpgroup"), (3, "turns"), (4, "a softmax beside PV, too")):
+        lanes = ["tensor cores", "warpgroup 0", "warpgroup 1"][:2 if step == 1 else 3]
+        shapes.append(text(4, top + 16, f"step {step}: {title}", "start", "strong"))
+        for lane, name in enumerate(lanes):
+            shapes.append(text(left - 5, top + 41 + 26 * lane, name, "end", "small"))
+        for warpgroup, name, begin, end in attention_in_time(step, product, wait, softmax, SHOWN_CLOCKS)[0]:
+            if begin >= SHOWN_CLOCKS:
+                continue
+            y, x, wide = top + 26 + 26 * (1 + warpgroup if name == "softmax" else 0), at(begin), at(end) - at(begin)
+            shapes.append(box(("one", "other")[warpgroup], x, y, wide, 21))
+            if wide > 7 * len(name) + 2:
+                shapes.append(text(x + wide / 2, y + 15, name, style="small"))
+        top += 26 + 26 * len(lanes) + 14
+    shapes += [HEAD, arrow(left, top, right, top), text(left - 5, top + 4, "time", "end", "small")]
+    return ("Products and softmaxes of attention over time: alone in step 1, in turns in step 3, and besides with two products in flight "
+            "in step 4", svg(top + 12, "Turns of attention", shapes, STYLE))
+
+
 DRAWN = {"roles": (roles, ("slots",)), "two_levels": (two_levels, ("batches", "tiles")),
          "fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
          "partial_sums": (partial_sums, ("blocks",)), "cluster_of_four": (cluster_of_four, ()),
-         "release_in_a_cluster": (release_in_a_cluster, ())}
+         "release_in_a_cluster": (release_in_a_cluster, ()),
+         "attention_turns": (attention_turns, ("product", "wait", "softmax"))}
 
 
 def drawn(line, words):

@@ -890,7 +890,8 @@ class PageTables(WithResults):
         for words, inside in (("mbarrier_laps", ">loader waits at empty for<"), ("tma_box rows=64 columns=256", "4 × 64 × 128 = 32768 bytes"),
                               ("multicast blocks=2 rows=64", ">receives 64<"),
                               ("partial_sums blocks=2", "share 1 of C"), ("roles slots=1", ">pipe_cs<"),
-                              ("two_levels batches=4 tiles=7", ">kernel 3<"), ("fragments columns=256", "128 sums in each thread")):
+                              ("two_levels batches=4 tiles=7", ">kernel 3<"), ("fragments columns=256", "128 sums in each thread"),
+                              ("attention_turns product=512 wait=53 softmax=1772", ">step 4: a softmax beside PV, too<")):
             picture = concept_pictures.drawn("line", words.split())[2]
             xml.etree.ElementTree.fromstring(picture)
             self.assertIn(inside, picture)
@@ -905,6 +906,15 @@ class PageTables(WithResults):
         self.assertEqual(concept_pictures.held_by(sources, 37), [(17, 2), (17, 3), (25, 2), (25, 3)])
         held = [place for thread in range(128) for place in concept_pictures.held_by(sources, thread)]
         self.assertEqual(sorted(held), [(row, column) for row in range(64) for column in range(8)])
+
+    def test_turns_of_attention_hide_a_softmax_as_far_as_the_tensor_cores_have_work(self):
+        def clocks(step, softmax):
+            return concept_pictures.attention_in_time(step, 500, 50, softmax, 10000)[1]
+        self.assertEqual([clocks(step, 2000) for step in (1, 3, 4)], [2 * (2 * 550 + 2000), 2 * 500 + 50 + 2000, 500 + 50 + 2000])
+        self.assertEqual([clocks(step, 100) for step in (1, 3, 4)], [2 * (2 * 550 + 100), 4 * 500, 4 * 500])
+        work, _ = concept_pictures.attention_in_time(4, 500, 50, 2000, 10000)
+        products = sorted(one[2:] for one in work if one[1] != "softmax")
+        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(products, products[1:])))
 
     def test_the_two_laps_of_a_slot_end_as_they_began_two_phases_later(self):
         events = concept_pictures.laps()

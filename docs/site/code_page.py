@@ -24,6 +24,7 @@ EXPLAINED_ON = {
     "tma_store_wait": TMA, "fence_proxy_async": TMA, "elect_one": TMA,
     "wgmma_fence": FRAGMENTS, "wgmma_commit_group": FRAGMENTS, "wgmma_wait_group": FRAGMENTS, "keep_in_registers": FRAGMENTS,
     "wgmma_m64n64k16": FRAGMENTS, "wgmma_m64n128k16": FRAGMENTS, "wgmma_m64n192k16": FRAGMENTS, "wgmma_m64n256k16": FRAGMENTS,
+    "wgmma_m64k16": FRAGMENTS,
     "mma_m16n8k16": FRAGMENTS, "ldmatrix_x4": FRAGMENTS, "ldmatrix_x4_trans": FRAGMENTS, "stmatrix_x4": FRAGMENTS,
     "matrix_descriptor": FRAGMENTS,
     "cluster_block_rank": CLUSTERS, "cluster_sync": CLUSTERS, "cluster_address": CLUSTERS, "map_shared": CLUSTERS,
@@ -35,6 +36,7 @@ EXPLAINED_ON = {
     "shared_address": None, "tanh_approx": None, "multiprocessor": None, "grid_id": None, "lane_index": None,
     "warp_in_warpgroup": None, "warpgroup_index": None, "globaltimer_ns": None, "globaltimer_low_ns": None,
     "clock_cycles": None, "clock_cycles_low": None, "bulk_copy_to_block": None,
+    "exp2_approx": None, "tma_load_3d": None, "tma_store_3d": None,
 }
 DEFINITION = re.compile(r"^__device__ __forceinline__ [\w ]+?[*&]? ?(\w+)\(", re.MULTILINE)
 INSTRUCTION = re.compile(r"((?:^///.*\n)+)(?:template <.*\n)?" + DEFINITION.pattern.removeprefix("^"), re.MULTILINE)

@@ -398,8 +398,10 @@ def main():
     write_picture_of_links(arguments.folder, Climb(results["runs"]))
     add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
     for path in sorted((RESULTS / "traces").glob("*.json")):
-        if read_json(path)["metadata"]["unit"] == "us":  # of streams, not of a kernel's roles
-            add_engines(figures, path)
+        facts = read_json(path)["metadata"]
+        if facts["unit"] == "us":  # of streams, not of a kernel's roles
+            if facts["summary"][0]["experiment"].startswith("levels "):
+                add_engines(figures, path)
         else:
             add_timeline(figures, path)
     figures.write()
