@@ -121,6 +121,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
+/// Starts it on the stream, a block for each tile. Throws std::invalid_argument for bad extents.
 inline void launch(const Attention& p, cudaStream_t stream) {
   // Half of an H100's 50 MB of L2 is near to a multiprocessor. K and V of so many heads fit there.
   const size_t bytes_of_head = size_t{2} * p.length * kDim * sizeof(__nv_bfloat16) * p.kv_heads / p.heads;

@@ -67,6 +67,7 @@ inline Maps maps_of(const Plan& plan, const ladder::Gemm& p) {
           map_of_groups(p, plan.tile_n / plan.cluster_k, plan.tile_m)};
 }
 
+/// The plan whose kernel has this shape.
 template <class Shape>
 constexpr Plan plan_of() {
   return {Shape::kTile.m,   Shape::kTile.n,   Shape::kClusterM,

@@ -67,6 +67,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query + row, 0, p.length, kDim);
 }
 
+/// Starts it on the stream, a block for each tile. Throws std::invalid_argument for bad extents.
 inline void launch(const Attention& p, cudaStream_t stream) {
   launch_tiles<Storage>(compute, "05_attention_1", kQueries, kThreads, p, stream);
 }

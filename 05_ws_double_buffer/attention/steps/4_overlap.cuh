@@ -109,6 +109,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
+/// Starts it on the stream, a block for each tile. Throws std::invalid_argument for bad extents.
 inline void launch(const Attention& p, cudaStream_t stream) {
   launch_tiles<Storage>(compute, "05_attention_4", kQueries, kThreads, p, stream);
 }

@@ -75,6 +75,7 @@ class LaunchBySettings {
     };
   }
 
+  /// Reads the settings once; what it returns only launches.
   Launcher launcher_of(const Settings& settings) const { return launcher_of_(settings); }
   void operator()(const Gemm& gemm, const Settings& settings, cudaStream_t stream) const {
     launcher_of_(settings)(gemm, stream);
