@@ -310,12 +310,12 @@ class PreparedLaunches {
     if (kernel.built_in) return kernel.built_in(p, settings_, kernel.order, workspace, stream);
     constexpr size_t kMostKnown = 1024;
     if (known.size() > kMostKnown) known.clear();
-    const auto [maps, is_new] = known.try_emplace({p.a, p.b, p.c});
-    if (is_new) maps->second = maps_of(kernel.plan, p);
+    const auto found = known.try_emplace({p.a, p.b, p.c});
+    if (found.second) found.first->second = maps_of(kernel.plan, p);
     const Work work = work_of(kernel.plan, p, kernel.resident, kernel.order, workspace);
     ladder::visit_epilogue(settings_.at("epilogue"), p.bias, p.n, [&](const auto& epilogue) {
       Ending<std::decay_t<decltype(epilogue)>> ending{epilogue, workspace};
-      const void* const arguments[] = {&maps->second, &work, &ending};
+      const void* const arguments[] = {&found.first->second, &work, &ending};
       launch_on_demand(
           kernel.on_demand,
           config_of(kernel.plan, work, threads_of(kernel.plan), kSharedBytes, kernel.order, stream),

@@ -115,9 +115,9 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
 
       const uint64_t a = ptx::matrix_descriptor(shared.a, 16, 1024);
       const uint64_t b = ptx::matrix_descriptor(shared.b, kBRowMajor ? 128 * kK : 16, 1024);
-      if (makes_this(Mistake::no_wgmma_fence)) d[5] += 1;
+      if (makes_this(Mistake::no_wgmma_fence)) d[3] += 1;
       if (!makes_this(Mistake::no_wgmma_fence)) ptx::wgmma_fence();
-      if (makes_this(Mistake::written_after_fence) && t == 77) d[5] += 1;
+      if (makes_this(Mistake::written_after_fence) && t == 77) d[3] += 1;
       for (int k = 0; k < kK; k += 16) {
         const int b_step = kBRowMajor ? 2048 : 32;
         const bool odd = makes_this(Mistake::warps_disagree) && t / 32 == 2;
