@@ -197,7 +197,7 @@ TEST_CASE("registers that are written after the wgmma.fence are named, with what
   for (const Schedule& schedule : all_schedules()) {
     const std::string text = blame(schedule, Mistake::written_after_fence);
     REQUIRE_THAT(text,
-                 ContainsSubstring("accumulator register 5 was written after the wgmma.fence at test_"));
+                 ContainsSubstring("accumulator register 3 was written after the wgmma.fence at test_"));
     REQUIRE_THAT(text, ContainsSubstring("in block (0,0,0) warp 2 lane 13 at test_wgmma.cu:"));
   }
 }
