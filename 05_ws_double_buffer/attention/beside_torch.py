@@ -46,8 +46,9 @@ def quartiles(samples):
     return [statistics.quantiles(samples, n=4, method="inclusive")[i] for i in range(3)]
 
 
-def driver():
-    return subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True,
+def asked(query):
+    """What the driver says of the first GPU."""
+    return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], capture_output=True, text=True,
                           check=True).stdout.split("\n")[0]
 
 
@@ -61,11 +62,11 @@ class Bench:
         if not torch.cuda.is_available():
             raise BadInput("PyTorch finds no GPU")
         try:
-            self.library = ctypes.CDLL(str(library.resolve()))
+            self.kernels = ctypes.CDLL(str(library.resolve()))
         except OSError as error:
             raise BadInput(f"LIBRARY {library}: {error}") from None
-        self.library.attention_launch.restype = ctypes.c_char_p
-        self.library.attention_clock_after.restype = ctypes.c_double
+        self.kernels.attention_launch.restype = ctypes.c_char_p
+        self.kernels.attention_clock_after.restype = ctypes.c_double
         self.backends = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
         self.contenders = [*steps, *self.backends]
         self.device = torch.cuda.get_device_properties(0)
@@ -90,7 +91,7 @@ class Bench:
             return result
         pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*self.qkv, self.o)]
         for _ in range(launches):
-            complaint = self.library.attention_launch(int(contender), *pointers, *self.extent, self.stream())
+            complaint = self.kernels.attention_launch(int(contender), *pointers, *self.extent, self.stream())
             if complaint:
                 raise RuntimeError(f"step {contender}: {complaint.decode()}")
         return self.o
@@ -106,9 +107,9 @@ class Bench:
     def sample(self, contender, launches):
         """@returns microseconds of a launch, and the clock of the multiprocessors in MHz"""
         self.time_us(contender, launches)
-        self.library.attention_clock_before(self.device.multi_processor_count, self.stream())
+        self.kernels.attention_clock_before(self.device.multi_processor_count, self.stream())
         us = self.time_us(contender, launches)
-        return us, self.library.attention_clock_after(self.stream())
+        return us, self.kernels.attention_clock_after(self.stream())
 
     def error(self, contender):
         """Of the last queries of the last head, whose tiles have the most keys: the relative Frobenius norm."""
@@ -165,7 +166,7 @@ def measure(bench, lengths, tokens, heads, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", type=Path, metavar="LIBRARY")
+    parser.add_argument("kernels", type=Path, metavar="LIBRARY")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--lengths", default="512,1024,2048,4096,8192,16384")
     parser.add_argument("--tokens", default="16384")
@@ -175,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     options = {name: numbers(f"--{name}", getattr(arguments, name)) for name in ("lengths", "tokens", "heads", "steps", "rounds")}
     try:
-        bench = Bench(arguments.library, [str(step) for step in options["steps"]])
+        bench = Bench(arguments.kernels, [str(step) for step in options["steps"]])
     except ImportError as error:
         raise BadInput(f"needs PyTorch: {error}") from None
     torch = bench.torch
@@ -185,7 +186,8 @@ def main():
     if arguments.json:
         write_whole(arguments.json, json_rows({
             "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", "commit": os.environ.get("LADDER_COMMIT", ""),
-            "gpu": bench.device.name, "driver": driver(), "toolkit": f"CUDA {torch.version.cuda}", "torch": torch.__version__, "cudnn": cudnn,
+            "gpu": bench.device.name, "driver": asked("driver_version"), "max_clock_mhz": float(asked("clocks.max.sm")),
+            "toolkit": f"CUDA {torch.version.cuda}", "torch": torch.__version__, "cudnn": cudnn,
             "runs": rows}))
     wrong = [row for row in rows if not row["rel_error"] < LARGEST_ERROR]
     for row in wrong:
