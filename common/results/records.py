@@ -237,7 +237,7 @@ def in_order_of_worth():
         # split. Inputs are not in L2.
         timed("climb", "{date}-{gpu}.json", 125, "ladder", "--lessons 01,02,03,04,05,06_clusters_dsmem "
               "--size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold --sample-ms 50"),
-        # By itself, since the list of kernels for any shape changes more often than the lessons.
+        # By itself, since the kernels for any shape change more often than the lessons.
         experiment("any_climb", 60, "ladder", "--lessons 06 --size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold "
                    "--sample-ms 50"),
         Record("levels", "experiments/{date}-{gpu}-levels.json",
