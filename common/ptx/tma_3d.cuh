@@ -11,8 +11,8 @@
 
 namespace ptx {
 
-/// As tma_load(), of matrix number `matrix` of the tensor: `cp.async.bulk.tensor.3d` from global to shared
-/// memory.
+/// `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`: as tma_load(), of
+/// matrix number `matrix` of the tensor.
 __device__ __forceinline__ void tma_load_3d(void* to, const CUtensorMap* map, int column, int row, int matrix,
                                             Mbarrier* full) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -26,7 +26,7 @@ __device__ __forceinline__ void tma_load_3d(void* to, const CUtensorMap* map, in
 #endif
 }
 
-/// As tma_store(), of matrix number `matrix`: `cp.async.bulk.tensor.3d` from shared to global memory.
+/// `cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group`: as tma_store(), of matrix number `matrix`.
 __device__ __forceinline__ void tma_store_3d(const CUtensorMap* map, const void* from, int column, int row,
                                              int matrix) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
