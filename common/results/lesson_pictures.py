@@ -229,10 +229,10 @@ def register_tile(sources):
             shapes.append(box("third", left + (1.4 + i) * cell, top - 1.4 * cell, cell, cell))
         shapes.extend(box("other", left + (1.4 + i % count) * cell, top + i // count * cell, cell, cell) for i in range(count * count))
 
-    work(40, 1, "step 1")
+    work(40, 1, "02.1")
     shapes += [text(34, top + 13, "A", "end", "small"), text(72, 44, "B", style="small"),
                text(60, top + 40, "2 loads,", style="small"), text(60, top + 56, "1 product", style="small")]
-    work(170, sums, "step 2")
+    work(170, sums, "02.2")
     loads, products, bottom = 2 * sums, sums * sums, top + sums * cell
     shapes += [text(164, top + 4.5 * cell, "A", "end", "small"), text(170 + (1.9 + sums) * cell, top - .7 * cell, "B", style="small"),
                text(170 + (sums + 1.4) * cell / 2, bottom + 20, f"{loads} loads, {products} products", style="small")]
@@ -241,7 +241,7 @@ def register_tile(sources):
     shapes.extend(box("used", left + (thread + i % sums * side) * scale, high + (thread + i // sums * side) * scale, 4, 4)
                   for i in range(sums * sums))
     shapes.append(text(200, high + m * scale + 20, f"thread ({thread}, {thread}): every {side}th row and column", style="small"))
-    alt = f"For one k: step 1 loads two elements for one product, step 2 loads {sums} of A and {sums} of B for {products} products"
+    alt = f"For one k: 02.1 loads two elements for one product, 02.2 loads {sums} of A and {sums} of B for {products} products"
     return alt, picture(round(high + m * scale + 30), "A tile in registers", shapes)
 
 
@@ -262,7 +262,7 @@ def block_to_fragment(sources):
     shapes += [line(164, 164, left, top), line(164, 188, left, top + side)]
     y = 306
     shapes += [text(80, y, "a warpgroup:"), text(80, y + 17, "4 warps of 16 rows"),
-               text(276, y, "8 columns of a warp: lane t has"), text(276, y + 17, "4 sums; number: the lane of both")]
+               text(276, y, "a box is two of 8 columns of a"), text(276, y + 17, "warp, its number the lane of both")]
     for warp in range(4):
         shapes += [box("third" if warp == 0 else "other", 35, y + 66 + 32 * warp, 90, 32), text(80, y + 86 + 32 * warp, f"warp {warp}", style="small")]
     left, top = 208, y + 32

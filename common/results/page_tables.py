@@ -21,7 +21,7 @@ says that nothing was recorded yet. The words after it:
                         rows=energy: one for each run, libraries too: its clock, its cycles, and what it costs in joules
     columns=KEY         one column of TFLOP/s for each value of a second setting, instead of the details
     predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and by how much the predicted
-                        time is off: tflops, instead of gains; gain, over the first row per clock; or, of steps of the climb, clocks of
+                        time is off: tflops, instead of gains; gain, over the first row; or, of steps of the climb, clocks of
                         a step of k of the busiest SM; a number, a range as 1.1–1.2, or nothing
     without=TITLE,...   leaves out these columns, with _ for blanks
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
@@ -119,7 +119,7 @@ class Request:
 
 def shown(key):
     """What pages call a setting: the sources and records call a step of the climb a rung."""
-    return "step" if key == "rung" else key
+    return "kernel" if key == "rung" else key
 
 
 def title(run, key, runs):
@@ -161,7 +161,7 @@ def details(runs, all_runs, key, with_gains=True, with_steps=False):
 
 
 # The column that a unit is compared with.
-PREDICTED = {"tflops": "TFLOP/s", "gain": "× first, per clock", "clocks": "clocks of a step"}
+PREDICTED = {"tflops": "TFLOP/s", "gain": "× first", "clocks": "clocks of a step"}
 
 
 def step_clocks(run):
@@ -207,7 +207,7 @@ def launches(runs, all_runs):
         rows.append([shape_title(shape(run)), title(run, "rung", all_runs), f"{run['time_us_median']:.1f}",
                      f"{run['eager_us']:.1f}" if "eager_us" in run else "",
                      f"{min(libraries):.1f}" if libraries else ""])
-    header = ["M×N×K", "step", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
+    header = ["M×N×K", "kernel", "through a graph, µs", "by calls, µs", "fastest library by calls, µs"]
     return markdown(*without_empty_columns(header, rows))
 
 
