@@ -4,7 +4,7 @@
     <!-- end -->
 
 The newest result file in docs/results has these sizes, 4096 for the cube. At the first size a bar is a step's speed, and beside it stands
-its gain over the step that it builds on, which is named where it is not the one above. The other sizes have a column of speeds. The fastest
+its gain over the kernel that it builds on, which its name has in brackets where it is not the one above. The other sizes have a column of speeds. The fastest
 step of a size is marked. The dashed line and the last row are the fastest variant of the libraries in the same run. It is written to
 docs/figures, as SVG that follows the reader's light or dark theme.
 """
@@ -62,10 +62,10 @@ class Request:
                 raise BadInput(f"{line}: {self.path.name} has no climb beside a library at {shape_title(cube)}")
 
 
-def gain_of(climb, number, cube, above):
+def name_of(climb, number, above):
     """above: the rung of the row above, or None."""
-    base, gain = climb.base(number), climb.gain(number, cube)
-    return (f"{base}: " if above and base and base != above else "") + (f"{gain:.2f}×" if gain else "")
+    base = climb.base(number)
+    return f"{number} {f'({base}) ' if above and base and base != above else ''}{climb.steps[number].label}"
 
 
 def climb_text(line, words, results_folder):
@@ -80,7 +80,7 @@ def climb_text(line, words, results_folder):
                            for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s, 10¹² floating-point operations a second, of each kernel. Gains: over the row above, or the one named. {results['gpu']}, {dated(results)}."]
+            f"TFLOP/s, 10¹² floating-point operations a second, of each kernel. Gains: over the row above, or the one in brackets. {results['gpu']}, {dated(results)}."]
 
 
 def climb_pictures(line, words, results_folder, figures_folder):
@@ -105,9 +105,10 @@ def drawn(request):
     below = TOP - 10
     for row, (rung, above) in enumerate(zip(rungs, [None, *rungs])):
         y = TOP + ROW * row
-        shapes.append(text(LABELS - 6, y + 13, html.escape(f"{rung} {climb.steps[rung].label}"), "end"))
+        shapes.append(text(LABELS - 6, y + 13, html.escape(name_of(climb, rung, above)), "end"))
         if speed := here[first].get(rung):
-            length, number, gain = scale * speed, f"{speed:.0f}", gain_of(climb, rung, first, above)
+            length, number, gain = scale * speed, f"{speed:.0f}", climb.gain(rung, first)
+            gain = f"{gain:.2f}×" if gain else ""
             style, inside = "best" if speed == max(here[first].values()) else "bar", length > BARS / 3
             beside = LABELS + length + 5
             shapes += [f'<rect class="{style}" x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>',
