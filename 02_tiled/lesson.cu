@@ -99,6 +99,7 @@ const ladder::Lesson& lesson() {
       .check = check,
       .launch = launcher_of,
       .core = core_of,
+      .cpu_check = {131, 136, 264},
       .cpu_check_few = {40, 136, 40}};
   return lesson;
 }

@@ -96,7 +96,7 @@ ladder::Launcher launcher_of(const Settings& settings) {
 const ladder::Lesson& lesson() {
   static const ladder::Lesson lesson = {
       .name = "03_double_buffer",
-      .idea = "While the tensor cores work on one tile, the next one is already on its way.",
+      .idea = "While the tensor cores work on one tile, the next one is already being copied.",
       .knobs = {ladder::core_knob(),
                 {"slots", "tiles of A and B that shared memory holds", {"3", "1", "2", "4", "5"}},
                 {"copy",
