@@ -45,7 +45,7 @@ function(add_lesson name)
     ladder_add_broken(${name} NAMESPACE ${arg_NAMESPACE})
   endif()
 
-  ladder_add_step_diffs()
+  ladder_add_step_diffs(lesson.cu)
   set_property(GLOBAL APPEND PROPERTY LADDER_LESSONS ${name})
   set_property(GLOBAL PROPERTY LADDER_NAMESPACE_${name} ${arg_NAMESPACE})
 endfunction()
@@ -56,14 +56,15 @@ function(ladder_add_lesson_program name namespace)
   target_compile_definitions(${name} PRIVATE LADDER_LESSON=${namespace})
 endfunction()
 
-# For each step of the lesson the target diff_<base>_<step>, which prints what the step's kernel changes in the kernel that it
+# ladder_add_step_diffs(<file>...): for each step of the folder's lesson the target diff_<base>_<step>, which prints what the step's kernel changes in the kernel that it
 # builds on: diff_02_04_1, and within a lesson diff_04_1_2 (from 04.1 to 04.2) or diff_04_2_04 (from there to 04).
-# common/results/lattice.py, which reads the steps from the lessons' lesson.cu, says which there are.
+# common/results/lattice.py says which there are, and reads the files.
 function(ladder_add_step_diffs)
   if(NOT Python3_Interpreter_FOUND)
     return()
   endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/lesson.cu")
+  list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   execute_process(
     COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/common/results/lattice.py" "${CMAKE_CURRENT_SOURCE_DIR}"
     OUTPUT_VARIABLE steps OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

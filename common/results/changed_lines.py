@@ -1,6 +1,7 @@
 """How many lines of code a step changes in the kernel of the one that it builds on.
 
     <!-- changed: 04.1 -->
+    <!-- changed: attention.2 -->
     <!-- end -->
 
 Counted are the lines that `git diff -w` adds and removes between the two kernels, without comments and blank lines.
@@ -11,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from climb_table import BadInput, read_page
-from lattice import diffs
+from lattice import diffs, diffs_of_attention
 
 
 def code(text):
@@ -34,9 +35,10 @@ def changed_lines(old, new):
 
 def changed_text(line, words, root):
     """The lines that stand for the request `line`, whose word is the id of a step."""
-    known = {step.id: (step, base) for step, base in diffs(root)}
+    known = {step.id: (step, base) for step, base in diffs(root) + diffs_of_attention(root)}
     if len(words) != 1 or words[0] not in known:
         raise BadInput(f"{line}: needs one of the steps {', '.join(known)}")
     step, base = known[words[0]]
     count = changed_lines(read_page(root / base.kernel), read_page(root / step.kernel))
-    return [f"{count} lines of code change from [{base.id}](../{base.kernel.as_posix()}): `cmake --build build --target {step.diff}`."]
+    name = base.label if base.id.startswith("attention") else base.id
+    return [f"{count} lines of code change from [{name}](../{base.kernel.as_posix()}): `cmake --build build --target {step.diff}`."]

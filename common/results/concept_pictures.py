@@ -7,6 +7,7 @@
     <!-- concept: cluster_of_four -->
     <!-- concept: release_in_a_cluster -->
     <!-- concept: fragments columns=128 -->
+    <!-- concept: sums_to_operand -->
     <!-- concept: roles slots=1 -->
     <!-- concept: two_levels batches=4 tiles=7 -->
     <!-- concept: attention_turns product=512 wait=53 softmax=1772 -->
@@ -16,7 +17,9 @@ mbarrier_laps follows the two barriers of one slot of a ring over two laps; what
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
 cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
 lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, with barriers that count. fragments
-shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma. roles shows who hands what to whom
+shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma; sums_to_operand
+how the sums of attention's first product become the operand A of its second, by the expressions of to_weights() and of the CPU device's
+tensor cores. roles shows who hands what to whom
 in lesson 04's kernel; two_levels lays three stages of a pipeline out in time, for batches and for tiles. attention_turns follows
 steps 1, 3 and 4 of attention by three parts of 64 queries and 128 keys, in clocks: a product, what it takes longer because it is
 waited for, and a softmax. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
@@ -409,6 +412,71 @@ def fragments(line, values):
     return alt, svg(top + 64 * high + 46, "Who holds which sums", shapes, STYLE)
 
 
+def packed(sources):
+    """[(first key, registers of sums, (operand, its register))] for each pair of sums that to_weights() packs. Of keys and sums the first."""
+    step, operand, register, first, second = sources.found(
+        "05_ws_double_buffer/attention/products.cuh", r"i \+= (\d+)\) p\[([^]]*)\]\[([^]]*)\] = pack_bf16\(s\[([^]]*)\], s\[([^]]*)\]\)")
+    return [((sources.evaluated(first, i=i), sources.evaluated(second, i=i)),
+             (sources.evaluated(operand, i=i), sources.evaluated(register, i=i))) for i in range(0, 64, int(step))]
+
+
+def operand_places(sources, thread):
+    """For each register of a thread's operand A the (row, column) of its two elements, as the CPU device's tensor cores read it."""
+    path = "common/cpu_device/kernel/tensor_cores/engine_wgmma.cpp"
+    row, k, below, right = sources.found(
+        path, r"void read_a_of_registers.*?row = ([^,]*), k = ([^;]*);.*?&a\[row \+ ([^]]*)\]\[k \+ ([^]]*)\];")
+    row, k = (sources.evaluated(expression, thread=thread) for expression in (row, k))
+    corners = [(row + sources.evaluated(below, q=q), k + sources.evaluated(right, q=q)) for q in range(4)]
+    return [((row, column), (row, column + 1)) for row, column in corners]
+
+
+def sums_to_operand(_line, _values):
+    sources, pairs = Sources(ROOT), packed(Sources(ROOT))
+    lane, cell, high, left, top = SHOWN_THREAD % 32, 44, 17, 40, 62
+    styles = ("one", "other", "third", "store")
+
+    def place_of_sum(thread, i):
+        row, column = held_by(sources, thread)[i % 4]
+        return row, column + i // 4 * 8
+
+    for thread in range(128):  # the point of the picture: what is packed is already where the operand needs it
+        for sums, (operand, register) in pairs:
+            needed = tuple((row, column + 16 * operand) for row, column in operand_places(sources, thread)[register])
+            if tuple(place_of_sum(thread, i) for i in sums) != needed:
+                raise BadInput(f"sums {sums} of thread {thread} are not where register {register} of operand {operand} needs them")
+    shapes = [text(4, 18, "Scores of warp 0: 16 queries, 16 of 128 keys", "start", "strong"), text(left - 8, top - 6, "keys", "end", "small"),
+              text(4, 36, "in a box: the lane that has both keys", "start", "small")]
+    for column in range(0, 16, 2):
+        shapes.append(text(left + cell * (column + 1) / 2, top - 6, f"{column}, {column + 1}", style="small"))
+    for thread in range(32):
+        for i, register in (((sums[0], register) for sums, (operand, register) in pairs if operand == 0)):
+            row, column = place_of_sum(thread, i)
+            x, y = left + cell * column / 2, top + high * row
+            shapes += [box("used" if thread == lane else styles[register], x, y, cell, high),
+                       text(x + cell / 2, y + 13, thread, style="inside small" if thread == lane else "small")]
+    shapes += [text(left - 8, top + high * row + 13, row, "end", "small") for row in range(16)]
+    below = top + 16 * high + 26
+    shapes += [HEAD, text(4, below, f"Lane {lane}: eight sums become four registers of A", "start", "strong")]
+    wide = 98
+    for sums, (operand, register) in pairs[:4]:
+        x, (row, column) = 4 + wide * register, place_of_sum(lane, sums[0])
+        for at, i in enumerate(sums):
+            shapes += [box(styles[register], x + 46 * at, below + 12, 44, 22), text(x + 46 * at + 22, below + 28, f"s[{i}]", style="small"),
+                       arrow(x + 22 + 46 * at, below + 36, x + 34 + 22 * at, below + 60)]
+        shapes += [box(styles[register], x + 12, below + 62, 66, 22), text(x + 45, below + 78, f"p[{operand}][{register}]", style="small"),
+                   text(x + 45, below + 102, f"row {row},", style="small"), text(x + 45, below + 118, f"keys {column}, {column + 1}", style="small")]
+    last = pairs[-4:]
+    shapes += [text(4, below + 146 + 18 * i, words, "start", "small") for i, words in enumerate((
+        "s: fp32; p: two bf16 in a register, the first in the low half.",
+        f"Every further 16 keys: eight more sums, up to s[{last[0][0][0]}]–s[{last[-1][0][1]}], p[{last[0][1][0]}].",
+        "Warp 1 has queries 16 to 31, and so on."))]
+    alt = (f"16 queries and 16 keys of a warp: each lane has two keys of two queries, twice; its sums s[0] to s[7] are, in pairs, its registers "
+           f"p[0][0] to p[0][3] of the operand A. Lane {lane} has rows {place_of_sum(lane, 0)[0]} and {place_of_sum(lane, 2)[0]}")
+    return alt, svg(below + 192, "From sums to an operand", shapes, STYLE + STORES + """
+    .inside { fill: #ffffff; }
+    @media (prefers-color-scheme: dark) { .inside { fill: #0d1117; } }""")
+
+
 # --- Roles, and the pipeline outside of the pipeline ------------------------------------------------------------------
 
 STORES = """
@@ -535,7 +603,7 @@ def attention_turns(line, values):
 
 
 DRAWN = {"roles": (roles, ("slots",)), "two_levels": (two_levels, ("batches", "tiles")),
-         "fragments": (fragments, ("columns",)), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
+         "fragments": (fragments, ("columns",)), "sums_to_operand": (sums_to_operand, ()), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
          "partial_sums": (partial_sums, ("blocks",)), "cluster_of_four": (cluster_of_four, ()),
          "release_in_a_cluster": (release_in_a_cluster, ()),
          "attention_turns": (attention_turns, ("product", "wait", "softmax"))}

@@ -4,7 +4,8 @@
     lattice.py [LESSON_FOLDER]    for each step (of that lesson) a line: the name of its diff, and the two kernels' paths
 
 A lesson's steps are the rungs that its lesson.cu lists. The first builds on the last of the lesson that `.builds_on` names, each
-other on the one before it. common/ladder/lattice.cpp has the same rule. Rungs of builds without wgmma are left out.
+other on the one before it. common/ladder/lattice.cpp has the same rule. Rungs of builds without wgmma are left out. Attention is no rung
+of the climb, but has steps and diffs of its own.
 """
 import dataclasses
 import re
@@ -87,8 +88,16 @@ def diffs(root=ROOT):
     return [(step, by_id[step.base]) for step in by_id.values() if step.base and step.id != "any"]
 
 
+def diffs_of_attention(root=ROOT):
+    """The same of the steps of attention: the kernels in its folder `steps`, and behind them its last."""
+    folder = Path("05_ws_double_buffer/attention")
+    kernels = [*sorted(path.relative_to(root) for path in (root / folder / "steps").glob("*.cuh")), folder / "attention.cuh"]
+    own = [Step(f"attention.{i}", f"step {i}", "", folder.as_posix(), kernel, f"attention.{i - 1}") for i, kernel in enumerate(kernels, 1)]
+    return list(zip(own[1:], own))
+
+
 def main(folder=None):
-    for step, base in diffs():
+    for step, base in diffs() + diffs_of_attention():
         if folder is None or (ROOT / step.lesson).resolve() == Path(folder).resolve():
             print(step.diff, base.kernel.as_posix(), step.kernel.as_posix())
 

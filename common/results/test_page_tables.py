@@ -814,6 +814,33 @@ class PageTables(WithResults):
             with self.assertRaisesRegex(BadInput, message):
                 attention_table.attention_table("line", words, self.folder)
 
+    def test_attention_is_predicted_from_parts(self):
+        runs = [{"length": 256, "heads": 33, "batch": 2, "causal": False, "time_us_median": 4 * 6000 * 66 / 132, "clock_mhz": 1}]
+        parts = attention_table.Parts(wait=50, hand_over=100, ask=40)
+        # 264 tiles of 64 queries are two full waves. A thread has 64 scores: 2 for a maximum, 1 + 8 + 1 for an exponential, 1 for half a
+        # conversion, and 1 for a sum of O; two rows take 2 * (4 + 2) + 8 + 4 each.
+        softmax = 64 * 14 + 2 * 24
+        expected = [2 * (2 * (512 + 50 + 140) + softmax), 3000, 512 + 3000 - 562, 3000 - 562, 3000 - 562]
+        self.assertEqual(attention_table.predictions(runs, parts), [f"{clocks}" for clocks in expected])
+        runs[0]["batch"] = 1  # now there is one, with the same time for half of the work
+        self.assertEqual(attention_table.predictions(runs, parts), [f"{expected[0]}", "6000", "5950", "5438", "5438"])
+        runs[0]["heads"] = 34  # four tiles more
+        self.assertEqual(attention_table.predictions(runs, parts)[0], f"{expected[0] * 264 / 136:.0f}")
+        runs[0]["clock_mhz"] = .1  # no product is faster than the tensor cores
+        self.assertEqual(attention_table.predictions(runs, parts)[2:], ["2048"] * 3)
+
+    def test_the_predictions_of_attention_hold_for_the_newest_records(self):
+        recorded = page_tables.ROOT / "docs/results"
+        results = attention_table.read(recorded)
+        runs = sorted((run for run in results["runs"] if run["attention"].startswith("step") and run["length"] == 16384 and not run["causal"]),
+                      key=lambda run: run["attention"])
+        parts = attention_table.parts_of("line", recorded)
+        for run, predicted in zip(runs, attention_table.predictions(runs, parts), strict=True):
+            with self.subTest(run["attention"]):
+                self.assertLess(abs(int(predicted) / attention_table.clocks_of_block(run) - 1), .15)
+        with self.assertRaisesRegex(BadInput, "has 0 rows of product with m 64, n 128, no loads, waited for"):
+            attention_table.parts_of("line", self.folder)
+
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
         def level(number, us, streams, kernel, size):
             return dict(schedule(us, 50, size=size, level=str(number), streams=streams, kernel=kernel, batches="7"), tflops=1e4 / us)
@@ -891,6 +918,7 @@ class PageTables(WithResults):
                               ("multicast blocks=2 rows=64", ">receives 64<"),
                               ("partial_sums blocks=2", "share 1 of C"), ("roles slots=1", ">pipe_cs<"),
                               ("two_levels batches=4 tiles=7", ">kernel 3<"), ("fragments columns=256", "128 sums in each thread"),
+                              ("sums_to_operand", "up to s[56]–s[63], p[7]."),
                               ("attention_turns product=512 wait=53 softmax=1772", ">step 4: a softmax beside PV, too<")):
             picture = concept_pictures.drawn("line", words.split())[2]
             xml.etree.ElementTree.fromstring(picture)
@@ -906,6 +934,14 @@ class PageTables(WithResults):
         self.assertEqual(concept_pictures.held_by(sources, 37), [(17, 2), (17, 3), (25, 2), (25, 3)])
         held = [place for thread in range(128) for place in concept_pictures.held_by(sources, thread)]
         self.assertEqual(sorted(held), [(row, column) for row in range(64) for column in range(8)])
+
+    def test_sums_that_the_code_packs_are_where_the_operand_needs_them(self):
+        sources = concept_pictures.Sources(page_tables.ROOT)
+        self.assertEqual(concept_pictures.packed(sources)[4:6], [((8, 9), (1, 0)), ((10, 11), (1, 1))])
+        self.assertEqual(concept_pictures.operand_places(sources, 37), [((17, 2), (17, 3)), ((25, 2), (25, 3)), ((17, 10), (17, 11)), ((25, 10), (25, 11))])
+        swapped = [(sums, (operand, register ^ 1)) for sums, (operand, register) in concept_pictures.packed(sources)]
+        with mock.patch.object(concept_pictures, "packed", lambda sources: swapped), self.assertRaisesRegex(BadInput, "are not where register"):
+            concept_pictures.drawn("line", ["sums_to_operand"])
 
     def test_turns_of_attention_hide_a_softmax_as_far_as_the_tensor_cores_have_work(self):
         def clocks(step, softmax):

@@ -13,9 +13,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "common/results"))
 from changed_lines import changed_lines  # noqa: E402
-from lattice import diffs  # noqa: E402
+from lattice import diffs, diffs_of_attention  # noqa: E402
 
-MOST_LINES = 60
+MOST_LINES, MOST_LINES_OF_ATTENTION = 60, 80
 
 
 class RungDiffs(unittest.TestCase):
@@ -26,15 +26,17 @@ class RungDiffs(unittest.TestCase):
 
     def test_the_diffs_between_steps_are_their_ideas(self):
         self.assertEqual(len(diffs()), 17)
-        for step, base in diffs():
-            with self.subTest(step.diff):
-                old, new = ((ROOT / one.kernel).read_text(encoding="utf-8") for one in (base, step))
-                self.assertLessEqual(changed_lines(old, new), MOST_LINES)
+        self.assertEqual([step.diff for step, _ in diffs_of_attention()], [f"diff_attention_{i}_{i + 1}" for i in range(1, 5)])
+        for most, pairs in ((MOST_LINES, diffs()), (MOST_LINES_OF_ATTENTION, diffs_of_attention())):
+            for step, base in pairs:
+                with self.subTest(step.diff):
+                    old, new = ((ROOT / one.kernel).read_text(encoding="utf-8") for one in (base, step))
+                    self.assertIn(changed_lines(old, new), range(1, most + 1))
 
     def test_a_target_prints_what_each_step_changes(self):
         targets = subprocess.run(["cmake", "--build", BUILD, "--target", "help"], capture_output=True, text=True, timeout=60,
                                  check=True).stdout
-        self.assertEqual(set(re.findall(r"\bdiff_\w+", targets)), {step.diff for step, _ in diffs()})
+        self.assertEqual(set(re.findall(r"\bdiff_\w+", targets)), {step.diff for step, _ in diffs() + diffs_of_attention()})
 
 
 if __name__ == "__main__":
