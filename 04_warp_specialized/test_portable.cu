@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kSeeds = 2;
 
-/// Unlike the lesson, the variant runs on any GPU from sm_80 on: what a Lesson says that says nothing else.
+/// Unlike the lesson, the variant runs on any GPU from sm_75 on: what a Lesson says that says nothing else.
 void skip_unless_runnable() {
   ladder::Lesson lesson;
   lesson.name = "04_warp_specialized, portable";

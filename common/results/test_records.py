@@ -64,15 +64,52 @@ class Records(unittest.TestCase):
                 self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
 
 
+def newest(test, experiment):
+    """The rows of its newest record; without one the test is skipped."""
+    path = max(RESULTS.glob(f"experiments/*-{experiment}.json"), default=None)
+    if path is None:
+        test.skipTest(f"{experiment} is not recorded yet")
+    return json.loads(path.read_text(encoding="utf-8"))["runs"]
+
+
+class Streams(unittest.TestCase):
+    """What pages of 07_streams/deeper say of their tables."""
+
+    def test_a_launch_for_each_batch_is_bound_by_the_host_and_a_graph_or_a_queue_is_not(self):
+        rows = {(run["settings"]["how"], int(run["settings"]["steps"])): run["settings"] for run in newest(self, "overhead")}
+        launches, graph, queue, alone = "a launch for each", "one graph", "a queue", "one kernel that knows them all"
+        work = sorted({steps for _, steps in rows})
+        cost = {key: float(settings["us_a_batch"]) for key, settings in rows.items()}
+        self.assertGreater(float(rows[launches, 0]["host_us_a_batch"]), .85 * cost[launches, 0])
+        for how in (graph, queue):
+            self.assertLess(cost[how, 0], cost[launches, 0] / 2)
+            self.assertLess(float(rows[how, 0]["host_us_a_batch"]), cost[how, 0] * .6)
+        for steps in work:
+            for how in (launches, graph, queue):
+                with self.subTest(how=how, steps=steps):
+                    self.assertLess(cost[alone, steps], cost[how, steps])
+        for how in (launches, graph, queue):  # most of it is hidden behind the largest batch
+            self.assertLess(cost[how, work[-1]] - cost[alone, work[-1]], cost[launches, 0] / 2)
+
+    def test_the_host_spends_no_more_time_in_allocations_than_a_row_takes(self):
+        batches = 40  # of 07_streams on a GPU
+        for run in newest(self, "alloc"):
+            with self.subTest(memory=run["settings"]["memory"], n=run["n"]):
+                self.assertLessEqual(float(run["settings"]["host_us_in_calls"]) * batches, run["time_us_median"] * 1.01)
+
+    def test_only_cudamalloc_gets_what_every_second_piece_leaves(self):
+        got = {run["settings"]["allocator"]: run["settings"]["gets_it"] for run in newest(self, "fragments")
+               if run["settings"]["requests"] == "every second stays"}
+        self.assertEqual([allocator for allocator, answer in got.items() if answer == "yes"], ["cudaMalloc"])
+        self.assertGreaterEqual(len(got), 5)
+
+
 class RolesOnSmallProblems(unittest.TestCase):
     """What 04_warp_specialized/deeper/small_problems.md says: there is no size below which roles beside a ring cost time."""
 
     def test_roles_gain_at_every_size_with_three_and_four_slots(self):
-        path = max(RESULTS.glob("experiments/*-small_cube.json"), default=None)
-        if path is None:
-            self.skipTest("small_cube is not recorded yet")
         times = {(run["m"], run["settings"]["slots"], run["settings"]["roles"]): run["time_us_median"]
-                 for run in json.loads(path.read_text(encoding="utf-8"))["runs"] if "roles" in run["settings"]}
+                 for run in newest(self, "small_cube") if "roles" in run["settings"]}
         self.assertEqual({size for size, _, _ in times}, {256, 512, 1024, 2048})
         for size, slots, roles in times:
             if roles == "off" and slots != "2":
