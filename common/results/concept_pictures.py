@@ -470,8 +470,8 @@ def sums_to_operand(_line, _values):
         "s: fp32; p: two bf16 in a register, the first in the low half.",
         f"Every further 16 keys: eight more sums, up to s[{last[0][0][0]}]–s[{last[-1][0][1]}], p[{last[0][1][0]}].",
         "Warp 1 has queries 16 to 31, and so on."))]
-    alt = (f"16 queries and 16 keys of a warp: each lane has two keys of two queries, twice; its sums s[0] to s[7] are, in pairs, its registers "
-           f"p[0][0] to p[0][3] of the operand A. Lane {lane} has rows {place_of_sum(lane, 0)[0]} and {place_of_sum(lane, 2)[0]}")
+    alt = (f"16 queries and 16 keys of a warp: each lane has two keys of two queries, twice. Its eight sums are, in pairs, the four registers "
+           f"of its operand A. Lane {lane} has rows {place_of_sum(lane, 0)[0]} and {place_of_sum(lane, 2)[0]}")
     return alt, svg(below + 192, "From sums to an operand", shapes, STYLE + STORES + """
     .inside { fill: #ffffff; }
     @media (prefers-color-scheme: dark) { .inside { fill: #0d1117; } }""")
