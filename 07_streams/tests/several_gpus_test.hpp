@@ -8,6 +8,7 @@
 
 #include "07_streams/experiments/devices.hpp"
 #include "07_streams/experiments/experiment.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/gemm_checks.hpp"
 
@@ -22,9 +23,10 @@ const Experiment& engines_experiment();
 
 constexpr uint64_t kDataSeed = 7;
 
-/// Ends the test case where there are fewer devices.
+/// Ends the test case where there are fewer GPUs. The CPU device has as many as the line above asks for.
 inline void skip_unless_devices(int count) {
   ladder::testing::skip_unless_runnable(*ladder::all_lessons().front());
+  if (ladder::on_cpu_device()) REQUIRE(count_devices() >= count);
   if (count_devices() < count) SKIP("needs " << count << " GPUs");
 }
 
