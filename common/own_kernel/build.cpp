@@ -97,7 +97,7 @@ std::optional<Missing> missing_in(const std::string& line) {
 
 /// Before the compiler's: what nvcc includes by itself.
 const std::vector<std::string> kBefore = {"cuda_runtime.h", "climits", "cstring", "ctime",
-                                          "common/own_kernel/rewrite/support.hpp"};
+                                          LADDER_SOURCE_DIR "/common/own_kernel/rewrite/support.hpp"};
 /// One pass is for the host and the device: most files need the device's branch of `#if __CUDA_ARCH__`.
 const std::vector<std::string> kDefinitions = {"LADDER_REWRITES=1",
                                                "__CUDACC__=1",

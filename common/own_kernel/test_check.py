@@ -319,12 +319,24 @@ UNSEEN = {
     "block_is_not_met": r"thread \d+ of block \(0,0,0\) (reads|overwrites) what thread \d+ .*: a __syncthreads\(\) is missing",
     "shifts": r"thread \d+ of block \(0,0,0\) overwrites what thread \d+ may still read, and no barrier",
     "who_wins": r"thread \d+ of block \(0,0,0\) overwrites what thread \d+ has written, and no barrier",
+    "copies_early": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.* read at .*unseen.cu:\d+",
+    "compares_early": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.* read at .*unseen.cu:\d+",
+    "clears_early": r"the host writes the managed memory of 256 bytes .*which kernel fill on .* reads.* written at .*unseen.cu:\d+",
+    "struct_early": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.* read at .*unseen.cu:\d+",
+    "vector_early": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.* read at .*unseen.cu:\d+",
+    "block_overwrites": r"block \(2,0,0\) overwrites what block \(1,0,0\) has read, .*first load by block \(1,0,0\) .*unseen.cu:\d+",
+    "kernel_copies": r"race in shared memory of block 0 at row\[\d+\]: .*unseen.cu:\d+ reads",
+    "frees_early": r"cudaFreeHost of the pinned memory of 256 bytes .*: the host has not waited for that.* cudaFreeHost at .*unseen.cu:\d+",
+    "loop_of_streams": r"kernel set on stream 3 \(`streams\[1\]`, created at .*unseen.cu:\d+\)",
+    "range_of_streams": r"kernel set on stream 3 \(`streams\[1\]`, created at .*unseen.cu:\d+\)",
 }
-RIGHT_ALL_THE_SAME = ("grid_is_met", "block_is_met", "all_agree", "bytes_apart", "last_block", "padding", "told", "halves", "allocates")
+RIGHT_ALL_THE_SAME = ("grid_is_met", "block_is_met", "all_agree", "bytes_apart", "last_block", "padding", "told", "halves", "allocates",
+                      "copies_late", "last_block_resets", "block_restores")
 UNSEEN_TEXT = """#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 #include <cooperative_groups.h>
 __global__ void fill(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
 __global__ void set(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
@@ -364,6 +376,22 @@ __global__ void allocate(int* out) {
   out[threadIdx.x] = *own;
   free(own);
 }
+__global__ void overwrite(int* a, int* b, bool changes) {
+  if (blockIdx.x == 1) b[threadIdx.x] = a[threadIdx.x];
+  if (blockIdx.x == 2) a[threadIdx.x] = changes ? 5 : 0;
+}
+__global__ void reset(int* seed, int* out, unsigned* count) {
+  out[blockIdx.x] = *seed;
+  if (atomicAdd(count, 1) == gridDim.x - 1) *seed = 7;
+}
+__global__ void copy_row(float* x) {
+  __shared__ float row[64];
+  if (threadIdx.x == 0) memcpy(row, x, sizeof row);
+  x[threadIdx.x] = row[threadIdx.x] + 1;
+}
+struct Row {
+  float values[64];
+};
 static void CUDART_CB tell(void* told) { *(std::atomic<bool>*)told = true; }
 #define IF(word) if (!std::strcmp(what, #word))
 int main(int, char** argv) {
@@ -413,6 +441,50 @@ int main(int, char** argv) {
     managed[32] = 5;
     cudaStreamSynchronize(stream);
     if (managed[0] != 1 || managed[32] != 5) return 1;
+  }
+  const bool is_late = !std::strcmp(what, "copies_late");
+  float sum = 0, zeros[64] = {};
+  if (is_late || std::strstr(what, "s_early") || std::strstr(what, "r_early")) {
+    fill<<<2, 32>>>(managed);
+    if (is_late) cudaDeviceSynchronize();
+    if (is_late || !std::strcmp(what, "copies_early")) std::memcpy(host, managed, 256);
+    if (is_late || !std::strcmp(what, "compares_early")) sum += memcmp(managed, zeros, 256);
+    if (is_late || !std::strcmp(what, "vector_early")) sum += std::vector<float>(managed, managed + 64)[63];
+    if (is_late || !std::strcmp(what, "clears_early")) memset(managed, 0, 256);
+  }
+  IF(struct_early) {
+    fill<<<2, 32>>>(managed);
+    const Row row = *(const Row*)managed;
+    for (float one : row.values) sum += one;
+  }
+  if (sum == 12345) return 1;
+  IF(block_overwrites) overwrite<<<3, 64>>>(a, b, true);
+  IF(block_restores) overwrite<<<3, 64>>>(a, b, false);
+  IF(last_block_resets) {
+    reset<<<8, 1>>>(a + 1, b, (unsigned*)a);
+    cudaMemcpy(numbers, a, 8, cudaMemcpyDeviceToHost);
+    if (numbers[0] != 8 || numbers[1] != 7) return 1;
+  }
+  IF(kernel_copies) {
+    cudaMemset(x, 0, 256);
+    copy_row<<<1, 64>>>(x);
+  }
+  IF(frees_early) {
+    cudaMemcpyAsync(x, pinned, 256, cudaMemcpyHostToDevice, stream);
+    set<<<2, 32, 0, stream>>>(x);
+    cudaFreeHost(pinned);
+  }
+  if (std::strstr(what, "of_streams")) {
+    cudaStream_t streams[2];
+    if (what[0] == 'l') {
+      for (int i = 0; i < 2; ++i) {
+        cudaStreamCreate(&streams[i]);
+      }
+    } else {
+      for (auto& one : streams) cudaStreamCreate(&one);
+    }
+    set<<<2, 32, 0, streams[0]>>>(x);
+    set<<<2, 32, 0, streams[1]>>>(x);
   }
   bool meets = !std::strcmp(what, "grid_is_met") || !std::strcmp(what, "block_is_met");
   void* arguments[] = {&a, &b, &meets};
@@ -573,6 +645,9 @@ class Check(unittest.TestCase):
             with self.subTest(right=right):
                 code, said, _ = self.check(self.folder / "unseen.cu", "--schedule", "all", "--", right)
                 self.assertEqual(code, 0, said)
+                remark = ("remark: main() copies to the host what nobody has written: kernels wrote 240 of the 256 bytes allocated at "
+                          "unseen.cu:")
+                self.assertEqual(remark in " ".join(said.split()), right == "padding", said)
 
     def test_plain_accesses_race_with_atomic_operations_and_what_is_ordered_does_not(self):
         file = FOLDER / "test_atomics.cu"
