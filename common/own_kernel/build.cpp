@@ -216,8 +216,9 @@ class Build {
     fs::remove(object);
     write_changed(source_of(i), source);
     std::vector<std::string> command = command_;
-    command.insert(command.end(), {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fpreprocessed", "-c",
-                                   "-x", "c++-cpp-output", source_of(i).string(), "-o", object.string()});
+    command.insert(command.end(),
+                   {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fsanitize=bounds", "-fpreprocessed",
+                    "-c", "-x", "c++-cpp-output", source_of(i).string(), "-o", object.string()});
     if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) return {};
     return errors_in_log(request_.files[i]);
   }

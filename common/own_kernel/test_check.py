@@ -326,12 +326,13 @@ UNSEEN = {
     "vector_early": r"the host reads the managed memory of 256 bytes .*which kernel fill on .* writes.* read at .*unseen.cu:\d+",
     "block_overwrites": r"block \(2,0,0\) overwrites what block \(1,0,0\) has read, .*first load by block \(1,0,0\) .*unseen.cu:\d+",
     "kernel_copies": r"race in shared memory of block 0 at row\[\d+\]: .*unseen.cu:\d+ reads",
+    "local_array": r"kernel 'local_array': sums\[4\] is beyond the end of the array, whose type is 'int \[4\]' at .*unseen.cu:\d+ in block",
     "frees_early": r"cudaFreeHost of the pinned memory of 256 bytes .*: the host has not waited for that.* cudaFreeHost at .*unseen.cu:\d+",
     "loop_of_streams": r"kernel set on stream 3 \(`streams\[1\]`, created at .*unseen.cu:\d+\)",
     "range_of_streams": r"kernel set on stream 3 \(`streams\[1\]`, created at .*unseen.cu:\d+\)",
 }
 RIGHT_ALL_THE_SAME = ("grid_is_met", "block_is_met", "all_agree", "bytes_apart", "last_block", "padding", "told", "halves", "allocates",
-                      "copies_late", "last_block_resets", "block_restores")
+                      "copies_late", "last_block_resets", "block_restores", "flat_arrays")
 UNSEEN_TEXT = """#include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -388,6 +389,20 @@ __global__ void copy_row(float* x) {
   __shared__ float row[64];
   if (threadIdx.x == 0) memcpy(row, x, sizeof row);
   x[threadIdx.x] = row[threadIdx.x] + 1;
+}
+__global__ void local_array(int* x, int n) {
+  int sums[4] = {};
+  for (int i = 0; i <= n; ++i) sums[i] += x[i];
+  x[threadIdx.x] = sums[threadIdx.x % 4];
+}
+__device__ void set_row(int (&row)[4], int i) { row[i] = i; }
+__global__ void flat_arrays(int* x) {
+  __shared__ int tile[4][4];
+  int own[2][2], *const past = &own[1][2];
+  for (int i = 0; i < 4; ++i) own[0][i] = x[i];
+  for (int i = 0; i < 8; ++i) set_row(tile[0], i);
+  for (int i = 8; i < 16; ++i) tile[0][i] = i;
+  x[0] = tile[3][3] + (past - &own[0][0]) + own[1][1];
 }
 struct Row {
   float values[64];
@@ -458,6 +473,8 @@ int main(int, char** argv) {
     for (float one : row.values) sum += one;
   }
   if (sum == 12345) return 1;
+  IF(local_array) local_array<<<1, 4>>>(a, 4);
+  IF(flat_arrays) flat_arrays<<<1, 1>>>(a);
   IF(block_overwrites) overwrite<<<3, 64>>>(a, b, true);
   IF(block_restores) overwrite<<<3, 64>>>(a, b, false);
   IF(last_block_resets) {
