@@ -120,7 +120,7 @@ std::string run_once(const Request& request, const Run& run, std::string& report
                         "100 KB, or does it call itself?"
                       : "");
   }
-  if (end.exit_code && report.empty()) return kSaid;
+  if (end.exit_code && report.empty() && names_a_cause(printed)) return kSaid;
   if (end.exit_code) return kOwnCode + std::to_string(end.exit_code);
   return "";
 }
