@@ -15,6 +15,7 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
 #include "common/own_kernel/rewrite/rewrite.hpp"
