@@ -15,6 +15,7 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/host/base/atomic_file.hpp"
+#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"
 #include "common/own_kernel/rewrite/rewrite.hpp"
@@ -96,8 +97,10 @@ std::optional<Missing> missing_in(const std::string& line) {
 }
 
 /// Before the compiler's: what nvcc includes by itself.
-const std::vector<std::string> kBefore = {"cuda_runtime.h", "climits", "cstring", "ctime",
-                                          "common/own_kernel/rewrite/support.hpp"};
+constexpr const char* kBefore =
+    "#include <cuda_runtime.h>\n#include <climits>\n#include <cstring>\n#include <ctime>\n"
+    "#include \"" LADDER_SOURCE_DIR "/common/own_kernel/rewrite/support.hpp\"\n";
+const fs::path kHeaders = kFolder / "before.hpp";
 /// One pass is for the host and the device: most files need the device's branch of `#if __CUDA_ARCH__`.
 const std::vector<std::string> kDefinitions = {"LADDER_REWRITES=1",
                                                "__CUDACC__=1",
@@ -135,7 +138,10 @@ std::vector<std::string> compile_command() {
 class Build {
  public:
   explicit Build(const BuildRequest& request) : request_(request), command_(compile_command()) {
+    for (const std::string& definition : kDefinitions) command_.push_back("-D" + definition);
+    command_.insert(command_.end(), {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fsanitize=bounds"});
     fs::create_directories(kFolder);
+    compile_headers();
     for (const fs::path& file : request.files) roots_.insert((file.parent_path() / "").string());
     for (const std::string& folder : request.include_folders) roots_.insert((fs::path(folder) / "").string());
   }
@@ -144,7 +150,7 @@ class Build {
     fs::remove(build_log());
     std::string objects;
     for (size_t i = 0; i < request_.files.size(); ++i) {
-      const fs::path object = kFolder / ("part_" + std::to_string(i) + ".o");
+      const fs::path object = object_of(i);
       if (auto errors = compile(i, object); !errors.empty()) return errors;
       objects += "\"" + object.string() + "\"\n";
     }
@@ -168,6 +174,7 @@ class Build {
   }
 
  private:
+  static fs::path object_of(size_t i) { return kFolder / ("part_" + std::to_string(i) + ".o"); }
   static fs::path source_of(size_t i) { return kFolder / ("part_" + std::to_string(i) + ".ii"); }
 
   bool is_own(const std::string& path, bool is_system) const {
@@ -181,17 +188,48 @@ class Build {
     return path.rfind(repository, 0) != 0;
   }
 
+  /// What all sources begin with is compiled once, which saves most of the time of a check: g++ leaves a
+  /// pragma in the preprocessed source that reads it. Where it does not fit, because a macro of the reader's
+  /// is a word in it, the headers are included.
+  void compile_headers() const {
+    write_changed(kHeaders, kBefore);
+#ifndef __clang__
+    const fs::path compiled = kHeaders.string() + ".gch", made_by = kHeaders.string() + ".made_by",
+                   needs = kHeaders.string() + ".d";
+    const std::string how = join(command_, " ");
+    if (fs::exists(compiled) && text_of(made_by) == how && is_newer_than_all(compiled, needs)) return;
+    fs::remove(compiled);
+    for (int i = 0; fs::remove(object_of(i)); ++i) {
+    }
+    std::vector<std::string> command = command_;
+    command.insert(command.end(), {"-MD", "-MF", needs.string(), "-x", "c++-header", kHeaders.string(), "-o",
+                                   compiled.string()});
+    if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code)
+      write_changed(made_by, how);
+#endif
+  }
+
+  /// @param needs a Makefile's rule with all files that it was made of
+  static bool is_newer_than_all(const fs::path& made, const fs::path& needs) {
+    const fs::file_time_type time = fs::last_write_time(made);
+    std::istringstream words(text_of(needs));
+    for (std::string word; words >> word;) {
+      std::error_code error;
+      if (word == "\\" || word.back() == ':') continue;
+      if (fs::last_write_time(word, error) > time || error) return false;
+    }
+    return true;
+  }
+
   /// @returns the rewritten source; errors are added
   std::string rewrite(size_t i, std::vector<std::string>& errors) {
     const fs::path& file = request_.files[i];
     const fs::path preprocessed = kFolder / "preprocessed.ii";
     std::vector<std::string> command = command_;
-    for (const std::string& definition : kDefinitions) command.push_back("-D" + definition);
     for (const std::string& definition : request_.definitions) command.push_back("-D" + definition);
     for (const std::string& folder : request_.include_folders) command.push_back("-I" + folder);
-    for (const std::string& header : kBefore) command.insert(command.end(), {"-include", header});
-    command.insert(command.end(),
-                   {"-std=gnu++20", "-E", "-x", "c++", file.string(), "-o", preprocessed.string()});
+    command.insert(command.end(), {"-include", kHeaders.string(), "-fpch-preprocess", "-E", "-x", "c++",
+                                   file.string(), "-o", preprocessed.string()});
     if (run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) {
       errors = errors_in_log(file);
       return "";
@@ -216,8 +254,8 @@ class Build {
     fs::remove(object);
     write_changed(source_of(i), source);
     std::vector<std::string> command = command_;
-    command.insert(command.end(), {"-std=gnu++20", "-fpermissive", "-Wno-narrowing", "-fpreprocessed", "-c",
-                                   "-x", "c++-cpp-output", source_of(i).string(), "-o", object.string()});
+    command.insert(command.end(), {"-fpreprocessed", "-c", "-x", "c++-cpp-output", source_of(i).string(),
+                                   "-o", object.string()});
     if (!run_subprocess(command, {.output = build_log(), .errors_too = true}).exit_code) return {};
     return errors_in_log(request_.files[i]);
   }
@@ -296,7 +334,7 @@ class Build {
   }
 
   const BuildRequest& request_;
-  const std::vector<std::string> command_;
+  std::vector<std::string> command_;
   std::set<std::string> roots_;
 };
 

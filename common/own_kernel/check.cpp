@@ -63,7 +63,7 @@ bool builds(const Request& request) {
 }
 
 /// The end of a sentence where the program has said what is wrong.
-constexpr const char* kSaid = ", as was said";
+constexpr const char* kSaid = ": the report above says why";
 /// Its beginning where main() has found it.
 constexpr const char* kOwnCode = ": its exit code is ";
 /// What a report begins with whose program had to be ended; main.cpp writes it.
@@ -120,7 +120,7 @@ std::string run_once(const Request& request, const Run& run, std::string& report
                         "100 KB, or does it call itself?"
                       : "");
   }
-  if (end.exit_code && report.empty()) return kSaid;
+  if (end.exit_code && report.empty() && names_a_cause(printed)) return kSaid;
   if (end.exit_code) return kOwnCode + std::to_string(end.exit_code);
   return "";
 }
@@ -182,7 +182,7 @@ int check(const Request& request) {
     std::string wrong = run_once(request, {schedule, is_finite, is_first}, report);
     if (!wrong.empty()) {
       if (cannot_run()) {
-        std::cout << "it needs what the CPU device does not have, as was said\n";
+        std::cout << "the CPU device cannot run it: the report above says what is missing\n";
         return kExitBadInput;
       }
       if (wrong.rfind(kOwnCode, 0) == 0) {
@@ -224,8 +224,8 @@ int check(const Request& request) {
                             (schedules.size() > kMostNamed ? std::to_string(schedules.size()) + " schedules"
                                                            : join(schedules, ", ")) +
                             "; checked: its own results, races, waits, ends of memory, order of streams";
-  std::cout << wrapped(first_report.substr(line + 1), kTerminalColumns, "\n  ")
-            << wrapped(right, kTerminalColumns, "\n  ") << "\n";
+  for (const std::string& said : split(first_report.substr(line + 1) + right, '\n'))
+    std::cout << wrapped(said, kTerminalColumns, "\n  ") << "\n";
   return kExitOk;
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -19,6 +20,7 @@
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/launch_progress.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 #include "common/cuda/unwritten_reads.hpp"
@@ -54,6 +56,9 @@ void write_report(std::ostream& out) {
       << did.global_write_sectors << " written; shared memory " << did.shared_wavefronts << " wavefronts, "
       << did.bank_conflicts << " for conflicts; " << did.block_barriers << " block barriers, "
       << did.barrier_waits << " waits, " << did.async_copies << " asynchronous copies\n";
+  if (const std::string partly = cpu_device::describe_partly_written(/*only_downloaded=*/true);
+      !partly.empty())
+    out << "remark: main() copies to the host what nobody has written: " << partly;
 }
 
 /// Says on the terminal how far the program is, if it takes long; and ends it at the limit, where what it has
@@ -144,6 +149,34 @@ extern "C" [[noreturn]] void __wrap_exit(int code) {
     return ladder::kExitOk;
   });
   __real_exit(failed ? failed : code);
+}
+
+namespace {
+
+/// Of what the host does. Kernels' copies of structs are told by the compiler.
+void observe_host(const void* address, size_t bytes, bool write, const void* return_address) {
+  if (const cpu_device::HostAccessObserver observer = cpu_device::host_access_observer;
+      observer && bytes && !cpu_device::observers().running)
+    observer(address, bytes, write, /*is_strong=*/false, return_address);
+}
+
+}  // namespace
+
+extern "C" void* ladder_host_memcpy(void* to, const void* from, size_t bytes) {
+  observe_host(from, bytes, /*write=*/false, __builtin_return_address(0));
+  observe_host(to, bytes, /*write=*/true, __builtin_return_address(0));
+  return std::memcpy(to, from, bytes);
+}
+
+extern "C" void* ladder_host_memmove(void* to, const void* from, size_t bytes) {
+  observe_host(from, bytes, /*write=*/false, __builtin_return_address(0));
+  observe_host(to, bytes, /*write=*/true, __builtin_return_address(0));
+  return std::memmove(to, from, bytes);
+}
+
+extern "C" void* ladder_host_memset(void* to, int value, size_t bytes) {
+  observe_host(to, bytes, /*write=*/true, __builtin_return_address(0));
+  return std::memset(to, value, bytes);
 }
 
 extern "C" int __wrap_main(int argc, char** argv) {

@@ -6,6 +6,7 @@
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 #include "common/cpu_device/streams/guarded_memory.hpp"
 #include "common/cpu_device/streams/memory_pool.hpp"
@@ -41,21 +42,32 @@ cudaError_t allocate(void** pointer, size_t bytes, MemoryKind kind, Location whe
   return cudaSuccess;
 }
 
+/// A call that ends memory. It has no parameter for its place, because programs pass its address on.
+struct Release {
+  const char* function;
+  const void* return_address;
+  std::string place() const {
+    return std::string("\n  ") + function + " at " +
+           describe_call_site(reinterpret_cast<uintptr_t>(return_address));
+  }
+};
+
 /// What is queued must not use it any more, as far as the host can know.
-void check_unused(const char* function, const Allocation& allocation) {
+void check_unused(const Release& call, const Allocation& allocation) {
   if (std::uncaught_exceptions()) return;  // Whoever unwinds cannot have waited.
   if (const OperationPointer user = streams().memory.user_unknown_to(streams().host(), allocation)) {
-    fail(std::string(function) + " of " + allocation.describe() + ", which " + user->describe() +
-         " uses: the host has not waited for that");
+    fail(std::string(call.function) + " of " + allocation.describe() + ", which " + user->describe() +
+             " uses: the host has not waited for that",
+         call.place() + user->describe_places());
   }
 }
 
 /// @return null, and the error, where there is nothing to release
-AllocationPointer find_to_release(const char* function, const void* pointer, MemoryKind kind) {
+AllocationPointer find_to_release(const Release& call, const void* pointer, MemoryKind kind) {
   const AllocationPointer allocation = streams().memory.find_begin(pointer);
   if (allocation && allocation->kind == kind) return allocation;
   if (freed_addresses().count(pointer) || streams().memory.is_freed(pointer))
-    fail(std::string(function) + " frees memory that was freed before");
+    fail(std::string(call.function) + " frees memory that was freed before", call.place());
   return nullptr;
 }
 
@@ -86,17 +98,18 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes, Location where) {
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return destroying_call("cudaFree", [&] {
+  const Release call{"cudaFree", __builtin_return_address(0)};
+  return destroying_call(call.function, [&] {
     if (!pointer) return cudaSuccess;
     const AllocationPointer begins = streams().memory.find_begin(pointer);
     const bool is_managed = begins && begins->kind == MemoryKind::managed;
     const AllocationPointer allocation =
-        find_to_release("cudaFree", pointer, is_managed ? MemoryKind::managed : MemoryKind::device);
+        find_to_release(call, pointer, is_managed ? MemoryKind::managed : MemoryKind::device);
     if (!allocation) return cudaErrorInvalidValue;
     // CUDA waits for the device here, unless the memory is a pool's. That saves programs which have not
     // waited themselves; they are named, because the wait is nowhere promised.
     streams().run_everything();
-    check_unused("cudaFree", *allocation);
+    check_unused(call, *allocation);
     release(allocation);
     return cudaSuccess;
   });
@@ -111,12 +124,13 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned, Location where
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return destroying_call("cudaFreeHost", [&] {
+  const Release call{"cudaFreeHost", __builtin_return_address(0)};
+  return destroying_call(call.function, [&] {
     if (!pointer) return cudaSuccess;
-    const AllocationPointer allocation = find_to_release("cudaFreeHost", pointer, MemoryKind::pinned);
+    const AllocationPointer allocation = find_to_release(call, pointer, MemoryKind::pinned);
     if (!allocation) return cudaErrorInvalidValue;
     streams().run_everything();
-    check_unused("cudaFreeHost", *allocation);
+    check_unused(call, *allocation);
     release(allocation);
     return cudaSuccess;
   });
@@ -138,11 +152,12 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned, Location whe
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-  return destroying_call("cudaHostUnregister", [&] {
+  const Release call{"cudaHostUnregister", __builtin_return_address(0)};
+  return destroying_call(call.function, [&] {
     const AllocationPointer allocation = streams().memory.find_begin(pointer);
     if (!allocation || allocation->kind != MemoryKind::registered) return cudaErrorHostMemoryNotRegistered;
     streams().run_everything();
-    check_unused("cudaHostUnregister", *allocation);
+    check_unused(call, *allocation);
     streams().memory.free(allocation, streams().last_id(), /*is_over=*/true);
     return cudaSuccess;
   });

@@ -50,7 +50,7 @@ cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned f
   return host_call(function, [&] {
     if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
     *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
-    (*stream)->origin = describe_creation(where);
+    (*stream)->origin = describe_creation(where, reinterpret_cast<const void* const*>(stream));
     return cudaSuccess;
   });
 }

@@ -33,6 +33,8 @@ struct PendingOperation {
   virtual std::string abandoned() const {
     return "the block exits while this copy from or to its shared memory is in flight";
   }
+  /// Where its own block exits before it has landed: who has read what it writes, is the mistake.
+  virtual void show_early_readers(Cluster&) {}
   /// Is it an arrival at the barrier of another block? A cluster.sync of the issuer waits for it.
   virtual bool is_arrival() const { return false; }
   /// Where landing is late, does it let arrivals go first, those too that were issued later? Who takes such

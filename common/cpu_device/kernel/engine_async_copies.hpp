@@ -33,6 +33,7 @@ struct CopyGroup : PendingOperation {
   void land(Cluster&) override;
   const Block* touched_block() const override;
   std::string abandoned() const override;
+  void show_early_readers(Cluster&) override;
 };
 
 /// What a thread remembers of a group that it may still wait for.

@@ -44,14 +44,13 @@ std::string why_not_waited_for(const Thread& thread) {
   if (thread.copy_groups_at_wait == 0) return "";
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
   const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
-  return thread.copy_groups_left == 1
-             ? wait +
-                   "the newest group, with its last copies, because no commit follows that, not even an "
-                   "empty one; which group is the newest in the last round?"
-             : wait + print(
-                          "the newest %u groups, with its last copies, because too few commits follow those, "
-                          "empty ones, too; which are the newest in the last round?",
-                          thread.copy_groups_left);
+  return wait +
+         (thread.copy_groups_left == 1
+              ? std::string("the newest group, with its last copies, because no commit follows that")
+              : print("the newest %u groups, with its last copies, because too few commits follow those",
+                      thread.copy_groups_left)) +
+         ": after the last copies wait for all groups (a wait of 0), or commit in each round, also an empty "
+         "group";
 }
 
 /// Throws for work that the exiting thread has left unfinished.
@@ -564,6 +563,8 @@ void Cluster::block_exits(Block& block) {
   for (auto& operation : pending_) {
     if (operation->touched_block() != &block) continue;
     const Block& from = *operation->issuer->block;
+    operation->show_early_readers(*this);
+    leave_if_failed();
     std::string rule = operation->abandoned();
     if (&from != &block) {
       rule = print("block %u of the cluster left while this %s of block %u was in flight to it: ",

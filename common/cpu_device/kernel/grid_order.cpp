@@ -162,16 +162,41 @@ bool GridOrder::has_seen(const RaceChecker& races, unsigned thread, const Write&
   });
 }
 
-/// A load by another thread of the cluster that `now` does not come after.
+/// Whether atomic operations lead from a load of another cluster to a store of `thread`, with fences or
+/// without: a load whose value the kernel has used does not move behind what comes after it.
+bool GridOrder::may_come_after(const RaceChecker& races, unsigned thread, const Write& load) const {
+  if (is_ordered(races, thread, load) || has_seen(races, thread, load)) return true;
+  // What is forgotten may have led there.
+  if (operations_.size() == kRemembered && load.cluster <= operations_.front().cluster) return true;
+  for (const Operation& looks : operations_) {
+    if (looks.cluster != cluster_ || !looks.looks || !races.knows(thread, looks.who.thread, looks.epoch))
+      continue;
+    for (const Operation& changes : operations_)
+      if (changes.cluster == load.cluster && changes.changes &&
+          changes.atomic.object == looks.atomic.object && covers(changes.known, load.who.thread, load.epoch))
+        return true;
+  }
+  return false;
+}
+
+/// A load by another thread that `now` does not come after.
 std::string GridOrder::overwritten_read(const RaceChecker& races, const std::byte* address, size_t bytes,
                                         const Write& now) {
   std::string race;
   reads_.find(address, bytes, [&](const LastReads::Read& read) {
-    if (read.cluster != static_cast<uint32_t>(cluster_) || read.thread == now.who.thread ||
-        !is_shared_by_threads(address))
+    const bool is_own = read.cluster == cluster_;
+    if ((is_own && read.thread == now.who.thread) || !is_shared_by_threads(address)) return false;
+    const Write load{read.cluster,      readers_.at(read.cluster)[read.thread],
+                     read.epoch,        places_[read.place],
+                     AccessKind::plain, nullptr,
+                     /*is_load=*/true};
+    if (!is_own) {
+      if (unordered_store_.address || may_come_after(races, now.who.thread, load)) return false;
+      unordered_store_ = {address, {address, address + bytes}, [this, &races, load, now] {
+                            return describe_race(races, load, now, /*second_writes=*/true);
+                          }};
       return false;
-    const Write load{cluster_, readers_[read.thread], read.epoch, places_[read.place], AccessKind::plain,
-                     nullptr,  /*is_load=*/true};
+    }
     if (is_ordered_in_cluster(races, now.who.thread, load) || is_ordered(races, now.who.thread, load))
       return false;
     race = describe_race_in_cluster(load, now, /*second_writes=*/true);
@@ -183,7 +208,7 @@ std::string GridOrder::overwritten_read(const RaceChecker& races, const std::byt
 std::string GridOrder::changed_by_last_store() {
   if (!unordered_store_.address) return "";
   const UnorderedStore store = std::exchange(unordered_store_, {});
-  return std::equal(store.before.begin(), store.before.end(), store.address) ? "" : store.race;
+  return std::equal(store.before.begin(), store.before.end(), store.address) ? "" : store.race();
 }
 
 template <class Function>
@@ -215,6 +240,7 @@ void GridOrder::LastReads::note(const std::byte* address, size_t bytes, const Re
     const auto is_same = [&](const Read& other) {
       return other.mask && other.cluster == read.cluster && other.thread == read.thread;
     };
+    if (word[0].mask && word[0].cluster != read.cluster) word[2] = word[0];
     if (!is_same(word[0])) std::swap(word[0], word[1]);
     if (is_same(word[0]) && word[0].epoch == read.epoch) mask |= word[0].mask;
     word[0] = read;
@@ -284,8 +310,9 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
     const auto [number, is_new] =
         place_numbers_.try_emplace(place.return_address, static_cast<uint32_t>(places_.size()));
     if (is_new) places_.push_back(place);
-    if (readers_.size() <= who.thread) readers_.resize(who.thread + 1);
-    readers_[who.thread] = who;
+    if (!readers_of_this_) readers_of_this_ = &readers_[cluster_];
+    if (readers_of_this_->size() <= who.thread) readers_of_this_->resize(who.thread + 1);
+    (*readers_of_this_)[who.thread] = who;
     reads_.note(
         address, bytes,
         {static_cast<uint32_t>(cluster_), now.epoch, number->second, static_cast<uint16_t>(who.thread), 0});
@@ -307,12 +334,13 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
       if (are_strong || is_guess || !is_shared_by_threads(address) ||
           is_ordered_in_cluster(races, who.thread, last))
         return true;
-      std::string race = describe_race_in_cluster(last, now, write);
       if (write && place.return_address && last.place.return_address == place.return_address) {
-        unordered_store_ = {address, {address, address + bytes}, std::move(race)};
+        unordered_store_ = {address, {address, address + bytes}, [this, last, now] {
+                              return describe_race_in_cluster(last, now, /*second_writes=*/true);
+                            }};
         return true;
       }
-      wrong = std::move(race);
+      wrong = describe_race_in_cluster(last, now, write);
       return false;
     }
     if (kind == AccessKind::strong && !write && has_seen(races, who.thread, last)) return true;
@@ -393,6 +421,11 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
     text += fmt::format("a plain {} of {} and {} of {} touch the same bytes, and {}",
                         plain_writes ? "store" : "load", name(plain.who.block), atomic.place.what,
                         name(atomic.who.block), why.empty() ? "nothing orders the two" : why);
+  } else if (first.is_load) {
+    text += fmt::format(
+        "{} overwrites what {} has read, and nothing orders the two: blocks have no order, so the store may "
+        "come first: use a second buffer, or a second launch",
+        coming, storing);
   } else if (second_writes && first.place.return_address == second.place.return_address &&
              first.place.call == second.place.call) {
     text += storing + " and " + coming +

@@ -3,10 +3,10 @@
 /// before an atomic operation and acquired after it, at the scope of the device. Threads of one cluster, or
 /// of a cooperative grid, which is one here, may also meet at a barrier.
 ///
-/// Kept for each byte: the last write. A read or a write by another thread must be ordered after it. A write
-/// must also be ordered after the last two plain loads of its own cluster. (That it comes after the reads of
-/// other clusters is not checked.) Plain loads and stores count, and copies that the hardware makes, as if
-/// they ended where they are issued. Clusters run one at a time, so nothing here needs a lock.
+/// Kept for each byte: the last write. A read or a write by another thread must be ordered after it. A plain
+/// store must also be ordered after the last two plain loads of its own cluster, and after the last one of
+/// the cluster before. Plain loads and stores count, and copies that the hardware makes, as if they ended
+/// where they are issued. Clusters run one at a time, so nothing here needs a lock.
 ///
 /// The rules are those of the PTX memory model:
 /// - An atomic operation that releases, or one that follows a fence of the same thread, releases what the
@@ -57,6 +57,7 @@ class GridOrder {
     ++cluster_;
     looked_at_.clear();
     last_loads_.clear();
+    readers_of_this_ = nullptr;
     fences_.clear();
     pending_.clear();
     acquired_.clear();
@@ -167,11 +168,11 @@ class GridOrder {
     std::unordered_map<uintptr_t, Page> pages_;
   };
 
-  /// The last two threads of a cluster that have loaded a word.
+  /// The last two threads of a cluster that have loaded a word, and the last one of the cluster before.
   class LastReads {
    public:
     struct Read {
-      uint32_t cluster = 0;  ///< its lower half, which does for those at hand
+      uint32_t cluster = 0;
       uint32_t epoch = 0, place = 0;
       uint16_t thread = 0;
       uint8_t mask = 0;  ///< a bit for each byte of the word
@@ -183,7 +184,7 @@ class GridOrder {
 
    private:
     static constexpr uintptr_t kWordBytes = 4, kPageWords = 1024;
-    using Word = std::array<Read, 2>;
+    using Word = std::array<Read, 3>;
     using Page = std::vector<Word>;
     template <class Function>
     void for_each_word(const std::byte* address, size_t bytes, bool makes, const Function& function);
@@ -191,18 +192,19 @@ class GridOrder {
     uintptr_t last_number_ = 0;
     Page* last_page_ = nullptr;
   };
-  /// A store where another thread of the cluster had stored, by the same line and in no order. It is wrong if
-  /// it stores something else.
+  /// A store where another thread of the cluster had stored, by the same line and in no order, or where
+  /// another cluster has loaded. It is wrong if it stores something else.
   struct UnorderedStore {
     const std::byte* address = nullptr;
     std::vector<std::byte> before;
-    std::string race;
+    std::function<std::string()> race;  ///< describes it
   };
 
   Knowledge known_to(RaceChecker&, unsigned thread);
   bool is_ordered_in_cluster(const RaceChecker&, unsigned thread, const Write&) const;
   bool has_seen(const RaceChecker&, unsigned thread, const Write&) const;
   std::string overwritten_read(const RaceChecker&, const std::byte* address, size_t bytes, const Write& now);
+  bool may_come_after(const RaceChecker&, unsigned thread, const Write& load) const;
   void acquire(unsigned thread, uint32_t epoch, const SharedKnowledge& what);
   const Fence* last_fence(unsigned thread) const;
   Operation& remember(const RaceChecker&, const Who&, const Atomic&);
@@ -227,7 +229,8 @@ class GridOrder {
   std::deque<Operation> operations_;         ///< the last ones
   LastWrites writes_;
   LastReads reads_;
-  std::vector<Who> readers_;                                 ///< by thread
+  std::unordered_map<uint64_t, std::vector<Who>> readers_;   ///< by cluster and thread
+  std::vector<Who>* readers_of_this_ = nullptr;              ///< of the cluster that runs
   std::vector<Place> places_{1};                             ///< of loads
   std::unordered_map<const void*, uint32_t> place_numbers_;  ///< by return address
   UnorderedStore unordered_store_;

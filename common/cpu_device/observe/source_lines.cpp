@@ -88,7 +88,8 @@ bool is_machinery(const std::string& path) {
   const bool in_device = path.find("/common/cpu_device/") != std::string::npos;
   const bool in_tests = path.find("/common/cpu_device/tests/") != std::string::npos;
   const bool in_wrapper = path.find("/common/instrumented/") != std::string::npos;
-  return (in_device && !in_tests) || in_wrapper || path.rfind("/usr/", 0) == 0;
+  const bool in_rewriter = path.find("/common/own_kernel/rewrite/") != std::string::npos;
+  return (in_device && !in_tests) || in_wrapper || in_rewriter || path.rfind("/usr/", 0) == 0;
 }
 
 std::string hex(uintptr_t offset) {

@@ -3,7 +3,8 @@
 /// and mapped memory of kernels, and both ends of copies from and to pinned memory. The memory of the device
 /// alone is hidden from the host (observe/hidden_memory.hpp).
 ///
-/// The hooks of instrumented code tell of accesses; what the host's library functions touch is not seen.
+/// The hooks of instrumented code tell of accesses, also of memcpy and its like; what other library functions
+/// of the host touch is not seen.
 #include <fmt/core.h>
 #include <algorithm>
 #include <atomic>

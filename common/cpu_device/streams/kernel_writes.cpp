@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -21,6 +22,7 @@ struct Written {
   Ranges ranges;                 ///< by kernels
   Ranges known;                  ///< by anybody
   std::string last_launch;       ///< of a kernel that wrote there
+  bool is_downloaded = false;    ///< bytes that nobody had written were copied to the host
 };
 std::map<const Allocation*, Written>& written() {
   static auto& all = *new std::map<const Allocation*, Written>;
@@ -50,18 +52,30 @@ bool is_unknown(Written& of, const std::byte* begin) {
 
 struct Hole {
   size_t begin, end;
+  bool operator==(const Hole&) const = default;
 };
 
-std::vector<Hole> holes_of(Written& of) {
+/// What these pieces of the allocation leave out.
+std::vector<Hole> holes_of(const Written& of, Ranges& ranges) {
   const auto begin = reinterpret_cast<uintptr_t>(of.allocation->begin);
   std::vector<Hole> holes;
   size_t at = 0;
-  for (const Ranges::Range& range : of.ranges.merged()) {
+  for (const Ranges::Range& range : ranges.merged()) {
     if (range.begin - begin > at) holes.push_back({at, range.begin - begin});
     at = range.end - begin;
   }
   if (at < of.allocation->bytes) holes.push_back({at, of.allocation->bytes});
   return holes;
+}
+
+void note_download(const MemoryTable& memory, const Touch& touch) {
+  const AllocationPointer allocation = memory.find(touch.begin);
+  const auto found = allocation ? written().find(allocation.get()) : written().end();
+  if (found == written().end() || found->second.last_launch.empty()) return;
+  Written& of = found->second;
+  const auto begin = static_cast<size_t>(touch.begin - allocation->begin);
+  for (const Hole& hole : holes_of(of, of.known))
+    of.is_downloaded = of.is_downloaded || (hole.begin < begin + touch.bytes && begin < hole.end);
 }
 
 /// Holes of one length at one distance, as the columns of a matrix are that nobody computes. The last may be
@@ -126,6 +140,7 @@ void add_kernel_writes(const MemoryTable& memory, const Operation& kernel, Globa
 void add_other_writes(const MemoryTable& memory, const Operation& operation) {
   for (const Touch& touch : operation.touches) {
     const AllocationPointer allocation = touch.write ? memory.find(touch.begin) : nullptr;
+    if (!touch.write && std::string_view(operation.kind) == "download") note_download(memory, touch);
     if (!allocation || operation.frees()) continue;
     Written& of = written()[allocation.get()];
     of.allocation = allocation;
@@ -135,12 +150,13 @@ void add_other_writes(const MemoryTable& memory, const Operation& operation) {
 
 std::string describe_unwritten_global() { return unwritten_read(); }
 
-std::string describe_partly_written() {
+std::string describe_partly_written(bool only_downloaded) {
   std::string text;
   size_t count = 0;
   for (auto& [key, of] : written()) {
-    if (of.last_launch.empty()) continue;
-    const std::vector<Hole> holes = holes_of(of);
+    if (of.last_launch.empty() || (only_downloaded && !of.is_downloaded)) continue;
+    const std::vector<Hole> holes = holes_of(of, of.ranges);
+    if (only_downloaded && holes != holes_of(of, of.known)) continue;
     if (holes.empty() || has_atomics || ++count > kMostAllocations) continue;
     size_t missing = 0;
     for (const Hole& hole : holes) missing += hole.end - hole.begin;

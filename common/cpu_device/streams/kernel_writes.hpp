@@ -18,7 +18,8 @@ void add_kernel_writes(const MemoryTable&, const Operation& kernel, GlobalAccess
 void add_other_writes(const MemoryTable&, const Operation&);
 /// "kernels wrote 2560 of the 5600 bytes allocated at FILE:33: ..." of each allocation that they have written
 /// a part of, a line each; nothing if there is none, or if atomic operations may have written the rest.
-std::string describe_partly_written();
+/// @param only_downloaded those of which bytes that nobody had written were copied to the host
+std::string describe_partly_written(bool only_downloaded = false);
 /// "kernel sum at FILE:9 read what nobody had written: bytes 0 to 3 of the 4 bytes allocated at FILE:8" and a
 /// line break; nothing if no kernel has.
 std::string describe_unwritten_global();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <regex>
 
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -11,22 +12,58 @@
 namespace cpu_device {
 namespace {
 thread_local const Operation* host_function = nullptr;
+/// The line that creates a stream, and those before it that may begin a loop.
+constexpr unsigned kLinesOfLoop = 4;
+
+/// Which element of an array a loop creates here: counts on while the elements follow each other in memory.
+/// @param begin the index of the first one
+size_t count_element(const Location& place, const void* const* element, size_t begin) {
+  struct Last {
+    const void* const* element;
+    size_t index;
+  };
+  static auto& places = *new std::map<std::string, Last>;
+  const auto [entry, is_new] = places.try_emplace(describe_place(place), Last{element, begin});
+  Last& last = entry->second;
+  if (!is_new) last = {element, element == last.element + 1 ? last.index + 1 : begin};
+  return last.index;
+}
+
+/// `streams[2]` of `streams[i]`, or of `s` in a loop over `streams`. As it is written where no loop is known.
+std::string name_in_loop(const std::string& written, const std::string& text, const Location& place,
+                         const void* const* element) {
+  static const std::regex subscript(R"((\w+)\[(\w+)\])");
+  std::smatch parts, loop;
+  if (std::regex_match(written, parts, subscript)) {
+    const std::regex begin("for *\\([^;()]*\\b" + parts.str(2) + " *= *(\\d+) *[;,]");
+    if (!std::regex_search(text, loop, begin)) return written;
+    const size_t index = count_element(place, element, std::stoul(loop[1]));
+    return parts.str(1) + "[" + std::to_string(index) + "]";
+  }
+  const std::regex over("for *\\([^;()]*& *" + std::regex_replace(written, std::regex("\\W"), ".") +
+                        " *: *(\\w+) *\\)");
+  if (!std::regex_search(text, loop, over)) return written;
+  return loop.str(1) + "[" + std::to_string(count_element(place, element, 0)) + "]";
+}
+
 }  // namespace
 
 std::string describe_place(const Location& place) {
   return short_path(place.file) + ":" + std::to_string(place.line);
 }
 
-std::string describe_creation(const Location& place) {
+std::string describe_creation(const Location& place, const void* const* element) {
   if (!place.line) return "";
   std::ifstream source(place.file);
-  std::string line;
-  for (unsigned number = 0; number < place.line && std::getline(source, line);) ++number;
+  std::string line, loop;
+  for (unsigned number = 0; number < place.line && std::getline(source, line); ++number)
+    if (number + kLinesOfLoop >= place.line)
+      loop = line.find("for") == line.npos ? loop + line : line.substr(line.rfind("for"));
   static const std::regex variable(R"(cudaStreamCreate\w*\s*\(\s*&\s*([\w.\[\]>-]+))");
   const std::sregex_iterator first(line.begin(), line.end(), variable), none;
   const std::string created = "created at " + describe_place(place);
   const bool is_clear = first != none && std::next(first) == none;  // of several nobody knows which is meant
-  return is_clear ? "`" + (*first)[1].str() + "`, " + created : created;
+  return is_clear ? "`" + name_in_loop((*first)[1].str(), loop, place, element) + "`, " + created : created;
 }
 
 void OrderClock::raise(unsigned lane, uint64_t tick) {

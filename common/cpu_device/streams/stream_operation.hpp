@@ -19,7 +19,8 @@ namespace cpu_device {
 /// "07_streams/pipeline.cpp:72".
 std::string describe_place(const Location&);
 /// The variable that a cudaStreamCreate there is given, with the place; empty where that is not known.
-std::string describe_creation(const Location&);
+/// @param element where the stream's handle will be: of an array that a loop fills it says which element
+std::string describe_creation(const Location&, const void* const* element);
 
 /// How much of what each lane did comes before something: a vector clock over lanes.
 class OrderClock {

@@ -60,6 +60,8 @@ class Rewriter {
         bring_signature(i);
       } else if (is_sign(i, '(') || (is_sign(i, '<') && i > 0 && tokens_[i - 1].is("reinterpret_cast"))) {
         keep_parameters(i);
+      } else if (is_one_of(tokens_[i], {"memcpy", "memmove", "memset", "memcmp"})) {
+        rewrite_bytes(i);
       } else if (has_lerp_ && tokens_[i].is("lerp") && !is_member(i) && !is_pair(i - 2, ':', ':')) {
         replace({i, i + 1}, "ladder_own_lerp");
       } else if (const auto variable = variables_of_namespaces_.find(tokens_[i].text);
@@ -594,6 +596,18 @@ class Rewriter {
     const std::string function = "ladder_variable_" + name;
     variables_of_namespaces_[name] = function;
     return "[[gnu::always_inline]] inline " + type + "& " + function + "() { return " + call + "; } ";
+  }
+
+  /// A call of the function of C's library: one that tells the hooks what it touches.
+  void rewrite_bytes(size_t name) {
+    if (!is_sign(name + 1, '(') || is_member(name)) return;
+    size_t begin = name;
+    if (is_pair(name - 2, ':', ':')) {
+      begin -= is_word(name - 3) ? 3 : 2;
+      if (begin + 3 == name && !tokens_[begin].is("std")) return;
+    }
+    const bool is_declared = is_sign(begin - 1, '*') || is_function(begin == name ? name : name + 1);
+    if (!is_declared) replace({begin, name + 1}, " ::ladder::own::" + std::string(tokens_[name].text));
   }
 
   // --- variables of the device

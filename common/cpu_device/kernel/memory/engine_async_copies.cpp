@@ -162,6 +162,10 @@ std::string CopyGroup::abandoned() const {
          (is_stage ? "a stage was committed that nobody waited for" : "nobody waited for that phase");
 }
 
+void CopyGroup::show_early_readers(Cluster& cluster) {
+  for (Copy& copy : copies) perform(cluster, *this, copy);
+}
+
 void CopyGroup::land(Cluster& cluster) {
   for (Copy& copy : copies) perform(cluster, *this, copy);
   if (barrier) {
