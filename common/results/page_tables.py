@@ -15,7 +15,6 @@ says that nothing was recorded yet. The words after it:
 
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
                         rows=instead: one for a kernel, and one for each other way to its result;
-                        rows=choice: one for each size, the fastest of the kernels that a lesson chooses from;
                         rows=size: one for each size, all lessons against the fastest library;
                         rows=launch: one for each run, launched through a graph and by a call for each launch;
                         rows=energy: one for each run, libraries too: its clock, its cycles, and what it costs in joules
@@ -137,8 +136,6 @@ def details(runs, all_runs, key, with_gains=True, with_steps=False):
     those of k."""
     if key == "instead":
         return ways(runs)
-    if key == "choice":
-        return choices(runs, all_runs)
     if key == "size":
         return against_libraries(runs, all_runs)
     if key == "launch":
@@ -181,21 +178,6 @@ def ways(runs):
                      tflops(run), clock(run), f"{run['time_us_median'] / before['time_us_median']:.2f}",
                      f"{run['global_bytes'] / 1e6:.0f}"])
     return markdown(["", "µs", "TFLOP/s", "SM clock, MHz", "× time of the first", "MB moved, at least"], rows)
-
-
-def choices(runs, all_runs):
-    """For each size the fastest of the kernels that a lesson chooses from, and the fastest that needs no cluster."""
-    rows = []
-    for size in dict.fromkeys(shape(run) for run in runs):
-        here = [run for run in runs if shape(run) == size]
-        best = max(here, key=lambda run: run["tflops"])
-        alone = max((run for run in here if "cluster" not in run["choice"]), key=lambda run: run["tflops"], default=None)
-        library = fastest_library(all_runs, size)
-        row = [shape_title(size), best["choice"], microseconds(best), tflops(best), percent(best, library)]
-        rows.append(row + ([alone["choice"], microseconds(alone), f"{best['tflops'] / alone['tflops']:.2f}"]
-                           if alone else [""] * 3))
-    header = ["M×N×K", "fastest", "µs", "TFLOP/s", "% of the fastest library", "without a cluster", "µs", "× faster"]
-    return markdown(*without_empty_columns(header, rows))
 
 
 def launches(runs, all_runs):

@@ -645,18 +645,6 @@ class PageTables(WithResults):
         self.assertIn("| in one kernel, 64³ | 10 | 200 | 1000 | 1.00 | 1 |", text)
         self.assertIn("| two kernels, 64³ | 20 | 100 | 1000 | 2.00 | 3 |", text)
 
-    def test_choices_are_the_fastest_with_and_without_a_cluster(self):
-        chosen = [dict(run("06_x", speed), choice=choice)
-                  for speed, choice in ((100, "64x64"), (150, "64x64, cluster 1x1x2"), (120, "128x128"))]
-        self.record("c.json", *chosen, run("cublaslt", 300, b="row-major"), run("cublas_gemmex", 200, b="row-major"))
-        text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
-        self.assertIn("| 64³ | 64x64, cluster 1x1x2 | 10.0 | 150 | 50 % | 128x128 | 10.0 | 1.25 |", text)
-
-    def test_choices_without_a_library_have_no_column_for_it(self):
-        self.record("c.json", dict(run("06_x", 100), choice="64x64"))
-        text = self.filled("<!-- table: c.json rows=choice -->\n<!-- end -->")
-        self.assertIn("| M×N×K | fastest | µs | TFLOP/s | without a cluster | µs | × faster |", text)
-
     def test_lessons_are_compared_with_the_fastest_library_at_each_size(self):
         self.record("l.json", run("05_x", 100), dict(run("06_x", 150), choice="64x64"), run("06_x", 600, size=128),
                     run("cublaslt", 300, b="row-major"), run("cublas_gemmex", 200, b="transposed"),
