@@ -18,6 +18,7 @@
 using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
 using ladder::testing::for_each_schedule;
+using ladder::testing::for_three_schedules;
 
 namespace {
 
@@ -29,7 +30,7 @@ TEST_CASE("a product that is split over GPUs has the same sum on each, with and 
   const int devices = GENERATE(2, 4);
   skip_unless_devices(devices);
   constexpr ladder::Shape kShape{70, 136, 128};
-  for_each_schedule(
+  for_three_schedules(
       [&] {
         SplitProduct product(kShape, devices);
         Communicators communicators(devices, 0);

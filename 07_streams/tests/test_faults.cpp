@@ -21,6 +21,7 @@ using namespace lesson07;
 using Catch::Matchers::ContainsSubstring;
 using ladder::DeviceBuffer;
 using ladder::testing::for_each_schedule;
+using ladder::testing::for_three_schedules;
 using ladder::testing::for_two_schedules;
 
 namespace {
@@ -93,7 +94,7 @@ TEST_CASE(
     "a launch that is refused mid-run ends the run with CUDA's words, and the pipeline can be used again") {
   skip_without_device();
   const int nth = GENERATE(1, 2, 5, 8);
-  for_each_schedule(
+  for_three_schedules(
       [&] {
         const NothingLeaks check;
         TestRun run(ragged_rows(8), 72, 72, 3, 4);

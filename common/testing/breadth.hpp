@@ -11,7 +11,8 @@ namespace ladder::testing {
 enum class Breadth {
   one,  ///< one schedule, for AddressSanitizer, which sees the same accesses on each, and for clang's build
   narrow,  ///< two schedules; on the GPU few problems where compute-sanitizer is slow
-  usual,   ///< every fixed schedule, races checked on two of them; one random schedule
+  usual,   ///< every fixed schedule, races checked on two of them, and one random schedule; where a test has
+           ///< many problems, the two and of the others another for each problem
   more  ///< what `usual` leaves out: the fixed schedules on which it checks for no races and as many random
         ///< ones as a test asks for, races checked on each
 };

@@ -26,6 +26,11 @@ std::vector<std::string> loaders_without_wgmma();
 /// @param random_seeds at most so many are random
 void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
 
+/// The same with races checked on the two schedules that differ most, and on one of the others, which is
+/// another one each time in this process. With Breadth::more on all others. Of the mistakes that the lab
+/// plants, all that any fixed schedule shows are seen on the two.
+void for_three_schedules(const std::function<void()>& test, int random_seeds = 4);
+
 /// The same on the two schedules that differ most, and with Breadth::more on all others.
 void for_two_schedules(const std::function<void()>& test);
 
@@ -35,11 +40,12 @@ void for_two_schedules(const std::function<void()>& test);
 /// CPU device that is broken fails the test too.
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
-/// check_gemm by every schedule; normal data by the first alone, and by none in the tests that take long.
-void check_gemm_on_all_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
-                                 int random_seeds = 4);
+/// check_gemm by for_three_schedules; normal data by the first alone, and by none in the tests that take
+/// long.
+void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
+                                   int random_seeds = 4);
 
-/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on all,
+/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on more,
 /// and for edges, which no schedule moves.
 void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 

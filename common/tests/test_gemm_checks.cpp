@@ -40,6 +40,18 @@ TEST_CASE("A test runs once by each schedule of its breadth, and once on the GPU
   unsetenv("LADDER_TEST_BREADTH");
 }
 
+TEST_CASE("A test of many problems runs by three schedules, of which one is another each time") {
+  if (!ladder::on_cpu_device()) return;
+  std::multiset<std::string> seen;
+  constexpr int kOthers = 5;  // four fixed, one random
+  for (int problem = 0; problem < kOthers; ++problem)
+    testing::for_three_schedules([&] { seen.insert(testing::current_schedule()); }, 1);
+  CHECK(seen.size() == 3 * kOthers);
+  CHECK(std::set<std::string>(seen.begin(), seen.end()).size() == 2 + kOthers);
+  for (const testing::TestSchedule& one : testing::test_schedules(testing::Breadth::usual, 1))
+    CHECK(seen.count(one.name) == (one.check_races ? kOthers : 1));
+}
+
 TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the others") {
   if (!ladder::on_cpu_device()) return;
   const auto count = [](const std::vector<testing::TestSchedule>& schedules) {
@@ -64,7 +76,7 @@ TEST_CASE("A breadth that is none is refused") {
 
 TEST_CASE("A right lesson passes its checks by every schedule") {
   testing::skip_unless_runnable(ladder::fake::lesson());
-  testing::check_gemm_on_all_schedules(ladder::fake::lesson(), {9, 8, 6}, {{"slots", "3"}}, 1);
+  testing::check_gemm_on_three_schedules(ladder::fake::lesson(), {9, 8, 6}, {{"slots", "3"}}, 1);
 }
 
 TEST_CASE("A refusal must name what it is asked to name") {
