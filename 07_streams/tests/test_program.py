@@ -15,7 +15,7 @@ program = None
 
 
 def run(*options):
-    return subprocess.run([program, *options], capture_output=True, text=True, timeout=100)
+    return subprocess.run([program, *options], capture_output=True, text=True, timeout=600)
 
 
 class Program(unittest.TestCase):
@@ -60,7 +60,7 @@ class Program(unittest.TestCase):
             self.assertTrue(process.stdout.readline())  # Ctrl-C is caught from before this line on.
             time.sleep(1)
             process.send_signal(signal.SIGINT)
-            error = process.communicate(timeout=60)[1]
+            error = process.communicate(timeout=600)[1]
         self.assertEqual(process.returncode, EXIT_INTERRUPTED, error)
         self.assertRegex(error, r"\A07_streams: interrupted .*\n\Z")
         self.assertFalse(self.result_file.exists())

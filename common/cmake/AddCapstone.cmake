@@ -47,7 +47,7 @@ function(ladder_add_capstone)
   add_dependencies(exercises capstone_reference)
   set(test "exercise capstone: a kernel of one's own climbs beside lesson 05")
   add_test(NAME "${test}" COMMAND capstone_reference)
-  set_tests_properties("${test}" PROPERTIES LABELS exercise TIMEOUT 120 PASS_REGULAR_EXPRESSION "\nyours my_gemm.cuh +[^\n]*yes"
+  set_tests_properties("${test}" PROPERTIES LABELS exercise TIMEOUT ${LADDER_TEST_TIMEOUT} PASS_REGULAR_EXPRESSION "\nyours my_gemm.cuh +[^\n]*yes"
                        SKIP_REGULAR_EXPRESSION "no lesson can run here|this build needs an NVIDIA GPU|yours needs code for sm_90a")
 endfunction()
 

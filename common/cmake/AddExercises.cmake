@@ -111,7 +111,7 @@ endfunction()
 # ladder_add_check_test(<name> <label> <program> <argument>)
 function(ladder_add_check_test name label program argument)
   add_test(NAME "${name}" COMMAND ${program} ${argument})
-  set_tests_properties("${name}" PROPERTIES LABELS ${label} TIMEOUT 120 SKIP_RETURN_CODE 4)
+  set_tests_properties("${name}" PROPERTIES LABELS ${label} TIMEOUT ${LADDER_TEST_TIMEOUT} SKIP_RETURN_CODE 4)
 endfunction()
 
 # ladder_add_check_program(<target> <source>)

@@ -32,7 +32,7 @@ function(add_lesson name)
     endif()
     add_test(NAME "${name}: a timeline is recorded" COMMAND ${name} --size 1024 --trace "${trace}")
     set_tests_properties(
-      "${name}: a timeline is recorded" PROPERTIES LABELS ${number} TIMEOUT 120 SKIP_REGULAR_EXPRESSION
+      "${name}: a timeline is recorded" PROPERTIES LABELS ${number} TIMEOUT ${LADDER_TEST_TIMEOUT} SKIP_REGULAR_EXPRESSION
                                                    "-DLADDER_DEVICE=cpu;needs code for sm_;runs none of its code")
   endif()
 

@@ -124,7 +124,7 @@ set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${environment}")
 function(ladder_discover_tests program prefix)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT ${LADDER_TEST_TIMEOUT})
   endif()
   set(again)
   if(prefix MATCHES ", more: $") # Catch2 tells two lists of one program apart by the arguments of its tests.

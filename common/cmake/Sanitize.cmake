@@ -114,7 +114,7 @@ function(ladder_sanitize test)
     set_tests_properties(
       "${test}: ${tool}"
       PROPERTIES LABELS ${arg_LABEL}-sanitize
-                 TIMEOUT 300
+                 TIMEOUT ${LADDER_TEST_TIMEOUT}
                  ENVIRONMENT "${environment}"
                  PASS_REGULAR_EXPRESSION "${pass}"
                  FAIL_REGULAR_EXPRESSION "${fail}"

@@ -41,7 +41,7 @@ ROWS = {
 
 
 def ablate(*words, folder=None):
-    return subprocess.run([(folder or FOLDER) / "ladder", "ablate", *words], capture_output=True, text=True, timeout=60,
+    return subprocess.run([(folder or FOLDER) / "ladder", "ablate", *words], capture_output=True, text=True, timeout=600,
                           check=False)
 
 
@@ -59,7 +59,7 @@ def counters_of(command, shape):
         results = pathlib.Path(folder) / "results.json"
         program, *options = command.split()
         subprocess.run([FOLDER / program, "--shape", shape, *options, "--json", results], stdout=subprocess.DEVNULL,
-                       timeout=60, check=True)
+                       timeout=600, check=True)
         return json.loads(results.read_text(encoding="utf-8"))["runs"][0]["counters"]
 
 

@@ -17,7 +17,7 @@ class Climb(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "r.json"
-            result = subprocess.run([PROGRAM, "--size", "128", "--json", path], capture_output=True, text=True, timeout=100,
+            result = subprocess.run([PROGRAM, "--size", "128", "--json", path], capture_output=True, text=True, timeout=600,
                                     check=True)
             cls.lines, cls.runs = result.stdout.splitlines(), json.loads(path.read_text(encoding="utf-8"))["runs"]
 

@@ -17,7 +17,7 @@ def script(path, **streams):
     """A script that writes to the path, by itself."""
     code = "import sys; from script import write_whole; print('before'); write_whole(sys.argv[1], 'text')"
     return subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": str(FOLDER)}, text=True,
-                          stderr=subprocess.PIPE, check=False, timeout=60, **streams)
+                          stderr=subprocess.PIPE, check=False, timeout=600, **streams)
 
 
 class WholeFile(unittest.TestCase):

@@ -269,7 +269,7 @@ class OfMadeUpSources(unittest.TestCase):
 
 class OfTheScript(unittest.TestCase):
     def run_script(self, *words):
-        return subprocess.run([sys.executable, SCRIPT, *words], text=True, capture_output=True, check=False, timeout=60)
+        return subprocess.run([sys.executable, SCRIPT, *words], text=True, capture_output=True, check=False, timeout=600)
 
     def test_it_writes_the_file_and_what_it_was_made_of(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -56,14 +56,14 @@ class Shell:
 def commit_of_working_tree(folder):
     """A repository in the folder, whose one commit holds what git does not ignore of the working tree."""
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                           capture_output=True, text=True, timeout=60).stdout
+                           capture_output=True, text=True, timeout=600).stdout
     for name in filter(None, names.split("\0")):
         if (ROOT / name).is_file():  # not those deleted since the last commit
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     author = ["-c", "user.name=x", "-c", "user.email=x", "-c", "commit.gpgsign=false"]
     for words in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, timeout=60)
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, timeout=600)
 
 
 class Text(unittest.TestCase):

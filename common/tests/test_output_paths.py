@@ -20,7 +20,7 @@ class OutputPaths(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_into(self, path, **streams):
-        return subprocess.run([ladder, *SMALL, "--json", path], stderr=subprocess.PIPE, text=True, timeout=60, **streams)
+        return subprocess.run([ladder, *SMALL, "--json", path], stderr=subprocess.PIPE, text=True, timeout=600, **streams)
 
     def check_table_and_results(self, text):
         table, brace, results = text.partition("\n{")

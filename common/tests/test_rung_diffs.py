@@ -34,7 +34,7 @@ class RungDiffs(unittest.TestCase):
                     self.assertIn(changed_lines(old, new), range(1, most + 1))
 
     def test_a_target_prints_what_each_step_changes(self):
-        targets = subprocess.run(["cmake", "--build", BUILD, "--target", "help"], capture_output=True, text=True, timeout=60,
+        targets = subprocess.run(["cmake", "--build", BUILD, "--target", "help"], capture_output=True, text=True, timeout=600,
                                  check=True).stdout
         self.assertEqual(set(re.findall(r"\bdiff_\w+", targets)), {step.diff for step, _ in diffs() + diffs_of_attention()})
 

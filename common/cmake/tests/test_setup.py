@@ -31,7 +31,7 @@ def setup(*words, programs=None):
         path = os.pathsep.join(filter(None, [str(folder), str(CMAKE.parent), os.environ["PATH"]]))
         environment = dict(os.environ, PATH=path, CXX=str(folder / "c++"), CUDACXX=str(folder / "nvcc"))
         done = subprocess.run([SETUP, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=100, check=False)
+                              timeout=600, check=False)
         installs = [line.split(" ") for line in done.stdout.splitlines() if line.startswith("apt-get") and " install " in line]
         return done.returncode, done.stdout, [word for line in installs for word in line[1:] if word.startswith("lib")]
 
