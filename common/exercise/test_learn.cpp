@@ -595,14 +595,13 @@ TEST_CASE("A check that hangs is stopped, and one line says so") {
     std::ostringstream out;
     return std::pair{ladder::passes(program, out, limit_s), out.str()};
   };
-  CHECK(passes("exit 0", 30) == std::pair{true, std::string()});
-  CHECK(passes("exit 1", 30) == std::pair{false, std::string()});
+  CHECK(passes("exit 0", 3600) == std::pair{true, std::string()});
+  CHECK(passes("exit 1", 3600) == std::pair{false, std::string()});
 
-  const auto begin = std::chrono::steady_clock::now();
-  const auto [passed, said] = passes("exec sleep 30", 1);
+  // Slept to its end it would outlast this test's time.
+  const auto [passed, said] = passes("exec sleep 3600", 1);
   CHECK_FALSE(passed);
   CHECK(said == "not yet: it had not ended after 1 s and was stopped; does a loop or a wait never end?\n");
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
 TEST_CASE("the stages of a capstone are taken from one marked source") {

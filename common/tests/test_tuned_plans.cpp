@@ -171,7 +171,7 @@ TEST_CASE("Programs that remember plans at the same time leave a whole file") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      alarm(60);
+      alarm(300);
       try {
         for (int i = 1; i <= kPlans; ++i)
           ladder::remember_plans(path, {plan_of({program + 1, i, 8}, "64x128")});

@@ -60,7 +60,9 @@ void Progress::print_now_and_then() {
       changed_.wait(lock);
       continue;
     }
-    if (changed_.wait_until(lock, since_ + to_next_) == std::cv_status::no_timeout) continue;
+    changed_.wait_until(lock, since_ + to_next_);
+    if (ends_ || text_.empty() || Clock::now() < since_ + to_next_)
+      continue;  // cleared or replaced meanwhile
     const std::string of_now = of_launch();
     erase();
     std::cerr << text_ << ", " << to_next_ / std::chrono::seconds(1) << " s"
