@@ -8,8 +8,8 @@
 
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 
@@ -22,7 +22,7 @@ TEST_CASE("02: whole tiles and edges are multiplied, on every core") {
                               Shape{128, 128, 64},    // exactly one tile, one step
                               Shape{131, 136, 72},    // a little more than a tile
                               Shape{256, 128, 192});  // two tiles, three steps
-  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"core", core}});
+  check_gemm_by_turns(lesson02::lesson(), shape, {{"core", core}});
 }
 
 TEST_CASE("02: load and compute take turns for any number of steps") {

@@ -23,8 +23,8 @@ using ladder::LaunchCounters;
 using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 
@@ -69,7 +69,7 @@ TEST_CASE("02: any shape is multiplied with a shared tile") {
                               Shape{32, 32, 32},   // exactly one tile, one step
                               Shape{33, 40, 40},   // one more
                               Shape{67, 45, 97});  // nothing fits
-  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", "shared_tile"}});
+  check_gemm_by_turns(lesson02::lesson(), shape, {{"step", "shared_tile"}});
 }
 
 TEST_CASE("02: any shape is multiplied with register tiles") {
@@ -80,7 +80,7 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
                               Shape{128, 128, 64},  // exactly one tile, one step
                               Shape{129, 136, 72},  // one more, rows aligned
                               Shape{67, 133, 67});  // nothing aligned
-  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", "register_tile"}});
+  check_gemm_by_turns(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
 
 TEST_CASE("02: edges are cut from swizzled tiles, in any order of tiles") {
@@ -91,7 +91,7 @@ TEST_CASE("02: edges are cut from swizzled tiles, in any order of tiles") {
                               Shape{130, 8, 64},     // the fewest columns
                               Shape{128, 128, 64},   // exactly one tile, one step
                               Shape{129, 264, 72});  // two by three tiles
-  check_gemm_on_two_schedules(lesson02::lesson(), shape, {{"step", step}});
+  check_gemm_by_turns(lesson02::lesson(), shape, {{"step", step}});
 }
 
 TEST_CASE("02: in the steps before the core load and compute take turns") {

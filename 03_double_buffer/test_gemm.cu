@@ -18,8 +18,8 @@
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using ladder::Shape;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -50,8 +50,7 @@ TEST_CASE("03: every way to copy hands the slots over") {
 TEST_CASE("03: narrow copies bring the same tile") {
   skip_without_other_ways();
   const auto bytes = GENERATE("8", "4");
-  check_gemm_on_two_schedules(lesson03::lesson(), {129, 136, 200},
-                              {{"copy", "memcpy_async"}, {"bytes", bytes}});
+  check_gemm_by_turns(lesson03::lesson(), {129, 136, 200}, {{"copy", "memcpy_async"}, {"bytes", bytes}});
 }
 
 TEST_CASE("03: edges are cut, on every core") {
@@ -62,7 +61,7 @@ TEST_CASE("03: edges are cut, on every core") {
                               Shape{1, 136, 72},      // one row
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200});  // nothing fits, and more steps than slots
-  check_gemm_on_two_schedules(lesson03::lesson(), shape, {{"core", core}, {"slots", slots}});
+  check_gemm_by_turns(lesson03::lesson(), shape, {{"core", core}, {"slots", slots}});
 }
 
 TEST_CASE("03: what copies of 16 bytes cannot move is refused") {

@@ -12,8 +12,8 @@
 using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::loaders_without_wgmma;
 using ladder::testing::skip_unless_runnable;
@@ -29,7 +29,7 @@ TEST_CASE("04: a slot that k does not fill is filled up with zeros") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
   const auto step = GENERATE("tma", "roles", "storer", "walk");
   const int k = GENERATE(8, 56, 72, 136);
-  check_gemm_on_two_schedules(lesson04::lesson(), {136, 200, k}, {{"step", step}});
+  check_gemm_by_turns(lesson04::lesson(), {136, 200, k}, {{"step", step}});
 }
 
 TEST_CASE("04: a block that walks over several tiles hands each to the storer") {
@@ -47,7 +47,7 @@ TEST_CASE("04: edges are cut") {
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200},   // one more than a tile
                               Shape{257, 264, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"step", step}});
+  check_gemm_by_turns(lesson04::lesson(), shape, {{"step", step}});
 }
 
 TEST_CASE("04: every tile of C is covered where rows of tiles do not fill a group") {
@@ -85,7 +85,7 @@ TEST_CASE("04: without wgmma the loader fills up with zeros, and what is outside
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200});  // nothing fits
   for (const std::string& loader : loaders_without_wgmma())
-    check_gemm_on_two_schedules(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", loader}});
+    check_gemm_by_turns(lesson04::lesson(), shape, {{"core", "mma_sync"}, {"loader", loader}});
 }
 
 TEST_CASE("04: without wgmma an A100 has room for two blocks") {

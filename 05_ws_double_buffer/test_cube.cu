@@ -9,8 +9,8 @@
 #include "common/testing/gemm_checks.hpp"
 
 using ladder::Shape;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -38,7 +38,7 @@ TEST_CASE("05: without roles the ring goes on from tile to tile") {
   // The last: behind the last tile there is a group of tiles without rows.
   const auto shape = GENERATE(Shape{128, 128 * 9, 64}, Shape{128 * 5, 128 * 2, 192}, Shape{129, 136, 200},
                               Shape{128 * 16, 128, 64});
-  check_gemm_on_two_schedules(cube(), shape, {{"roles", "off"}, {"slots", slots}});
+  check_gemm_by_turns(cube(), shape, {{"roles", "off"}, {"slots", slots}});
 }
 
 TEST_CASE("05: every corner of the cube multiplies") {
@@ -47,8 +47,7 @@ TEST_CASE("05: every corner of the cube multiplies") {
   const auto slots = GENERATE("1", "2", "3", "4");
   const auto blocks = GENERATE("1", "2");
   if (std::string(blocks) == "2" && std::stoi(slots) > 2) return;
-  check_gemm_on_two_schedules(cube(), {257, 264, 136},
-                              {{"roles", roles}, {"slots", slots}, {"blocks", blocks}});
+  check_gemm_by_turns(cube(), {257, 264, 136}, {{"roles", roles}, {"slots", slots}, {"blocks", blocks}});
 }
 
 TEST_CASE("05: what does not fit on a multiprocessor, or into a ring, is refused") {

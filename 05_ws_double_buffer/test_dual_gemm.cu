@@ -16,8 +16,8 @@
 using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -55,7 +55,7 @@ TEST_CASE("05: a dual GEMM has its edges cut by TMA, bit for bit") {
                dual(65, 72, 200),     // the second warpgroup has one row, the second panel 8 columns
                dual(257, 264, 136));  // nothing fits
   if (few() && shape.m < 65) return;
-  check_gemm_on_two_schedules(lesson(), shape, kExact);
+  check_gemm_by_turns(lesson(), shape, kExact);
 }
 
 TEST_CASE("05: a dual GEMM with its silu is as close as separate kernels") {
@@ -64,7 +64,7 @@ TEST_CASE("05: a dual GEMM with its silu is as close as separate kernels") {
       GENERATE(dual(192, 256, 8),  // few products: sums where silu is neither 0 nor its argument
                dual(128, 128, 16), dual(65, 136, 200), dual(1, 8, 8), dual(257, 520, 64));
   if (few() && shape.m != 65) return;
-  check_gemm_on_two_schedules(lesson(), shape, {});
+  check_gemm_by_turns(lesson(), shape, {});
 }
 
 TEST_CASE("05: a dual GEMM covers C in every order of tiles") {

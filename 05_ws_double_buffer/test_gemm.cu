@@ -19,8 +19,8 @@
 using Catch::Matchers::ContainsSubstring;
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::loaders_without_wgmma;
 using ladder::testing::skip_unless_runnable;
@@ -75,7 +75,7 @@ TEST_CASE("05: edges are cut by TMA") {
                Shape{130, 8, 64},      // the fewest columns
                Shape{65, 136, 200},    // the second warpgroup has one row, the third panel 8 columns
                Shape{257, 520, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, kernel);
+  check_gemm_by_turns(lesson05::lesson(), shape, kernel);
 }
 
 TEST_CASE("05: the wide tile is taken where every multiprocessor gets one, and can be forced") {
@@ -122,7 +122,7 @@ TEST_CASE("05: every ratio of roles covers C, tile after tile, and its edges") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto ratio = GENERATE("1:1", "1:3");
   const auto shape = GENERATE(Shape{192 * 2 + 65, 256 * 2 + 72, 200}, Shape{1, 8, 8}, Shape{130, 136, 64});
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, {{"ratio", ratio}, {"slots", "3"}});
+  check_gemm_by_turns(lesson05::lesson(), shape, {{"ratio", ratio}, {"slots", "3"}});
 }
 
 TEST_CASE("05: an epilogue finishes every element, as separate kernels do") {
@@ -132,7 +132,7 @@ TEST_CASE("05: an epilogue finishes every element, as separate kernels do") {
   const auto shape =
       GENERATE(Shape{192, 256, 128},  // GELU is far from ReLU where sums are small: few products
                Shape{65, 136, 200}, Shape{1, 8, 8}, Shape{257, 520, 16});
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, {{"ratio", ratio}, {"epilogue", epilogue}});
+  check_gemm_by_turns(lesson05::lesson(), shape, {{"ratio", ratio}, {"epilogue", epilogue}});
 }
 
 TEST_CASE("05: the verifier sees an epilogue that is missing, or another") {

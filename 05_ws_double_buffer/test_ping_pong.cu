@@ -11,8 +11,8 @@
 using ladder::Settings;
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -44,7 +44,7 @@ TEST_CASE("05: ping-pong has its edges cut by TMA") {
                               Shape{65, 136, 200},     // the second fragment has one row
                               Shape{257, 520, 136},    // nothing fits
                               Shape{700, 1000, 456});  // several ragged tiles for each warpgroup
-  check_gemm_on_two_schedules(lesson05::lesson(), shape, kPingPong);
+  check_gemm_by_turns(lesson05::lesson(), shape, kPingPong);
 }
 
 TEST_CASE("05: ping-pong covers C in every order of tiles") {
@@ -57,8 +57,7 @@ TEST_CASE("05: ping-pong finishes every element with the epilogue") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto epilogue = GENERATE("bias_relu", "bias_gelu");
   const auto shape = GENERATE(Shape{256, 384, 128}, Shape{65, 136, 200}, Shape{1, 8, 8}, Shape{257, 520, 16});
-  check_gemm_on_two_schedules(lesson05::lesson(), shape,
-                              {{"consumers", "ping-pong"}, {"epilogue", epilogue}});
+  check_gemm_by_turns(lesson05::lesson(), shape, {{"consumers", "ping-pong"}, {"epilogue", epilogue}});
 }
 
 TEST_CASE("05: ping-pong has as many slots as fit, six, and no other shape") {

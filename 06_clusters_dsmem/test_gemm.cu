@@ -11,8 +11,8 @@
 
 using ladder::Shape;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -52,7 +52,7 @@ TEST_CASE("06: edges are cut, and a block without rows shares all the same") {
                               Shape{130, 8, 128},     // the fewest columns
                               Shape{65, 136, 200},    // the second warpgroup has one row
                               Shape{257, 520, 136});  // nothing fits
-  check_gemm_on_two_schedules(lesson06::lesson(), shape, step);
+  check_gemm_by_turns(lesson06::lesson(), shape, step);
 }
 
 TEST_CASE("06: rows that TMA cannot copy, and too few steps to split, are refused") {

@@ -37,8 +37,8 @@ using ladder::Shape;
 using ladder::testing::Breadth;
 using ladder::testing::breadth;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::for_each_schedule;
 using ladder::testing::for_three_schedules;
 using ladder::testing::replay_command;
@@ -192,8 +192,7 @@ TEST_CASE("06: every kernel is right for random sizes") {
   skip_unless_runnable(lesson, "wgmma");
   if (!tries_much()) {
     RandomShapes shapes(/*seed=*/17, 180);
-    for (const Settings& kernel : all_kernels())
-      check_gemm_on_two_schedules(lesson, shapes.next_for(kernel), kernel);
+    for (const Settings& kernel : all_kernels()) check_gemm_by_turns(lesson, shapes.next_for(kernel), kernel);
     return;
   }
   constexpr size_t kKernelsAShape = 16;  // or the test would take minutes; others have their turn later

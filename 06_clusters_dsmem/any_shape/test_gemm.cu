@@ -26,8 +26,8 @@ using ladder::Shape;
 using ladder::testing::Breadth;
 using ladder::testing::breadth;
 using ladder::testing::check_gemm;
+using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
-using ladder::testing::check_gemm_on_two_schedules;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
@@ -95,7 +95,7 @@ Shape one_tile(const Choice& choice, int steps) {
 
 TEST_CASE("06: a ring that several blocks fill survives any number of steps, on every schedule") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
-  if (breadth() <= Breadth::narrow) SKIP("the next test tries these kernels on two schedules");
+  if (breadth() <= Breadth::narrow) SKIP("the next test tries these kernels");
   const Choice choice = kind_of_choice();
   // A ring that is just full, and one that is just more than full, are what schedules tell apart.
   for (const int steps : trip_counts(choice.slots))
@@ -103,7 +103,7 @@ TEST_CASE("06: a ring that several blocks fill survives any number of steps, on 
       check_gemm_on_three_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings(),
                                     1);
     else
-      check_gemm_on_two_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
+      check_gemm_by_turns(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
 }
 
 TEST_CASE("06: the ring of every kernel survives any number of steps") {
@@ -112,7 +112,7 @@ TEST_CASE("06: the ring of every kernel survives any number of steps") {
   // More laps take long with so many kernels, and go wrong alike in all of a kind, which the test above
   // tries.
   for (const int steps : {1, choice.slots, choice.slots + 1})
-    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
+    check_gemm_by_turns(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
 }
 
 TEST_CASE("06: the ring turns on from tile to tile, and partial sums sync_cluster for each") {
@@ -123,7 +123,7 @@ TEST_CASE("06: the ring turns on from tile to tile, and partial sums sync_cluste
   if (tile_rows == 1)
     check_gemm_on_three_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 1);
   else
-    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+    check_gemm_by_turns(lesson06::any_shape::lesson(), shape, choice.settings());
 }
 
 TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
@@ -132,7 +132,7 @@ TEST_CASE("06: a block of a cluster may have no rows, or no columns to store") {
   const auto shape = GENERATE(Shape{1, 8, 256},       // one row, and one chunk of columns
                               Shape{130, 264, 328},   // nothing fits
                               Shape{65, 136, 1000});  // uneven pieces of K
-  check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+  check_gemm_by_turns(lesson06::any_shape::lesson(), shape, choice.settings());
 }
 
 TEST_CASE("06: clusters split the tiles that do not fill a wave, and complete each tile once") {
@@ -153,7 +153,7 @@ TEST_CASE("06: clusters split the tiles that do not fill a wave, and complete ea
   if (steps == 4 * lesson06::any_shape::kPartSteps && blocks == 1)
     check_gemm_on_three_schedules(lesson06::any_shape::lesson(), shape, choice.settings(), 0);
   else
-    check_gemm_on_two_schedules(lesson06::any_shape::lesson(), shape, choice.settings());
+    check_gemm_by_turns(lesson06::any_shape::lesson(), shape, choice.settings());
 }
 
 TEST_CASE("06: every kernel cuts its edges") {
@@ -167,12 +167,12 @@ TEST_CASE("06: an epilogue finds its columns in every block that splits K") {
   const auto [tile, cluster_m, cluster_k, stream_k] =
       GENERATE(std::tuple("128x256", "2", "1", "off"), std::tuple("64x128", "1", "1", "off"),
                std::tuple("64x128", "1", "2", "off"), std::tuple("64x128", "1", "1", "on"));
-  check_gemm_on_two_schedules(lesson06::any_shape::lesson(), {130, 264, 648},
-                              {{"tile", tile},
-                               {"cluster_m", cluster_m},
-                               {"cluster_k", cluster_k},
-                               {"stream_k", stream_k},
-                               {"epilogue", epilogue}});
+  check_gemm_by_turns(lesson06::any_shape::lesson(), {130, 264, 648},
+                      {{"tile", tile},
+                       {"cluster_m", cluster_m},
+                       {"cluster_k", cluster_k},
+                       {"stream_k", stream_k},
+                       {"epilogue", epilogue}});
 }
 
 TEST_CASE("06: an epilogue needs a bias, and a kernel that was compiled with it") {

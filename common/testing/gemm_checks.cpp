@@ -175,8 +175,12 @@ void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, con
   check_on_schedules(three_schedules(random_seeds), lesson, shape, settings);
 }
 
-void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  check_on_schedules(two_schedules(), lesson, shape, settings);
+void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Settings& settings) {
+  std::vector<TestSchedule> schedules = two_schedules();
+  static size_t turn = 0;
+  if (breadth() != Breadth::more && !std::getenv(kSeedsVariable))
+    schedules = {schedules[turn++ % schedules.size()]};
+  check_on_schedules(schedules, lesson, shape, settings);
 }
 
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,

@@ -28,7 +28,7 @@ void for_each_schedule(const std::function<void()>& test, int random_seeds = 4);
 
 /// The same with races checked on the two schedules that differ most, and on one of the others, which is
 /// another one each time in this process. With Breadth::more on all others. Of the mistakes that the lab
-/// plants, all that any fixed schedule shows are seen on the two.
+/// plants, the two show all that any fixed schedule shows without a look for races.
 void for_three_schedules(const std::function<void()>& test, int random_seeds = 4);
 
 /// The same on the two schedules that differ most, and with Breadth::more on all others.
@@ -45,9 +45,10 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                    int random_seeds = 4);
 
-/// check_gemm by for_two_schedules. For kernels that only differ in numbers from one that is tried on more,
-/// and for edges, which no schedule moves.
-void check_gemm_on_two_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
+/// check_gemm on one of the two schedules that differ most, on the other the next time; with Breadth::more on
+/// all others. For kernels that only differ in numbers from one that is tried on more, and for edges, which
+/// no schedule moves.
+void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
 /// what it says contains each of `words`: the argument, its value, the rule.

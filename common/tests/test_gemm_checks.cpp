@@ -52,6 +52,20 @@ TEST_CASE("A test of many problems runs by three schedules, of which one is anot
     CHECK(seen.count(one.name) == (one.check_races ? kOthers : 1));
 }
 
+TEST_CASE("A check by turns takes one of the two schedules, and the other the next time") {
+  if (!ladder::on_cpu_device()) return;
+  std::set<std::string> seen;
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.launch = [&](const ladder::Gemm& gemm, const ladder::Settings& settings, cudaStream_t stream) {
+    seen.insert(testing::current_schedule());
+    ladder::fake::lesson().launch(gemm, settings, stream);
+  };
+  for (const size_t expected : {1, 2, 2}) {
+    testing::check_gemm_by_turns(lesson, {9, 8, 6});
+    CHECK(seen.size() == expected);
+  }
+}
+
 TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the others") {
   if (!ladder::on_cpu_device()) return;
   const auto count = [](const std::vector<testing::TestSchedule>& schedules) {
