@@ -83,12 +83,17 @@ void watch(int terminal, double limit, const std::string& report) {
       if (seconds < limit) dprintf(terminal, "%s after %.0f s\n", blocks.c_str(), seconds);
       next_line = next_line < 10 ? 10 : next_line + 20;
     }
-    if (seconds < limit || seconds - last_turn > limit / 2) continue;
+    if (seconds < limit) continue;
+    if (seconds - last_turn > limit / 2) {
+      cpu_device::name_long_turns();
+      continue;
+    }
     std::string verdict = fmt::format("{} ran in {:.0f} s, without a mistake", blocks, limit);
     if (now.runs && now.blocks_done)
       verdict +=
           fmt::format("; the whole launch takes about {:.0f} s here",
                       now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));
+    if (const std::string loop = cpu_device::describe_endless_loop(); !loop.empty()) verdict += "; " + loop;
     std::ofstream(report) << kPartly << verdict;
     std::fflush(stdout);
     std::_Exit(ladder::kExitBadInput);
