@@ -74,6 +74,8 @@ void watch(int terminal, double limit, const std::string& report) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const cpu_device::LaunchProgress now = cpu_device::launch_progress();
     if (!now.runs || std::exchange(turns, now.turns) != now.turns) last_turn = seconds;
+    // Early enough that the line is found before `ladder check` ends the program.
+    if (seconds > limit / 2 && seconds - last_turn > limit / 4) cpu_device::name_long_turns();
     if (seconds < std::min(next_line, limit)) continue;
     const std::string blocks = now.runs ? fmt::format("{} of {} blocks of kernel '{}', launch {},",
                                                       now.blocks_done, now.blocks, now.name, now.launches)
@@ -83,11 +85,7 @@ void watch(int terminal, double limit, const std::string& report) {
       if (seconds < limit) dprintf(terminal, "%s after %.0f s\n", blocks.c_str(), seconds);
       next_line = next_line < 10 ? 10 : next_line + 20;
     }
-    if (seconds < limit) continue;
-    if (seconds - last_turn > limit / 2) {
-      cpu_device::name_long_turns();
-      continue;
-    }
+    if (seconds < limit || seconds - last_turn > limit / 2) continue;
     std::string verdict = fmt::format("{} ran in {:.0f} s, without a mistake", blocks, limit);
     if (now.runs && now.blocks_done)
       verdict +=

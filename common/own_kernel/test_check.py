@@ -600,7 +600,7 @@ class Check(unittest.TestCase):
                       said)
         self.assertIn("\n  in block (0,0,0) warp 0 lane 0\n", said)
         self.assertIn("\nnot right on schedule round-robin/late: it had not ended after 6 s; --limit gives more time", said)
-        _, said, _ = self.check(FOLDER / "test_mistakes.cu", "--limit", "1", "--", "endless")
+        _, said, _ = self.check(FOLDER / "test_mistakes.cu", "--limit", "2", "--", "endless")
         self.assertIn(f" s without a wait or an exit, at own_kernel/test_mistakes.cu:{line} in ", said)
 
     def test_what_cuda_has_and_the_cpu_device_has_not_is_one_line(self):
