@@ -1,6 +1,7 @@
 /// @file
 /// Lesson 05 for the programs: its knobs, its rung, its limits, and the kernel behind each choice.
 #include <fmt/core.h>
+#include <map>
 #include <stdexcept>
 #include <type_traits>
 
@@ -345,6 +346,22 @@ std::string remark(const ladder::Shape& shape, const Settings& settings) {
   return "05: too few tiles of 128x256 for all multiprocessors, so that --tile auto takes 128x128";
 }
 
+/// Of the variants nothing: they leave no choice.
+ladder::TakenKernel taken(const ladder::Shape& shape, const Settings& settings) {
+  if (!has_wgmma(settings) || !is_plain(settings)) return {};
+  static const std::map<std::string, std::string> ids = {
+      {"ring", "05.1"}, {"pieces", "05.2"}, {"wide", "05.3"}, {"registers", "05"}};
+  Settings forced = settings;
+  if (chooses_tile(settings)) {
+    const bool is_wide = rule_of(settings)({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k});
+    forced["tile"] = is_wide ? "128x256" : "128x128";
+  }
+  std::string command = lesson().name;
+  for (const char* const knob : {"slots", "step", "tile"})
+    if (!is_default(forced, knob)) command += fmt::format(" --{} {}", knob, forced.at(knob));
+  return {ids.at(plain_kernel(forced)), command, plain_launcher(forced)};
+}
+
 }  // namespace
 
 const ladder::Lesson& lesson() {
@@ -412,7 +429,8 @@ const ladder::Lesson& lesson() {
       .epilogue = ladder::reference_epilogue,
       .global_bytes = global_bytes,
       .alternatives = alternatives,
-      .remark = remark};
+      .remark = remark,
+      .taken = taken};
   return lesson;
 }
 

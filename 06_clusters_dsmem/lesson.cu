@@ -1,6 +1,7 @@
 /// @file
 /// Lesson 06 for the programs: its knobs, its rungs, its limits.
 #include <fmt/core.h>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -127,6 +128,20 @@ std::string remark(const ladder::Shape& shape, const ladder::Settings& settings)
   return text;
 }
 
+ladder::TakenKernel taken(const ladder::Shape& shape, const ladder::Settings& settings) {
+  static const std::map<std::string, std::string> commands = {
+      {"06", "06_clusters_dsmem --clusters always"},
+      {"06.1", "06_clusters_dsmem --clusters always --step multicast"},
+      {"05", "05_ws_double_buffer --tile 128x256"},
+      {"05.2", "05_ws_double_buffer --step pieces"}};
+  ladder::TakenKernel result;
+  visit_kernel({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, Choice(settings),
+               [&](auto*, auto* launch_it, int, size_t, const auto&, const std::string& name) {
+                 result = {name, commands.at(name), launch_it};
+               });
+  return result;
+}
+
 }  // namespace
 
 const ladder::Lesson& lesson() {
@@ -157,6 +172,7 @@ const ladder::Lesson& lesson() {
       .launch = launcher_of,
       .resources = resources,
       .remark = remark,
+      .taken = taken,
       .cpu_rows = {{{"clusters", "always"}}, {{"step", "multicast"}, {"clusters", "always"}}},
       // Few tiles: a cluster computes four times as much as a block.
       .cpu_check = {131, 264, 264},

@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace cpu_device {
@@ -19,6 +20,16 @@ struct LaunchProgress {
 /// LaunchProgress::turns. Where several OS threads count, some are lost.
 inline std::atomic<uint64_t> turns_of_threads = 0;
 LaunchProgress launch_progress();
+
+/// Of the kernel that runs: the barrier that the threads of a block have passed so often that their loop may
+/// have no end. A sentence, or nothing.
+std::string describe_endless_loop();
+/// A launch that is given numbers ends with an error where a block has passed a barrier fifty times as
+/// often as the largest says, and 10,000 times, and has run for so many seconds. A kernel may be right and do
+/// so, though a product of matrices cannot: only programs of those set it.
+inline std::atomic<double> endless_loops_end_after = std::numeric_limits<double>::infinity();
+/// Names on stderr where each thread is that has run on and on until now, as that is done after 2 s, too.
+void name_long_turns();
 
 /// What explains a wrong result on the host's side: what was queued, and not waited for, when an exception
 /// left the program's code; a download that has brought a part of its buffer alone. Sentences, a line each,

@@ -74,6 +74,8 @@ void watch(int terminal, double limit, const std::string& report) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const cpu_device::LaunchProgress now = cpu_device::launch_progress();
     if (!now.runs || std::exchange(turns, now.turns) != now.turns) last_turn = seconds;
+    // Early enough that the line is found before `ladder check` ends the program.
+    if (seconds > limit / 2 && seconds - last_turn > limit / 4) cpu_device::name_long_turns();
     if (seconds < std::min(next_line, limit)) continue;
     const std::string blocks = now.runs ? fmt::format("{} of {} blocks of kernel '{}', launch {},",
                                                       now.blocks_done, now.blocks, now.name, now.launches)
@@ -89,6 +91,7 @@ void watch(int terminal, double limit, const std::string& report) {
       verdict +=
           fmt::format("; the whole launch takes about {:.0f} s here",
                       now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));
+    if (const std::string loop = cpu_device::describe_endless_loop(); !loop.empty()) verdict += "; " + loop;
     std::ofstream(report) << kPartly << verdict;
     std::fflush(stdout);
     std::_Exit(ladder::kExitBadInput);

@@ -600,6 +600,8 @@ class Check(unittest.TestCase):
                       said)
         self.assertIn("\n  in block (0,0,0) warp 0 lane 0\n", said)
         self.assertIn("\nnot right on schedule round-robin/late: it had not ended after 6 s; --limit gives more time", said)
+        _, said, _ = self.check(FOLDER / "test_mistakes.cu", "--limit", "2", "--", "endless")
+        self.assertIn(f" s without a wait or an exit, at own_kernel/test_mistakes.cu:{line} in ", said)
 
     def test_what_cuda_has_and_the_cpu_device_has_not_is_one_line(self):
         (self.folder / "mine.h").write_text("const int kMine = cudaArrayCubemap;\n", encoding="utf-8")
@@ -650,6 +652,7 @@ class Check(unittest.TestCase):
         code, said, _ = self.check(self.folder / "kernel.cu", "--limit", "1", "--", "slow_block")
         self.assertEqual(code, 2, said)
         self.assertIn("partly, on round-robin/late: 0 of 2 blocks of kernel 'slow_block', launch 1, ran in 1 s", said)
+        self.assertRegex(said, r"without a mistake; block \(0,0,0\): all threads have passed the __syncthreads at \S*kernel\.cu:\d+ \d+ times: does the loop end\?")
 
     def test_the_cause_stands_in_the_first_two_lines(self):
         (self.folder / "causes.cu").write_text(CAUSES_TEXT, encoding="utf-8")

@@ -210,3 +210,30 @@ TEST_CASE("Remarks of a lesson follow its table, by the row that they are of") {
   CHECK_THAT(run(remarks, {"--pdl", "off,on"}).out,
              ContainsSubstring("\npdl=on: 8x8x8 begins early\n") && !ContainsSubstring("pdl=off:"));
 }
+
+TEST_CASE("A kernel that only the asked shape takes is checked, too, with a command that repeats it") {
+  ladder::Lesson chooses = lesson();
+  // Of 8 rows takes what the settings say, elsewhere what is right.
+  const auto setting_of = [](int rows, Settings settings) {
+    if (rows != 8) settings["mistake"] = "none";
+    return settings;
+  };
+  const auto launch = chooses.launch;
+  chooses.launch = [launch, setting_of](const Gemm& p, const Settings& settings, cudaStream_t stream) {
+    launch(p, setting_of(p.m, settings), stream);
+  };
+  chooses.taken = [launch, setting_of](const ladder::Shape& shape, const Settings& settings) {
+    const Settings forced = setting_of(shape.m, settings);
+    const std::string& mistake = forced.at("mistake");
+    return ladder::TakenKernel{"99." + mistake, "99_fake --force " + mistake, launch.launcher_of(forced)};
+  };
+  CHECK_THAT(run(chooses, {}).out,
+             ContainsSubstring("9x16x24 on 2 schedules and 3x8x8, in the kernel of 99.none; more"));
+  CHECK_THAT(run(chooses, {"--mistake", "early"}).out,
+             ContainsSubstring("and 3x8x8, in the kernels of 99.early and 99.none; more"));
+  const Result result = run(chooses, {"--mistake", "race"});
+  CHECK(result.exit_code == ladder::kExitFailure);
+  CHECK_THAT(result.err, ContainsSubstring("race") &&
+                             ContainsSubstring("\nrepeat it with: 99_fake --force race --shape 9x16x24 "
+                                               "--schedule round-robin/late --check-races\n"));
+}

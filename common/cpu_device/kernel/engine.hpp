@@ -256,10 +256,12 @@ struct KernelLaunch {
   /// What the kernel's source is found by; null where it is a function object, as in tests.
   const void* function = nullptr;
   std::vector<MapParameter> map_parameters = {};
-  bool cooperative = false;  ///< all blocks run at once, and may wait for each other
-  Location where = {};       ///< of the launch; empty where reports do not ask for it
+  bool cooperative = false;    ///< all blocks run at once, and may wait for each other
+  Location where = {};         ///< of the launch; empty where reports do not ask for it
+  uint64_t largest_word = 0;   ///< of 32 bits, in what the parameters hold besides addresses and tensor maps
+  uint64_t largest_count = 0;  ///< likewise, of words that are no floats
 };
-/// Looks for tensor maps in the bytes of a parameter, and notes them.
+/// Looks for tensor maps in the bytes of a parameter, and notes them; or else its largest number.
 void note_parameter(KernelLaunch&, unsigned index, const void* value, size_t bytes);
 /// CUDA's limits on a launch. @return the limit that is broken, or null.
 const char* refused(const KernelLaunch&);

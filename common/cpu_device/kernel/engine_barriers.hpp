@@ -1,9 +1,12 @@
 /// @file
 /// Barriers of blocks, of some of their warps, and of clusters.
 #pragma once
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_aligned.hpp"
 #include "common/cpu_device/observe/races.hpp"
 
@@ -33,6 +36,15 @@ struct NamedBarrier {
   std::vector<unsigned> arrived_apart;  ///< numbers of those in this phase
   double latest_arrival = 0;            ///< virtual time
 };
+
+/// "block (0,0,0): all threads have passed the __syncthreads at gemm.cuh:85 4096 times: does the loop end?"
+std::string describe_passes(const Uint3& block, const char* what, Location where, uint64_t times);
+/// ": " and that sentence, of what the block's threads have passed most often; empty if nothing.
+std::string passes_of(const Block&);
+/// For launch_progress.hpp: what may be a loop without an end.
+void remember_endless_loop(const Cluster*, const Uint3& block, const char* what, Location where,
+                           uint64_t times);
+void forget_endless_loop(const Cluster*);
 
 /// Ends the barrier's phase if everybody has arrived.
 void complete_if_all_arrived(Cluster&, Block&, unsigned barrier);

@@ -36,6 +36,14 @@ struct Block {
   };
   std::vector<Mapping> mappings;
 
+  /// How often its threads have passed a barrier, or the phases of mbarriers that a wait has passed.
+  struct Passed {
+    const char* what = "";
+    Location where;
+    uint64_t times = 0;
+  };
+  std::vector<Passed> passed;
+
   unsigned blocks_on_sm = 0;    ///< that registers are left for; 0: not known yet
   unsigned free_registers = 0;  ///< given back by setmaxnreg.dec, counted per thread of one warp
   std::vector<Thread*> waiting_for_registers;

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -76,6 +77,10 @@ class Cluster {
   void count_progress() { ++progress_; }
   /// Data moved, or a thread ended: what the budget of context switches is counted from.
   void count_work() { ++progress_, switches_since_work_ = 0; }
+
+  /// Threads of the block have passed a barrier. Says so of one that they pass again and again, and ends what
+  /// cannot be a right kernel: see suspicious_passes().
+  void note_passed(Block&, const char* what, Location where);
 
   // --- for the operations: asynchronous operations
 
@@ -177,6 +182,8 @@ class Cluster {
   uint64_t stores_seen_ = 0;
   double idle_since_ = 0;  ///< processor time, in seconds
   uint64_t switches_since_work_ = 0;
+  std::chrono::steady_clock::time_point begin_;  ///< of the cluster that runs
+  bool has_warned_of_passes_ = false;
   bool abandoning_ = false, closing_ = false;
   std::string failure_;
 

@@ -236,6 +236,33 @@ std::string take_unwritten_read() {
   return std::exchange(first_unwritten_read, {});
 }
 
+namespace {
+
+/// Not where the lower half is so small that it is rather a number, before padding that holds anything.
+bool looks_like_an_address(uint64_t word) {
+  return word >> 32 >= 0x5500 && word >> 32 < 0x8000 && uint32_t(word) >= 1 << 20;
+}
+
+/// A struct may hold anything: what is too large makes the loops that are called endless fewer.
+void note_numbers(KernelLaunch& kernel, const std::byte* begin, size_t bytes) {
+  constexpr uint32_t kNoCount = 1 << 28;
+  for (size_t at = 0; at + sizeof(uint32_t) <= bytes; at += sizeof(uint32_t)) {
+    if (uint64_t word = 0; at % sizeof word == 0 && at + sizeof word <= bytes) {
+      std::memcpy(&word, begin + at, sizeof word);
+      if (looks_like_an_address(word)) {
+        at += sizeof(uint32_t);
+        continue;
+      }
+    }
+    uint32_t number = 0;
+    std::memcpy(&number, begin + at, sizeof number);
+    kernel.largest_word = std::max<uint64_t>(kernel.largest_word, number);
+    if (number < kNoCount) kernel.largest_count = std::max<uint64_t>(kernel.largest_count, number);
+  }
+}
+
+}  // namespace
+
 void note_parameter(KernelLaunch& kernel, unsigned index, const void* value, size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(value);
   MapParameter parameter{index, {}, {}};
@@ -243,7 +270,7 @@ void note_parameter(KernelLaunch& kernel, unsigned index, const void* value, siz
     if (std::memcmp(begin + offset, &kTensorMapTag, sizeof kTensorMapTag) == 0)
       parameter.offsets.push_back(offset);
   }
-  if (parameter.offsets.empty()) return;
+  if (parameter.offsets.empty()) return note_numbers(kernel, begin, bytes);
   parameter.value.assign(begin, begin + bytes);
   kernel.map_parameters.push_back(std::move(parameter));
 }

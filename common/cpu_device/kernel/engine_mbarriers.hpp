@@ -64,6 +64,7 @@ struct Mbarrier {
   std::vector<Arrival> arrivals, last_arrivals, earlier_arrivals;  ///< of this phase and of the two before
   /// For each thread of the block that has waited here: the phases whose end it has seen, or passed by.
   std::vector<uint64_t> phases_seen;
+  uint64_t last_phase_passed = 0;       ///< by any thread
   std::vector<uint64_t> phases_passed;  ///< of those, how many had another end behind it
   /// The last wait that a phase ended which the same thread had waited for before.
   struct RepeatedWait {

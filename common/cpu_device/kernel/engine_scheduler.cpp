@@ -141,6 +141,8 @@ void Cluster::prepare(uint64_t index) {
   progress_ = progress_seen_ = switches_since_work_ = 0;
   idle_sweeps_ = 0;
   cluster_barrier_ = {};
+  begin_ = std::chrono::steady_clock::now();
+  has_warned_of_passes_ = false;
 
   const auto threads_per_block = static_cast<unsigned>(kernel_.block.count());
   for (unsigned rank = 0; rank < blocks_.size(); ++rank) {
@@ -191,6 +193,7 @@ void Cluster::prepare_block(Block& block, unsigned rank, Uint3 index) {
   block.shared.grow(layout_.end());
   block.mbarriers.clear();
   block.mappings.clear();
+  block.passed.clear();
   for (NamedBarrier& barrier : block.barriers) barrier = {};
   const unsigned warps = (threads + kWarpLanes - 1) / kWarpLanes;
   block.warps.resize(warps);
@@ -288,7 +291,8 @@ void Cluster::run(uint64_t index) {
             thread,
             print("the kernel runs for ever: %llu context switches, and no data moved and no thread "
                   "ended",
-                  static_cast<unsigned long long>(kSwitchBudget)),
+                  static_cast<unsigned long long>(kSwitchBudget)) +
+                passes_of(*blocks_.front()),
             {});
       }
     } else if (!let_time_pass()) {
@@ -300,6 +304,7 @@ void Cluster::run(uint64_t index) {
   } else {
     finish();
   }
+  forget_endless_loop(this);
   if (observed_) observers() = {};
 }
 

@@ -22,6 +22,7 @@
 
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_thread.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -87,7 +88,7 @@ double processor_time(pthread_t os_thread) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-void name_place(const Watched& watched) {
+void name_place(const Watched& watched, double seconds) {
   Place& found = place();
   const uint64_t turns = *watched.turns;
   if (pthread_kill(watched.os_thread, kSignal)) return;
@@ -108,10 +109,10 @@ void name_place(const Watched& watched) {
     line = calls.empty() ? "an unknown place" : calls.front();
   std::fprintf(
       stderr,
-      "%s: warning: kernel '%s': the thread runs for %.0f s without a wait or an exit, at %s: does its "
+      "%s: warning: kernel '%s': the thread runs for %.2g s without a wait or an exit, at %s: does its "
       "loop end? How often it passed is not known, as it is seen from outside\n  in block (%u,%u,%u) warp "
       "%u lane %u\n",
-      program_invocation_short_name, watched.kernel, kLongTurnS, line.c_str(), found.block.x, found.block.y,
+      program_invocation_short_name, watched.kernel, seconds, line.c_str(), found.block.x, found.block.y,
       found.block.z, found.warp, found.lane);
 }
 
@@ -130,7 +131,7 @@ void look_for_ever() {
         one.is_named = false;
       } else if (!one.is_named && now - one.since > kLongTurnS) {
         one.is_named = true;
-        name_place(one);
+        name_place(one, kLongTurnS);
       }
     }
   }
@@ -148,6 +149,17 @@ void begin_to_watch() {
 }
 
 }  // namespace
+
+void name_long_turns() {
+  constexpr double kShort = 0.05;
+  const std::lock_guard<std::mutex> lock(watch().mutex);
+  for (Watched& one : watch().watched) {
+    const double now = processor_time(one.os_thread);
+    if (one.is_named || *one.turns != one.seen_turns || now - one.since < kShort) continue;
+    one.is_named = true;
+    name_place(one, now - one.since);
+  }
+}
 
 LongTurnsAreNamed::LongTurnsAreNamed(const char* kernel, const std::atomic<uint64_t>& turns) {
   static const bool begun = (begin_to_watch(), true);

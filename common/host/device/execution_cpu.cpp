@@ -18,7 +18,8 @@
 namespace ladder {
 namespace {
 
-constexpr size_t kReportLines = 12;  ///< of a deadlock; the rest with --all
+constexpr double kEndlessLoopsEndAfter = 20;  ///< seconds
+constexpr size_t kReportLines = 12;           ///< of a deadlock; the rest with --all
 
 /// "17" is one seed, "1-100" a hundred.
 std::vector<std::string> random_schedules(const std::string& seeds) {
@@ -46,6 +47,7 @@ std::string progress_of_launch() {
   if (now.blocks_done)
     text += fmt::format(", the launch takes about {:.0f} s",
                         now.seconds * static_cast<double>(now.blocks) / static_cast<double>(now.blocks_done));
+  if (const std::string loop = cpu_device::describe_endless_loop(); !loop.empty()) text += "; " + loop;
   return text;
 }
 
@@ -71,6 +73,7 @@ void ExecutionOptions::add_to(Arguments& arguments, bool of_lessons) {
 
 Execution ExecutionOptions::parsed() const {
   Progress::of_launch = progress_of_launch;
+  cpu_device::endless_loops_end_after = kEndlessLoopsEndAfter;
   Execution execution;
   if (!schedule_.empty() && !seed_.empty())
     throw std::invalid_argument("--seed " + seed_ + ": is the same as --schedule random:" + seed_ +

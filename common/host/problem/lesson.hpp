@@ -94,6 +94,13 @@ struct Alternative {
   std::function<void(const Gemm&)> prepare = {};    ///< see Contender::prepare
 };
 
+/// The kernel that a lesson takes for a shape, which its knobs may leave to the lesson.
+struct TakenKernel {
+  std::string id;       ///< its rung: "05.2"; empty: of no rung, and of no choice
+  std::string command;  ///< that runs it for each shape: "05_ws_double_buffer --step pieces"
+  Launcher launch;      ///< of it, for each shape
+};
+
 /// A lesson as the programs see it; `lesson.cu` of each directory defines one.
 struct Lesson {
   std::string name;  ///< its directory, for example "03_double_buffer"
@@ -129,6 +136,9 @@ struct Lesson {
   std::function<std::vector<Settings>(const Shape&, const Settings&)> candidates = {};
   /// What a reader of the table has to know of a row, in a line or a few; empty if nothing.
   std::function<std::string(const Shape&, const Settings&)> remark = {};
+  /// So that check_unasked() runs each kernel that a row of the table runs, also where small shapes take
+  /// another.
+  std::function<TakenKernel(const Shape&, const Settings&)> taken = {};
   /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
   /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};

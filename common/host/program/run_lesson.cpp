@@ -276,7 +276,7 @@ int run(const Lesson& lesson, int argc, char** argv) {
     if (!line.empty()) not_shown.push_back(line);
   };
   // First, because the CPU device names the causes of wrong results, which the table shows.
-  const UnaskedChecks checks = check_unasked(lesson, contenders, options.comparison);
+  const UnaskedChecks checks = check_unasked(lesson, contenders, options.comparison, options.shapes);
   if (!checks.passed) return kExitFailure;
   const int exit_code = report_comparisons(report, contenders, options);
   for (const std::string& line : not_shown) std::cout << "\n" << line << "\n";

@@ -7,11 +7,13 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/base/progress.hpp"
+#include "common/host/device/execution.hpp"
 
 namespace ladder {
 namespace {
@@ -40,6 +42,7 @@ struct Check {
   int blocks;  ///< see Execution
   std::vector<std::string> schedules;
   std::vector<Contender> contenders;
+  std::vector<std::string> commands;  ///< that run them, but for the shape
 };
 
 /// Of a contender that was right on the first schedule, and then wrong on another one: was that for the
@@ -60,9 +63,10 @@ std::string explain_later_launch(const Contender& contender, const Shape& shape,
 }
 
 /// Runs all of them on all schedules. @returns whether all results were right
-/// @param command that repeats a run
-bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions options,
-              const std::function<std::string(const Contender&, const std::string& schedule)>& command) {
+/// @param with_options completes the command that repeats a run
+bool all_pass(
+    const Lesson& lesson, const Check& check, ComparisonOptions options,
+    const std::function<std::string(const std::string& command, const std::string& schedule)>& with_options) {
   const std::vector<std::string>& schedules = check.schedules;
   options.execution.schedules = schedules;
   options.execution.blocks = check.blocks;
@@ -70,7 +74,7 @@ bool all_pass(const Lesson& lesson, const Check& check, ComparisonOptions option
   std::vector<const Contender*> right_at_first;  // on the first schedule
   const auto repeat = [&] {
     return "repeat it with: " +
-           command(check.contenders[done / schedules.size()], schedules[done % schedules.size()]);
+           with_options(check.commands[done / schedules.size()], schedules[done % schedules.size()]);
   };
   bool all_right = true;
   Progress progress;
@@ -129,24 +133,57 @@ std::vector<Contender> with_dependent_launches(const Lesson& lesson, const std::
   return result;
 }
 
+/// What the table is about, whose kernels run each check, too.
+struct Asked {
+  const std::vector<Shape>& shapes;
+  int blocks;  ///< see Execution
+};
+
+/// What the contender takes for a shape where a persistent kernel has so many blocks; see Execution.
+TakenKernel taken_by(const Lesson& lesson, const Contender& contender, const Shape& shape, int blocks) {
+  if (!lesson.taken) return {};
+  Execution execution;
+  execution.blocks = blocks;
+  use_schedule(execution, "");
+  return lesson.taken(shape, contender.settings);
+}
+
 /// Lesson::cpu_check, on the grid that the device gives each kernel; and Lesson::cpu_check_few, whose tiles
 /// are all of one block, or cluster. What a lesson refuses is left out: see
 /// `left_out`.
+/// @param kernels is given those that run, of a lesson that chooses
 std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>& contenders,
-                             const std::vector<std::string>& schedules,
-                             const std::vector<std::string>& schedules_of_few, std::string& left_out) {
+                             const Asked& asked, const std::vector<std::string>& schedules,
+                             const std::vector<std::string>& schedules_of_few, std::string& left_out,
+                             std::set<std::string>& kernels) {
   std::vector<Check> checks;
   const auto add = [&](Shape shape, int blocks, const std::vector<std::string>& chosen,
                        const Contender& contender) {
     shape.b_matrices = lesson.b_matrices;
     const std::string reason = why_refused(lesson, contender, shape);
     if (!reason.empty()) return reason;
-    for (Check& check : checks) {
-      if (check.shape.name() != shape.name() || check.blocks != blocks) continue;
-      check.contenders.push_back(contender);
-      return reason;
+    const auto is_this = [&](const Check& check) {
+      return check.shape.name() == shape.name() && check.blocks == blocks;
+    };
+    auto check = std::find_if(checks.begin(), checks.end(), is_this);
+    if (check == checks.end()) check = checks.insert(check, {shape, blocks, chosen, {}, {}});
+    const auto add_once = [&](const Contender& one, const std::string& command) {
+      if (std::count(check->commands.begin(), check->commands.end(), command)) return;
+      check->contenders.push_back(one);
+      check->commands.push_back(command);
+    };
+    add_once(contender, plain_command(lesson, contender));
+    const std::string own = taken_by(lesson, contender, shape, blocks).id;
+    if (lesson.taken) kernels.insert(own.empty() ? contender.label : own);
+    for (const Shape& large : asked.shapes) {
+      const TakenKernel taken = taken_by(lesson, contender, large, asked.blocks);
+      if (taken.id == own) continue;
+      kernels.insert(taken.id);
+      Contender forced = contender;
+      forced.label = "the kernel of " + taken.id;
+      forced.launch = taken.launch;
+      add_once(forced, taken.command);
     }
-    checks.push_back({shape, blocks, chosen, {contender}});
     return reason;
   };
   for (const Contender& contender : contenders)
@@ -161,14 +198,29 @@ std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>&
   return checks;
 }
 
+/// "05, 06 and 06.1".
+std::string listed(const std::vector<std::string>& all) {
+  std::string list;
+  for (size_t i = 0; i < all.size(); ++i)
+    list += (i == 0 ? "" : i + 1 < all.size() ? ", " : " and ") + all[i];
+  return list;
+}
+
 /// "131x520x264 on 2 schedules and 40x1288x40".
 std::string names_of(const std::vector<Check>& checks) {
-  std::string names;
-  for (size_t i = 0; i < checks.size(); ++i) {
-    names += (i == 0 ? "" : i + 1 < checks.size() ? ", " : " and ") + checks[i].shape.name();
-    if (checks[i].schedules.size() > 1) names += fmt::format(" on {} schedules", checks[i].schedules.size());
-  }
-  return names;
+  std::vector<std::string> names;
+  for (const Check& check : checks)
+    names.push_back(check.shape.name() + (check.schedules.size() > 1
+                                              ? fmt::format(" on {} schedules", check.schedules.size())
+                                              : ""));
+  return listed(names);
+}
+
+/// ", in the kernels of 05 and 05.2"; empty if the lesson chooses none.
+std::string names_of(const std::set<std::string>& kernels) {
+  if (kernels.empty()) return "";
+  return (kernels.size() > 1 ? ", in the kernels of " : ", in the kernel of ") +
+         listed({kernels.begin(), kernels.end()});
 }
 
 }  // namespace
@@ -183,7 +235,7 @@ std::string not_shown_by(const Run& run) {
 }
 
 UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
-                            const ComparisonOptions& options) {
+                            const ComparisonOptions& options, const std::vector<Shape>& asked) {
   const std::optional<Execution> thorough = thorough_execution();
   if (!thorough) return {};
   if (options.execution.only_asked)
@@ -202,12 +254,13 @@ UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& 
     for (auto* all : {&schedules, &schedules_of_few})
       if (std::find(all->begin(), all->end(), schedule) == all->end()) all->push_back(schedule);
   }
-  const std::vector<Check> checks = checks_of(lesson, contenders, schedules, schedules_of_few, result.line);
+  std::set<std::string> kernels;
+  const std::vector<Check> checks = checks_of(lesson, contenders, {asked, options.execution.blocks},
+                                              schedules, schedules_of_few, result.line, kernels);
   for (const Check& check : checks) {
     result.passed &=
-        all_pass(lesson, check, tried, [&](const Contender& contender, const std::string& schedule) {
-          return fmt::format("{} --shape {}{} --schedule {} --check-races", plain_command(lesson, contender),
-                             check.shape.name(),
+        all_pass(lesson, check, tried, [&](const std::string& command, const std::string& schedule) {
+          return fmt::format("{} --shape {}{} --schedule {} --check-races", command, check.shape.name(),
                              check.blocks ? fmt::format(" --resident-blocks {}", check.blocks) : "",
                              schedule);
         });
@@ -216,12 +269,14 @@ UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& 
   if (const auto twice = with_dependent_launches(lesson, contenders, kOfDependentLaunches); !twice.empty()) {
     also = ", and dependent launches";
     tried.execution.check_races = tried.execution.check_grid = false;
-    result.passed &= all_pass(
-        lesson, {kOfDependentLaunches, 0, {thorough->schedules.front()}, twice}, tried,
-        [&](const Contender& contender, const std::string&) { return plain_command(lesson, contender); });
+    std::vector<std::string> commands;
+    for (const Contender& contender : twice) commands.push_back(plain_command(lesson, contender));
+    result.passed &=
+        all_pass(lesson, {kOfDependentLaunches, 0, {thorough->schedules.front()}, twice, commands}, tried,
+                 [](const std::string& command, const std::string&) { return command; });
   }
   if (!checks.empty())
-    result.line += fmt::format("\nchecked: races, at {}{}{}\n", names_of(checks), also,
+    result.line += fmt::format("\nchecked: races, at {}{}{}{}\n", names_of(checks), names_of(kernels), also,
                                options.execution.chosen ? "" : "; more with --schedule all --check-races");
   return result;
 }

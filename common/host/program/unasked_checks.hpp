@@ -20,11 +20,13 @@ struct UnaskedChecks {
 /// sizes and several K steps, and Lesson::cpu_check_few so few rows and K steps that parts of a block have
 /// nothing to do, and all its tiles are one block's. Where its launches may begin before the one before has
 /// ended, a contender is also launched twice in a row, and the second launch reads what the first writes.
+/// A kernel that one of the asked shapes takes, and none of the small problems, runs these, too.
+/// @param asked what the table is about
 /// @returns whether all results were right; if not, the complaint is on stderr, with a command that repeats
 /// the run
 /// @throws std::runtime_error what the CPU device says of a broken rule, with such a command
 UnaskedChecks check_unasked(const Lesson& lesson, const std::vector<Contender>& contenders,
-                            const ComparisonOptions& options);
+                            const ComparisonOptions& options, const std::vector<Shape>& asked);
 
 /// What the run does not show because its problem is small: a line, or nothing.
 std::string not_shown_by(const Run& run);

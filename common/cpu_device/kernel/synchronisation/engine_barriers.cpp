@@ -113,6 +113,7 @@ void named_barrier_sync(unsigned id, unsigned threads, Location where) {
   if (barrier.arrived >= expected) {
     if (threads) observe(thread, barrier);
     complete_if_all_arrived(cluster, *thread.block, id);
+    cluster.leave_if_failed();
   } else {
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::block_barrier, &barrier, id, id ? "named barrier" : kSyncthreads, where});
@@ -158,6 +159,7 @@ void complete_if_all_arrived(Cluster& cluster, Block& block, unsigned id) {
   barrier.arrivals.clear();
   for (Thread* thread : barrier.waiting) cluster.wake(*thread);
   barrier.waiting.clear();
+  cluster.note_passed(block, id ? "named barrier" : kSyncthreads, barrier.where);
 }
 
 void cluster_barrier(Location where) {
@@ -263,6 +265,8 @@ void complete_cluster_barrier(Cluster& cluster) {
   barrier.arrivals.clear();
   for (Thread* waiting : barrier.waiting) cluster.wake(*waiting);
   barrier.waiting.clear();
+  if (current_thread)
+    cluster.note_passed(*cluster.blocks().front(), "cluster.sync", current_thread->last_call);
 }
 
 void Cluster::converged(Block& block) {

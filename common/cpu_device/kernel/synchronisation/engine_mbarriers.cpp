@@ -94,6 +94,8 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   if (seen && barrier.phase == seen) barrier.repeated_wait = {&thread, where, seen - 1};
   if (barrier.phase > seen + 1) barrier.phases_passed[thread.ids.rank] += barrier.phase - seen - 1;
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
+  if (std::exchange(barrier.last_phase_passed, barrier.phase) != barrier.phase)
+    cluster.note_passed(*thread.block, what, where);
   if (RaceChecker* races = cluster.races()) {
     races->acquire(thread.number, barrier.completed);
     thread.last_seen.epoch = races->epoch(thread.number);

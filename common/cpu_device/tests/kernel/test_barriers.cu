@@ -3,8 +3,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <limits>
+#include <string>
 #include <vector>
 
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/named_barrier.cuh"
@@ -12,6 +15,8 @@
 using namespace cpu_device;
 using namespace cpu_device::test;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 namespace barriers_test {
 namespace {
@@ -195,6 +200,72 @@ TEST_CASE("a kernel that only meets at barriers for ever is reported") {
     for (;;) __syncthreads();
   });
   CHECK_THAT(text, ContainsSubstring("the kernel runs for ever"));
+  CHECK_THAT(text, ContainsSubstring("block (0,0,0): all threads have passed the __syncthreads at "
+                                     "test_barriers.cu:"));
+}
+
+TEST_CASE("a barrier that is passed more often than the kernel's numbers say is named while it runs") {
+  std::string after_100, after_1000;
+  run({.block = 32}, {}, [&] {
+    for (int i = 0; i < 1000; ++i) {
+      __syncthreads();
+      if (threadIdx.x == 0 && i == 10) CHECK(describe_endless_loop().empty());
+      if (threadIdx.x == 0 && i == 100) after_100 = describe_endless_loop();
+    }
+    if (threadIdx.x == 0) after_1000 = describe_endless_loop();
+  });
+  CHECK_THAT(after_100, StartsWith("block (0,0,0): all threads have passed the __syncthreads at "
+                                   "test_barriers.cu:") &&
+                            EndsWith(" 96 times: does the loop end?"));
+  CHECK_THAT(after_1000, EndsWith(" 992 times: does the loop end?"));
+  CHECK(describe_endless_loop().empty());  // nothing runs
+}
+
+TEST_CASE("a loop that passes a barrier fifty times as often as a number of the kernel is ended") {
+  struct Restored {
+    ~Restored() { endless_loops_end_after = std::numeric_limits<double>::infinity(); }
+  } restored;
+  const auto failure_of = [](int steps, uint64_t largest) {
+    try {
+      KernelLaunch kernel{"test", 1, 32, 1};
+      kernel.largest_word = kernel.largest_count = largest;
+      launch(kernel, [steps] {
+        for (int i = 0; i < steps; ++i) {
+          __syncthreads();
+          __syncwarp();
+        }
+      });
+    } catch (const Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  CHECK(failure_of(15'000, 64).empty());
+  endless_loops_end_after = 0;
+  CHECK_THAT(failure_of(15'000, 64), ContainsSubstring("the kernel runs for ever: block (0,0,0): all threads "
+                                                       "have passed the __syncthreads at test_barriers.cu:"));
+  CHECK(failure_of(15'000, 400).empty());  // as many as this number allows
+  CHECK(failure_of(15'000, 0).empty());    // nobody knows how many
+  CHECK(failure_of(9'000, 64).empty());
+}
+
+TEST_CASE("the numbers of a kernel are known from its parameters") {
+  struct Product {
+    const float* a;
+    int m, n, k;
+  };
+  KernelLaunch kernel;
+  const auto note = [&](const auto& value) { note_parameter(kernel, 0, &value, sizeof value); };
+  float on_stack = 1;
+  note(&on_stack);
+  CHECK(kernel.largest_word == 0);
+  note(Product{&on_stack, 3, 700, 200});
+  CHECK(kernel.largest_word == 700);
+  note(uint64_t{0x7ffd'0000'0000} + 900);  // 900, and padding
+  CHECK(kernel.largest_count >= 900);
+  note(1.0f);
+  CHECK(kernel.largest_count < 1'000'000);
+  CHECK(kernel.largest_word > 1'000'000);
 }
 
 TEST_CASE("barriers and waits are counted") {
