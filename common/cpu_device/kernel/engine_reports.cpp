@@ -538,10 +538,10 @@ std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t off
                                    [&](const Thread::Order& one) { return one.epoch >= epoch; });
     if (copy == copies.end() || next == thread.block_barriers.end()) return "";
     if (committed_at && commit_epoch <= next->epoch) return "";
-    const OwnLine line = own_line(copy->where);
-    return ": no commit comes between the cp.async (" + (line.caller.empty() ? line.place : line.caller) +
-           ") and the next __syncthreads (" + own_place(next->where) + ")" +
-           (committed_at ? "; the commit at " + own_place(*committed_at) + " closes its group after that"
+    return "no commit comes between the cp.async and the next __syncthreads (" + own_place(next->where) +
+           ")" +
+           (committed_at ? "; the one at " + own_place(*committed_at) +
+                               " closes its group after that, so that no wait before covers it"
                          : "");
   };
   const Unobserved unobserved;
@@ -560,11 +560,9 @@ std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t off
   return text;
 }
 
-/// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its group is closed too
-/// late, its last wait comes after that, or leaves newer copies in flight on purpose. Empty if none is so.
-std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier, uint32_t epoch,
-                              size_t offset) {
-  if (std::string late = explain_late_commit(thread, epoch, offset); !late.empty()) return late;
+/// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its last wait, which comes
+/// after that, or leaves newer copies in flight on purpose. Empty if neither is so.
+std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
   if (!thread.copy_groups_at_wait) return "";
   const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
   if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
@@ -621,14 +619,20 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   if (!met) return "the two threads have not met in a __syncthreads" + explain_absence(first, second);
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
+  if (met_since) {
+    std::string late;
+    if (accesses.first_what == "cp.async")
+      late = explain_late_commit(first, accesses.first_epoch, accesses.offset);
+    if (late.empty() && accesses.second_what == "cp.async")
+      late = explain_late_commit(second, accesses.second_epoch, accesses.offset);
+    if (!late.empty()) return late;
+  }
   if (met_since)
     return where + " comes after the " +
            (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
            " is issued, but no wait had covered that by then" +
-           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1],
-                                                                     accesses.first_epoch, accesses.offset)
-            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1],
-                                                                     accesses.second_epoch, accesses.offset)
+           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1])
+            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1])
                                                  : "");
   if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
     return where +
@@ -682,21 +686,27 @@ std::string with_arrivals_of(const Thread::Seen& seen) {
   return " with the arrivals of" + list(threads.empty() ? *arrivals : threads);
 }
 
-/// Where the reader's block, or warpgroup, arrived nowhere in the phase that the writer waited for: the count
-/// of the barrier, which did without it.
+/// Where nobody of the reader's block, or warpgroup, arrived in the phase of the empty slot that the writer
+/// waited for: what this did with, and its count; else nothing.
 std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
+  constexpr size_t kMostNames = 2;
   const Mbarrier& barrier = *seen.barrier;
   const auto* arrivals = arrivals_of(seen);
   if (!arrivals || !other_end(barrier) || barrier.is_full) return "";
-  const auto is_of_block = [&](const Mbarrier::Arrival& one) { return one.thread->block == reader.block; };
-  const auto is_of_group = [&](const Mbarrier::Arrival& one) { return is_of_warpgroup(*one.thread, reader); };
-  const bool block_came = std::any_of(arrivals->begin(), arrivals->end(), is_of_block);
-  if (std::any_of(arrivals->begin(), arrivals->end(), is_of_group)) return "";
+  bool block_came = false;
+  std::vector<const Thread*> came;
+  for (const Mbarrier::Arrival& one : *arrivals) {
+    if (is_of_warpgroup(*one.thread, reader)) return "";
+    block_came |= one.thread->block == reader.block;
+    came.push_back(one.thread);
+  }
+  const size_t more = came.size() > kMostNames ? came.size() - kMostNames : 0;
+  came.resize(came.size() - more);
   const unsigned warp = reader.warp->index / kWarpgroupWarps * kWarpgroupWarps;
-  return "; its count is " + std::to_string(barrier.expected) + " (" + place_of(origin_of(barrier)) +
-         "), so that none was needed of " +
+  return " without an arrival of " +
          (block_came ? print("warps %u-%u", warp, warp + kWarpgroupWarps - 1) : describe(*reader.block)) +
-         ", which reads";
+         ", which reads: its count is " + print("%u (", barrier.expected) + place_of(origin_of(barrier)) +
+         "), and those of " + names_of(came) + (more ? print(" and %zu more", more) : "") + " made it up";
 }
 
 /// The reader's warpgroup arrives at a barrier of the writer's block for which nobody has ever waited.
@@ -893,10 +903,11 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   const std::string mask =
       is_multicast ? ", with the mask " + binary(writer.last_multicast_mask, *writer.block) : "";
   if (const std::string unheard = explain_unheard(first, second, accesses); !unheard.empty()) return unheard;
+  const std::string unneeded = accesses.first_writes || !seen.phase ? "" : explain_unneeded(seen, first);
   return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
-                    with_arrivals_of(seen) + (accesses.first_writes ? "" : explain_unneeded(seen, first))
+                    (unneeded.empty() ? with_arrivals_of(seen) : unneeded)
               : " with parity 1, which passes before the first phase has ended") +
          (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released;
 }
