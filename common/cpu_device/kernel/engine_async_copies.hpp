@@ -18,6 +18,7 @@ struct Copy {
   uint32_t bytes = 0, source_bytes = 0;
   uint32_t race_operation = 0;  ///< index in CopyGroup::race_operations
   unsigned lane = 0;            ///< that issued it
+  uint32_t epoch = 0;           ///< of its thread then, where races are checked
   Location where;
   bool landed = false;
 };
@@ -28,6 +29,8 @@ struct CopyGroup : PendingOperation {
   uint64_t number = 0;          ///< counts from 1; 0 if it completes on `barrier`
   Mbarrier* barrier = nullptr;  ///< gets an arrival when the group has landed
   double lands_at = 0;          ///< virtual time
+  Location committed_at;        ///< by a commit,
+  uint32_t commit_epoch = 0;    ///< and the thread's epoch then, where races are checked
   std::vector<AsyncOperation> race_operations;
 
   void land(Cluster&) override;
@@ -41,6 +44,9 @@ struct LandedGroup {
   uint64_t number = 0;
   double landed_at = 0;
   std::vector<AsyncOperation> race_operations;
+  std::vector<Copy> copies;  ///< and what CopyGroup says of them
+  Location committed_at;
+  uint32_t commit_epoch = 0;
 };
 
 }  // namespace cpu_device

@@ -89,6 +89,7 @@ class DeadlockRoot {
   /// Two lines; empty if nobody waits for what others do.
   std::string write() const {
     if (!root_) return "";
+    if (const std::string circle = circle_from_the_start(); !circle.empty()) return circle;
     const std::vector<const Thread*>& waiting = root_->waiting;
     const Thread& first = *waiting.front();
     const std::string who = names_of(waiting);
@@ -104,6 +105,52 @@ class DeadlockRoot {
     const std::string waits = begin + " in " + first.wait.what + why_of_others(first) + "\n  ";
     const std::string spins = loop_of_absent();
     return spins.empty() ? waits : spins + "\n  " + waits;
+  }
+
+  /// Of an array of barriers at which nobody has ever arrived, each is waited for, by as many threads as it
+  /// counts: a circle, if these threads are the ones that arrive. Nobody may owe an arrival elsewhere.
+  std::string circle_from_the_start() const {
+    if (rank(*root_) < nobody) return "";
+    const auto has_begun = [](const Node& node) {
+      const Thread& first = *node.waiting.front();
+      if (!is_at_mbarrier(first)) return true;
+      const Mbarrier& barrier = mbarrier_of(first);
+      return !is_unused(barrier) || other_end(barrier) || node.waiting.size() != barrier.expected;
+    };
+    for (const Node& node : nodes_) {
+      if (has_begun(node)) continue;
+      const Mbarrier& barrier = mbarrier_of(*node.waiting.front());
+      std::string waits;
+      size_t waited_for = 0;
+      for (const Node& other : nodes_) {
+        if (has_begun(other)) continue;
+        const Thread& first = *other.waiting.front();
+        if (!is_sibling(barrier, mbarrier_of(first))) continue;
+        const std::string who = names_of(other.waiting);
+        waits +=
+            (waits.empty() ? "" : ", ") + who +
+            (waits.empty() ? (are_several(who) ? " wait at " : " waits at ") + own_place(first.wait.where)
+                           : "") +
+            " for " + name_of(mbarrier_of(first));
+        ++waited_for;
+      }
+      const auto& all = barrier.block->mbarriers;
+      const auto siblings =
+          std::count_if(all.begin(), all.end(), [&](const auto& one) { return is_sibling(barrier, *one); });
+      if (waited_for < 2 || waited_for != static_cast<size_t>(siblings)) continue;
+      return waits + ": nobody has ever arrived at any of these" +
+             "\n  if only those who wait arrive there, they wait for each other from the start: the first "
+             "wait of "
+             "one must have parity 1, which passes at once\n  ";
+    }
+    return "";
+  }
+
+  /// Another of the same array, or the same.
+  static bool is_sibling(const Mbarrier& one, const Mbarrier& other) {
+    const std::string a = name_of(one), b = name_of(other);
+    return one.block == other.block && a.rfind('[') != a.npos &&
+           a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
   }
 
   /// Where those who are awaited look at a place that nobody changes any more: what they do, which explains
@@ -413,7 +460,7 @@ class DeadlockRoot {
     if (!absent.empty()) {
       const Mbarrier::Arrival* last_one = nullptr;
       for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
-        if (arrival.thread == absent.front()) last_one = &arrival;
+        if (!arrival.bytes && arrival.thread == absent.front()) last_one = &arrival;
       return names_of(absent) + " arrived in the phase before (" + own_place(last_one->where) + "), and " +
              where_now(absent, /*counts_steps=*/true) + passed_by(barrier);
     }
@@ -488,7 +535,7 @@ class DeadlockRoot {
                        : "\n  " + names_of(absent) + (are_several(names_of(absent)) ? " have" : " has") +
                              " not come, and " + where_now(absent, /*counts_steps=*/false);
     if (first.wait.kind == WaitKind::registers)
-      return print(" for %u registers: its threads have %u, and %u are free",
+      return print(" for %u registers: its threads have %u each, and %u are free for each thread of a warp",
                    static_cast<unsigned>(first.wait.argument), first.warp->registers,
                    first.block->free_registers) +
              "\n  " + registers_of(*first.block);
@@ -788,8 +835,9 @@ class DeadlockReport {
         text_ += print(" for lanes of mask 0x%08x", static_cast<unsigned>(wait.argument));
         break;
       case WaitKind::registers:
-        text_ += print(" for %u registers: its threads have %u, and %u are free",
-                       static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
+        text_ +=
+            print(" for %u registers: its threads have %u each, and %u are free for each thread of a warp",
+                  static_cast<unsigned>(wait.argument), thread.warp->registers, block.free_registers);
         break;
       case WaitKind::wgmma:
         write_warps_without_commit(block, thread);

@@ -336,7 +336,51 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   return text;
 }
 
+namespace {
+
+/// A name of an element of an array.
+struct Element {
+  std::string array;  ///< "smem.b"
+  std::string name;   ///< "smem.b[1]"
+  std::string index;  ///< "1"; empty where the name has none
+};
+Element element_in(const std::string& name, size_t bracket) {
+  const size_t end = bracket == name.npos ? bracket : name.find(']', bracket);
+  if (end == name.npos) return {};
+  return {name.substr(0, bracket), name.substr(0, end + 1), name.substr(bracket + 1, end - bracket - 1)};
+}
+Element element_of(const Mbarrier& barrier) {
+  const std::string name = name_of(barrier);
+  return element_in(name, name.rfind('['));
+}
+
+}  // namespace
+
+std::string explain_slot_of_load(const Thread& sender, size_t offset, const Mbarrier& barrier) {
+  const Unobserved unobserved;
+  const auto slot_at = [&](size_t at) {
+    const std::string name = sender.cluster.layout().name_of(at);
+    return element_in(name, name.find('['));
+  };
+  const Element slot = slot_at(offset), counts_at = element_of(barrier);
+  if (slot.index.empty() || counts_at.index.empty() || slot.index == counts_at.index) return "";
+  for (auto load = sender.last_loads.rbegin(); load != sender.last_loads.rend(); ++load) {
+    if (load->barrier->block != barrier.block) continue;
+    const Element other = slot_at(load->offset), others = element_of(*load->barrier);
+    if (other.index != slot.index || other.array == slot.array) continue;
+    if (others.index != slot.index || others.array != counts_at.array) continue;
+    return "the load of " + slot.name + " counts at " + counts_at.name + ", and that of " + other.name +
+           " (" + own_place(load->where) + ") at " + others.name + ": is " + counts_at.name +
+           " the barrier of another slot?";
+  }
+  return "";
+}
+
 std::string explain_surplus(const Mbarrier& barrier) {
+  if (barrier.pending && barrier.expected_bytes)
+    return print(" (%lld expected, %lld came): who has not arrived has not said yet how many it expects",
+                 static_cast<long long>(barrier.expected_bytes),
+                 static_cast<long long>(barrier.expected_bytes - barrier.missing_bytes));
   const std::vector<Mbarrier::Arrival> came = with_bytes(barrier.arrivals, true);
   const auto was_sent_twice = [&](const Mbarrier::Arrival& arrival) {
     const auto is_alike = [&](const Mbarrier::Arrival& other) {
@@ -480,6 +524,42 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
          ": its scope is the block, and for an arrival of another block it must be the cluster";
 }
 
+/// Where a cp.async belongs to no group when its thread comes to the next __syncthreads: no wait before that
+/// covers it. Empty if it does, or if that is not known.
+std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t offset) {
+  const auto is_the_copy = [&](const Copy& copy) {
+    const auto begin = static_cast<size_t>(copy.shared - thread.block->shared.generic());
+    return copy.epoch == epoch && begin <= offset && offset < begin + copy.bytes;
+  };
+  const auto explain = [&](const std::vector<Copy>& copies, const Location* committed_at,
+                           uint32_t commit_epoch) -> std::string {
+    const auto copy = std::find_if(copies.begin(), copies.end(), is_the_copy);
+    const auto next = std::find_if(thread.block_barriers.begin(), thread.block_barriers.end(),
+                                   [&](const Thread::Order& one) { return one.epoch >= epoch; });
+    if (copy == copies.end() || next == thread.block_barriers.end()) return "";
+    if (committed_at && commit_epoch <= next->epoch) return "";
+    return "no commit comes between the cp.async and the next __syncthreads (" + own_place(next->where) +
+           ")" +
+           (committed_at ? "; the one at " + own_place(*committed_at) +
+                               " closes its group after that, so that no wait before covers it"
+                         : "");
+  };
+  const Unobserved unobserved;
+  std::string text;
+  const auto explain_group = [&](const CopyGroup* group) {
+    if (text.empty() && group && group->issuer == &thread && !group->barrier)
+      text = explain(group->copies, group->committed_at.line ? &group->committed_at : nullptr,
+                     group->commit_epoch);
+  };
+  explain_group(thread.open_copies.get());
+  explain_group(thread.landing_copies);
+  for (const auto& operation : thread.cluster.in_flight())
+    explain_group(dynamic_cast<const CopyGroup*>(operation.get()));
+  for (const LandedGroup& group : thread.landed_groups)
+    if (text.empty()) text = explain(group.copies, &group.committed_at, group.commit_epoch);
+  return text;
+}
+
 /// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its last wait, which comes
 /// after that, or leaves newer copies in flight on purpose. Empty if neither is so.
 std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
@@ -491,6 +571,25 @@ std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier
          (thread.copy_groups_left == 1 ? std::string(" leaves out the newest group")
                                        : print(" leaves out the %u newest groups", thread.copy_groups_left)) +
          " of copies";
+}
+
+/// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
+/// nothing.
+std::string explain_absence(const Thread& first, const Thread& second) {
+  const NamedBarrier& barrier = first.block->barriers[0];
+  const auto waits = [&](const Thread& thread) {
+    return std::find(barrier.waiting.begin(), barrier.waiting.end(), &thread) != barrier.waiting.end();
+  };
+  if (waits(first) == waits(second)) return "";
+  std::vector<const Thread*> absent;
+  for (const Warp& warp : first.block->warps)
+    for (const Thread* thread : warp.lanes)
+      if (thread && !waits(*thread)) absent.push_back(thread);
+  const std::string present = names_of({barrier.waiting.begin(), barrier.waiting.end()});
+  const std::string others = names_of(absent);
+  return ": " + present + (are_several(present) ? " wait" : " waits") + " there (" +
+         own_place(barrier.where) + "), and " + others + (are_several(others) ? " have" : " has") +
+         " not called it";
 }
 
 /// Both threads have met in a __syncthreads, or one of them has.
@@ -517,9 +616,17 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
       (met && accesses.first_is_operation && first.block_barriers[met - 1].epoch >= accesses.first_epoch);
   // Where threads wait for mbarriers, these explain more, unless the threads have met since.
   if ((first.last_seen.barrier || second.last_seen.barrier) && !met_since) return "";
-  if (!met) return "the two threads have not met in a __syncthreads";
+  if (!met) return "the two threads have not met in a __syncthreads" + explain_absence(first, second);
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
+  if (met_since) {
+    std::string late;
+    if (accesses.first_what == "cp.async")
+      late = explain_late_commit(first, accesses.first_epoch, accesses.offset);
+    if (late.empty() && accesses.second_what == "cp.async")
+      late = explain_late_commit(second, accesses.second_epoch, accesses.offset);
+    if (!late.empty()) return late;
+  }
   if (met_since)
     return where + " comes after the " +
            (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
@@ -564,11 +671,58 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
          name_of(*empty);
 }
 
-/// " with the arrivals of warps 0, 4 (...)": those that ended the phase before, as far as they are kept.
+/// Those that ended the phase before; null if they are not kept any more.
+const std::vector<Mbarrier::Arrival>* arrivals_of(const Thread::Seen& seen) {
+  if (seen.barrier->phase == seen.phase) return &seen.barrier->last_arrivals;
+  if (seen.barrier->phase == seen.phase + 1) return &seen.barrier->earlier_arrivals;
+  return nullptr;
+}
+
+/// " with the arrivals of warps 0, 4 (...)". Where threads arrived, too, not of the bytes.
 std::string with_arrivals_of(const Thread::Seen& seen) {
-  if (seen.barrier->phase == seen.phase) return " with the arrivals of" + list(seen.barrier->last_arrivals);
-  if (seen.barrier->phase == seen.phase + 1)
-    return " with the arrivals of" + list(seen.barrier->earlier_arrivals);
+  const auto* const arrivals = arrivals_of(seen);
+  if (!arrivals) return "";
+  const auto threads = with_bytes(*arrivals, false);
+  return " with the arrivals of" + list(threads.empty() ? *arrivals : threads);
+}
+
+/// Where nobody of the reader's block, or warpgroup, arrived in the phase of the empty slot that the writer
+/// waited for: what this did with, and its count; else nothing.
+std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
+  constexpr size_t kMostNames = 2;
+  const Mbarrier& barrier = *seen.barrier;
+  const auto* arrivals = arrivals_of(seen);
+  if (!arrivals || !other_end(barrier) || barrier.is_full) return "";
+  bool block_came = false;
+  std::vector<const Thread*> came;
+  for (const Mbarrier::Arrival& one : *arrivals) {
+    if (is_of_warpgroup(*one.thread, reader)) return "";
+    block_came |= one.thread->block == reader.block;
+    came.push_back(one.thread);
+  }
+  const size_t more = came.size() > kMostNames ? came.size() - kMostNames : 0;
+  came.resize(came.size() - more);
+  const unsigned warp = reader.warp->index / kWarpgroupWarps * kWarpgroupWarps;
+  return " without an arrival of " +
+         (block_came ? print("warps %u-%u", warp, warp + kWarpgroupWarps - 1) : describe(*reader.block)) +
+         ", which reads: its count is " + print("%u (", barrier.expected) + place_of(origin_of(barrier)) +
+         "), and those of " + names_of(came) + (more ? print(" and %zu more", more) : "") + " made it up";
+}
+
+/// The reader's warpgroup arrives at a barrier of the writer's block for which nobody has ever waited.
+std::string explain_unheard(const Thread& first, const Thread& second,
+                            const RaceChecker::Unordered& accesses) {
+  if (accesses.first_writes || first.block == second.block) return "";
+  for (const auto& barrier : second.block->mbarriers) {
+    if (!barrier->phases_seen.empty() || !barrier->waiting.empty()) continue;
+    for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
+      for (const Mbarrier::Arrival& one : *arrivals)
+        if (!one.bytes && is_of_warpgroup(*one.thread, first))
+          return describe(*first.block) +
+                 print(" warp %u, which reads, arrives at ", one.thread->warp->index) + name_of(*barrier) +
+                 " of " + describe(*second.block) + " (" + own_place(one.where) +
+                 "), for which no thread has waited";
+  }
   return "";
 }
 
@@ -582,12 +736,16 @@ std::string explain_other_slot(const Thread::Seen& writers, const std::optional<
   return are_two_slots ? "; the reader, for " + name_of(other) + ": these are two slots" : "";
 }
 
-/// A copy that counts its bytes at the barrier of this note is read before they have landed.
-std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, const std::string& note) {
+/// A copy of the writer's that counts its bytes at the barrier of this note is read before they have landed.
+std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, const Thread& writer,
+                                        const RaceChecker::Unordered& accesses) {
+  const std::string& note = accesses.note_of_writer;
   const Mbarrier* completes_on = nullptr;
   for (const auto& barrier : reader.block->mbarriers)
     if (" for " + name_of(*barrier) == note) completes_on = barrier.get();
   if (!completes_on) return "";
+  if (const std::string slot = explain_slot_of_load(writer, accesses.offset, *completes_on); !slot.empty())
+    return slot;
   const uint64_t seen = completes_on->phases_seen.empty() ? 0 : completes_on->phases_seen[reader.ids.rank];
   for (const auto& operation : reader.cluster.in_flight()) {
     const auto* copy = dynamic_cast<const CountedCopy*>(operation.get());
@@ -666,7 +824,8 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
                                                      : !accesses.first_is_operation || accesses.first_epoch;
   if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
-    if (std::string text = explain_copy_not_waited_for(reader, epoch_of_reader, accesses.note_of_writer);
+    if (std::string text = explain_copy_not_waited_for(reader, epoch_of_reader,
+                                                       accesses.first_writes ? first : second, accesses);
         !text.empty())
       return text;
   if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && first_epoch &&
@@ -743,10 +902,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   const bool is_multicast = !accesses.first_writes && accesses.second_what == "TMA multicast";
   const std::string mask =
       is_multicast ? ", with the mask " + binary(writer.last_multicast_mask, *writer.block) : "";
+  if (const std::string unheard = explain_unheard(first, second, accesses); !unheard.empty()) return unheard;
+  const std::string unneeded = accesses.first_writes || !seen.phase ? "" : explain_unneeded(seen, first);
   return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
-                    with_arrivals_of(seen)
+                    (unneeded.empty() ? with_arrivals_of(seen) : unneeded)
               : " with parity 1, which passes before the first phase has ended") +
          (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released;
 }

@@ -43,6 +43,9 @@ std::vector<MbarrierRecord> records_of_mbarriers(const Block&);
 /// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
 /// bytes were expected; and who brought those that came in time.
 std::string explain_bytes_too_late(Cluster&, const CountedCopy&);
+/// A load that writes one slot and counts at the barrier of another, as other loads of the sender show: half
+/// a sentence, or nothing.
+std::string explain_slot_of_load(const Thread& sender, size_t offset, const Mbarrier&);
 /// What it means that more bytes came than were expected, where they are those of a whole phase.
 std::string explain_surplus(const Mbarrier&);
 /// A line that says who arrived in the phase in progress and what it waits for; empty if for no bytes.

@@ -267,6 +267,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.aligned_steps = 0;
   thread.last_seen = {};
   thread.seen_before.clear();
+  thread.last_loads.clear();
   thread.block_barriers.clear();
   thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;

@@ -40,12 +40,13 @@ struct Thread {
 
   std::unique_ptr<CopyGroup> open_copies;  ///< issued, not yet committed
   uint64_t committed_copy_groups = 0, landed_copy_groups = 0, waited_copy_groups = 0;
-  uint64_t last_copy_group = 0;           ///< the last one that is not empty
-  uint64_t copy_groups_at_wait = 0;       ///< committed when it waited last; 0: it never did
-  unsigned copy_groups_left = 0;          ///< by that wait
-  Location last_copy_wait_at;             ///< that wait,
-  uint32_t last_copy_wait_epoch = 0;      ///< and the thread's epoch, where races are checked
-  std::deque<LandedGroup> landed_groups;  ///< not yet waited for
+  uint64_t last_copy_group = 0;               ///< the last one that is not empty
+  uint64_t copy_groups_at_wait = 0;           ///< committed when it waited last; 0: it never did
+  unsigned copy_groups_left = 0;              ///< by that wait
+  Location last_copy_wait_at;                 ///< that wait,
+  uint32_t last_copy_wait_epoch = 0;          ///< and the thread's epoch, where races are checked
+  std::deque<LandedGroup> landed_groups;      ///< not yet waited for
+  const CopyGroup* landing_copies = nullptr;  ///< its group that lands at the moment
   unsigned copies_since_convergence = 0;
   Location last_copy_at, last_wgmma_at;  ///< of the last group of copies, of the last product
 
@@ -64,6 +65,14 @@ struct Thread {
   static constexpr size_t kSeenKept = 32;
   std::deque<Seen> seen_before;  ///< the last ones, for what the thread issued before others; see seen_in
   uint32_t last_multicast_mask = 0;
+  /// A TMA load that it has issued: where it writes, and the barrier at which it counts.
+  struct CountedLoad {
+    const Mbarrier* barrier = nullptr;
+    uint32_t offset = 0;
+    Location where;
+  };
+  static constexpr size_t kLoadsKept = 64;
+  std::deque<CountedLoad> last_loads;
   /// A __syncthreads or a fence.proxy.async: where, and in which epoch it began. Where races are checked.
   struct Order {
     Location where;

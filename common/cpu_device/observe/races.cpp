@@ -1067,19 +1067,27 @@ void RaceChecker::report(Conflict conflict) {
       return holds_byte_ && !holds_byte_(operand, conflict.block, conflict.offset);
     });
   const std::string operand = shared_operand(first, second);
+  // Several calls of one copying function look alike.
+  const auto place_of = [](const OwnLine& line, const std::string& what) {
+    return line.caller.empty() || what != "cp.async" ? line.place
+                                                     : line.place + ", called from " + line.caller + ",";
+  };
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);
   // Who completes on a barrier, or waits for it, uses it.
   const bool is_of_barrier = first_what == "mbarrier.init" || second_what == "mbarrier.init";
   const auto verb = [&](bool writes) { return writes ? "writes" : is_of_barrier ? "uses" : "reads"; };
+  const std::string name = name_of_byte(conflict.offset);
   std::string text =
       fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
-                  name_of_byte(conflict.offset), operand.empty() ? "" : " (" + operand + ")",
-                  describe(conflict), first.place, verb(conflict.first_writes), first_what, second.place,
-                  verb(conflict.second_writes), second_what);
+                  name, operand.empty() || name.rfind(operand, 0) == 0 ? "" : " (" + operand + ")",
+                  describe(conflict), place_of(first, first_what), verb(conflict.first_writes), first_what,
+                  place_of(second, second_what), verb(conflict.second_writes), second_what);
   if (conflict.why == Why::two_writes)
-    text += ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
-            describe_(thread_of(conflict.second_agent));
+    text += thread_of(conflict.first_agent) == thread_of(conflict.second_agent)
+                ? ": both of " + describe_(thread_of(conflict.first_agent))
+                : ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
+                      describe_(thread_of(conflict.second_agent));
   if (explain_unordered_) {
     const unsigned first_thread = thread_of(conflict.first_agent),
                    second_thread = thread_of(conflict.second_agent);
@@ -1093,6 +1101,7 @@ void RaceChecker::report(Conflict conflict) {
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
          conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
          first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
+         conflict.offset,
          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); }});
     if (!why.empty()) text += ": " + why;
   }

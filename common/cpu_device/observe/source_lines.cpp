@@ -340,14 +340,16 @@ OwnLine find_own_line(const Location& where) {
   bool is_found = false;
   for (const void* const return_address : {where.call, where.outer_call}) {
     const std::vector<std::string> lines = lines_of_call(return_address);
-    for (size_t i = 1; i < lines.size() && own.operands.empty(); i += 2) {
+    for (size_t i = 1; i < lines.size(); i += 2) {
       if (!is_own(lines[i])) continue;
       const auto [path, number] = path_and_line(lines[i]);
-      if (!is_found) own.place = file_name(path) + ":" + std::to_string(number);
+      own.caller = file_name(path) + ":" + std::to_string(number);
+      if (!is_found) own.place = own.caller;
       is_found = true;
-      own.operands = operands_in(statement_at(path, number));
+      if (own.operands.empty()) own.operands = operands_in(statement_at(path, number));
     }
   }
+  if (own.caller == own.place) own.caller.clear();
   return own;
 }
 

@@ -43,6 +43,7 @@ struct OwnLine {
   /// The operands in shared memory that it names, as it is written there: "smem.a[slot]". If it names none,
   /// those of the line that calls it.
   std::vector<std::string> operands;
+  std::string caller = {};  ///< the outermost such line, where `place` is another
 };
 /// The innermost such line of the calls to an operation; where there is none, or no debug information, the
 /// line that calls the operation.

@@ -82,9 +82,12 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
   check_operands(thread, shared, global, bytes, source_bytes, where);
 
   CopyGroup& group = open_group(thread);
+  uint32_t epoch = 0;
   if (RaceChecker* races = cluster.races()) {
     // Copies between which the thread has synchronised started with different knowledge.
     const bool same = !group.copies.empty() && !thread.synchronised && group.copies.back().where == where;
+    epoch = same ? group.copies.back().epoch : races->epoch(thread.number);
+    where.outer_call = same ? group.copies.back().where.outer_call : outer_call(thread, where.call);
     if (!same) {
       races->issue(group.race_operations.emplace_back(), thread.number, RaceChecker::Queue::thread,
                    Proxy::generic, "cp.async", cluster.site(where));
@@ -99,6 +102,7 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
   copy.race_operation =
       group.race_operations.empty() ? 0 : static_cast<uint32_t>(group.race_operations.size() - 1);
   copy.lane = thread.lane;
+  copy.epoch = epoch;
   copy.where = where;
   group.copies.push_back(copy);
 
@@ -114,9 +118,12 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
 }
 
 void copy_commit(Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   std::unique_ptr<CopyGroup> group = close_group(thread, where);
   group->number = ++thread.committed_copy_groups;
+  group->committed_at = where;
+  if (const RaceChecker* races = thread.cluster.races()) group->commit_epoch = races->epoch(thread.number);
   if (!group->copies.empty()) {
     thread.last_copy_group = group->number;
     thread.last_copy_at = group->where;
@@ -167,13 +174,17 @@ void CopyGroup::show_early_readers(Cluster& cluster) {
 }
 
 void CopyGroup::land(Cluster& cluster) {
+  issuer->landing_copies = this;
   for (Copy& copy : copies) perform(cluster, *this, copy);
+  issuer->landing_copies = nullptr;
   if (barrier) {
     arrive_for_operation(cluster, *barrier, *this);
     return;
   }
   issuer->landed_copy_groups = number;
-  if (!copies.empty()) issuer->landed_groups.push_back({number, lands_at, std::move(race_operations)});
+  if (!copies.empty())
+    issuer->landed_groups.push_back(
+        {number, lands_at, std::move(race_operations), std::move(copies), committed_at, commit_epoch});
   if (issuer->wait.kind == WaitKind::copies && issuer->wait.argument <= number) cluster.wake(*issuer);
 }
 

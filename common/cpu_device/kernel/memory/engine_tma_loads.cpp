@@ -29,6 +29,8 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   load->barrier = &barrier;
   load->phase = barrier.phase;
   load->mask = mask;
+  thread.last_loads.push_back({&barrier, box.shared_offset, where});
+  if (thread.last_loads.size() > Thread::kLoadsKept) thread.last_loads.pop_front();
   // Within a block a barrier of its threads is enough: TMA counts bytes through the generic proxy, as threads
   // arrive (PTX ISA 9.3, "cp.async.bulk.tensor").
   if (cluster.blocks().size() > 1 && !barrier.fenced) {
@@ -58,6 +60,12 @@ void check_not_more_than_expected(Cluster& cluster, Thread& thread, const TmaLoa
   left = std::max<int64_t>(left, 0);
   if (left >= load.bytes()) return;
   const bool is_box = load.box.rows() > 1;
+  if (const std::string slot = explain_slot_of_load(thread, load.box.shared_offset, barrier); !slot.empty())
+    cluster.fail(thread,
+                 print("%s: brings %lld bytes more than expected: ", load.what(),
+                       static_cast<long long>(load.bytes() - left)) +
+                     slot,
+                 where);
   cluster.fail(
       thread,
       print("%s: brings %lld bytes more than expected: ", load.what(),

@@ -42,11 +42,10 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   }
   NamedBarrier& barrier = block.barriers[id];
   if (!threads && block.live < block.ids.threads) {
-    cluster.fail(
-        thread,
-        print("__syncthreads after %u threads of the block have exited", block.ids.threads - block.live) +
-            explain_early_exits(block),
-        where);
+    cluster.fail(thread,
+                 "__syncthreads, which not all threads of the block call: threads of the block have exited" +
+                     explain_early_exits(block),
+                 where);
   }
   if (barrier.arrived && barrier.expected != threads) {
     cluster.fail(thread,

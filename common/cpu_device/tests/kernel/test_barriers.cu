@@ -113,7 +113,8 @@ TEST_CASE("a thread that exits while others wait for it is named") {
     __syncthreads();
   });
   CHECK_THAT(late,
-             ContainsSubstring("__syncthreads after 1 threads of the block have exited: warp 0 lane 0"));
+             ContainsSubstring("__syncthreads, which not all threads of the block call: threads of the block "
+                               "have exited: warp 0 lane 0"));
 }
 
 TEST_CASE("warps meet in named barriers, and some only arrive") {

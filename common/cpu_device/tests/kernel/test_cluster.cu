@@ -440,6 +440,27 @@ TEST_CASE("a sender that is ahead by the bytes of a phase is called so before an
   }
 }
 
+TEST_CASE("bytes of which an arrival has still to speak do not make the sender one that is ahead") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [] {
+      Storage& shared = prepare(/*arrivals=*/2);
+      if (is_thread(0)) {
+        for (unsigned i = 0; i < 2; ++i)
+          ptx::store_async(reinterpret_cast<float4*>(shared.inbox) + i, 1, parcel(i), &shared.full);
+      }
+      if (is_thread(1)) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        ptx::mbarrier_wait_cluster(&shared.full, 0);
+      }
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text,
+               ContainsSubstring("16 bytes more than expected (16 expected, 32 came): who has not arrived "
+                                 "has not said yet how many it expects"));
+    CHECK_THAT(text, !ContainsSubstring("is ahead"));
+  }
+}
+
 TEST_CASE("bytes that come too late and are not those of a phase have two causes") {
   for (const Schedule& schedule : fixed_schedules()) {
     if (schedule.landing != Landing::late) continue;

@@ -42,6 +42,7 @@ enum class Mistake {
   none,
   no_sync_after_initialisation,
   no_sync_at_the_end,
+  empty_counts_one_block,
   loader_does_not_wait,
   loader_expects_its_own_half_only,
   loader_sends_to_itself_only,
@@ -102,7 +103,7 @@ class Roles {
   void initialise() {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
-      ptx::mbarrier_init(&smem_.empty[slot], kBlocks);
+      ptx::mbarrier_init(&smem_.empty[slot], makes(Mistake::empty_counts_one_block) ? 1 : kBlocks);
     }
     ptx::fence_mbarrier_init();
   }
@@ -265,6 +266,14 @@ TEST_CASE("a loader that does not wait overwrites what its neighbour still reads
 TEST_CASE("a block that does not wait reads what has not landed, of its own half or of the other") {
   check_race(with(Mistake::compute_does_not_wait),
              {"more arrivals than expected at full[0] of block", "wgmma (a read) issued by the warpgroup"});
+}
+TEST_CASE("a count that forgets the other block is named with the block that need not arrive") {
+  if (!instrumented()) return;
+  const std::vector<std::string> texts = blames(with(Mistake::empty_counts_one_block), /*check_races=*/true);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.find(" had ended without an arrival of block (") != text.npos &&
+           text.find(", which reads: its count is 1 (test_cluster_ring.cu:") != text.npos;
+  }));
 }
 TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {
   check_race(with(Mistake::compute_releases_before_wgmma_has_read), "TMA load (a write) issued by");

@@ -290,6 +290,39 @@ TEST_CASE("a try says whether a phase has completed") {
   }
 }
 
+TEST_CASE("where groups wait for each other from the start, a deadlock begins with that") {
+  struct Turns {
+    ptx::Mbarrier turn[2], done;
+  };
+  for (const bool has_first : {true, false}) {
+    for (const Schedule& schedule : fixed_schedules()) {
+      const std::string text = failure({.block = 96, .shared_bytes = sizeof(Turns)}, schedule, [&] {
+        auto& shared = ladder::shared_storage<Turns>();
+        const unsigned warp = threadIdx.x / 32;
+        if (threadIdx.x == 0) {
+          for (ptx::Mbarrier& turn : shared.turn) ptx::mbarrier_init(&turn, 32);
+          ptx::mbarrier_init(&shared.done, 64);
+        }
+        __syncthreads();
+        if (warp == 2) {
+          ptx::mbarrier_wait(&shared.done, 0);
+          return;
+        }
+        ptx::mbarrier_wait(&shared.turn[warp], has_first && warp == 0);
+        ptx::mbarrier_arrive(&shared.turn[1 - warp]);
+        ptx::mbarrier_arrive(&shared.done);
+      });
+      if (has_first)
+        CHECK(text == "");
+      else
+        CHECK_THAT(text, ContainsSubstring("deadlock: warp 0 waits at test_mbarriers.cu:") &&
+                             ContainsSubstring(
+                                 " for turn[0], warp 1 for turn[1]: nobody has ever arrived at any of "
+                                 "these\n  if only those who wait arrive there, they wait for each other"));
+    }
+  }
+}
+
 TEST_CASE("a deadlock says which phases a thread has missed") {
   check_named_always("for full[0], phase of parity 0: it came too late, and has not seen phases 0 to 1 end",
                      [](Storage& shared) {

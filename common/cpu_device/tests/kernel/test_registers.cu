@@ -73,10 +73,13 @@ TEST_CASE("a loader gives its registers to two compute warpgroups") {
 }
 
 TEST_CASE("an increase that nobody makes room for is a deadlock, and says what is missing") {
-  check_named_always("in setmaxnreg.inc for 240 registers: its threads have 168, and 64 are free", [] {
-    if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
-    if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
-  });
+  check_named_always(
+      "in setmaxnreg.inc for 240 registers: its threads have 168 each, and 64 are free for each "
+      "thread of a warp",
+      [] {
+        if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
+        if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
+      });
   check_named_always("deadlock: warps 4-7 wait at test_registers.cu:", [] {
     if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
     if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();

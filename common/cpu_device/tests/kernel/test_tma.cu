@@ -325,6 +325,69 @@ TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody e
                      [&](Storage& shared) { ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 64); });
 }
 
+TEST_CASE("a load that counts at the barrier of another slot is told from one that is too large") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map();
+  struct Slots {
+    Tile a[2], b[2];
+    ptx::Mbarrier full[2];
+  };
+  const auto report = [&](int slot_of_barrier) {
+    return failure({.block = 32, .shared_bytes = sizeof(Slots)}, {Order::round_robin, Landing::late}, [&] {
+      auto& shared = ladder::shared_storage<Slots>();
+      if (threadIdx.x != 0) return;
+      for (ptx::Mbarrier& full : shared.full) ptx::mbarrier_init(&full, 1);
+      ptx::fence_mbarrier_init();
+      for (int slot = 0; slot < 2; ++slot) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[slot], 2 * kTileBytes);
+        ptx::tma_load(&shared.a[slot], &map, 0, 0, &shared.full[slot]);
+        ptx::tma_load(&shared.b[slot], &map, 0, 0, &shared.full[slot * slot_of_barrier]);
+      }
+      for (ptx::Mbarrier& full : shared.full) ptx::mbarrier_wait(&full, 0);
+    });
+  };
+  CHECK(report(1) == "");
+  CHECK_THAT(report(0),
+             ContainsSubstring("TMA load: brings 2048 bytes more than expected: the load of shared.b[1] "
+                               "counts at full[0], and that of shared.a[1] (test_tma.cu:"));
+  CHECK_THAT(report(0), ContainsSubstring(") at full[1]: is full[0] the barrier of another slot?\n"));
+  CHECK_THAT(report(0), !ContainsSubstring("too large"));
+
+  const CheckRaces checked;
+  const std::string race =
+      failure({.block = 64, .shared_bytes = sizeof(Slots)}, {Order::round_robin, Landing::late}, [&] {
+        auto& shared = ladder::shared_storage<Slots>();
+        if (threadIdx.x == 0)
+          for (ptx::Mbarrier& full : shared.full) ptx::mbarrier_init(&full, 1);
+        __syncthreads();
+        for (int slot = 0; slot < 2 && threadIdx.x == 0; ++slot) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full[slot], 2 * kTileBytes);
+          ptx::tma_load(&shared.a[slot], &map, 0, 0, &shared.full[1 - slot]);
+          ptx::tma_load(&shared.b[slot], &map, 0, 0, &shared.full[slot]);
+        }
+        if (threadIdx.x != 32) return;
+        ptx::mbarrier_wait(&shared.full[0], 0);
+        ptx::tma_store(&map, &shared.a[0], 0, 0);
+        ptx::tma_store_commit();
+        ptx::tma_store_wait<0>();
+        ptx::mbarrier_wait(&shared.full[1], 0);
+      });
+  CHECK_THAT(race, ContainsSubstring("the load of shared.a[0] counts at full[1], and that of shared.b[0] ("));
+}
+
+TEST_CASE("who arrived in the phase before is said with the line of the arrival, and not of its loads") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map();
+  constexpr int kArrives = __LINE__ + 3;
+  check_named_always(("arrived in the phase before (test_tma.cu:" + std::to_string(kArrives) + ")").c_str(),
+                     [&](Storage& shared) {
+                       ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+                       ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]);
+                       ptx::mbarrier_wait(&shared.full[0], 0);
+                       ptx::mbarrier_wait(&shared.full[0], 1);
+                     });
+}
+
 TEST_CASE("a store reads its tile late, so what was overwritten meanwhile is what is stored") {
   for (const Schedule& schedule : fixed_schedules()) {
     Matrix matrix(16, 64);

@@ -983,6 +983,38 @@ __global__ void waits_for_too_few_copies(const float* from, float* out) {
   __pipeline_wait_prior(0);
 }
 
+/// The copy is committed in the right order, or behind the barrier.
+template <bool kCommitsFirst>
+__global__ void commits_a_copy(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  if (kCommitsFirst) __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();                          // comes before the commit
+  if (!kCommitsFirst) __pipeline_commit();  // commits late
+  out[threadIdx.x] = static_cast<float>(smem.values[kThreads - 1 - threadIdx.x]);
+  __pipeline_wait_prior(0);
+}
+
+__global__ void copies_twice_to_one_place(const float* from) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  float* const to = reinterpret_cast<float*>(&smem.values[threadIdx.x]);
+  copy_word(to, &from[threadIdx.x]);  // first time
+  __pipeline_commit();
+  __syncthreads();
+  copy_word(to, &from[kThreads - 1 - threadIdx.x]);  // second time
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+/// Only half of the block comes to the barrier before it reads.
+__global__ void meets_by_halves(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  smem.values[threadIdx.x] = 1;
+  if (threadIdx.x < kThreads / 2) __syncthreads();  // half of them
+  out[threadIdx.x] = smem.values[kThreads - 1 - threadIdx.x];
+}
+
 struct Box {
   int values[kThreads];
   ptx::Mbarrier full;
@@ -1015,6 +1047,38 @@ TEST_CASE("a wait that leaves the copy in flight is told from threads that have 
             ") comes after the cp.async is issued, but no wait had covered that by then: the wait at "));
     CHECK_THAT(report, !ContainsSubstring("have not met"));
   }
+}
+
+TEST_CASE("a copy that is committed behind the __syncthreads is called so") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(failure_of(schedule, commits_a_copy<true>, from.data(), out.data()) == "");
+    CHECK_THAT(failure_of(schedule, commits_a_copy<false>, from.data(), out.data()),
+               ContainsSubstring("no commit comes between the cp.async and the next __syncthreads (" +
+                                 place_of("comes before the commit") + ")"));
+  }
+  CHECK_THAT(failure_of({}, commits_a_copy<false>, from.data(), out.data()),
+             ContainsSubstring("; the one at " + place_of("commits late") + " closes its group after that"));
+}
+
+TEST_CASE("two copies of a thread to one place are told apart by those who call for them") {
+  PinnedVector<float> from(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report = failure_of(schedule, copies_twice_to_one_place, from.data());
+    for (const char* const call : {"first time", "second time"})
+      CHECK_THAT(report,
+                 ContainsSubstring(place_of("copies") + ", called from " + place_of(call) + ", writes"));
+    CHECK_THAT(report, ContainsSubstring(": both of block (0,0,0) warp "));
+  }
+}
+
+TEST_CASE("where half of a block waits in a __syncthreads, a race says which half does not") {
+  PinnedVector<int> out(kThreads);
+  CHECK_THAT(failure_of({}, meets_by_halves, out.data()),
+             ContainsSubstring("the two threads have not met in a __syncthreads: warps 0-3 wait there (" +
+                               place_of("half of them") + "), and warps 4-7 have not called it"));
 }
 
 TEST_CASE("a barrier that a line names is not taken for what the line accesses") {
