@@ -41,12 +41,16 @@ bool may_hand_over(const Operation& one, const Operation& other) {
   const auto offset = static_cast<size_t>(place - allocation.begin);
   std::string missing = streams().explain_early_record(*first.operation, *second.operation);
   const bool is_too_early = !missing.empty();
-  if (!is_too_early) {
+  if (!is_too_early) missing = streams().explain_wait_without_order(*first.operation, *second.operation);
+  const bool has_wait = !missing.empty();
+  if (!has_wait) {
     missing = first.operation->stream == second.operation->stream
                   ? "they are in branches of a graph that do not meet"
                   : "a cudaStreamWaitEvent is missing";
+    const std::string legacy = streams().explain_legacy_kernel(*first.operation, *second.operation);
+    if (!legacy.empty()) missing = legacy;
   }
-  if (const char* why = first.operation->returns_early; why && !is_too_early)
+  if (const char* why = first.operation->returns_early; why && !has_wait)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
@@ -162,6 +166,16 @@ size_t MemoryTable::bytes(MemoryKind kind) const {
     if (allocation->kind == kind) sum += allocation->bytes;
   }
   return sum;
+}
+
+AllocationPointer MemoryTable::find_at(uint64_t id, const void* pointer) const {
+  const AllocationPointer now = find(pointer);
+  if (now && now->born < id) return now;
+  const auto is_meant = [&](const AllocationPointer& freed) {
+    return freed->contains(pointer) && freed->born < id && id <= freed->freed;
+  };
+  const auto found = std::find_if(freed_.rbegin(), freed_.rend(), is_meant);
+  return found == freed_.rend() ? nullptr : *found;
 }
 
 /// The allocation that this operation means: addresses are given out again.

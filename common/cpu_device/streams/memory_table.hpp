@@ -59,6 +59,8 @@ class MemoryTable {
   void forget_freed(const std::byte* begin, const std::byte* end);
   /// The allocation that holds this byte now, in the order of calls; null if none does.
   AllocationPointer find(const void* pointer) const;
+  /// The one that held it when that operation was enqueued.
+  AllocationPointer find_at(uint64_t id, const void* pointer) const;
   /// The one that begins here; null if there is none.
   AllocationPointer find_begin(const void* pointer) const;
   /// True if the pointer is in memory that was freed and not given out again.
