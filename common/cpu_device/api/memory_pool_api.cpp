@@ -64,7 +64,7 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   allocation->pool = pool;
   allocation->where = where;
   *pointer = memory;
-  Work work{"allocation"};
+  Work work{"allocation", "", where};
   work.run = [memory, bytes, name = allocation->describe()](Operation&) {
     poison_pool_memory(memory, bytes, name);
   };
@@ -105,7 +105,7 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
     pool->give_back(memory, operation.clock, operation.id);
   };
   engine.memory.free(allocation, engine.last_id() + 1, /*is_over=*/false);
-  engine.enqueue(*stream, std::move(work));
+  allocation->free = engine.enqueue(*stream, std::move(work));
   return cudaSuccess;
 }
 

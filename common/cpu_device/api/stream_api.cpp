@@ -52,6 +52,8 @@ cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned f
     if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
     *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
     (*stream)->origin = describe_creation(where, reinterpret_cast<const void* const*>(stream));
+    if (std::string_view(where.file).find("common/cuda/") != std::string_view::npos)
+      (*stream)->creators = std::make_shared<const std::vector<uintptr_t>>(calling_now());
     return cudaSuccess;
   });
 }

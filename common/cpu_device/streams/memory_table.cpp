@@ -54,9 +54,14 @@ bool may_hand_over(const Operation& one, const Operation& other) {
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
-  fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}",
-                   second.operation->describe(), what_it_does(second), allocation.describe(), offset,
-                   first.operation->describe(), what_it_does(first), missing),
+  const std::string before =
+      std::string_view(first.operation->kind) == "allocation"
+          ? fmt::format("which exists on {} from its allocation on, and nothing orders {} behind that",
+                        first.operation->stream, second.operation->stream)
+          : fmt::format("which {} {}, and nothing orders them", first.operation->describe(),
+                        what_it_does(first));
+  fail(fmt::format("{} {} {}, from byte {} on, {}: {}", second.operation->describe(), what_it_does(second),
+                   allocation.describe(), offset, before, missing),
        first.operation->describe_places() + second.operation->describe_places());
 }
 
@@ -154,11 +159,15 @@ AllocationPointer MemoryTable::find_begin(const void* pointer) const {
   return found == live_.end() ? nullptr : found->second;
 }
 
-bool MemoryTable::is_freed(const void* pointer) const {
-  if (find(pointer)) return false;
-  return std::any_of(freed_.begin(), freed_.end(),
-                     [&](const AllocationPointer& allocation) { return allocation->contains(pointer); });
+AllocationPointer MemoryTable::find_freed(const void* pointer) const {
+  if (find(pointer)) return nullptr;
+  const auto found = std::find_if(freed_.rbegin(), freed_.rend(), [&](const AllocationPointer& allocation) {
+    return allocation->contains(pointer);
+  });
+  return found == freed_.rend() ? nullptr : *found;
 }
+
+bool MemoryTable::is_freed(const void* pointer) const { return find_freed(pointer) != nullptr; }
 
 size_t MemoryTable::bytes(MemoryKind kind) const {
   size_t sum = 0;
@@ -191,7 +200,8 @@ AllocationPointer MemoryTable::find_for(const Operation& operation, const std::b
   }
   if (freed_before) {
     fail(operation.describe() + " uses " + freed_before->describe() +
-         " after it was freed: the call comes after its cudaFreeAsync");
+             " after it was freed: the call comes after its cudaFreeAsync",
+         operation.describe_places() + freed_before->describe_free());
   }
   return nullptr;
 }

@@ -100,6 +100,7 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   operation->lane = lane.number;
   operation->stream = lane.name;
   operation->stream_origin = lane.origin;
+  operation->stream_creators = lane.creators;
   operation->clock = host_;
   operation->starts_after = host_after_;
   operation->not_before_us = host_us_;

@@ -94,9 +94,22 @@ std::string Operation::describe() const {
 }
 
 std::string Operation::describe_places() const {
-  if (!where.line && stream_origin.empty()) return "";
-  return "\n  " + describe() + (stream_origin.empty() ? "" : " (" + stream_origin + ")") +
-         (where.line ? ": " + describe_place(where) : "");
+  std::string origin = stream_origin, place = where.line ? describe_place(where) : "";
+  if (const auto calls = stream_creators ? own_calls(*stream_creators) : std::vector<std::string>{};
+      !calls.empty())
+    origin = "created at " + calls.front();
+  if (const auto calls = own_calls(callers); !calls.empty()) {
+    // Of a launch function of another lesson, also who uses it.
+    place = calls.front();
+    const auto folder = [](const std::string& call) { return call.substr(0, call.find('/')); };
+    const auto user = std::find_if(calls.begin(), calls.end(), [&](const std::string& call) {
+      return folder(call) != folder(calls.front());
+    });
+    if (user != calls.end()) place += ", called from " + *user;
+  }
+  if (place.empty() && origin.empty()) return "";
+  return "\n  " + describe() + (origin.empty() ? "" : " (" + origin + ")") +
+         (place.empty() ? "" : ": " + place);
 }
 
 const Operation* running_host_function() { return host_function; }

@@ -6,6 +6,7 @@
 #include <cuda/atomic>
 
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/host_signal.hpp"
 
@@ -627,6 +628,19 @@ TEST_CASE("a failing kernel is thrown by the wait that runs it, and the process 
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
   launch();
   CHECK_THROWS_AS(cudaDeviceSynchronize(), Failure);
+}
+
+TEST_CASE("of a stream that a helper of all lessons creates, its first caller outside of that is named") {
+  use({});
+  const std::string words = blame([] {
+    const ladder::Stream one = ladder::make_stream(), other = ladder::make_stream();
+    DeviceInts memory;
+    cudaMemsetAsync(memory.data, 0, kBytes, one.get());
+    cudaMemsetAsync(memory.data, 1, kBytes, other.get());
+    CUDA_CHECK(cudaDeviceSynchronize());
+  });
+  CHECK_THAT(words, ContainsSubstring("the memset on stream 1 (created at streams/test_stream_order.cu:" +
+                                      std::to_string(__LINE__ - 7)));
 }
 
 TEST_CASE("a missing order names both streams as the source does, and the lines of both calls") {
