@@ -128,6 +128,10 @@ TEST_CASE("Bad arguments of a lesson give one line and exit code 2") {
   check_bad_input(run_fake({"--a", "a.npy"}), "--b: is missing");
   check_bad_input(run_fake({"--trace-blocks", "0"}), "--trace-blocks '0': must be a whole number from 1");
   check_bad_input(run_fake({"--trace-blocks", "2"}), "--trace-blocks 2: needs --trace");
+  if (ladder::on_cpu_device()) {
+    check_bad_input(run_fake({"--schedule", "al"}), "or all; did you mean all?");
+    check_bad_input(run_fake({"--seed", "1-"}), "--seed '1-': the last seed of the range is missing");
+  }
   check_bad_input(run_fake({"--dtype", "f3"}), "--dtype f3: must be one of f4");
 }
 

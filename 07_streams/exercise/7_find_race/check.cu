@@ -34,7 +34,7 @@ constexpr const char* kStreams = " (stream 1: uploads, 2: downloads, 3: half 0, 
 
 /// The report without what the device makes of it: to find that is the exercise.
 std::string symptom(const std::string& report) {
-  const size_t begin = report.find(": a cudaStreamWaitEvent is missing"), end = report.find("; schedule ");
+  const size_t begin = report.find(": ", report.find("nothing orders")), end = report.find("; schedule ");
   return begin < end && end != std::string::npos ? report.substr(0, begin) + ", " + report.substr(end + 2)
                                                  : report;
 }

@@ -42,8 +42,10 @@ void look_up(Rows& rows, Extent extent, bool write, const char* function, const 
   StreamEngine& engine = streams();
   rows.allocation = engine.memory.find(rows.begin);
   if (!rows.allocation) {
-    if (engine.memory.is_freed(rows.begin))
-      fail(std::string(function) + " on " + stream.name + " uses memory after its cudaFreeAsync");
+    if (const AllocationPointer gone = engine.memory.find_freed(rows.begin))
+      fail(fmt::format("{} on {} uses {} after its cudaFreeAsync", function, stream.name, gone->describe()),
+           fmt::format("\n  {} on {}: {}{}", function, stream.name, describe_place(where),
+                       gone->describe_free()));
     if (const std::string freed = freed_guarded_memory(rows.begin); !freed.empty())
       fail(fmt::format("{} on {} {} {}, which was freed before\n  called at {}", function, stream.name,
                        write ? "writes" : "reads", freed, describe_place(where)));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/cpu_device/api/host_calls.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 #include "common/cpu_device/streams/memory_pool.hpp"
 
@@ -22,6 +23,11 @@ CUmemPoolHandle_st* default_pool(int number) {
 
 CUmemPoolHandle_st* find_pool(cudaMemPool_t pool) {
   return streams().pools.count(pool) && !pool->is_destroyed ? pool : nullptr;
+}
+
+/// Of a call in a header, which may be a helper's.
+std::vector<uintptr_t> callers_of_helper(const Location& where) {
+  return std::string_view(where.file).ends_with(".hpp") ? calling_now() : std::vector<uintptr_t>{};
 }
 
 /// Called when nothing can launch the graph any more: its memory goes back to the pool.
@@ -64,7 +70,8 @@ cudaError_t allocate(void** pointer, size_t bytes, CUmemPoolHandle_st* pool, CUs
   allocation->pool = pool;
   allocation->where = where;
   *pointer = memory;
-  Work work{"allocation"};
+  Work work{"allocation", "", where};
+  work.callers = callers_of_helper(where);
   work.run = [memory, bytes, name = allocation->describe()](Operation&) {
     poison_pool_memory(memory, bytes, name);
   };
@@ -90,6 +97,7 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   if (allocation->of_graph != (captures ? Allocation::OfGraph::allocated : Allocation::OfGraph::no))
     return cudaErrorInvalidValue;
   Work work{"cudaFreeAsync", "", where};
+  work.callers = callers_of_helper(where);
   std::byte* const memory = allocation->begin;
   const size_t bytes = allocation->bytes;
   work.run = [memory, bytes](Operation&) { poison_pool_memory(memory, bytes); };
@@ -105,7 +113,7 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
     pool->give_back(memory, operation.clock, operation.id);
   };
   engine.memory.free(allocation, engine.last_id() + 1, /*is_over=*/false);
-  engine.enqueue(*stream, std::move(work));
+  allocation->free = engine.enqueue(*stream, std::move(work));
   return cudaSuccess;
 }
 

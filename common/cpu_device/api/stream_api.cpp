@@ -7,6 +7,7 @@
 
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/graph_capture.hpp"
 
 namespace cpu_device {
@@ -51,6 +52,8 @@ cudaError_t create_stream(const char* function, cudaStream_t* stream, unsigned f
     if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
     *stream = streams().create_stream(current_device(), flags != cudaStreamNonBlocking, priority);
     (*stream)->origin = describe_creation(where, reinterpret_cast<const void* const*>(stream));
+    if (std::string_view(where.file).find("common/cuda/") != std::string_view::npos)
+      (*stream)->creators = std::make_shared<const std::vector<uintptr_t>>(calling_now());
     return cudaSuccess;
   });
 }
@@ -67,11 +70,15 @@ cudaError_t create_event(const char* function, cudaEvent_t* event, unsigned flag
 }
 
 /// Legal, but who wrote it wanted an order. @param stream that passes over the wait; null: the host does
-void warn_of_unrecorded(const std::string& call, const CUstream_st* stream, const CUevent_st& event) {
+void warn_of_unrecorded(const std::string& call, const CUstream_st* stream, const CUevent_st& event,
+                        const Location& where) {
   static auto& warned = *new std::set<std::string>;
-  const std::string what = call + " waits for an event that was never recorded";
-  if (stream) streams().note_wait_for_nothing(*stream, event, what);
-  if (!options().warn || !warned.insert(what).second) return;
+  if (stream) streams().note_wait_for_nothing(*stream, event, where);
+  if (!options().warn) return;
+  const std::string place =
+      where.line ? describe_place(where) : describe_call_site(reinterpret_cast<uintptr_t>(where.call));
+  const std::string what = call + ", at " + place + ", waits for an event that was not recorded before";
+  if (!warned.insert(what).second) return;
   std::fprintf(stderr, "%s: warning: %s; CUDA passes over it, and nothing is ordered\n",
                program_invocation_short_name, what.c_str());
 }
@@ -154,7 +161,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream, DefaultStream meaning) {
   });
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, DefaultStream meaning) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, DefaultStream meaning,
+                                Location where) {
   return host_call("cudaStreamWaitEvent", [&] {
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || !streams().events.count(event)) return cudaErrorInvalidResourceHandle;
@@ -165,10 +173,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       return cudaErrorStreamCaptureIsolation;
     }
     if (!event->recorded) {
-      warn_of_unrecorded("cudaStreamWaitEvent on " + found->name, found, *event);
+      warn_of_unrecorded("cudaStreamWaitEvent on " + found->name, found, *event, where);
       return cudaSuccess;
     }
-    Work work{"cudaStreamWaitEvent"};
+    Work work{"cudaStreamWaitEvent", "", where};
     work.is_on_timeline = false;
     streams().note_wait(streams().enqueue(*found, std::move(work), {event->recorded}), *event);
     return cudaSuccess;
@@ -269,10 +277,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStrea
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Location where{"", 0, __builtin_return_address(0)};
   return host_call("cudaEventSynchronize", [&] {
     if (!streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (capture_of(*event)) return cudaErrorCapturedEvent;
-    if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr, *event);
+    if (!event->recorded) warn_of_unrecorded("cudaEventSynchronize", nullptr, *event, where);
     if (event->recorded) streams().note_wait(nullptr, *event);
     return wait(event->recorded);
   });

@@ -3,6 +3,7 @@
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/api/kernel_launch.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>
@@ -108,6 +109,7 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
       return allocation && allocation->kind != MemoryKind::device;
     });
     work.pdl = kernel.pdl;
+    if (!kernel.where.line) work.callers = calling_now();
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;
       named.name = operation.name.c_str();

@@ -159,7 +159,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream, LADDER_DEFAULT_STREAM);
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id, LADDER_DEFAULT_STREAM);
 cudaError_t cudaStreamQuery(cudaStream_t stream, LADDER_DEFAULT_STREAM);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0,
-                                LADDER_DEFAULT_STREAM);
+                                LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data,
                                LADDER_DEFAULT_STREAM, CPU_DEVICE_WHERE);
 

@@ -71,8 +71,8 @@ Action& action_before() {
 /// The host function that runs on this OS thread, and where it was enqueued; null if none does.
 thread_local const char *named_function = nullptr, *named_place = nullptr;
 
-/// Of those who called, the first in the program itself: the host may have asked memcpy to do it. Only the
-/// handler calls it.
+/// Of those who called, the first in the program itself that has a line: the host may have asked memcpy to do
+/// it. Nothing where none has. Only the handler calls it.
 [[gnu::noinline]] std::string place_of_fault() {
   void* frames[64];
   const int count = backtrace(frames, 64);
@@ -81,9 +81,14 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
     if (address < reinterpret_cast<uintptr_t>(__executable_start) ||
         address >= reinterpret_cast<uintptr_t>(etext))
       continue;
-    return describe_call_site(address + 1);
+    const uintptr_t next = address + 1;
+    const std::vector<std::string> calls = source_calls(&next, 1);
+    if (calls.empty()) continue;
+    std::string text = calls.front();
+    for (size_t call = 1; call < calls.size(); ++call) text += ", called from " + calls[call];
+    return text;
   }
-  return "an unknown place";
+  return "";
 }
 
 /// What follows the line that says what happened. Part of the handler. The place comes last: where the code
@@ -91,7 +96,8 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
 [[gnu::always_inline]] inline void print_place() {
   if (named_function) std::fprintf(stderr, "  in %s, enqueued at %s\n", named_function, named_place);
   std::fflush(stderr);
-  std::fprintf(stderr, "  at %s\n", place_of_fault().c_str());
+  const std::string place = place_of_fault();
+  if (!place.empty()) std::fprintf(stderr, "  at %s\n", place.c_str());
   std::fflush(stderr);
 }
 

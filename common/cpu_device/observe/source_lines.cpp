@@ -2,6 +2,7 @@
 /// Finds source lines with the dynamic loader's list of modules and addr2line.
 #include "common/cpu_device/observe/source_lines.hpp"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <spawn.h>
@@ -296,6 +297,28 @@ std::string without_indices(const std::string& operand) {
 }
 
 }  // namespace
+
+std::vector<std::string> own_calls(const std::vector<uintptr_t>& return_addresses) {
+  std::vector<std::string> calls;
+  for (const uintptr_t address : return_addresses) {
+    const Module module = find_module(address - 1);
+    if (module.load_address != program_load_address()) continue;
+    const std::vector<std::string> lines = ask_addr2line(module.path, address - 1 - module.load_address);
+    for (size_t i = 0; i + 1 < lines.size(); i += 2)
+      if (lines[i + 1].rfind("??", 0) != 0 && is_own(lines[i + 1]))
+        calls.push_back(short_path(lines[i + 1]) + " in " + bare_name(lines[i]));
+  }
+  return calls;
+}
+
+std::vector<uintptr_t> calling_now() {
+  constexpr int kMost = 32;
+  void* frames[kMost];
+  const int count = backtrace(frames, kMost);
+  std::vector<uintptr_t> addresses;
+  for (int i = 1; i < count; ++i) addresses.push_back(reinterpret_cast<uintptr_t>(frames[i]));
+  return addresses;
+}
 
 std::vector<std::string> operands_in(const std::string& text) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };

@@ -33,6 +33,12 @@ struct HelperCall {
 /// The call of the innermost function around an operation.
 HelperCall call_of_helper(const Location&);
 
+/// Those of them that lie in a lesson, an exercise, a test or a program of the reader's, not in what lessons
+/// share.
+std::vector<std::string> own_calls(const std::vector<uintptr_t>& return_addresses);
+/// Who called the function that asks, from the innermost on.
+std::vector<uintptr_t> calling_now();
+
 /// What follows the "file:line" of a call in a report: " in copy, called from 02_tiled/gemm.cuh:57 in
 /// stream", where calls are inlined. Empty if the call is not known to be there.
 std::string describe_callers(const Location&);

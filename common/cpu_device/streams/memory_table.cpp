@@ -41,18 +41,27 @@ bool may_hand_over(const Operation& one, const Operation& other) {
   const auto offset = static_cast<size_t>(place - allocation.begin);
   std::string missing = streams().explain_early_record(*first.operation, *second.operation);
   const bool is_too_early = !missing.empty();
-  if (!is_too_early) {
+  if (!is_too_early) missing = streams().explain_wait_without_order(*first.operation, *second.operation);
+  const bool has_wait = !missing.empty();
+  if (!has_wait) {
     missing = first.operation->stream == second.operation->stream
                   ? "they are in branches of a graph that do not meet"
                   : "a cudaStreamWaitEvent is missing";
+    const std::string legacy = streams().explain_legacy_kernel(*first.operation, *second.operation);
+    if (!legacy.empty()) missing = legacy;
   }
-  if (const char* why = first.operation->returns_early; why && !is_too_early)
+  if (const char* why = first.operation->returns_early; why && !has_wait)
     missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
-  fail(fmt::format("{} {} {}, from byte {} on, which {} {}, and nothing orders them: {}",
-                   second.operation->describe(), what_it_does(second), allocation.describe(), offset,
-                   first.operation->describe(), what_it_does(first), missing),
+  const std::string before =
+      std::string_view(first.operation->kind) == "allocation"
+          ? fmt::format("which exists on {} from its allocation on, and nothing orders {} behind that",
+                        first.operation->stream, second.operation->stream)
+          : fmt::format("which {} {}, and nothing orders them", first.operation->describe(),
+                        what_it_does(first));
+  fail(fmt::format("{} {} {}, from byte {} on, {}: {}", second.operation->describe(), what_it_does(second),
+                   allocation.describe(), offset, before, missing),
        first.operation->describe_places() + second.operation->describe_places());
 }
 
@@ -150,11 +159,15 @@ AllocationPointer MemoryTable::find_begin(const void* pointer) const {
   return found == live_.end() ? nullptr : found->second;
 }
 
-bool MemoryTable::is_freed(const void* pointer) const {
-  if (find(pointer)) return false;
-  return std::any_of(freed_.begin(), freed_.end(),
-                     [&](const AllocationPointer& allocation) { return allocation->contains(pointer); });
+AllocationPointer MemoryTable::find_freed(const void* pointer) const {
+  if (find(pointer)) return nullptr;
+  const auto found = std::find_if(freed_.rbegin(), freed_.rend(), [&](const AllocationPointer& allocation) {
+    return allocation->contains(pointer);
+  });
+  return found == freed_.rend() ? nullptr : *found;
 }
+
+bool MemoryTable::is_freed(const void* pointer) const { return find_freed(pointer) != nullptr; }
 
 size_t MemoryTable::bytes(MemoryKind kind) const {
   size_t sum = 0;
@@ -162,6 +175,16 @@ size_t MemoryTable::bytes(MemoryKind kind) const {
     if (allocation->kind == kind) sum += allocation->bytes;
   }
   return sum;
+}
+
+AllocationPointer MemoryTable::find_at(uint64_t id, const void* pointer) const {
+  const AllocationPointer now = find(pointer);
+  if (now && now->born < id) return now;
+  const auto is_meant = [&](const AllocationPointer& freed) {
+    return freed->contains(pointer) && freed->born < id && id <= freed->freed;
+  };
+  const auto found = std::find_if(freed_.rbegin(), freed_.rend(), is_meant);
+  return found == freed_.rend() ? nullptr : *found;
 }
 
 /// The allocation that this operation means: addresses are given out again.
@@ -177,7 +200,8 @@ AllocationPointer MemoryTable::find_for(const Operation& operation, const std::b
   }
   if (freed_before) {
     fail(operation.describe() + " uses " + freed_before->describe() +
-         " after it was freed: the call comes after its cudaFreeAsync");
+             " after it was freed: the call comes after its cudaFreeAsync",
+         operation.describe_places() + freed_before->describe_free());
   }
   return nullptr;
 }

@@ -31,6 +31,7 @@ struct Allocation {
   CUmemPoolHandle_st* pool = nullptr;  ///< null: of cudaMalloc, or of the host
   std::string origin;                  ///< "allocated on stream 2", "of cudaMalloc"
   Location where;                      ///< of the call that allocated it
+  OperationPointer free;               ///< the cudaFreeAsync, where there was one
   enum class OfGraph { no, allocated, freed };
   OfGraph of_graph = OfGraph::no;  ///< by its nodes
   /// In the calls' order: it exists for operations between these ids.
@@ -45,6 +46,8 @@ struct Allocation {
 
   bool contains(const void* pointer) const { return pointer >= begin && pointer < begin + bytes; }
   std::string describe() const { return describe_memory(kind, bytes, origin); }
+  /// The line of its cudaFreeAsync; nothing where there was none.
+  std::string describe_free() const { return free ? free->describe_places() : ""; }
 };
 using AllocationPointer = std::shared_ptr<Allocation>;
 
@@ -57,8 +60,12 @@ class MemoryTable {
   void free(const AllocationPointer&, uint64_t freed, bool is_over);
   /// Memory that pools give back: nothing is left there to be misused.
   void forget_freed(const std::byte* begin, const std::byte* end);
+  /// Of what was freed in the order of a stream and holds this byte no more, the last; null if there is none.
+  AllocationPointer find_freed(const void* pointer) const;
   /// The allocation that holds this byte now, in the order of calls; null if none does.
   AllocationPointer find(const void* pointer) const;
+  /// The one that held it when that operation was enqueued.
+  AllocationPointer find_at(uint64_t id, const void* pointer) const;
   /// The one that begins here; null if there is none.
   AllocationPointer find_begin(const void* pointer) const;
   /// True if the pointer is in memory that was freed and not given out again.

@@ -27,11 +27,11 @@ bool is_given(const Operation& operation, const std::byte* begin, const std::byt
 }  // namespace
 
 void StreamEngine::note_wait_for_nothing(const CUstream_st& stream, const CUevent_st& event,
-                                         const std::string& words) {
+                                         const Location& where) {
   std::erase_if(waits_for_nothing_, [&](const WaitForNothing& wait) {
     return wait.stream == stream.name && wait.event == &event && !wait.record;
   });
-  remember(waits_for_nothing_, {stream.name, words, &event, nullptr});
+  remember(waits_for_nothing_, {stream.name, where, &event, nullptr, last_id_});
 }
 
 void StreamEngine::note_wait(const OperationPointer& wait, const CUevent_st& event) {
@@ -67,16 +67,71 @@ std::string StreamEngine::explain_early_record(const Operation& first, const Ope
                      describe_place(found->last->where));
 }
 
+std::string StreamEngine::WaitForNothing::describe() const {
+  return fmt::format(
+      "{} waits, at {}, for an event that was not recorded before: it {}", stream, describe_place(where),
+      record ? "is recorded at " + describe_place(record->where) : "has not been recorded yet");
+}
+
+std::string StreamEngine::explain_wait_without_order(const Operation& first, const Operation& second) const {
+  const auto is_between = [&](uint64_t id) { return id >= first.id && id < second.id; };
+  for (const WaitForRecord& missed : waits_for_records_) {
+    if (!missed.wait || !missed.wait->is_before(second) || first.is_before(*missed.last)) continue;
+    for (const OperationPointer& earlier : missed.earlier) {
+      if (!first.is_before(*earlier)) continue;
+      return fmt::format(
+          "{} waits for an event whose last record, on {}, does not cover {}: it was recorded on {} before",
+          missed.wait->stream, missed.last->stream, first.describe(), earlier->stream);
+    }
+  }
+  for (auto missed = waits_for_records_.rbegin(); missed != waits_for_records_.rend(); ++missed) {
+    if (!missed->wait || missed->wait->stream != second.stream || missed->last->stream != second.stream)
+      continue;
+    if (!is_between(missed->id) || !missed->wait->is_before(second)) continue;
+    return fmt::format(
+        "{0} waits, at {1}, for an event that was recorded on {0} itself, at {2}, which orders nothing with "
+        "{3}",
+        second.stream, describe_place(missed->wait->where), describe_place(missed->last->where),
+        first.stream);
+  }
+  const auto is_meant = [&](const WaitForNothing& wait) {
+    if (wait.stream != second.stream) return false;
+    // A record that does not cover the first, or that comes after the second, was not meant to order them.
+    return wait.record ? first.is_before(*wait.record) && !second.is_before(*wait.record)
+                       : is_between(wait.id);
+  };
+  const auto nothing = std::find_if(waits_for_nothing_.rbegin(), waits_for_nothing_.rend(), is_meant);
+  return nothing == waits_for_nothing_.rend() ? "" : nothing->describe();
+}
+
+std::string StreamEngine::explain_early_host_function(const Operation& copy) const {
+  for (const OperationPointer& function : host_functions_that_ran_) {
+    if (function->id < copy.id || copy.is_before(*function)) continue;
+    if (const std::string why = explain_wait_without_order(copy, *function); !why.empty())
+      return fmt::format("\n  {}, queued behind that at {}, has run before it: {}", function->describe(),
+                         describe_place(function->where), why);
+  }
+  return "";
+}
+
+std::string StreamEngine::explain_legacy_kernel(const Operation& one, const Operation& other) const {
+  const Operation& kernel = one.on_legacy_stream ? one : other;
+  const Operation& free = &kernel == &one ? other : one;
+  if (!kernel.on_legacy_stream || !kernel.is_kernel() || free.on_legacy_stream) return "";
+  std::string text = fmt::format(
+      "kernel {} is on the legacy stream, which neither waits for {} nor lets it wait: that is non-blocking",
+      kernel.name, free.stream);
+  for (const void* pointer : kernel.pointers) {
+    const AllocationPointer given = memory.find_at(kernel.id, pointer);
+    if (!given || !given->pool) continue;
+    return text + "; the kernel is given " + given->describe();
+  }
+  return text;
+}
+
 std::string StreamEngine::explain_missing_order(const Operation& first, const Operation& second,
                                                 const std::byte* begin, const std::byte* end) const {
   std::string text;
-  // Who meant the one stream and wrote none has the legacy stream, to which a non-blocking one is not tied.
-  for (const auto& [one, other] : {std::pair(&first, &second), std::pair(&second, &first)})
-    if (one->on_legacy_stream && one->is_kernel() && !other->on_legacy_stream)
-      text += fmt::format(
-          "; or is {} meant for {}? That is non-blocking: the legacy stream neither waits for it nor "
-          "lets it wait",
-          "kernel " + one->name, other->stream);
   // Where the first one runs late, others of its stream have not shown yet what they touch.
   for (auto next = pending_.rbegin(); next != pending_.rend() && next->first > first.id; ++next) {
     const Operation& other = *next->second;
@@ -87,25 +142,11 @@ std::string StreamEngine::explain_missing_order(const Operation& first, const Op
                         other.describe());
     break;
   }
-  for (const WaitForRecord& missed : waits_for_records_) {
-    if (!missed.wait || !missed.wait->is_before(second) || first.is_before(*missed.last)) continue;
-    for (const OperationPointer& earlier : missed.earlier) {
-      if (!first.is_before(*earlier)) continue;
-      return text + fmt::format(
-                        "; {} waits for an event whose last record, on {}, does not cover {}: it was "
-                        "recorded on {} before",
-                        missed.wait->stream, missed.last->stream, first.describe(), earlier->stream);
-    }
-  }
-  for (const std::string& stream : {second.stream, first.stream}) {
-    const auto is_meant = [&](const WaitForNothing& wait) {
-      if (wait.stream != stream) return false;
-      // A record that does not cover the first, or that comes after the second, was not meant to order them.
-      return !wait.record || (first.is_before(*wait.record) && !second.is_before(*wait.record));
-    };
-    const auto found = std::find_if(waits_for_nothing_.rbegin(), waits_for_nothing_.rend(), is_meant);
-    if (found != waits_for_nothing_.rend()) return text + "; " + found->words;
-  }
+  const auto is_meant = [&](const WaitForNothing& wait) {
+    return wait.stream == first.stream && !wait.record;
+  };
+  const auto found = std::find_if(waits_for_nothing_.rbegin(), waits_for_nothing_.rend(), is_meant);
+  if (found != waits_for_nothing_.rend()) text += "; " + found->describe();
   return text;
 }
 

@@ -81,9 +81,10 @@ void StreamEngine::check_source(Operation& copy) {
   fail(
       fmt::format("the source of {} has changed since it was queued, first at byte {}: it copies bytes {} to "
                   "{} of {}, and "
-                  "whoever changes them must wait until it has run\n  cudaMemcpyAsync at {}",
+                  "whoever changes them must wait until it has run{}\n  cudaMemcpyAsync at {}",
                   copy.describe(), changed - first, begin - first, end - first - 1,
-                  allocation ? allocation->describe() : "memory of the host", describe_place(copy.where)));
+                  allocation ? allocation->describe() : "memory of the host",
+                  explain_early_host_function(copy), describe_place(copy.where)));
 }
 
 void StreamEngine::spoil_target(const Operation& copy) const {

@@ -13,6 +13,9 @@
 #include "common/cpu_device/streams/kernel_writes.hpp"
 
 namespace cpu_device {
+namespace {
+constexpr size_t kMostHostFunctions = 256;  ///< that are remembered when they have run
+}
 
 StreamEngine& streams() {
   // Never destroyed: static objects of a program may free their buffers after this file's would be gone.
@@ -97,6 +100,7 @@ OperationPointer StreamEngine::add(Lane& lane, Work work, std::vector<OperationP
   operation->lane = lane.number;
   operation->stream = lane.name;
   operation->stream_origin = lane.origin;
+  operation->stream_creators = lane.creators;
   operation->clock = host_;
   operation->starts_after = host_after_;
   operation->not_before_us = host_us_;
@@ -226,6 +230,8 @@ void StreamEngine::perform(const OperationPointer& operation) {
       const std::string name = operation->describe(), place = describe_place(operation->where);
       const FaultsAreNamed named(name.c_str(), place.c_str());
       ++host_functions_run_;
+      host_functions_that_ran_.push_back(operation);
+      if (host_functions_that_ran_.size() > kMostHostFunctions) host_functions_that_ran_.pop_front();
       std::optional<HostAccessesAreNoted> noted;
       if (checks) noted.emplace(accesses);
       operation->run(*operation);

@@ -124,8 +124,8 @@ class StreamEngine {
 
   // --- waits that may have missed what they were meant for, for reports
 
-  /// It waits for an event that was not recorded yet. @param words for reports
-  void note_wait_for_nothing(const CUstream_st&, const CUevent_st&, const std::string& words);
+  /// It waits for an event that was not recorded yet.
+  void note_wait_for_nothing(const CUstream_st&, const CUevent_st&, const Location& where);
   /// @param wait null: the host waits
   void note_wait(const OperationPointer& wait, const CUevent_st&);
   void note_record(CUevent_st&, OperationPointer record);
@@ -133,7 +133,13 @@ class StreamEngine {
   /// Where a wait between the two is for an event that was recorded before `first`, in its stream: that. Else
   /// empty.
   std::string explain_early_record(const Operation& first, const Operation& second) const;
-  /// What is known of why `first` is not before `second`, which touch this memory; empty if nothing is.
+  /// Where a wait that `second` comes behind does not cover `first`, because its event was recorded elsewhere
+  /// or later: that. Else empty.
+  std::string explain_wait_without_order(const Operation& first, const Operation& second) const;
+  /// Where the one is a kernel of the legacy stream, and the other of a non-blocking stream: that. Else
+  /// empty.
+  std::string explain_legacy_kernel(const Operation& one, const Operation& other) const;
+  /// What else is known of why `first` is not before `second`, which touch this memory; empty if nothing is.
   std::string explain_missing_order(const Operation& first, const Operation& second, const std::byte* begin,
                                     const std::byte* end) const;
 
@@ -173,6 +179,9 @@ class StreamEngine {
   void remember_sources_after(const Operation& done);
   /// @throws Failure if the source is not what it was
   void check_source(Operation& copy);
+  /// A line on a host function that has run before the copy, for a wait that does not make it come after; or
+  /// nothing.
+  std::string explain_early_host_function(const Operation& copy) const;
   /// Unless something that is queued may still read or write there.
   void spoil_target(const Operation& copy) const;
   /// For partial_download().
@@ -191,9 +200,12 @@ class StreamEngine {
   void advance_time();
 
   struct WaitForNothing {
-    std::string stream, words;
+    std::string stream;
+    Location where;
     const CUevent_st* event;  ///< null once it is gone
     OperationPointer record;  ///< the first one after the wait
+    uint64_t id = 0;          ///< the operations enqueued so far
+    std::string describe() const;
   };
   /// A wait for the last record of an event.
   struct WaitForRecord {
@@ -204,6 +216,7 @@ class StreamEngine {
   };
   std::deque<WaitForNothing> waits_for_nothing_;
   std::deque<WaitForRecord> waits_for_records_;
+  std::deque<OperationPointer> host_functions_that_ran_;
 
   std::map<uint64_t, OperationPointer> pending_;
   uint64_t last_id_ = 0, host_functions_run_ = 0;

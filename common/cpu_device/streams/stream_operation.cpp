@@ -94,9 +94,27 @@ std::string Operation::describe() const {
 }
 
 std::string Operation::describe_places() const {
-  if (!where.line && stream_origin.empty()) return "";
-  return "\n  " + describe() + (stream_origin.empty() ? "" : " (" + stream_origin + ")") +
-         (where.line ? ": " + describe_place(where) : "");
+  std::string origin = stream_origin, place = where.line ? describe_place(where) : "", lesson;
+  const auto file = [](const std::string& call) { return call.substr(0, call.find(':')); };
+  const auto is_helper = [&](const std::string& call) { return file(call).ends_with(".hpp"); };
+  if (const auto calls = stream_creators ? own_calls(*stream_creators) : std::vector<std::string>{};
+      !calls.empty()) {
+    const auto user = std::find_if_not(calls.begin(), calls.end(), is_helper);
+    origin = "created at " + (user == calls.end() ? calls.front() : *user);
+    lesson = calls.front().substr(0, calls.front().find('/') + 1);
+  }
+  if (const auto calls = own_calls(callers); !calls.empty()) {
+    if (place.empty()) place = calls.front();
+    // Of a helper of the lesson's, or a launch function of another one's, also who uses it.
+    const auto is_user = [&](const std::string& call) {
+      return call.starts_with(lesson) && file(call) != file(place) && !is_helper(call);
+    };
+    const auto user = std::find_if(calls.begin(), calls.end(), is_user);
+    if (user != calls.end()) place += ", called from " + *user;
+  }
+  if (place.empty() && origin.empty()) return "";
+  return "\n  " + describe() + (origin.empty() ? "" : " (" + origin + ")") +
+         (place.empty() ? "" : ": " + place);
 }
 
 const Operation* running_host_function() { return host_function; }

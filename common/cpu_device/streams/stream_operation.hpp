@@ -64,9 +64,10 @@ struct Work {
   explicit Work(const char* kind = "", std::string name = "", Location where = {})
       : kind(kind), name(std::move(name)), where(where) {}
 
-  const char* kind;  ///< "upload", "kernel", ...: the words of reports and of StreamSpan::kind
-  std::string name;  ///< of a kernel; "4096 bytes"
-  Location where;    ///< of the call; empty where reports do not ask for it
+  const char* kind;                ///< "upload", "kernel", ...: the words of reports and of StreamSpan::kind
+  std::string name;                ///< of a kernel; "4096 bytes"
+  Location where;                  ///< of the call; empty where reports do not ask for it
+  std::vector<uintptr_t> callers;  ///< of a call that cannot say where it is
   std::function<void(Operation&)> run;
   std::function<void(const Operation&)> enqueued;  ///< before it can run
   /// Before each launch of a graph that captured it. @param frame of the caller; what is below has returned
@@ -94,6 +95,8 @@ struct Lane {
   unsigned number = 0;  ///< its component in clocks
   std::string name;     ///< "stream 3"
   std::string origin;   ///< "`copies`, created at main.cu:12"; empty where that is not known
+  /// Who created it, where `origin` is a helper that lessons share.
+  std::shared_ptr<const std::vector<uintptr_t>> creators;
   bool is_legacy = false;
   std::shared_ptr<Operation> last;
 };
@@ -103,6 +106,7 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   int device = 0;
   unsigned lane = 0;
   std::string stream, stream_origin;
+  std::shared_ptr<const std::vector<uintptr_t>> stream_creators;
   bool on_legacy_stream = false;
   bool done = false;
   /// A kernel that spun on what the host had yet to do, or to queue, so that the schedule may not run it

@@ -25,6 +25,8 @@ constexpr size_t kReportLines = 12;           ///< of a deadlock; the rest with 
 std::vector<std::string> random_schedules(const std::string& seeds) {
   constexpr uint64_t kMaxSeeds = 100000;
   const size_t dash = seeds.find('-', 1);  // a number that begins with one is refused as a number
+  if (dash != seeds.npos && dash + 1 == seeds.size())
+    throw std::invalid_argument("--seed '" + seeds + "': the last seed of the range is missing, as in 1-100");
   const uint64_t first = parse_number("--seed", seeds.substr(0, dash), 0, UINT64_MAX);
   const uint64_t last =
       dash == seeds.npos ? first : parse_number("--seed", seeds.substr(dash + 1), 0, UINT64_MAX);
@@ -87,7 +89,9 @@ Execution ExecutionOptions::parsed() const {
     try {
       execution.schedules = {cpu_device::Schedule::parse(schedule_).name()};
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(std::string("--") + error.what());
+      const bool is_nearly_all = schedule_.size() > 1 && schedule_.size() < 5 && schedule_.starts_with("al");
+      throw std::invalid_argument(std::string("--") + error.what() + "; or all" +
+                                  (is_nearly_all ? "; did you mean all?" : ""));
     }
   }
   if (!threads_.empty())

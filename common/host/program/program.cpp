@@ -25,7 +25,9 @@ int run_program(const std::string& name, const std::function<int()>& body) {
   try {
     return body();
   } catch (const BadArguments& error) {
-    return report(name, one_line(error.what()) + "; see --help", kExitBadInput);
+    const std::string what = one_line(error.what());
+    const bool has_help = what.find("--help") != std::string::npos;
+    return report(name, has_help ? what : what + "; see --help", kExitBadInput);
   } catch (const std::invalid_argument& error) {
     return report(name, one_line(error.what()), kExitBadInput);
   } catch (const BadInput& error) {

@@ -139,6 +139,34 @@ TEST_CASE("memory that is used after its free in the stream is named") {
       "kernel add_one on stream 1 uses the buffer of 1024 bytes allocated on stream 1 after it was freed");
 }
 
+TEST_CASE("of memory that is used after its free, the lines of the use and of the free are said") {
+  use({});
+  const std::string here = ": streams/test_pools.cu:";
+  constexpr int free = __LINE__ + 9;
+  const auto use_after_free = [&](bool copies) {
+    return blame([&] {
+      Stream stream;
+      int* memory = nullptr;
+      DeviceInts to;
+      PinnedInts output;
+      CUDA_CHECK(cudaMallocAsync(&memory, kBytes, stream));
+      CUDA_CHECK(cudaMemsetAsync(memory, 0, kBytes, stream));
+      CUDA_CHECK(cudaFreeAsync(memory, stream));
+      if (copies)
+        CUDA_CHECK(cudaMemcpyAsync(output.data, memory, kBytes, cudaMemcpyDeviceToHost, stream));
+      else
+        launch_add_one(memory, to.data, stream);
+      CUDA_CHECK(cudaStreamSynchronize(stream));
+    });
+  };
+  const std::string freed = here + std::to_string(free);
+  CHECK_THAT(use_after_free(true), ContainsSubstring("\n  cudaMemcpyAsync on stream 1" + here +
+                                                     std::to_string(free + 2) + "\n  the cudaFreeAsync") &&
+                                       ContainsSubstring(freed));
+  CHECK_THAT(use_after_free(false), ContainsSubstring("\n  kernel add_one on stream 1") &&
+                                        ContainsSubstring("launch_add_one") && ContainsSubstring(freed));
+}
+
 TEST_CASE("memory that is used on another stream before it exists there, or after it may be gone, is named") {
   check_blamed_always(
       [] {
@@ -149,8 +177,8 @@ TEST_CASE("memory that is used on another stream before it exists there, or afte
         CUDA_CHECK(cudaDeviceSynchronize());
       },
       "the memset on stream 2 writes the buffer of 1024 bytes allocated on stream 1, from byte 0 on, which "
-      "the "
-      "allocation on stream 1 writes");
+      "exists on stream 1 from its allocation on, and nothing orders stream 2 behind that: a "
+      "cudaStreamWaitEvent is missing");
   check_blamed_always(
       [] {
         Stream one, two;

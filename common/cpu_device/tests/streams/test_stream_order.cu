@@ -6,6 +6,7 @@
 #include <cuda/atomic>
 
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
 #include "common/cuda/host_signal.hpp"
 
@@ -274,6 +275,7 @@ TEST_CASE("a wait for an event that was never recorded is no wait, and legal") {
 }
 
 TEST_CASE("what a wait for an event that was never recorded does not order is named, and that wait with it") {
+  constexpr int wait = __LINE__ + 7;
   check_blamed_always(
       [] {
         Stream copies, kernels;
@@ -286,8 +288,104 @@ TEST_CASE("what a wait for an event that was never recorded does not order is na
         launch_add_one(from.data, to.data, kernels);
         CUDA_CHECK(cudaDeviceSynchronize());
       },
-      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
-      "cudaStreamWaitEvent on stream 2 waits for an event that was never recorded");
+      "which the upload on stream 1 writes, and nothing orders them: stream 2 waits, at "
+      "streams/test_stream_order.cu:" +
+          std::to_string(wait) +
+          ", for an event that was not recorded before: it is recorded at streams/test_stream_order.cu:" +
+          std::to_string(wait + 2) + "; schedule");
+}
+
+TEST_CASE("a wait for an event that was recorded in the same stream is named, and no wait is missing then") {
+  constexpr int wait = __LINE__ + 9;
+  check_blamed_always(
+      [] {
+        Stream copies, kernels;
+        Event uploaded;
+        DeviceInts from, to;
+        PinnedInts input;
+        CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        CUDA_CHECK(cudaEventRecord(uploaded, kernels));
+        CUDA_CHECK(cudaStreamWaitEvent(kernels, uploaded));
+        launch_add_one(from.data, to.data, kernels);
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "which the upload on stream 1 writes, and nothing orders them: stream 2 waits, at "
+      "streams/test_stream_order.cu:" +
+          std::to_string(wait) +
+          ", for an event that was recorded on stream 2 itself, at streams/test_stream_order.cu:" +
+          std::to_string(wait - 1) + ", which orders nothing with stream 1; schedule");
+}
+
+namespace {
+
+/// The host writes the source of an upload again as soon as a host function of another stream has told it to.
+void refill_when_told(bool record_copies, bool record_first) {
+  Stream copies, tells;
+  Event uploaded;
+  DeviceInts memory;
+  PinnedInts input(1);
+  bool is_free = false;
+  ladder::HostSignal signal("a free source");
+  struct Free {
+    ladder::HostSignal* signal;
+    bool* is_free;
+  } free{&signal, &is_free};
+  CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+  const auto record = [&] { CUDA_CHECK(cudaEventRecord(uploaded, record_copies ? copies : tells)); };
+  if (record_first) record();
+  CUDA_CHECK(cudaStreamWaitEvent(tells, uploaded));
+  if (!record_first) record();
+  CUDA_CHECK(cudaLaunchHostFunc(
+      tells,
+      [](void* data) {
+        auto& what = *static_cast<Free*>(data);
+        what.signal->update([&] { *what.is_free = true; });
+      },
+      &free));
+  signal.wait([&] { return is_free; }, [] {}, std::chrono::seconds(1));
+  input.fill(2);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+TEST_CASE("of a source that has changed, the wait that did not hold back the host function is named") {
+  use({Order::round_robin, Landing::late});
+  const std::string ran =
+      "\n  the host function on stream 2, queued behind that at streams/test_stream_order.cu:";
+  const auto why = [&](bool copies, bool first) { return blame([&] { refill_when_told(copies, first); }); };
+  CHECK_THAT(why(false, true),
+             ContainsSubstring(ran) && ContainsSubstring("has run before it: stream 2 waits, at ") &&
+                 ContainsSubstring("for an event that was recorded on stream 2 itself, at ") &&
+                 ContainsSubstring("which orders nothing with stream 1\n  cudaMemcpyAsync at "));
+  CHECK_THAT(why(true, false),
+             ContainsSubstring(ran) && ContainsSubstring("not recorded before: it is recorded at "));
+  check_never_blamed([] { refill_when_told(true, true); });
+}
+
+TEST_CASE("of a kernel on the legacy stream is said that a non-blocking stream is not tied to it") {
+  check_blamed_always(
+      [] {
+        Stream copies, own;
+        struct PoolInts {
+          explicit PoolInts(cudaStream_t stream) : stream(stream) {
+            CUDA_CHECK(cudaMallocAsync(&data, kBytes, stream));
+          }
+          ~PoolInts() { cudaFreeAsync(data, stream); }
+          cudaStream_t stream;
+          int* data = nullptr;
+        } to(own);
+        DeviceInts from;
+        PinnedInts input;
+        CUDA_CHECK(cudaStreamSynchronize(own));
+        CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        launch_add_one(from.data, to.data, nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "which the upload on stream 1 writes, and nothing orders them: kernel add_one is on the legacy stream, "
+      "which neither waits for stream 1 nor lets it wait: that is non-blocking; the kernel is given the "
+      "buffer "
+      "of 1024 bytes allocated on stream 2; schedule");
 }
 
 TEST_CASE("a wait for an event without a record is not blamed for another missing order") {
@@ -395,9 +493,8 @@ TEST_CASE("a wait for an event that was recorded again in another stream is name
         CUDA_CHECK(cudaMemcpyAsync(output.data, memory.data, kBytes, cudaMemcpyDeviceToHost, downloads));
         CUDA_CHECK(cudaDeviceSynchronize());
       },
-      "which the memset on stream 2 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
-      "stream "
-      "1 waits for an event whose last record, on stream 3, does not cover the memset on stream 2: it was "
+      "which the memset on stream 2 writes, and nothing orders them: stream 1 waits for an event whose last "
+      "record, on stream 3, does not cover the memset on stream 2: it was "
       "recorded on stream 2 before");
 }
 
@@ -531,6 +628,19 @@ TEST_CASE("a failing kernel is thrown by the wait that runs it, and the process 
   CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
   launch();
   CHECK_THROWS_AS(cudaDeviceSynchronize(), Failure);
+}
+
+TEST_CASE("of a stream that a helper of all lessons creates, its first caller outside of that is named") {
+  use({});
+  const std::string words = blame([] {
+    const ladder::Stream one = ladder::make_stream(), other = ladder::make_stream();
+    DeviceInts memory;
+    cudaMemsetAsync(memory.data, 0, kBytes, one.get());
+    cudaMemsetAsync(memory.data, 1, kBytes, other.get());
+    CUDA_CHECK(cudaDeviceSynchronize());
+  });
+  CHECK_THAT(words, ContainsSubstring("the memset on stream 1 (created at streams/test_stream_order.cu:" +
+                                      std::to_string(__LINE__ - 7)));
 }
 
 TEST_CASE("a missing order names both streams as the source does, and the lines of both calls") {
