@@ -154,11 +154,8 @@ void run_batches(const Batches& batches, const Data& data, const Weights& weight
   }
   for (const Delivery& delivery : deliveries)
     if (delivery.thrown) std::rethrow_exception(delivery.thrown);
-  for (const Delivery& delivery : deliveries) {
-    if (delivery.complaint.empty()) continue;
-    CUDA_CHECK(cudaDeviceSynchronize());  // What is still queued may fail: that is the cause.
-    throw WrongResult(delivery.complaint);
-  }
+  for (const Delivery& delivery : deliveries)
+    if (!delivery.complaint.empty()) throw WrongResult(delivery.complaint);
   if (ladder::interrupted())
     throw ladder::Interrupted(fmt::format("interrupted after {} of {} batches; nothing is left in flight",
                                           deliveries.size(), batches.count()));

@@ -60,7 +60,6 @@ bool read_options(int argc, char** argv, Options& options) {
   if (!cpu) arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
   arguments.add_option("--data-seed", data_seed, "SEED", "Chooses other sizes and input data");
   arguments.add_option("--json", options.json_path, "PATH", "Write the results to this file");
-  arguments.suggest("--timeline", "--trace");
   arguments.add_option(
       "--trace", options.trace_path, "PATH",
       "Run each schedule once more and write what its streams did to this file, for Perfetto");
