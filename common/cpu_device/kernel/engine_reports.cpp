@@ -589,7 +589,7 @@ std::string explain_absence(const Thread& first, const Thread& second) {
   const std::string others = names_of(absent);
   return ": " + present + (are_several(present) ? " wait" : " waits") + " there (" +
          own_place(barrier.where) + "), and " + others + (are_several(others) ? " have" : " has") +
-         " not called it";
+         " not come there yet";
 }
 
 /// Both threads have met in a __syncthreads, or one of them has.

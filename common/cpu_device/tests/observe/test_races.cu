@@ -1078,7 +1078,7 @@ TEST_CASE("where half of a block waits in a __syncthreads, a race says which hal
   PinnedVector<int> out(kThreads);
   CHECK_THAT(failure_of({}, meets_by_halves, out.data()),
              ContainsSubstring("the two threads have not met in a __syncthreads: warps 0-3 wait there (" +
-                               place_of("half of them") + "), and warps 4-7 have not called it"));
+                               place_of("half of them") + "), and warps 4-7 have not come there yet"));
 }
 
 TEST_CASE("a barrier that a line names is not taken for what the line accesses") {
