@@ -257,10 +257,10 @@ TEST_CASE("the numbers of a kernel are known from its parameters") {
   };
   KernelLaunch kernel;
   const auto note = [&](const auto& value) { note_parameter(kernel, 0, &value, sizeof value); };
-  float on_stack = 1;
-  note(&on_stack);
+  const float* const address = reinterpret_cast<const float*>(0x7ffd'1234'5678);
+  note(address);
   CHECK(kernel.largest_word == 0);
-  note(Product{&on_stack, 3, 700, 200});
+  note(Product{address, 3, 700, 200});
   CHECK(kernel.largest_word == 700);
   note(uint64_t{0x7ffd'0000'0000} + 900);  // 900, and padding
   CHECK(kernel.largest_count >= 900);
