@@ -253,14 +253,14 @@ TEST_CASE("a loop that passes a barrier fifty times as often as a number of the 
 TEST_CASE("the numbers of a kernel are known from its parameters") {
   struct Product {
     const float* a;
-    int m, n, k;
+    int m, n, k, batches;  // no padding, which may hold anything
   };
   KernelLaunch kernel;
   const auto note = [&](const auto& value) { note_parameter(kernel, 0, &value, sizeof value); };
   const float* const address = reinterpret_cast<const float*>(0x7ffd'1234'5678);
   note(address);
   CHECK(kernel.largest_word == 0);
-  note(Product{address, 3, 700, 200});
+  note(Product{address, 3, 700, 200, 1});
   CHECK(kernel.largest_word == 700);
   note(uint64_t{0x7ffd'0000'0000} + 900);  // 900, and padding
   CHECK(kernel.largest_count >= 900);
