@@ -17,32 +17,42 @@
 /// g++ tells hooks of no more than 16 bytes, of a number known then, that these touch. What a library's
 /// template calls, as std::copy does, main.cpp has, and looks at what the host does.
 extern "C" {
+/// Notes that the host reads so many bytes from here on.
 void __tsan_read_range(void*, unsigned long);
+/// Notes that the host writes so many bytes from here on.
 void __tsan_write_range(void*, unsigned long);
+/// The reader's, by another name: it notes what it touches.
 void* memcpy(void*, const void*, size_t) noexcept __asm__("ladder_host_memcpy");
+/// Likewise.
 void* memmove(void*, const void*, size_t) noexcept __asm__("ladder_host_memmove");
+/// Likewise.
 void* memset(void*, int, size_t) noexcept __asm__("ladder_host_memset");
 }
 
 namespace ladder::own {
 
+/// Notes what a call touches, unless g++ tells it by itself. Null: nothing is read, or written.
 [[gnu::always_inline]] inline void tell_hooks(const void* to, const void* from, size_t bytes, bool is_known) {
   if (!bytes || (is_known && bytes <= 16)) return;
   if (from) __tsan_read_range(const_cast<void*>(from), bytes);
   if (to) __tsan_write_range(const_cast<void*>(to), bytes);
 }
+/// What a call of memcpy() in the reader's source becomes.
 [[gnu::always_inline]] inline void* memcpy(void* to, const void* from, size_t bytes) {
   tell_hooks(to, from, bytes, __builtin_constant_p(bytes));
   return __builtin_memcpy(to, from, bytes);
 }
+/// Likewise of memmove().
 [[gnu::always_inline]] inline void* memmove(void* to, const void* from, size_t bytes) {
   tell_hooks(to, from, bytes, __builtin_constant_p(bytes));
   return __builtin_memmove(to, from, bytes);
 }
+/// Likewise of memset().
 [[gnu::always_inline]] inline void* memset(void* to, int value, size_t bytes) {
   tell_hooks(to, nullptr, bytes, __builtin_constant_p(bytes));
   return __builtin_memset(to, value, bytes);
 }
+/// Likewise of memcmp().
 [[gnu::always_inline]] inline int memcmp(const void* one, const void* other, size_t bytes) {
   tell_hooks(nullptr, one, bytes, false);
   tell_hooks(nullptr, other, bytes, false);
