@@ -13,17 +13,16 @@
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
+#include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 
 namespace lesson03 {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
-template <class Core>
-constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
-/// Two blocks share a multiprocessor while their rings fit into its 228 KB and their registers into its 64 K.
-template <int kSlots, class Core>
-constexpr int kBlocksPerSm = kSlots <= 3 ? Core::kBlocksPerSm : 1;
+using Core = WgmmaCore<kTile.n>;
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
+constexpr int kThreads = kWarpgroups * kWarpgroup;
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -59,15 +58,16 @@ __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, Til
 // [load]
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
-template <int kSlots, class Core>
-__global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) gemm(const Gemm p) {
+/// Up to three slots, two blocks share a multiprocessor: while one loads, the other one may compute.
+template <int kSlots>
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
+  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(kThreads<Core>, kBlocksPerSm<kSlots, Core>) ge
 }
 
 /// One block for each tile of C.
-template <int kSlots, class Core>
+template <int kSlots>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<kSlots, Core>,
+  ladder::launch(gemm<kSlots>,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
-                  .block = dim3(kThreads<Core>),
+                  .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage<kSlots>),
                   .stream = stream},
                  p);

@@ -12,7 +12,6 @@
 namespace lesson03 {
 namespace {
 using ladder::Settings;
-using Wgmma = ladder::WgmmaCore<kTile.n>;
 using MmaSync = ladder::MmaSyncCore<kTile.n>;
 using SmallMmaSync = ladder::MmaSyncCore<kTile.n, 64, 32>;  ///< leaves registers for a tile
 using Fma = ladder::FmaCore<kTile.n>;
@@ -20,13 +19,12 @@ using Fma = ladder::FmaCore<kTile.n>;
 using Launch = void (*)(const Gemm&, cudaStream_t);
 
 /// The lesson's kernel; with one slot that of its first step.
-template <class Core>
 Launch ring(const std::string& slots) {
-  if (slots == "1") return async_copy::launch_gemm<Core>;
-  if (slots == "2") return launch_gemm<2, Core>;
-  if (slots == "3") return launch_gemm<3, Core>;
-  if (slots == "4") return launch_gemm<4, Core>;
-  return launch_gemm<5, Core>;
+  if (slots == "1") return async_copy::launch_gemm;
+  if (slots == "2") return launch_gemm<2>;
+  if (slots == "3") return launch_gemm<3>;
+  if (slots == "4") return launch_gemm<4>;
+  return launch_gemm<5>;
 }
 
 /// More slots than three bring no other way to copy anything: see check_settings().
@@ -35,6 +33,14 @@ Launch ring_with(const std::string& slots) {
   if (slots == "1") return copies::launch_gemm<1, Pipe, Core>;
   if (slots == "2") return copies::launch_gemm<2, Pipe, Core>;
   return copies::launch_gemm<3, Pipe, Core>;
+}
+
+/// The lesson's copies with another core.
+template <class Core>
+Launch ring_of(const std::string& slots) {
+  if (slots == "4") return copies::launch_gemm<4, copies::Primitives, Core>;
+  if (slots == "5") return copies::launch_gemm<5, copies::Primitives, Core>;
+  return ring_with<copies::Primitives, Core>(slots);
 }
 
 /// Other ways to copy.
@@ -51,7 +57,7 @@ Launch with_copy(const Settings& settings) {
 /// The next tile stays in registers while this one is multiplied.
 template <class Core>
 Launch through_registers(const std::string& slots) {
-  return ring_with<copies::ThroughRegisters<TileA, TileB, kThreads<Core>>, Core>(slots);
+  return ring_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>, Core>(slots);
 }
 
 void check_settings(const Settings& settings) {
@@ -77,11 +83,11 @@ Launch kernel_of(const Settings& settings) {
   check_settings(settings);
   const std::string core = ladder::usable_core(settings), &slots = settings.at("slots");
   if (settings.at("copy") == "registers")
-    return core == "wgmma" ? through_registers<Wgmma>(slots) : through_registers<SmallMmaSync>(slots);
+    return core == "wgmma" ? through_registers<Core>(slots) : through_registers<SmallMmaSync>(slots);
   if (settings.at("copy") != "primitives")
-    return core == "wgmma" ? with_copy<Wgmma>(settings) : with_copy<MmaSync>(settings);
-  if (core == "wgmma") return ring<Wgmma>(slots);
-  return core == "mma_sync" ? ring<MmaSync>(slots) : ring<Fma>(slots);
+    return core == "wgmma" ? with_copy<Core>(settings) : with_copy<MmaSync>(settings);
+  if (core == "wgmma") return ring(slots);
+  return core == "mma_sync" ? ring_of<MmaSync>(slots) : ring_of<Fma>(slots);
 }
 
 ladder::Launcher launcher_of(const Settings& settings) {

@@ -1,6 +1,7 @@
 /// @file
-/// Lesson 02 for the lab: two of its kernels, so that a broken copy is compiled quickly.
+/// Lesson 02 for the lab: its kernel with two cores, so that a broken copy is compiled quickly.
 #include "02_tiled/gemm.cuh"
+#include "02_tiled/variants/other_cores.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
@@ -15,8 +16,8 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 
 void launch(const Gemm& p, const ladder::Settings& settings, cudaStream_t stream) {
   const std::string core = ladder::usable_core(settings);
-  if (core == "wgmma") launch_gemm<ladder::WgmmaCore<kTile.n>>(p, stream);
-  if (core == "mma_sync") launch_gemm<ladder::MmaSyncCore<kTile.n>>(p, stream);
+  if (core == "wgmma") launch_gemm(p, stream);
+  if (core == "mma_sync") other_cores::launch_gemm<ladder::MmaSyncCore<kTile.n>>(p, stream);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 ///
 /// Added since step 1: a thread computes 8 x 8 outputs instead of one. For 64 products it reads 8 elements of
 /// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tile of a
-/// block grows with it, from 32 x 32 to 128 x 128, and a step of k from 32 to 64. Two blocks share a
-/// multiprocessor, as one of them alone would leave it idle while it loads.
+/// block grows with it, from 32 x 32 to 128 x 128, and a step of k from 32 to 64.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
@@ -18,7 +17,6 @@ using namespace ladder;
 constexpr TileShape kTile{128, 128, 64};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
-constexpr int kBlocksPerSm = 2;  ///< while one of them loads, the other one may compute
 
 using TileA = __nv_bfloat16[kTile.m][kTile.k];
 using TileB = __nv_bfloat16[kTile.k][kTile.n];
@@ -30,7 +28,7 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
@@ -42,10 +40,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
   for (int step = 0; step < k_steps; ++step) {
     const int k = step * kTile.k;
 #pragma unroll 8  // eight loads are in flight at a time
-    for (int i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads)
+    for (unsigned i = threadIdx.x; i < kTile.m * kTile.k; i += kThreads)  // unsigned: / shifts, % masks
       smem.a[i / kTile.k][i % kTile.k] = element(p.a, p.m, p.k, first_row + i / kTile.k, k + i % kTile.k);
 #pragma unroll 8
-    for (int i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
+    for (unsigned i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
       smem.b[i / kTile.n][i % kTile.n] = element(p.b, p.k, p.n, k + i / kTile.n, first_column + i % kTile.n);
     __syncthreads();  // the tiles are complete
 #pragma unroll 8

@@ -10,13 +10,12 @@
 namespace lesson03 {
 namespace {
 using ladder::Settings;
-using Wgmma = ladder::WgmmaCore<kTile.n>;
 
 template <class Pipe>
 void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string& slots = settings.at("slots");
-  if (slots == "1") copies::launch_gemm<1, Pipe, Wgmma>(p, stream);
-  if (slots == "3") copies::launch_gemm<3, Pipe, Wgmma>(p, stream);
+  if (slots == "1") copies::launch_gemm<1, Pipe, Core>(p, stream);
+  if (slots == "3") copies::launch_gemm<3, Pipe, Core>(p, stream);
 }
 
 void check(const Gemm& p, const Settings&) { ladder::require_chunks(p); }
@@ -25,14 +24,14 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string& copy = settings.at("copy");
   if (copy == "primitives" && settings.at("slots") == "3")
-    launch_gemm<3, Wgmma>(p, stream);
+    launch_gemm<3>(p, stream);
   else if (copy == "primitives")
-    async_copy::launch_gemm<Wgmma>(p, stream);
+    async_copy::launch_gemm(p, stream);
   if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
   if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);
   if (copy == "registers")
-    launch_with<copies::ThroughRegisters<TileA, TileB, kThreads<Wgmma>>>(p, settings, stream);
+    launch_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>>(p, settings, stream);
 }
 
 }  // namespace

@@ -12,14 +12,16 @@
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
+#include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 
 namespace lesson03::async_copy {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
-template <class Core>
-constexpr int kThreads = kTile.m* kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
+using Core = WgmmaCore<kTile.n>;
+constexpr int kWarpgroups = kTile.m / Core::kRows;  ///< compute warpgroups; each multiplies kRows rows of A
+constexpr int kThreads = kWarpgroups * kWarpgroup;
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -53,15 +55,15 @@ __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, Til
 // [load]
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
-template <class Core>
-__global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const Gemm p) {
+/// While one block loads, another one may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads<Core>> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads<Core>> b_share(p.b, p.k, p.n, 0, first_column);
+  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
@@ -83,12 +85,11 @@ __global__ void __launch_bounds__(kThreads<Core>, Core::kBlocksPerSm) gemm(const
 }
 
 /// One block for each tile of C.
-template <class Core>
-void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<Core>,
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
-                  .block = dim3(kThreads<Core>),
+                  .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},
                  p);

@@ -10,6 +10,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_bf16.h>
+#include <cuda_pipeline.h>
 
 #include <cuda/pipeline>
 
@@ -40,6 +41,28 @@ __device__ __forceinline__ void copy_share(const Share& share, Tile& tile, Copy&
       copy(reinterpret_cast<char*>(chunk) + offset, reinterpret_cast<const char*>(source) + offset);
   });
 }
+
+/// The lesson's own copies, for the cores that its kernel does not have.
+struct Primitives {
+  static constexpr bool kBlockWide = false;  ///< consumer_wait waits for this thread's copies only
+  template <int kSlots>
+  struct SharedState {};
+
+  template <class State>
+  __device__ explicit Primitives(State&) {}
+
+  __device__ __forceinline__ void producer_acquire() {}
+  template <class Share, class Tile>
+  __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
+    copy_share<16>(share, tile, [&](char* to, const char* from) { __pipeline_memcpy_async(to, from, 16); });
+  }
+  __device__ __forceinline__ void producer_commit() { __pipeline_commit(); }
+  template <int kAhead>
+  __device__ __forceinline__ void consumer_wait() {
+    __pipeline_wait_prior(later(kAhead));
+  }
+  __device__ __forceinline__ void consumer_release() {}
+};
 
 /// `cuda::memcpy_async` into a pipeline of the thread's own. On the GPU a copy is one cp.async, which keeps
 /// no register and no thread busy; a batch is a group of them. acquire and release cost nothing, because a

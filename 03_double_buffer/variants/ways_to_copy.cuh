@@ -1,11 +1,18 @@
 /// @file
-/// Lesson 03 with other ways to copy, and with any number of slots: what the pipeline of each thread, that of
-/// the whole block, cooperative groups and plain loads make of the same ring.
+/// Lesson 03 with other ways to copy, with any number of slots, and with any core: what the pipeline of each
+/// thread, that of the whole block, cooperative groups and plain loads make of the same ring.
 #pragma once
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/variants/copies.cuh"
 
 namespace lesson03::copies {
+
+template <class Core>
+constexpr int kThreads =
+    kTile.m* ladder::kWarpgroup / Core::kRows;  ///< a warpgroup multiplies kRows rows of A
+/// Two blocks share a multiprocessor while their rings fit into its 228 KB and their registers into its 64 K.
+template <int kSlots, class Core>
+constexpr int kBlocksPerSm = kSlots <= 3 ? Core::kBlocksPerSm : 1;
 
 /// The ring. Slot s holds tiles s, s + kSlots, s + 2 * kSlots, ... along k.
 template <int kSlots, class Pipe>

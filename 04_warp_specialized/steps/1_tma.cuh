@@ -5,7 +5,7 @@
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
 /// threads wait there. A pipeline holds the mbarrier, and keeps the parity of its phases. TMA writes through
 /// the async proxy, by which wgmma reads, so nothing is published. There are no roles: loading and computing
-/// still take turns. The steps from here on have wgmma only.
+/// still take turns.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"

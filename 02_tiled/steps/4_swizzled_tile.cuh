@@ -1,9 +1,10 @@
 /// @file
-/// Lesson 02, step 3: threads bring tiles in chunks of 16 bytes, to swizzled places.
+/// Lesson 02, step 4: chunks lie at swizzled places in shared memory.
 ///
-/// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store; so n and k
-/// must be multiples of 8. Whole chunks can be swizzled: those that lie below each other in eight rows lie in
+/// Added since step 3: a tile of another type, in which chunks that lie below each other in eight rows lie in
 /// different banks. CUDA cores do not need that; tensor cores will, as they read eight such chunks at once.
+/// The compiler keeps swizzled addresses in registers, on some GPUs so many that a block is alone on a
+/// multiprocessor. So the launch bounds ask for two.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
@@ -17,7 +18,6 @@ using namespace ladder;
 constexpr TileShape kTile{128, 128, 64};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
-constexpr int kBlocksPerSm = 2;  ///< while one of them loads, the other one may compute
 
 using TileA = SwizzledTile<kTile.m, kTile.k>;
 using TileB = SwizzledTile<kTile.k, kTile.n>;
@@ -29,7 +29,8 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) gemm(const Gemm p) {
+/// While one block loads, another one may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);

@@ -1,0 +1,87 @@
+/// @file
+/// Lesson 02, step 5: blocks that run at the same time compute neighbouring tiles of C.
+///
+/// Added since step 4: blocks go 16 tiles down, then one to the right, instead of along a whole row. So they
+/// need fewer different tiles of A and B at a time, and more of their loads find a tile in L2. CUDA cores are
+/// too slow to notice.
+#pragma once
+#include "common/cuda/launch.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/device/tile_order.cuh"
+#include "common/device/tile_shape.cuh"
+#include "common/device/tile_share.cuh"
+#include "common/host/problem/gemm.hpp"
+
+namespace lesson02::tile_order {
+using namespace ladder;
+
+constexpr TileShape kTile{128, 128, 64};
+constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
+constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
+
+using TileA = SwizzledTile<kTile.m, kTile.k>;
+using TileB = SwizzledTile<kTile.k, kTile.n>;
+
+struct SharedStorage {
+  TileA a;
+  TileB b;
+};
+
+/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
+/// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
+/// While one block loads, another one may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
+  auto& smem = shared_storage<SharedStorage>();
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
+  const int k_steps = tiles_over(p.k, kTile.k);
+
+  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
+  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
+  const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
+  float sums[kSums * kSums] = {};
+
+  // [k_loop]
+  for (int step = 0; step < k_steps; ++step) {
+    uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
+    a_share.load(a_chunks);
+    b_share.load(b_chunks);  // all loads are under way before the first store
+    a_share.store(a_chunks, smem.a);
+    b_share.store(b_chunks, smem.b);
+    a_share.next_right();
+    b_share.next_down();
+
+    __syncthreads();  // the tiles are complete
+#pragma unroll 8      // so the swizzle of row i is a constant
+    for (int i = 0; i < kTile.k; ++i) {
+      float a[kSums], b[kSums];  // each is used kSums times
+#pragma unroll
+      for (int j = 0; j < kSums; ++j) {
+        a[j] = __bfloat162float(smem.a.at(y + j * kSide, i));
+        b[j] = __bfloat162float(smem.b.at(i, x + j * kSide));
+      }
+#pragma unroll
+      for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];
+    }
+    __syncthreads();  // everyone has read them: they may be overwritten
+  }
+  // [k_loop]
+#pragma unroll
+  for (int i = 0; i < kSums * kSums; ++i) {
+    const int row = first_row + y + i / kSums * kSide, column = first_column + x + i % kSums * kSide;
+    if (row < p.m && column < p.n) p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sums[i]);
+  }
+}
+
+/// One block for each tile of C.
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
+                 {.name = "02_tiled",
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(SharedStorage),
+                  .stream = stream},
+                 p);
+}
+
+}  // namespace lesson02::tile_order
