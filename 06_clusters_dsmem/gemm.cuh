@@ -1,10 +1,9 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 1: two pairs of blocks take turns at the steps of K. Then each block sends half of its
-/// sums to its peer, and completes the others. The tile is narrower again: K is split where tiles are few.
+/// Added since step 2: two pairs of blocks take turns at steps of K. A block sends half its sums to its peer.
 #pragma once
-#include "06_clusters_dsmem/release_in_both.cuh"
+#include "06_clusters_dsmem/cluster.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
@@ -15,7 +14,6 @@
 #include "common/device/tile_walk.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
-#include "common/ptx/cluster.cuh"
 #include "common/ptx/elect.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -31,8 +29,7 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on warpgroups: two warps idle
 /// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-/// A cluster is a pair of blocks, one below the other, for each part of K: rank = part of K * kBlocksM + row.
-constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;
+constexpr int kBlocksM = 2, kBlocksK = 2, kBlocks = kBlocksM * kBlocksK;  ///< a pair for each part of K
 constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
 constexpr int kOwnN = kTile.n / kBlocksK;   ///< columns of C that a block completes and stores
 constexpr int kSumsPerThread = kOwnN / 2;   ///< that are sent to the peer; as many are kept
@@ -51,13 +48,9 @@ struct SharedStorage {
   SwizzledTile<kTile.m, kPieceN> c[kPieces];
   Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
   Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
-  float4 inbox[kWarpgroups][kSumsPerThread / 4][kWarpgroup];
+  float4 inbox[kSumsPerThread / 4][kComputeThreads];
   ptx::Mbarrier inbox_full, peer_inbox_free;  ///< an inbox takes sums from the peer
 };
-
-/// This block's place in its cluster.
-__device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_block_rank()) % kBlocksM; }
-__device__ __forceinline__ int block_k() { return static_cast<int>(ptx::cluster_block_rank()) / kBlocksM; }
 
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
@@ -87,25 +80,23 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, W
 /// columns in the first half of its sums (registers have no addresses), and sends its peer the second half.
 template <class Smem>
 __device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPerThread], uint32_t parity) {
-  const int warpgroup = warpgroup_index(), thread = threadIdx.x % kWarpgroup;
   const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;  // the same row, the other part of K
-  auto& inbox = smem.inbox[warpgroup];
-  if (thread == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(inbox));
+  if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(smem.inbox));
   ptx::mbarrier_wait_cluster(&smem.peer_inbox_free, parity ^ 1);
 #pragma unroll
   for (int i = 0; i < kSumsPerThread; i += 4) {
     const float* const sums = &d[kSumsPerThread + i];
-    ptx::store_async(&inbox[i / 4][thread], peer, make_float4(sums[0], sums[1], sums[2], sums[3]),
+    ptx::store_async(&smem.inbox[i / 4][threadIdx.x], peer, make_float4(sums[0], sums[1], sums[2], sums[3]),
                      &smem.inbox_full);
   }
   ptx::mbarrier_wait_cluster(&smem.inbox_full, parity);
 #pragma unroll
   for (int i = 0; i < kSumsPerThread; i += 4) {
-    const float4 sum = inbox[i / 4][thread];
+    const float4 sum = smem.inbox[i / 4][threadIdx.x];
     d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
   }
   __syncwarp();  // all lanes have read
-  if (thread % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.peer_inbox_free, peer);
+  if (threadIdx.x % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.peer_inbox_free, peer);
 }
 // [exchange_sums]
 
@@ -165,8 +156,8 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
-    ptx::mbarrier_init(&smem.inbox_full, kWarpgroups);       // each expects its bytes
+    smem.pipe_cs.init(kLoaderWarp, 1);        // each of the warps before the loader's arrives for its part
+    ptx::mbarrier_init(&smem.inbox_full, 1);  // one thread expects the bytes
     ptx::mbarrier_init(&smem.peer_inbox_free, kLoaderWarp);  // the peer's warps, when they have read theirs
     ptx::fence_mbarrier_init();
   }

@@ -10,6 +10,7 @@
 #include "05_ws_double_buffer/steps/2_pieces.cuh"
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/steps/1_multicast.cuh"
+#include "06_clusters_dsmem/steps/2_narrow_tile.cuh"
 #include "common/cuda/kernel_resources.hpp"
 #include "common/cuda/residency.hpp"
 #include "common/host/problem/lessons.hpp"
@@ -48,19 +49,26 @@ bool split_pays(const Gemm& p) {
 
 /// What the settings choose.
 struct Choice {
+  std::string step;
   bool splits_k, always;  ///< `always`: also where clusters do not pay
 
   explicit Choice(const ladder::Settings& settings)
-      : splits_k(settings.at("step") == "split_k"), always(settings.at("clusters") == "always") {}
+      : step(settings.at("step")), splits_k(step == "split_k"), always(settings.at("clusters") == "always") {}
+
+  /// Of the kernel of the step.
+  const char* name() const { return splits_k ? "06" : step == "narrow_tile" ? "06.2" : "06.1"; }
 };
 
 /// Calls visit(kernel, its launcher, its threads, its shared memory, its tile, its name) for the kernel of
-/// the step, or of the last one before it that pays for the shape.
+/// the step, or of the last one before it that pays for the shape. The narrow tile alone never does.
 template <class Visit>
 void visit_kernel(const Gemm& p, const Choice& choice, const Visit& visit) {
   if (choice.splits_k && (choice.always || split_pays(p)))
     return visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile, "06");
-  if (multicast_pays(p) || (choice.always && !choice.splits_k))
+  if (choice.always && choice.step == "narrow_tile")
+    return visit(narrow_tile::gemm<kSlots>, narrow_tile::launch_gemm<kSlots>, narrow_tile::kThreads,
+                 sizeof(narrow_tile::SharedStorage<kSlots>), narrow_tile::kTile, "06.2");
+  if (multicast_pays(p) || (choice.always && choice.step == "multicast"))
     return visit(multicast::gemm<kSlots>, multicast::launch_gemm<kSlots>, multicast::kThreads,
                  sizeof(multicast::SharedStorage<kSlots>), multicast::kTile, "06.1");
   if (lesson05::wide_tile_pays<kSlots>(p))
@@ -120,10 +128,13 @@ std::string remark(const ladder::Shape& shape, const ladder::Settings& settings)
   const Choice choice(settings);
   visit_kernel({nullptr, nullptr, nullptr, shape.m, shape.n, shape.k}, choice,
                [&](auto*, auto*, int, size_t, const auto&, const std::string& name) {
-                 if (name != (choice.splits_k ? "06" : "06.1"))
+                 if (name != choice.name())
                    text =
                        fmt::format("06: {} does not pay here, so that --clusters auto takes the kernel of {}",
-                                   choice.splits_k ? "a split of K" : "multicast", name);
+                                   choice.splits_k                ? "a split of K"
+                                   : choice.step == "narrow_tile" ? "a narrow tile"
+                                                                  : "multicast",
+                                   name);
                });
   return text;
 }
@@ -151,9 +162,9 @@ const ladder::Lesson& lesson() {
       .knobs =
           {ladder::wgmma_knob(),
            {"step",
-            "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks; multicast is "
-            "the step to it, in clusters of two",
-            {"split_k", "multicast"}},
+            "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks; multicast and "
+            "narrow_tile are the steps to it, in clusters of two",
+            {"split_k", "narrow_tile", "multicast"}},
            {"clusters",
             "auto: where they pay by the rules of the kernels, elsewhere the kernel of an earlier step",
             {"auto", "always"}}},
@@ -162,6 +173,11 @@ const ladder::Lesson& lesson() {
                  .id = "06.1",
                  .source = "steps/1_multicast.cuh",
                  .cause = "two blocks load a tile of B that both need once"},
+                {.label = "a narrow tile",
+                 .settings = {{"step", "narrow_tile"}},
+                 .id = "06.2",
+                 .source = "steps/2_narrow_tile.cuh",
+                 .cause = "128 x 128 sums: twice as many tiles, for a split of K"},
                 {.label = "partial sums in DSMEM",
                  .settings = {},
                  .id = "06",
@@ -172,8 +188,10 @@ const ladder::Lesson& lesson() {
       .launch = launcher_of,
       .resources = resources,
       .remark = remark,
-      .taken = taken,
-      .cpu_rows = {{{"clusters", "always"}}, {{"step", "multicast"}, {"clusters", "always"}}},
+       .taken = taken,
+      .cpu_rows = {{{"clusters", "always"}},
+                   {{"step", "narrow_tile"}, {"clusters", "always"}},
+                   {{"step", "multicast"}, {"clusters", "always"}}},
       // Few tiles: a cluster computes four times as much as a block.
       .cpu_check = {131, 264, 264},
       .cpu_check_few = {40, 776, 40}};

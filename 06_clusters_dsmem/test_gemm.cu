@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 06's kernel and the step to it: clusters at the trip counts where parities go wrong, and at edges
+/// Lesson 06's kernel and the steps to it: clusters at the trip counts where parities go wrong, and at edges
 /// where a block of a cluster has no rows.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -18,15 +18,17 @@ using ladder::testing::skip_unless_runnable;
 using ladder::testing::trip_counts;
 
 namespace {
-/// Both kernels, also where they do not pay.
+/// All kernels, also where they do not pay.
 const ladder::Settings kMulticast{{"step", "multicast"}, {"clusters", "always"}},
+    kNarrow{{"step", "narrow_tile"}, {"clusters", "always"}},
     kSplit{{"step", "split_k"}, {"clusters", "always"}};
 }  // namespace
 
 TEST_CASE("06: two blocks fill each other's slots any number of times") {
   skip_unless_runnable(lesson06::lesson());
+  const auto& step = GENERATE(kMulticast, kNarrow);
   for (const int steps : trip_counts(4))
-    check_gemm_on_three_schedules(lesson06::lesson(), {256, 256, 64 * steps}, kMulticast, 2);
+    check_gemm_on_three_schedules(lesson06::lesson(), {256, 256, 64 * steps}, step, 2);
 }
 
 TEST_CASE("06: blocks that split K have any number of steps, also different ones") {
@@ -39,14 +41,14 @@ TEST_CASE("06: blocks that split K have any number of steps, also different ones
 
 TEST_CASE("06: clusters go on from tile to tile") {
   skip_unless_runnable(lesson06::lesson());
-  const auto& step = GENERATE(kMulticast, kSplit);
+  const auto& step = GENERATE(kMulticast, kNarrow, kSplit);
   const auto shape = GENERATE(Shape{256, 256 * 9, 128}, Shape{256 * 5, 256 * 2, 192});
   check_gemm_on_three_schedules(lesson06::lesson(), shape, step, 1);
 }
 
 TEST_CASE("06: edges are cut, and a block without rows shares all the same") {
   skip_unless_runnable(lesson06::lesson());
-  const auto& step = GENERATE(kMulticast, kSplit);
+  const auto& step = GENERATE(kMulticast, kNarrow, kSplit);
   const auto shape = GENERATE(Shape{1, 8, 72},        // one row: the second block has none
                               Shape{1, 264, 136},     // one row, one more than a tile
                               Shape{130, 8, 128},     // the fewest columns
@@ -70,7 +72,7 @@ TEST_CASE("06: clusters are taken where they pay, and elsewhere the kernel of an
     return remark.empty() ? "its own" : remark.substr(remark.rfind(' ') + 1);
   };
   const int rows = 256 * 16, columns = 256 * 24;  // more tiles than a GPU holds; rows of whole cache lines
-  const ladder::Settings multicast{{"step", "multicast"}};
+  const ladder::Settings multicast{{"step", "multicast"}}, narrow{{"step", "narrow_tile"}};
   CHECK(taken({200, 128, 320}, {}) == "its own");             // one cluster
   CHECK(taken({200, 128, 64}, {}) == "05.2");                 // one step of K
   CHECK(taken({200, 128, 320}, multicast) == "05.2");         // too few tiles for wide ones
@@ -78,8 +80,11 @@ TEST_CASE("06: clusters are taken where they pay, and elsewhere the kernel of an
   CHECK(taken({rows, columns, 128}, multicast) == "05");      // whole lines
   CHECK(taken({rows, columns + 8, 128}, {}) == "06.1");       // B straddles cache lines
   CHECK(taken({rows, columns, 72}, multicast) == "its own");  // and A
+  CHECK(taken({rows, columns, 72}, narrow) == "06.1");
+  CHECK(taken({200, 128, 320}, narrow) == "05.2");
   CHECK(taken({rows, columns, 128}, kMulticast) == "its own");
+  CHECK(taken({rows, columns, 128}, kNarrow) == "its own");
   CHECK(taken({rows, columns, 128}, kSplit) == "its own");
   for (const Shape& shape : {Shape{200, 128, 320}, Shape{200, 128, 64}, Shape{520, 264, 72}})
-    for (const ladder::Settings& chosen : {{}, multicast}) check_gemm(lesson, shape, chosen);
+    for (const ladder::Settings& chosen : {{}, multicast, narrow}) check_gemm(lesson, shape, chosen);
 }

@@ -5,7 +5,7 @@
 /// loads half of the rows of such a tile, and TMA writes them to the shared memory of both (multicast). So
 /// each slot is filled by two loaders, and released to both.
 #pragma once
-#include "06_clusters_dsmem/release_in_both.cuh"
+#include "06_clusters_dsmem/cluster.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
@@ -16,7 +16,6 @@
 #include "common/device/tile_walk.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
-#include "common/ptx/cluster.cuh"
 #include "common/ptx/elect.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
@@ -32,8 +31,8 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on warpgroups: two warps idle
 /// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kBlocksM = 2, kBlocks = kBlocksM;
-constexpr int kBRows = kTile.k / kBlocksM;  ///< rows of a tile of B that each of them loads
+constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< a pair
+constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
 using Walk = ClusterWalk<kBlocks>;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
 constexpr int kPieceN = kPanelColumns;  ///< columns of a piece
@@ -50,9 +49,6 @@ struct SharedStorage {
   Pipeline<kSlots> pipe_lc;   ///< from the loader to compute
   Pipeline<kPieces> pipe_cs;  ///< from compute to the storer
 };
-
-/// This block's place in its cluster.
-__device__ __forceinline__ int block_m() { return static_cast<int>(ptx::cluster_block_rank()); }
 
 // [load_tiles]
 /// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.

@@ -248,7 +248,7 @@ def partial_sums(line, values):
 
 # --- The cluster of lesson 06 -----------------------------------------------------------------------------------------
 
-CLUSTER_KERNEL = "06_clusters_dsmem/gemm.cuh"
+CLUSTER_KERNEL, CLUSTER = "06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/cluster.cuh"
 
 
 def rank_of_06(sources, rank):
@@ -258,13 +258,13 @@ def rank_of_06(sources, rank):
     _, n, k = sources.tile_shape(CLUSTER_KERNEL)
     known = {"kBlocksM": rows_of_blocks, "kBlocksK": parts, "rank": rank}
 
-    def value(pattern, **values):
-        expression = re.sub(r"ptx::cluster_block_rank\(\)", "rank", sources.found(CLUSTER_KERNEL, pattern))
+    def value(pattern, file=CLUSTER_KERNEL, **values):
+        expression = re.sub(r"ptx::cluster_block_rank\(\)", "rank", sources.found(file, pattern))
         for name, as_is in (("kTile.k", k), ("kTile.n", n), ("block_k()", "block_k"), ("block_m()", "block_m")):
             expression = expression.replace(name, str(as_is))
         return sources.evaluated(expression, **known, **values)
 
-    row, part = value(r"int block_m\(\) \{ return (.*?);"), value(r"int block_k\(\) \{ return (.*?);")
+    row, part = (value(rf"int {name}\(\) \{{ return (.*?);", CLUSTER) for name in ("block_m", "block_k"))
     mask = value(r"receivers = (.*?);", block_k=part)
     b_rows, own = value(r"kBRows = (.*?);"), value(r"kOwnN = (.*?);")
     return {"row": row, "part": part, "receivers": [other for other in range(rows_of_blocks * parts) if mask >> other & 1],
