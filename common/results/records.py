@@ -24,8 +24,6 @@ LESSON = {"01": ("01_naive/lesson.cu",), "02": ("02_tiled/lesson.cu",), "03": ("
 # What the climb runs: the kernels of rungs, with their launchers; not what knobs choose.
 RUNGS = {number: tuple(f"{folder}/{files}" for files in ("gemm.cuh", "steps/*.cuh") if any((ROOT / folder).glob(files)))
          for number, (root,) in LESSON.items() if number != "any" for folder in [root.rpartition("/")[0]]}
-for number in ("02", "03"):
-    RUNGS[number] += ("common/device/wgmma_core.cuh",)  # the core is a template's argument
 RUNGS["06"] = RUNGS["05"] + RUNGS["06"]  # where clusters do not pay, 05 runs
 RUNGS["any"] = tuple(f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "kernels.cuh", "launch.cuh", "plan.cpp"))
 BESIDE = {"04_portable": ("04_warp_specialized/variants/portable_main.cu",),
