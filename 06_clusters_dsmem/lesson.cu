@@ -142,6 +142,7 @@ std::string remark(const ladder::Shape& shape, const ladder::Settings& settings)
 ladder::TakenKernel taken(const ladder::Shape& shape, const ladder::Settings& settings) {
   static const std::map<std::string, std::string> commands = {
       {"06", "06_clusters_dsmem --clusters always"},
+      {"06.2", "06_clusters_dsmem --clusters always --step narrow_tile"},
       {"06.1", "06_clusters_dsmem --clusters always --step multicast"},
       {"05", "05_ws_double_buffer --tile 128x256"},
       {"05.2", "05_ws_double_buffer --step pieces"}};
@@ -188,7 +189,7 @@ const ladder::Lesson& lesson() {
       .launch = launcher_of,
       .resources = resources,
       .remark = remark,
-       .taken = taken,
+      .taken = taken,
       .cpu_rows = {{{"clusters", "always"}},
                    {{"step", "narrow_tile"}, {"clusters", "always"}},
                    {{"step", "multicast"}, {"clusters", "always"}}},
