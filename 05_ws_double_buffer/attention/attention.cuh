@@ -23,13 +23,13 @@ constexpr int kSlots = 4;
 using Storage = SharedStorage<kQueries, kSlots>;
 
 // [longest_first]
-/// Tile number `index` where those that see more keys come first. Tiles of some heads that follow each other
-/// alternate: they run at one time, and what they read fits into L2.
+/// Tile number `index` of a causal problem where those that see more keys come first. Tiles of some heads
+/// that follow each other alternate: they run at one time, and what they read fits into L2.
 __device__ __forceinline__ Tile longest_first(const Attention& p, int index, int heads_together) {
   const int tiles = tiles_over(p.length, kQueries), group = index / (tiles * heads_together) * heads_together;
   const int heads = min(heads_together, p.heads * p.batch - group), rest = index - group * tiles;
   Tile tile = make_tile(p, kQueries, (group + rest % heads + 1) * tiles - 1 - rest / heads);
-  if (p.causal) tile.blocks = tiles_over(min(p.length, tile.first_query + kQueries), kKeys);
+  tile.blocks = tiles_over(min(p.length, tile.first_query + kQueries), kKeys);
   return tile;
 }
 // [longest_first]
@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const Tile tile = longest_first(p, blockIdx.x, heads_together);
+  const int index = blockIdx.x;
+  const Tile tile = p.causal ? longest_first(p, index, heads_together) : make_tile(p, kQueries, index);
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 inline void launch(const Attention& p, cudaStream_t stream) {
   // Half of an H100's 50 MB of L2 is near to a multiprocessor. K and V of so many heads fit there.
   const size_t bytes_of_head = size_t{2} * p.length * kDim * sizeof(__nv_bfloat16) * p.kv_heads / p.heads;
-  const int heads_together = p.causal ? std::clamp<int>((24 << 20) / bytes_of_head, 1, p.heads * p.batch) : 1;
+  const int heads_together = std::clamp<int>((24 << 20) / bytes_of_head, 1, p.heads * p.batch);
   launch_tiles<Storage>(compute, "05_attention", kQueries, kThreads, p, stream, heads_together);
 }
 
