@@ -54,9 +54,10 @@ __global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
     __syncthreads();  // the tiles are complete
 #pragma unroll 8
     for (int i = 0; i < kTile.k; ++i) {
-      float a[kSums], b[kSums];  // each is used kSums times
+      float a[kSums], b[kSums];                               // each is used kSums times
+      const __nv_bfloat16* const first_a = &smem.a.at(y, i);  // the others lie kSide rows apart
 #pragma unroll
-      for (int j = 0; j < kSums; ++j) a[j] = __bfloat162float(smem.a.at(y + j * kSide, i));
+      for (int j = 0; j < kSums; ++j) a[j] = __bfloat162float(first_a[j * kSide * kTile.k]);
       load_chunk(smem.b.chunk(i, x * kSums), b);
 #pragma unroll
       for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];

@@ -2,11 +2,13 @@
 /// Attention: causal tiles load and multiply only what their queries see.
 ///
 /// Added since step 4: a causal tile stops at its diagonal, and tiles with many blocks start first. So the
-/// last to end are short ones, and multiprocessors end at about the same time.
+/// last to end are short ones, and multiprocessors end at about the same time. A problem that is not causal
+/// takes step 4's kernel: its tiles are equally long.
 #pragma once
 #include <algorithm>
 
 #include "05_ws_double_buffer/attention/softmax.cuh"
+#include "05_ws_double_buffer/attention/steps/4_overlap.cuh"
 #include "05_ws_double_buffer/attention/tiles.cuh"
 #include "05_ws_double_buffer/attention/turn.cuh"
 #include "common/ptx/elect.cuh"
@@ -23,8 +25,8 @@ constexpr int kSlots = 4;
 using Storage = SharedStorage<kQueries, kSlots>;
 
 // [longest_first]
-/// Tile number `index` of a causal problem where those that see more keys come first. Tiles of some heads
-/// that follow each other alternate: they run at one time, and what they read fits into L2.
+/// Tile number `index` where those that see more keys come first. Tiles of some heads that follow each other
+/// alternate: they run at one time, and what they read fits into L2.
 __device__ __forceinline__ Tile longest_first(const Attention& p, int index, int heads_together) {
   const int tiles = tiles_over(p.length, kQueries), group = index / (tiles * heads_together) * heads_together;
   const int heads = min(heads_together, p.heads * p.batch - group), rest = index - group * tiles;
@@ -100,7 +102,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query + row, 0, p.length, kDim);
 }
 
-/// A block of threads for each tile.
+/// A block of threads for each tile of a causal problem.
 __global__ void __launch_bounds__(kThreads, 1)
     compute(const __grid_constant__ TensorMaps maps, const Attention p, const int heads_together) {
   auto& smem = shared_storage<Storage>();
@@ -110,8 +112,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const int index = blockIdx.x;
-  const Tile tile = p.causal ? longest_first(p, index, heads_together) : make_tile(p, kQueries, index);
+  const Tile tile = longest_first(p, blockIdx.x, heads_together);
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
     ptx::setmaxnreg_inc<kComputeRegisters>();
@@ -124,6 +125,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 /// Starts it on the stream, a block for each tile. Throws std::invalid_argument for bad extents.
 inline void launch(const Attention& p, cudaStream_t stream) {
+  if (!p.causal) return overlap::launch(p, stream);
   // Half of an H100's 50 MB of L2 is near to a multiprocessor. K and V of so many heads fit there.
   const size_t bytes_of_head = size_t{2} * p.length * kDim * sizeof(__nv_bfloat16) * p.kv_heads / p.heads;
   const int heads_together = std::clamp<int>((24 << 20) / bytes_of_head, 1, p.heads * p.batch);
