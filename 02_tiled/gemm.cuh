@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 02: tensor cores multiply a tile of A by a tile of B in shared memory.
 ///
-/// Added since step 5: the products are done by tensor cores, which read both tiles from shared memory, where
-/// they lie as tensor cores want them. Loading and computing take turns, with a barrier between them.
+/// Added since step 4: tensor cores multiply. They read both tiles from shared memory, where chunks must lie
+/// as tensor cores want them: at swizzled places. Loading and computing take turns, with a barrier between.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"

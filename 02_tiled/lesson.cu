@@ -7,8 +7,7 @@
 #include "02_tiled/steps/1_shared_tile.cuh"
 #include "02_tiled/steps/2_register_tile.cuh"
 #include "02_tiled/steps/3_chunks.cuh"
-#include "02_tiled/steps/4_swizzled_tile.cuh"
-#include "02_tiled/steps/5_tile_order.cuh"
+#include "02_tiled/steps/4_tile_order.cuh"
 #include "02_tiled/variants/other_cores.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/device/device.hpp"
@@ -48,7 +47,6 @@ Kernel kernel_of(const ladder::Settings& settings) {
   if (step == "shared_tile") return {shared_tile::launch_gemm, false, shared_tile::kTile.m};
   if (step == "register_tile") return {register_tile::launch_gemm, false, register_tile::kTile.m};
   if (step == "chunks") return {chunks::launch_gemm, true, chunks::kTile.m};
-  if (step == "swizzled_tile") return {swizzled_tile::launch_gemm, true, swizzled_tile::kTile.m};
   if (step == "tile_order") return {tile_order::launch_gemm};
   if (core == "wgmma") return {launch_gemm};
   if (core == "mma_sync") return {other_cores::launch_gemm<ladder::MmaSyncCore<kTile.n>>};
@@ -75,34 +73,31 @@ const ladder::Lesson& lesson() {
            {"step",
             "how far the lesson has come: core is its kernel, multiplied by what --core names; the steps "
             "before it multiply with CUDA cores",
-            {"core", "tile_order", "swizzled_tile", "chunks", "register_tile", "shared_tile"}}},
-      .rungs =
-          {{.label = "shared tile",
-            .settings = {{"step", "shared_tile"}},
-            .id = "02.1",
-            .source = "steps/1_shared_tile.cuh",
-            .cause = "a tile in shared memory, read by all threads of the block"},
-           {.label = "register tile",
-            .settings = {{"step", "register_tile"}},
-            .id = "02.2",
-            .source = "steps/2_register_tile.cuh",
-            .cause = "a tile in registers: each thread keeps 8 x 8 sums"},
-           {.label = "chunks",
-            .settings = {{"step", "chunks"}},
-            .id = "02.3",
-            .source = "steps/3_chunks.cuh",
-            .cause = "a thread copies chunks of 16 bytes instead of elements"},
-           {.label = "swizzled tile",
-            .settings = {{"step", "swizzled_tile"}},
-            .id = "02.4",
-            .source = "steps/4_swizzled_tile.cuh",
-            .cause = "chunks at swizzled places, which tensor cores will need"},
-           {.label = "tile order",
-            .settings = {{"step", "tile_order"}},
-            .id = "02.5",
-            .source = "steps/5_tile_order.cuh",
-            .cause = "blocks that run together compute neighbouring tiles, for L2"},
-           {.label = "tensor cores", .settings = {}, .id = "02", .cause = "tensor cores multiply the tile"}},
+            {"core", "tile_order", "chunks", "register_tile", "shared_tile"}}},
+      .rungs = {{.label = "shared tile",
+                 .settings = {{"step", "shared_tile"}},
+                 .id = "02.1",
+                 .source = "steps/1_shared_tile.cuh",
+                 .cause = "a tile in shared memory, read by all threads of the block"},
+                {.label = "register tile",
+                 .settings = {{"step", "register_tile"}},
+                 .id = "02.2",
+                 .source = "steps/2_register_tile.cuh",
+                 .cause = "a tile in registers: each thread keeps 8 x 8 sums"},
+                {.label = "chunks",
+                 .settings = {{"step", "chunks"}},
+                 .id = "02.3",
+                 .source = "steps/3_chunks.cuh",
+                 .cause = "a thread moves chunks of 16 bytes instead of elements"},
+                {.label = "tile order",
+                 .settings = {{"step", "tile_order"}},
+                 .id = "02.4",
+                 .source = "steps/4_tile_order.cuh",
+                 .cause = "blocks that run together compute neighbouring tiles, for L2"},
+                {.label = "tensor cores",
+                 .settings = {},
+                 .id = "02",
+                 .cause = "tensor cores multiply the tile, which lies as they want it"}},
       .builds_on = {"01_naive"},
       .check = check,
       .launch = launcher_of,

@@ -28,7 +28,8 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-__global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
+/// Two blocks share a multiprocessor: while one loads, the other may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);

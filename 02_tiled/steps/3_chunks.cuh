@@ -31,7 +31,8 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring chunks of columns, so that a warp reads neighbouring chunks of B.
-__global__ void __launch_bounds__(kThreads) gemm(const Gemm p) {
+/// Two blocks share a multiprocessor: while one loads, the other may compute.
+__global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);

@@ -1,27 +1,27 @@
 /// @file
-/// Lesson 02, step 4: chunks lie at swizzled places in shared memory.
+/// Lesson 02, step 4: blocks that run at the same time compute neighbouring tiles of C.
 ///
-/// Added since step 3: a tile of another type, in which chunks that lie below each other in eight rows lie in
-/// different banks. CUDA cores do not need that; tensor cores will, as they read eight such chunks at once.
-/// The compiler keeps swizzled addresses in registers, on some GPUs so many that a block is alone on a
-/// multiprocessor. So the launch bounds ask for two.
+/// Added since step 3: blocks go 16 tiles down, then one to the right, instead of along a whole row. So they
+/// need fewer different tiles of A and B at a time, and more of their loads find a tile in L2.
 #pragma once
+#include "02_tiled/plain_tile.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/device/chunk.cuh"
 #include "common/device/shared_storage.cuh"
+#include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_share.cuh"
 #include "common/host/problem/gemm.hpp"
 
-namespace lesson02::swizzled_tile {
+namespace lesson02::tile_order {
 using namespace ladder;
 
 constexpr TileShape kTile{128, 128, 64};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
 
-using TileA = SwizzledTile<kTile.m, kTile.k>;
-using TileB = SwizzledTile<kTile.k, kTile.n>;
+using TileA = PlainTile<kTile.m, kTile.k>;
+using TileB = PlainTile<kTile.k, kTile.n>;
 
 struct SharedStorage {
   TileA a;
@@ -30,10 +30,11 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring chunks of columns, so that a warp reads neighbouring chunks of B.
-/// While one block loads, another one may compute.
+/// Two blocks share a multiprocessor: while one loads, the other may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
-  const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
+  const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
   TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     b_share.next_down();
 
     __syncthreads();  // the tiles are complete
-#pragma unroll 8      // so the swizzle of row i is a constant
+#pragma unroll 8
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];                               // each is used kSums times
       const __nv_bfloat16* const first_a = &smem.a.at(y, i);  // the others lie kSide rows apart
@@ -73,15 +74,15 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   }
 }
 
-/// One block for each tile of C: m is at most 65535 * kTile.m, as a grid has 65535 rows of blocks.
+/// One block for each tile of C.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
   ladder::launch(gemm,
                  {.name = "02_tiled",
-                  .grid = dim3(tiles_over(p.n, kTile.n), tiles_over(p.m, kTile.m)),
+                  .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads),
                   .shared_bytes = sizeof(SharedStorage),
                   .stream = stream},
                  p);
 }
 
-}  // namespace lesson02::swizzled_tile
+}  // namespace lesson02::tile_order
