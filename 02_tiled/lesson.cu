@@ -88,7 +88,7 @@ const ladder::Lesson& lesson() {
                  .settings = {{"step", "chunks"}},
                  .id = "02.3",
                  .source = "steps/3_chunks.cuh",
-                 .cause = "a thread moves chunks of 16 bytes instead of elements"},
+                 .cause = "a thread copies chunks of 16 bytes instead of elements"},
                 {.label = "tile order",
                  .settings = {{"step", "tile_order"}},
                  .id = "02.4",

@@ -21,9 +21,6 @@ struct alignas(16) PlainTile {
   __device__ __forceinline__ __nv_bfloat16* chunk(int row, int column) {
     return &panels[column / 64][row][column % 64];
   }
-  __device__ __forceinline__ const __nv_bfloat16* chunk(int row, int column) const {
-    return &panels[column / 64][row][column % 64];
-  }
   /// One element.
   __device__ __forceinline__ const __nv_bfloat16& at(int row, int column) const {
     return panels[column / 64][row][column % 64];

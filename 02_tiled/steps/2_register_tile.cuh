@@ -2,8 +2,8 @@
 /// Lesson 02, step 2: each thread keeps a tile of sums in registers.
 ///
 /// Added since step 1: a thread computes 8 x 8 outputs instead of one. For 64 products it reads 8 elements of
-/// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tile of a
-/// block grows with it, from 32 x 32 to 128 x 128, and a step of k from 32 to 64.
+/// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tiles of a
+/// block grow with it.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"

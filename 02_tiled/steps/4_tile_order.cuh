@@ -6,7 +6,6 @@
 #pragma once
 #include "02_tiled/plain_tile.cuh"
 #include "common/cuda/launch.cuh"
-#include "common/device/chunk.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
@@ -29,7 +28,7 @@ struct SharedStorage {
 };
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
-/// Neighbouring threads have neighbouring chunks of columns, so that a warp reads neighbouring chunks of B.
+/// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
 /// Two blocks share a multiprocessor: while one loads, the other may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
@@ -55,11 +54,12 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     __syncthreads();  // the tiles are complete
 #pragma unroll 8
     for (int i = 0; i < kTile.k; ++i) {
-      float a[kSums], b[kSums];                               // each is used kSums times
-      const __nv_bfloat16* const first_a = &smem.a.at(y, i);  // the others lie kSide rows apart
+      float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll
-      for (int j = 0; j < kSums; ++j) a[j] = __bfloat162float(first_a[j * kSide * kTile.k]);
-      load_chunk(smem.b.chunk(i, x * kSums), b);
+      for (int j = 0; j < kSums; ++j) {
+        a[j] = __bfloat162float(smem.a.at(y + j * kSide, i));
+        b[j] = __bfloat162float(smem.b.at(i, x + j * kSide));
+      }
 #pragma unroll
       for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];
     }
@@ -67,10 +67,9 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   }
   // [k_loop]
 #pragma unroll
-  for (int i = 0; i < kSums; ++i) {
-    const int row = first_row + y + i * kSide, column = first_column + x * kSums;
-    if (row < p.m && column < p.n)
-      store_chunk(&p.c[static_cast<size_t>(row) * p.n + column], &sums[i * kSums]);
+  for (int i = 0; i < kSums * kSums; ++i) {
+    const int row = first_row + y + i / kSums * kSide, column = first_column + x + i % kSums * kSide;
+    if (row < p.m && column < p.n) p.c[static_cast<size_t>(row) * p.n + column] = __float2bfloat16(sums[i]);
   }
 }
 
