@@ -7,7 +7,7 @@
 
 table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of roles, says by
 how much that is off, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
-light or dark theme, and as a table: a row for kernels whose warps all do both, and one for roles.
+light or dark theme, and as a table: a row for kernels without a loader, where a computing thread asks TMA, and one for roles.
 """
 import math
 import re
@@ -19,7 +19,7 @@ from page_requests import markdown, off_by, parse_words
 from stale import dated
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
-ROLES = {"off": "all warps do both", "on": "roles"}
+ROLES = {"off": "a computing thread asks TMA", "on": "roles"}
 TILE = "05_ws_double_buffer/steps/1_ring.cuh"  # has the tile of all these kernels
 MULTIPROCESSORS = 132  # of an H200
 STYLE = """
@@ -156,7 +156,7 @@ def drawn(cube):
             shapes += [f'<line class="fastest" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>',
                        text(x, bottom + 14, f"{libraries[sizes]['tflops']:.0f}", style="small")]
     y = bottom + 30
-    for at, style, words in ((8, "off", "all warps do both"), (150, "on", "roles")):
-        shapes += [f'<rect class="{style}" x="{at}" y="{y}" width="13" height="13"/>', text(at + 18, y + 11, words, "start", "small")]
+    for down, style, words in ((0, "off", ROLES["off"]), (20, "on", f"{ROLES['on']}: a loader asks TMA")):
+        shapes += [f'<rect class="{style}" x="8" y="{y + down}" width="13" height="13"/>', text(26, y + down + 11, words, "start", "small")]
     shapes += [f'<line class="fastest" x1="234" y1="{y + 7}" x2="264" y2="{y + 7}"/>', text(270, y + 11, "fastest library", "start", "small")]
-    return svg(bottom + 54, "Roles, a ring, a second block", shapes, STYLE)
+    return svg(bottom + 74, "Roles, a ring, a second block", shapes, STYLE)

@@ -262,7 +262,7 @@ def block_to_fragment(sources):
     shapes += [line(164, 164, left, top), line(164, 188, left, top + side)]
     y = 306
     shapes += [text(80, y, "a warpgroup:"), text(80, y + 17, "4 warps of 16 rows"),
-               text(276, y, "a box is two of 8 columns of a"), text(276, y + 17, "warp, its number the lane of both")]
+               text(276, y, "a box: two neighbouring columns;"), text(276, y + 17, "its number: the lane that has both")]
     for warp in range(4):
         shapes += [box("third" if warp == 0 else "other", 35, y + 66 + 32 * warp, 90, 32), text(80, y + 86 + 32 * warp, f"warp {warp}", style="small")]
     left, top = 208, y + 32

@@ -159,6 +159,12 @@ class StepsInTime(unittest.TestCase):
                 self.assertGreaterEqual(step.asked, before.end)
             self.assertTrue(all(step.asked < step.full <= step.begin < step.end for step in done))
 
+    def test_loads_are_drawn_that_a_later_step_reads_than_the_last_that_is_shown(self):
+        results = ROOT / "docs/results"
+        for kernel, loads in (("copies:3", 5), ("roles:4", 8)):
+            _, _, image = time_picture.drawn("", ["name=x", f"kernels={kernel}"], results)
+            self.assertEqual(re.findall(r">load (\d)<", image)[:loads], [str(i) for i in range(loads)])
+
     def test_two_blocks_of_02_multiply_in_turn_and_take_half_of_a_step_each(self):
         parts = self.PARTS
         first, second = time_picture.registers(parts, 2, 20000)

@@ -768,7 +768,7 @@ class PageTables(WithResults):
         self.assertEqual(cube_table.cube_text("line", ["sizes=64"], self.folder), ["Not recorded yet."])
         self.record("experiments/2026-01-01-g-cube.json", *self.cube(), run("cublaslt", 500, b="row-major"))
         text = cube_table.cube_text("line", ["sizes=64"], self.folder)
-        self.assertIn("| 64³, all warps do both | 100 | 200 | 300 | 400 | 200 | 400 | 500 |", text)
+        self.assertIn("| 64³, a computing thread asks TMA | 100 | 200 | 300 | 400 | 200 | 400 | 500 |", text)
         self.assertIn("| 64³, roles | 150 | 250 | 350 | 450 | 250 | 450 | 500 |", text)
         self.assertIn("At 64³ roles bring 1.50×, 1.25×, 1.17×, 1.12×, 1.25×, 1.12×", text[-1])
         self.assertIn("a ring of four instead of one slot 3.00×, a second block on the multiprocessor 1.67×", text[-1])

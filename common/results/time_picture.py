@@ -186,7 +186,7 @@ def heading(who, slots):
 def panel(parts, who, slots, top):
     """(shapes, how high they are, the lines behind them)"""
     play, _, workers = KERNELS[who]
-    steps = play(parts, slots, SHOWN)
+    steps = play(parts, slots, 2 * SHOWN)  # the loads of later steps begin before the end, too
     sum_lines = textwrap.wrap(sums(parts, who, slots), WORDS)
     ticks_from = top + 24 + 16 * len(sum_lines)
 
