@@ -80,53 +80,54 @@ namespace ptx {
 #define LADDER_SUMS_240 LADDER_SUMS_232, LADDER_FOUR(116)
 #define LADDER_SUMS_248 LADDER_SUMS_240, LADDER_FOUR(120)
 #define LADDER_SUMS_256 LADDER_SUMS_248, LADDER_FOUR(124)
-// The operands that follow them: A, B, whether to accumulate, and whether B is row-major.
-#define LADDER_WIDTH(n, a_, b_, add, major)                                                          \
+// The operands that follow them: A, B, whether to accumulate, whether A is column-major and B row-major.
+#define LADDER_WIDTH(n, a_, b_, add, a_major, b_major)                                               \
   if constexpr (kN == n)                                                                             \
     LADDER_WGMMA("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add ", 0;\n"                                  \
                  "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" LADDER_REGISTERS_##n   \
-                 "}, %" #a_ ", %" #b_ ", p, 1, 1, 0, %" #major ";\n}\n"                              \
+                 "}, %" #a_ ", %" #b_ ", p, 1, 1, %" #a_major ", %" #b_major ";\n}\n"                \
                  : LADDER_SUMS_##n                                                                   \
-                 : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBRowMajor ? 1 : 0));
+                 : "l"(a), "l"(b), "r"(int(accumulate)), "n"(int(kAColumnMajor)), "n"(int(kBRowMajor)));
 // clang-format on
 
-/// `wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16`: d [64, kN] (+)= a [64, 16] · b [16, kN].
-template <int kN, bool kBRowMajor>
+/// `wgmma.mma_async.sync.aligned.m64nNk16.f32.bf16.bf16`: d [64, kN] (+)= a [64, 16] · b [16, kN]. With
+/// kAColumnMajor a has m contiguous, as b with kBRowMajor has n: products of transposed matrices.
+template <int kN, bool kBRowMajor, bool kAColumnMajor = false>
 __device__ __forceinline__ void wgmma_m64k16(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate) {
   static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256);
   // clang-format off
-  LADDER_WIDTH(8, 4, 5, 6, 7)
-  LADDER_WIDTH(16, 8, 9, 10, 11)
-  LADDER_WIDTH(24, 12, 13, 14, 15)
-  LADDER_WIDTH(32, 16, 17, 18, 19)
-  LADDER_WIDTH(40, 20, 21, 22, 23)
-  LADDER_WIDTH(48, 24, 25, 26, 27)
-  LADDER_WIDTH(56, 28, 29, 30, 31)
-  LADDER_WIDTH(64, 32, 33, 34, 35)
-  LADDER_WIDTH(72, 36, 37, 38, 39)
-  LADDER_WIDTH(80, 40, 41, 42, 43)
-  LADDER_WIDTH(88, 44, 45, 46, 47)
-  LADDER_WIDTH(96, 48, 49, 50, 51)
-  LADDER_WIDTH(104, 52, 53, 54, 55)
-  LADDER_WIDTH(112, 56, 57, 58, 59)
-  LADDER_WIDTH(120, 60, 61, 62, 63)
-  LADDER_WIDTH(128, 64, 65, 66, 67)
-  LADDER_WIDTH(136, 68, 69, 70, 71)
-  LADDER_WIDTH(144, 72, 73, 74, 75)
-  LADDER_WIDTH(152, 76, 77, 78, 79)
-  LADDER_WIDTH(160, 80, 81, 82, 83)
-  LADDER_WIDTH(168, 84, 85, 86, 87)
-  LADDER_WIDTH(176, 88, 89, 90, 91)
-  LADDER_WIDTH(184, 92, 93, 94, 95)
-  LADDER_WIDTH(192, 96, 97, 98, 99)
-  LADDER_WIDTH(200, 100, 101, 102, 103)
-  LADDER_WIDTH(208, 104, 105, 106, 107)
-  LADDER_WIDTH(216, 108, 109, 110, 111)
-  LADDER_WIDTH(224, 112, 113, 114, 115)
-  LADDER_WIDTH(232, 116, 117, 118, 119)
-  LADDER_WIDTH(240, 120, 121, 122, 123)
-  LADDER_WIDTH(248, 124, 125, 126, 127)
-  LADDER_WIDTH(256, 128, 129, 130, 131)
+  LADDER_WIDTH(8, 4, 5, 6, 7, 8)
+  LADDER_WIDTH(16, 8, 9, 10, 11, 12)
+  LADDER_WIDTH(24, 12, 13, 14, 15, 16)
+  LADDER_WIDTH(32, 16, 17, 18, 19, 20)
+  LADDER_WIDTH(40, 20, 21, 22, 23, 24)
+  LADDER_WIDTH(48, 24, 25, 26, 27, 28)
+  LADDER_WIDTH(56, 28, 29, 30, 31, 32)
+  LADDER_WIDTH(64, 32, 33, 34, 35, 36)
+  LADDER_WIDTH(72, 36, 37, 38, 39, 40)
+  LADDER_WIDTH(80, 40, 41, 42, 43, 44)
+  LADDER_WIDTH(88, 44, 45, 46, 47, 48)
+  LADDER_WIDTH(96, 48, 49, 50, 51, 52)
+  LADDER_WIDTH(104, 52, 53, 54, 55, 56)
+  LADDER_WIDTH(112, 56, 57, 58, 59, 60)
+  LADDER_WIDTH(120, 60, 61, 62, 63, 64)
+  LADDER_WIDTH(128, 64, 65, 66, 67, 68)
+  LADDER_WIDTH(136, 68, 69, 70, 71, 72)
+  LADDER_WIDTH(144, 72, 73, 74, 75, 76)
+  LADDER_WIDTH(152, 76, 77, 78, 79, 80)
+  LADDER_WIDTH(160, 80, 81, 82, 83, 84)
+  LADDER_WIDTH(168, 84, 85, 86, 87, 88)
+  LADDER_WIDTH(176, 88, 89, 90, 91, 92)
+  LADDER_WIDTH(184, 92, 93, 94, 95, 96)
+  LADDER_WIDTH(192, 96, 97, 98, 99, 100)
+  LADDER_WIDTH(200, 100, 101, 102, 103, 104)
+  LADDER_WIDTH(208, 104, 105, 106, 107, 108)
+  LADDER_WIDTH(216, 108, 109, 110, 111, 112)
+  LADDER_WIDTH(224, 112, 113, 114, 115, 116)
+  LADDER_WIDTH(232, 116, 117, 118, 119, 120)
+  LADDER_WIDTH(240, 120, 121, 122, 123, 124)
+  LADDER_WIDTH(248, 124, 125, 126, 127, 128)
+  LADDER_WIDTH(256, 128, 129, 130, 131, 132)
   // clang-format on
 }
 

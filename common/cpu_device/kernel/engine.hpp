@@ -221,13 +221,14 @@ void set_max_registers(unsigned count, bool increase, Location where);
 
 /// `ldmatrix.x4`, optionally `.trans`.
 void ldmatrix_x4(uint32_t* registers, const void* row, bool transposed, Location where);
-/// `stmatrix.x4`.
-void stmatrix_x4(void* row, const uint32_t* registers, Location where);
+/// `stmatrix.x4`, optionally `.trans`.
+void stmatrix_x4(void* row, const uint32_t* registers, bool transposed, Location where);
 /// `mma.sync.m16n8k16`, bf16 to fp32.
 void mma_m16n8k16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Location where);
 void wgmma_fence(Location where);
 /// `wgmma.mma_async.m64nNk16`, bf16 to fp32; columns is N, d has N / 2 registers.
-void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where);
+void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where,
+           bool a_column_major = false);
 /// The same with A from four registers of each thread, which are read at any time until the wait.
 void wgmma(float* d, int columns, const uint32_t* a, uint64_t b, bool accumulate, bool b_row_major,
            Location where);

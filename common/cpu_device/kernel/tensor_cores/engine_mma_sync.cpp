@@ -149,9 +149,9 @@ void ldmatrix(uint32_t* registers, int matrices, const void* row, bool transpose
   });
 }
 
-void stmatrix_x4(void* row, const uint32_t* registers, Location where) {
+void stmatrix_x4(void* row, const uint32_t* registers, bool transposed, Location where) {
   CPU_DEVICE_NOTE_CALL(where);
-  stmatrix(row, registers, 4, /*transposed=*/false, where);
+  stmatrix(row, registers, 4, transposed, where);
 }
 
 void stmatrix(void* row, const uint32_t* registers, int matrices, bool transposed, Location where) {

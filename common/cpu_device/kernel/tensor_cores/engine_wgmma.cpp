@@ -452,7 +452,8 @@ void wgmma_fence(Location where) {
   thread.registers_at_fence.remember(frame, thread.observed.stack_end, where);
 }
 
-void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where) {
+void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool b_row_major, Location where,
+           bool a_column_major) {
   CPU_DEVICE_NOTE_CALL(where);
   void* sums[kMaxTileN / 2];
   for (int i = 0; i < columns / 2; ++i) sums[i] = d + i;
@@ -461,6 +462,7 @@ void wgmma(float* d, int columns, uint64_t a, uint64_t b, bool accumulate, bool 
   what.a = a;
   what.b = b;
   what.accumulate = accumulate;
+  what.a_column_major = a_column_major;
   what.b_row_major = b_row_major;
   wgmma(what, sums, /*is_kept=*/false, where);
 }

@@ -173,6 +173,26 @@ TEST_CASE("stmatrix puts back what ldmatrix took, on every schedule") {
   CHECK(last_launch().shared_bytes_written == 512);
 }
 
+TEST_CASE("stmatrix with .trans stores each matrix transposed, where its own row's lane points") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : all_schedules()) {
+    int wrong = 0;
+    run({.block = 32, .shared_bytes = 512}, schedule, [&] {
+      auto& matrices = ladder::shared_storage<uint16_t[4][8][8]>();
+      const unsigned row = threadIdx.x / 4, column = threadIdx.x % 4 * 2;
+      uint32_t r[4];  // matrix j has 64 j + 8 row + column, two neighbours of a row in a register
+      for (unsigned j = 0; j < 4; ++j) {
+        const unsigned first = 64 * j + 8 * row + column;
+        r[j] = first | (first + 1) << 16;
+      }
+      ptx::stmatrix_x4_trans(matrices[threadIdx.x / 8][threadIdx.x % 8], r);
+      __syncwarp();
+      for (unsigned i = threadIdx.x; i < 256; i += 32) wrong += matrices[i / 64][i % 8][i / 8 % 8] != i;
+    });
+    REQUIRE(wrong == 0);
+  }
+}
+
 TEST_CASE("stmatrix names misaligned rows and lanes that do not take part") {
   CHECK_THAT(failure(kWarp, {},
                      [] {

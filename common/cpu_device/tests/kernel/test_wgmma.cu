@@ -55,8 +55,9 @@ int b_index(int k, int n) {
   return kBRowMajor ? n / 64 * 64 * kK + swizzled(k, n % 64) : swizzled(n, k);
 }
 
-template <int kN, bool kBRowMajor>
+template <int kN, bool kBRowMajor, bool kAColumnMajor>
 void multiply(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate) {
+  if constexpr (kAColumnMajor) return ptx::wgmma_m64k16<kN, kBRowMajor, true>(d, a, b, accumulate);
   if constexpr (kN == 64) ptx::wgmma_m64n64k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 128) ptx::wgmma_m64n128k16<kBRowMajor>(d, a, b, accumulate);
   if constexpr (kN == 192) ptx::wgmma_m64n192k16<kBRowMajor>(d, a, b, accumulate);
@@ -87,7 +88,7 @@ struct Problem {
 };
 
 /// One warpgroup multiplies [64, 192] by [192, kN], a K-slice of 64 at a time. @return wrong elements.
-template <int kN, bool kBRowMajor>
+template <int kN, bool kBRowMajor, bool kAColumnMajor = false>
 int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
   static const Problem<kN> problem_template;
   Problem<kN> problem = problem_template;
@@ -101,7 +102,7 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
       const auto makes_this = [&](Mistake which) { return makes && mistake == which; };
       if (makes_this(Mistake::proxy_fence_before_store)) ptx::fence_proxy_async();
       for (int i = t; i < kM * kK; i += 128) {
-        shared.a[swizzled(i / kK, i % kK)] =
+        shared.a[kAColumnMajor ? swizzled(i % kK, i / kK) : swizzled(i / kK, i % kK)] =
             problem.a[static_cast<size_t>(i / kK * kK * kTiles + tile * kK + i % kK)];
       }
       for (int i = t; i < kN * kK; i += 128) {
@@ -119,10 +120,11 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
       if (!makes_this(Mistake::no_wgmma_fence)) ptx::wgmma_fence();
       if (makes_this(Mistake::written_after_fence) && t == 77) d[3] += 1;
       for (int k = 0; k < kK; k += 16) {
-        const int b_step = kBRowMajor ? 2048 : 32;
+        const int a_step = kAColumnMajor ? 2048 : 32, b_step = kBRowMajor ? 2048 : 32;
         const bool odd = makes_this(Mistake::warps_disagree) && t / 32 == 2;
-        multiply<kN, kBRowMajor>(d, a + static_cast<uint64_t>(2 * k / 16 + (odd ? 64 : 0)),
-                                 b + static_cast<uint64_t>(k / 16 * b_step / 16), tile > 0 || k > 0);
+        multiply<kN, kBRowMajor, kAColumnMajor>(
+            d, a + static_cast<uint64_t>(k / 16 * a_step / 16 + (odd ? 64 : 0)),
+            b + static_cast<uint64_t>(k / 16 * b_step / 16), tile > 0 || k > 0);
       }
       if (!makes_this(Mistake::no_commit)) ptx::wgmma_commit_group();
       if (makes_this(Mistake::write_in_flight)) d[3] = 0;
@@ -172,6 +174,16 @@ TEST_CASE("wgmma is exact for small integers, for many N and both layouts of B, 
     CHECK(gemm<256, true>(schedule) == 0);
   }
   CHECK(last_launch().mma_flops == 2ull * kM * 256 * kK * kTiles);
+}
+
+TEST_CASE("wgmma reads an A that has m contiguous, beside both layouts of B, on every fixed schedule") {
+  const CheckRaces checked;
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(gemm<8, false, true>(schedule) == 0);
+    CHECK(gemm<136, false, true>(schedule) == 0);
+    CHECK(gemm<256, false, true>(schedule) == 0);
+    CHECK(gemm<200, true, true>(schedule) == 0);
+  }
 }
 
 TEST_CASE("wgmma is right on random schedules") {
