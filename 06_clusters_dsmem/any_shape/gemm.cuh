@@ -4,9 +4,11 @@
 /// Added since 06: blocks beside each other share tiles of A as well, and each loads some rows for all of
 /// them. A product stays in flight while the next is started. Stream-K splits the tiles that would not fill a
 /// wave among all clusters. With programmatic dependent launch a kernel sets itself up while the kernel
-/// before it still runs. shape.cuh says what each block of a cluster loads and stores.
+/// before it still runs. With swapped operands C is computed transposed, and tiles have rows in eights.
+/// shape.cuh says what each block of a cluster loads, staging.cuh how it stores.
 #pragma once
 #include "06_clusters_dsmem/any_shape/shape.cuh"
+#include "06_clusters_dsmem/any_shape/staging.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
@@ -55,7 +57,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
   Producer pipe_cs(smem.pipe_cs);
   PartialSums sums(smem.inbox[warpgroup_index()], block);
   for (const TileSteps tile : walk) {
-    WideCore<Shape::kTile.n> core;
+    typename Shape::Core core;
     const int k_steps = tile.after_step - tile.first_step;
     // A warpgroup below the last row of C leaves the tensor cores to the others after one step, which defines
     // its sums.
@@ -99,9 +101,7 @@ __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Ma
   for (const TileSteps tile : walk) {
     for (int first = 0; first < Shape::kOwnN; first += Shape::kStagedN) {
       pipe_cs.consumer_wait();
-      for (int column = 0; column < Shape::kStagedN && is_complete(smem); column += 64)
-        if (first + column < Shape::kOwnN)
-          store_panel(block, smem.c.panels[column / 64], maps, tile, first + column, walk.columns);
+      store_piece(smem, block, maps, tile, first, walk);
       ptx::tma_store_commit();
       ptx::tma_store_wait_read<0>();
       pipe_cs.consumer_release();

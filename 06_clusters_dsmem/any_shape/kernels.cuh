@@ -10,8 +10,8 @@
 namespace lesson06::any_shape {
 
 template <Plan kPlan>
-using ShapeOf =
-    Shape<kPlan.tile_m, kPlan.tile_n, kPlan.cluster_m, kPlan.cluster_n, kPlan.cluster_k, kPlan.stream_k>;
+using ShapeOf = Shape<kPlan.tile_m, kPlan.tile_n, kPlan.cluster_m, kPlan.cluster_n, kPlan.cluster_k,
+                      kPlan.stream_k, kPlan.swapped>;
 
 /// Calls visit(Shape<...>()) for each kernel that is built in.
 template <class Visit>

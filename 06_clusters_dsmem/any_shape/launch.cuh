@@ -30,13 +30,15 @@ inline int rows_at_end(const Plan& plan, int rows) {
 inline Work work_of(const Plan& plan, const ladder::Gemm& p, int resident, const Order& order,
                     const Workspace& workspace) {
   resident = clusters_beside(order.spare_sms, plan.blocks(), resident);
-  const ladder::TileWalk tiles = {ladder::tiles_over(p.m, plan.tile_m * plan.cluster_m),
-                                  ladder::tiles_over(p.n, plan.tile_n * plan.cluster_n), order.group};
+  const Plan walked = plan.walked();
+  const int rows = plan.swapped ? p.n : p.m, columns = plan.swapped ? p.m : p.n;
+  const ladder::TileWalk tiles = {ladder::tiles_over(rows, walked.tile_m * walked.cluster_m),
+                                  ladder::tiles_over(columns, walked.tile_n * walked.cluster_n), order.group};
   const int k_steps = ladder::tiles_over(p.k, kStepK);
   const Sharing shared =
       plan.stream_k && workspace.sums ? share_last_wave(tiles.tiles(), resident, k_steps) : Sharing();
   const int at_work = tiles.tiles() > resident ? resident : std::max(tiles.tiles(), shared.clusters());
-  return {tiles, p.m, p.n, rows_at_end(plan, p.m), k_steps, shared, at_work};
+  return {tiles, rows, columns, rows_at_end(plan, p.m), k_steps, shared, at_work};
 }
 
 /// C as three dimensions: the column in a group of `group` columns, the row, and the group. Only whole groups
@@ -59,19 +61,28 @@ inline CUtensorMap map_of_groups(const ladder::Gemm& p, int group, int box_rows)
 
 /// A box is what a block loads or stores at a time.
 inline Maps maps_of(const Plan& plan, const ladder::Gemm& p) {
-  const int rows = plan.tile_m / plan.cluster_n;
-  return {ladder::make_tensor_map(p.a, p.m, p.k, rows, 64),
-          ladder::make_tensor_map(p.b, p.k, p.n, kStepK / plan.cluster_m, 64),
-          ladder::make_tensor_map(p.c, p.m, p.n, plan.tile_m, 64),
-          ladder::make_tensor_map(p.a, p.m, p.k, rows_at_end(plan, p.m), 64),
-          map_of_groups(p, plan.tile_n / plan.cluster_k, plan.tile_m)};
+  const auto map_of_rows_of_c = [&](int rows) { return ladder::make_tensor_map(p.c, p.m, p.n, rows, 64); };
+  Maps maps{};
+  maps.a = ladder::make_tensor_map(p.a, p.m, p.k, plan.tile_m / plan.cluster_n, 64);
+  maps.a_end = ladder::make_tensor_map(p.a, p.m, p.k, rows_at_end(plan, p.m), 64);
+  maps.b = ladder::make_tensor_map(p.b, p.k, p.n, kStepK / plan.cluster_m, 64);
+  if (plan.swapped) {
+    const int own = plan.tile_m / plan.cluster_k, staged = ring_of(plan).staged_n;
+    maps.c = map_of_rows_of_c(staged);
+    maps.c_end = map_of_rows_of_c(own - (own - 1) / staged * staged);
+  } else {
+    maps.c = map_of_rows_of_c(plan.tile_m);
+    maps.c_end = map_of_groups(p, plan.tile_n / plan.cluster_k, plan.tile_m);
+  }
+  return maps;
 }
 
 /// The plan whose kernel has this shape.
 template <class Shape>
 constexpr Plan plan_of() {
-  return {Shape::kTile.m,   Shape::kTile.n,   Shape::kClusterM,
-          Shape::kClusterN, Shape::kClusterK, Shape::kStreamK};
+  return Plan{Shape::kTile.m,   Shape::kTile.n,  Shape::kClusterM, Shape::kClusterN,
+              Shape::kClusterK, Shape::kStreamK, Shape::kSwaps}
+      .walked();
 }
 
 /// How a kernel of this plan is launched.

@@ -38,6 +38,8 @@ constexpr bool takes_epilogues(const Plan& plan) {
                              {64, 128, 1, 1, 1},
                              {64, 128, 1, 1, 2},
                              {64, 128, 1, 1, 1, true},
+                             {136, 128, 1, 1, 1, false, true},
+                             {48, 256, 1, 1, 2, true, true},
                              {64, 128, 4, 1, 1, true}};
   return std::find(std::begin(kThese), std::end(kThese), plan) != std::end(kThese);
 }
@@ -65,6 +67,7 @@ Fixed fixed_by(const Settings& settings) {
   fixed.cluster_n = number("cluster_n");
   fixed.cluster_k = number("cluster_k");
   if (const std::string& value = settings.at("stream_k"); value != "auto") fixed.stream_k = value == "on";
+  if (const std::string& value = settings.at("swap"); value != "auto") fixed.swapped = value == "on";
   return fixed;
 }
 
@@ -72,7 +75,8 @@ bool allows(const Fixed& fixed, const Plan& plan) {
   const auto is = [](const auto& knob, auto value) { return !knob || *knob == value; };
   return is(fixed.tile_m, plan.tile_m) && is(fixed.tile_n, plan.tile_n) &&
          is(fixed.cluster_m, plan.cluster_m) && is(fixed.cluster_n, plan.cluster_n) &&
-         is(fixed.cluster_k, plan.cluster_k) && is(fixed.stream_k, plan.stream_k);
+         is(fixed.cluster_k, plan.cluster_k) && is(fixed.stream_k, plan.stream_k) &&
+         is(fixed.swapped, plan.swapped);
 }
 
 bool has_epilogue(const Plan& built_in, const Settings& settings) {
@@ -89,7 +93,8 @@ std::vector<Plan> built_in(const Settings& settings) {
 /// "--tile 64x128 --cluster_m 2": the knobs of a plan that are not left to the lesson.
 std::string asked_for(const Settings& settings) {
   std::string words;
-  for (const char* const knob : {"tile", "cluster_m", "cluster_n", "cluster_k", "stream_k", "epilogue"})
+  for (const char* const knob :
+       {"tile", "cluster_m", "cluster_n", "cluster_k", "stream_k", "swap", "epilogue"})
     if (const std::string& value = settings.at(knob); value != "auto" && value != "none")
       words += fmt::format("{}--{} {}", words.empty() ? "" : " ", knob, value);
   return words;
@@ -100,7 +105,8 @@ std::string why_none(const Settings& settings) {
   if (compiles_on_demand())
     return asked_for(settings) +
            ": there is no such kernel: a cluster has at most 8 blocks, and a tile of 192 rows "
-           "at most 192 columns, one of 256 at most 128, in eights for each block along K";
+           "at most 192 columns, one of 256 at most 128, in eights for each block along K; with swapped "
+           "operands rows and columns change places, and each block beside others loads rows in eights";
   std::string list;
   for (const Plan& plan : built_in(settings)) list += (list.empty() ? "" : "; ") + plan.name();
   return fmt::format("{}: no such kernel is compiled; there are {}", asked_for(settings), list);
@@ -131,9 +137,10 @@ std::optional<Estimate> remembered_plan(const ladder::Shape& shape, const Settin
   if (spare_sms(settings) > 0) return {};
   const auto tuned = ladder::with_remembered_plan(lesson().name, shape, settings);
   if (!tuned) return {};
-  const auto found = std::find_if(open.begin(), open.end(), [&](const Estimate& estimate) {
-    return allows(fixed_by(*tuned), estimate.plan);
-  });
+  Fixed plan = fixed_by(*tuned);
+  if (!plan.swapped) plan.swapped = false;  // remembered before there was a choice
+  const auto found = std::find_if(open.begin(), open.end(),
+                                  [&](const Estimate& estimate) { return allows(plan, estimate.plan); });
   return found == open.end() ? std::nullopt : std::optional<Estimate>(*found);
 }
 
@@ -195,6 +202,7 @@ std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& set
     plan["cluster_n"] = std::to_string(estimate.plan.cluster_n);
     plan["cluster_k"] = std::to_string(estimate.plan.cluster_k);
     plan["stream_k"] = estimate.plan.stream_k ? "on" : "off";
+    plan["swap"] = estimate.plan.swapped ? "on" : "off";
     all.push_back(plan);
   }
   return all;
@@ -252,7 +260,7 @@ struct PreparedLaunch {
 };
 
 PreparedLaunch prepare_launch(const Estimate& estimate, const Settings& settings, bool on_demand) {
-  const int group = std::max(1, std::stoi(settings.at("group")) / estimate.plan.cluster_m);
+  const int group = std::max(1, std::stoi(settings.at("group")) / estimate.plan.walked().cluster_m);
   PreparedLaunch prepared{
       estimate.plan, {group, uses_pdl(estimate, settings), spare_sms(settings)}, estimate.partials > 1};
   prepared.resident = this_gpu().resident[estimate.plan.blocks()];
@@ -360,7 +368,10 @@ std::vector<std::string> tile_choices() {
   for (const Plan& plan : kBuiltIn) add(plan.tile());
 #ifndef LADDER_CPU_DEVICE
   for (const int height : {64, 128, 192, 256})
-    for (int width = 8; width <= widest_tile(height); width += 8) add(Plan{height, width}.tile());
+    for (int width = 8; width <= widest_tile(height); width += 8) {
+      add(Plan{height, width}.tile());
+      add(Plan{width, height}.tile());  // with swapped operands
+    }
 #endif
   return choices;
 }
@@ -390,6 +401,9 @@ const ladder::Lesson& lesson() {
                 {"cluster_k", "blocks that split K", {"auto", "1", "2", "3", "4"}},
                 {"stream_k",
                  "whether clusters split the tiles that would not fill a wave along K",
+                 {"auto", "off", "on"}},
+                {"swap",
+                 "whether wgmma's operands are swapped: tiles have rows in eights and whole 64 columns",
                  {"auto", "off", "on"}},
                 ladder::epilogue_knob(),
                 {"pdl",

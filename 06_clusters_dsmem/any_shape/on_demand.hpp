@@ -24,7 +24,10 @@ void launch_on_demand(const void* kernel, const ladder::LaunchConfig& config, co
 /// What a kernel on demand gets, whatever its plan needs: a block fills a multiprocessor anyway.
 constexpr size_t kSharedBytes = 227 << 10;
 /// As Shape::kThreads.
-constexpr int threads_of(const Plan& plan) { return 2 * plan.tile_m + (plan.tile_m == 256 ? 64 : 128); }
+constexpr int threads_of(const Plan& plan) {
+  const int rows = plan.walked().tile_m;
+  return 2 * rows + (rows == 256 ? 64 : 128);
+}
 
 /// $XDG_CACHE_HOME/kernel-ladder/kernels, or in ~/.cache. @throws std::runtime_error if there is no such
 /// place

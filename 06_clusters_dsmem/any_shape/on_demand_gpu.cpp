@@ -109,9 +109,9 @@ std::string build_key() {
 }
 
 std::string expression_of(const Plan& plan, const std::string& epilogue) {
-  return fmt::format("lesson06::any_shape::gemm<lesson06::any_shape::Shape<{}, {}, {}, {}, {}, {}>, {}>",
+  return fmt::format("lesson06::any_shape::gemm<lesson06::any_shape::Shape<{}, {}, {}, {}, {}, {}, {}>, {}>",
                      plan.tile_m, plan.tile_n, plan.cluster_m, plan.cluster_n, plan.cluster_k, plan.stream_k,
-                     epilogue);
+                     plan.swapped, epilogue);
 }
 
 /// The kernel's mangled name, a newline, and its cubin.

@@ -46,7 +46,7 @@ constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
   return (plan.cluster_m > 1 ? 1.07 : 1) * (plan.cluster_n > 1 ? 1.05 : 1) * (plan.blocks() > 4 ? 1.02 : 1) *
-         (plan.tile_m == 256 ? 1.15 : 1);
+         (plan.walked().tile_m == 256 ? 1.15 : 1);
 }
 
 /// What a row of 128 bytes costs, on average over rows that begin at multiples of so many elements.
@@ -61,25 +61,11 @@ double step_clocks(int warpgroups, int tile_n) {
   return warpgroups * 4 * std::max(tile_n / 2.0, 16 + tile_n / 4.0);
 }
 
-/// As Shape: columns that are handed over at a time, if the ring then has enough slots; and the slots.
-struct Ring {
-  int staged_n, slots;
-};
-Ring ring_of(const Plan& plan) {
-  const int own_n = plan.tile_n / plan.cluster_k, inbox = (plan.cluster_k - 1) * own_n / 8 * 16 * 128;
-  const auto slots_beside = [&](int staged_n) {
-    const int bytes = 226 * 1024 - plan.tile_m * staged_n * 2 - plan.tile_m / 64 * (inbox + 16);
-    return std::min(8, bytes / (128 * plan.tile_m + 128 * 64 * tiles_over(plan.tile_n, 64)));
-  };
-  const int wide = slots_beside(128), narrow = slots_beside(64);
-  return own_n > 64 && (wide >= 4 || wide == narrow) ? Ring{128, wide} : Ring{64, narrow};
-}
-
 /// The K steps of a plan. Tensor cores, requests to L2, trips, memory and power limit it at the same time,
 /// and one waits for the other now and then: together they take a little longer than the slowest. The cube
 /// root of the sum of cubes is that.
 double steps_us(const ladder::Shape& shape, const Estimate& estimate, double memory_bytes_per_us) {
-  const Plan& plan = estimate.plan;
+  const Plan &plan = estimate.plan, walked = plan.walked();
   const double m = shape.m, n = shape.n, k = shape.k;
   const int high = tiles_over(shape.m, plan.tile_m * plan.cluster_m) * plan.cluster_m,
             wide = tiles_over(shape.n, plan.tile_n * plan.cluster_n) * plan.cluster_n;
@@ -87,11 +73,15 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate, double mem
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
   const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
 
-  const int warpgroups = std::min(tiles_over(shape.m, 64), plan.tile_m / 64);
+  const int walked_rows = plan.swapped ? shape.n : shape.m;
+  const int warpgroups = std::min(tiles_over(walked_rows, 64), walked.tile_m / 64);
   const Ring ring = ring_of(plan);
-  const int own_n = plan.tile_n / plan.cluster_k;
-  const double products = steps * step_clocks(warpgroups, plan.tile_n) * kClock * factor_of(plan) +
-                          tiles * kStage * tiles_over(own_n, ring.staged_n);
+  const double products = steps * step_clocks(warpgroups, walked.tile_n) * kClock * factor_of(plan) +
+                          tiles * kStage * tiles_over(walked.tile_n / plan.cluster_k, ring.staged_n);
+
+  // Blocks that split K complete columns of C each, or with swapped operands rows.
+  const int split_n = plan.swapped ? 1 : plan.cluster_k, own_n = plan.tile_n / split_n,
+            own_m = plan.tile_m / (plan.cluster_k / split_n);
 
   const int a_rows = std::min(plan.tile_m, 8 * tiles_over(shape.m, 8)),
             b_rows = std::min(64 * tiles_over(plan.tile_n, 64), shape.n);
@@ -99,19 +89,20 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate, double mem
       high == plan.cluster_m ? std::min(plan.tile_m / plan.cluster_n, a_rows) : m / high / plan.cluster_n;
   const double a_factor = row_factor(shape.k),
                b_factor = row_factor(wide > 1 ? std::gcd(shape.n, plan.tile_n) : shape.n),
-               c_factor = row_factor(wide * plan.cluster_k > 1 ? std::gcd(shape.n, own_n) : shape.n);
+               c_factor = row_factor(wide * split_n > 1 ? std::gcd(shape.n, own_n) : shape.n);
   const double load = a_factor * (kRequest * a_asked + kReceive * a_rows) +
                       b_factor * (kRequest * b_rows / plan.cluster_m + kReceive * b_rows);
   const double store =
-      c_factor * kStore * std::min(plan.tile_m, shape.m) * tiles_over(std::min(own_n, shape.n), 64);
+      c_factor * kStore * std::min(own_m, shape.m) * tiles_over(std::min(own_n, shape.n), 64);
   const double requests = steps * load + tiles * store;
 
   const double trips = steps * kTrip / (ring.slots - 1);
-  const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && wide * plan.cluster_k > 1);
+  const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && wide * split_n > 1);
   const double shared_lines = shares_lines ? m * (wide / plan.cluster_n) : 0;
   const double memory =
       kMemory * 2 * (m * k + k * n + m * n + kSharedLine * kLine * shared_lines) / memory_bytes_per_us;
-  const double power = kPower * (64.0 * tiles_over(shape.m, 64)) * (double(wide) * plan.tile_n) *
+  const double power = kPower * (64.0 * tiles_over(walked_rows, 64)) *
+                       (double(plan.swapped ? high : wide) * walked.tile_n) *
                        (64.0 * tiles_over(shape.k, 64));
   double cubes = 0;
   for (const double part : {products, requests, trips, memory, power}) cubes += part * part * part;
@@ -159,15 +150,19 @@ Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident,
 
 bool is_possible(const Plan& plan) {
   const auto is_one_of = [](int value, auto... values) { return ((value == values) || ...); };
-  return is_one_of(plan.tile_m, 64, 128, 192, 256) && is_one_of(plan.cluster_m, 1, 2, 4) &&
+  const Plan walked = plan.walked();
+  return is_one_of(walked.tile_m, 64, 128, 192, 256) && is_one_of(plan.cluster_m, 1, 2, 4) &&
          is_one_of(plan.cluster_n, 1, 2, 4) && plan.cluster_k >= 1 && plan.cluster_k <= kMinSteps &&
-         plan.blocks() <= kMaxBlocks && plan.tile_m % (8 * plan.cluster_n) == 0 && plan.tile_n > 0 &&
-         plan.tile_n % (8 * plan.cluster_k) == 0 && plan.tile_n <= widest_tile(plan.tile_m) &&
+         plan.blocks() <= kMaxBlocks && plan.tile_m % (8 * plan.cluster_n) == 0 && walked.tile_n > 0 &&
+         walked.tile_n % (8 * plan.cluster_k) == 0 && walked.tile_n <= widest_tile(walked.tile_m) &&
          ring_of(plan).slots > 2;
 }
 
-std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed) {
-  std::vector<Plan> plans;
+namespace {
+
+/// Adds the plans by waves. All is as the kernel's walk sees it: with swapped operands that of C transposed.
+void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed,
+               bool swapped) {
   const auto allows = [](const auto& knob, auto value) { return !knob || *knob == value; };
   for (const int height : kHeights) {
     if (!allows(fixed.tile_m, height)) continue;
@@ -178,18 +173,20 @@ std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, con
           if (!allows(fixed.cluster_m, m) || !allows(fixed.cluster_n, n) || !allows(fixed.cluster_k, k) ||
               cluster.blocks() > kMaxBlocks || gpu.resident[cluster.blocks()] == 0)
             continue;
-          std::vector<int> widths = {64, 128, 192, 256};
+          std::vector<int> widths;
+          if (!swapped) widths = {64, 128, 192, 256};
+          const int step = 8 * (swapped ? std::lcm(k, m) : k);  // these blocks load equal parts of A's rows
           for (const double waves : {0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0}) {
             const int across = static_cast<int>(waves * gpu.resident[cluster.blocks()]) /
                                tiles_over(shape.m, height * m);  // clusters beside each other
             if (across == 0) continue;
-            const int width = 8 * k * tiles_over(tiles_over(shape.n, across * n), 8 * k);
+            const int width = step * tiles_over(tiles_over(shape.n, across * n), step);
             if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
           }
           if (fixed.tile_n) widths = {*fixed.tile_n};
           for (const int width : widths)
             for (const bool stream_k : {false, true}) {
-              const Plan plan{height, width, m, n, k, stream_k};
+              const Plan plan = Plan{height, width, m, n, k, stream_k, swapped}.walked();
               // More blocks than there are tiles along an edge would have nothing to do.
               const bool too_large = (m > tiles_over(shape.m, height) || n > tiles_over(shape.n, width)) &&
                                      !fixed.cluster_m && !fixed.cluster_n;
@@ -197,6 +194,16 @@ std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, con
             }
         }
   }
+}
+
+}  // namespace
+
+std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed) {
+  std::vector<Plan> plans;
+  if (!fixed.swapped.value_or(false)) add_plans(plans, shape, gpu, fixed, false);
+  const Fixed transposed{fixed.tile_n,    fixed.tile_m,    fixed.cluster_n,
+                         fixed.cluster_m, fixed.cluster_k, fixed.stream_k};
+  if (fixed.swapped.value_or(true)) add_plans(plans, {shape.n, shape.m, shape.k}, gpu, transposed, true);
   return plans;
 }
 
@@ -212,7 +219,7 @@ std::string Plan::tile() const { return fmt::format("{}x{}", tile_m, tile_n); }
 std::string Plan::name() const {
   std::string name = tile();
   if (blocks() > 1) name += fmt::format(", cluster {}x{}x{}", cluster_m, cluster_n, cluster_k);
-  return stream_k ? name + ", stream-K" : name;
+  return name + (stream_k ? ", stream-K" : "") + (swapped ? ", swapped" : "");
 }
 
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Plan>& plans, const Gpu& gpu,
@@ -242,14 +249,14 @@ std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>&
   std::ostringstream text;
   text << shape.name() << ": " << estimates.front().plan.name() << ", predicted fastest of "
        << estimates.size() << " plans by waves.\n";
-  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 31, false},
+  ladder::Table table(text, {{"tile, and cluster (M x N x K)", 41, false},
                              {"clusters", 8},
                              {"resident", 8},
-                             {"waves", 6},
+                             {"waves", 5},
                              {"useful", 6},
                              {"K steps", 7},
-                             {"partials", 8},
-                             {"about us", 8}});
+                             {"sums", 4},
+                             {"us", 7}});
   table.header();
   for (size_t i = 0; i < std::min(kShown, estimates.size()); ++i) {
     const Estimate& estimate = estimates[i];

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "06_clusters_dsmem/any_shape/ring.hpp"
 #include "06_clusters_dsmem/any_shape/sharing.hpp"
 #include "common/host/problem/shape.hpp"
 
@@ -17,9 +18,17 @@ struct Plan {
   int cluster_n = 1;           ///< blocks that receive the same tiles of A
   int cluster_k = 1;           ///< blocks that split K
   bool stream_k = false;       ///< clusters split the tiles that would not fill a wave along K
+  bool swapped = false;        ///< wgmma's operands are: a tile has rows in eights and whole 64 columns
 
   constexpr int blocks() const { return cluster_m * cluster_n * cluster_k; }
-  /// "128x256, cluster 2x1x1, stream-K": blocks along M, N and K, where there are several.
+  /// What is of C here, of C transposed where the operands are swapped; and back.
+  constexpr Plan transposed() const {
+    return {tile_n, tile_m, cluster_n, cluster_m, cluster_k, stream_k, swapped};
+  }
+  /// As the kernel's walk sees it, whose tiles have 64 rows or a multiple, and columns in eights.
+  constexpr Plan walked() const { return swapped ? transposed() : *this; }
+  /// "136x128, cluster 2x1x1, stream-K, swapped": rows and columns of C; blocks along M, N and K, where there
+  /// are several.
   std::string name() const;
   std::string tile() const;
   bool operator==(const Plan&) const = default;
@@ -27,8 +36,14 @@ struct Plan {
 
 constexpr int kMaxBlocks = 8;  ///< of a cluster, on every GPU that has clusters
 
-/// Columns of a tile with so many rows, at most: sums are kept in the registers of an SM.
+/// Columns of a walked tile with so many rows, at most: sums are kept in the registers of an SM.
 constexpr int widest_tile(int tile_m) { return tile_m == 256 ? 128 : tile_m == 192 ? 192 : 256; }
+
+/// How its kernel divides shared memory.
+constexpr Ring ring_of(const Plan& plan) {
+  const Plan walked = plan.walked();
+  return ring_of(plan.swapped, walked.tile_m, walked.tile_n, plan.cluster_k);
+}
 
 /// Whether there can be such a kernel, as Shape asserts.
 bool is_possible(const Plan& plan);
@@ -52,11 +67,12 @@ struct Gpu {
 /// What is fixed of a plan, by knobs; the rest is open.
 struct Fixed {
   std::optional<int> tile_m = {}, tile_n = {}, cluster_m = {}, cluster_n = {}, cluster_k = {};
-  std::optional<bool> stream_k = {};
+  std::optional<bool> stream_k = {}, swapped = {};
 };
 
 /// The plans that fill a whole number of waves, for each height of a tile: the narrowest tile, in eights,
-/// with which so many waves cover C. Also those with tiles of 64, 128, 192 and 256 columns.
+/// with which so many waves cover C. Also those with tiles of 64, 128, 192 and 256 columns. With swapped
+/// operands the same of C transposed, without those.
 std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed);
 
 /// What a plan is expected to cost.

@@ -43,7 +43,7 @@ struct Place {
 
 /// What there is to do, as the host tells the kernel.
 struct Work : ladder::TileWalk {  // a tile is that of a whole cluster
-  int rows, columns;              ///< of C
+  int rows, columns;              ///< of C; with swapped operands of C transposed, as all tiles here
   int rows_at_end;                ///< of A's last box
   int k_steps;                    ///< of a tile
   Sharing shared;                 ///< of no tiles without stream-K
@@ -115,17 +115,18 @@ struct StepWalk : Work {
     }
     const int count = after - first;
 
-    const int rows_left = max(rows - tile.row * Shape::kTile.m, 0),
-              columns_left = max(columns - tile.column * Shape::kTile.n, 1);
-    const int whole = min(rows_left / Shape::kLoadedRows, Shape::kClusterN);
-    const int a_rows = Shape::kLoadedRows * whole + rows_at_end * (Shape::kClusterN - whole);
+    const int down = tile.row * Shape::kTile.m, across = tile.column * Shape::kTile.n;
+    const int rows_left = max(Shape::kSwaps ? columns - across : rows - down, 0),
+              columns_left = max(Shape::kSwaps ? rows - down : columns - across, 1);
+    const int whole = min(rows_left / Shape::kLoadedRows, Shape::kReceiversOfA);
+    const int a_rows = Shape::kLoadedRows * whole + rows_at_end * (Shape::kReceiversOfA - whole);
     const int b_columns = min(64 * ladder::tiles_over(columns_left, 64), Shape::TileB::kColumns);
     return {tile,
             first + count * place.k / Shape::kClusterK,
             first + count * (place.k + 1) / Shape::kClusterK,
             index,
             part,
-            place.n < whole,
+            (Shape::kSwaps ? place.m : place.n) < whole,
             b_columns,
             static_cast<uint32_t>((a_rows + b_columns) * Shape::kTile.k * sizeof(__nv_bfloat16))};
   }

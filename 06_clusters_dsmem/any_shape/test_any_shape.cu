@@ -65,7 +65,8 @@ std::vector<Settings> kernels_for(const Shape& shape) {
                        {"cluster_m", std::to_string(plan.cluster_m)},
                        {"cluster_n", std::to_string(plan.cluster_n)},
                        {"cluster_k", std::to_string(plan.cluster_k)},
-                       {"stream_k", plan.stream_k ? "on" : "off"}});
+                       {"stream_k", plan.stream_k ? "on" : "off"},
+                       {"swap", plan.swapped ? "on" : "off"}});
   std::erase_if(kernels, [&](const Settings& settings) { return !runs(shape, settings); });
   return kernels;
 }

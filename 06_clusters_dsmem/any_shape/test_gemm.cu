@@ -37,21 +37,21 @@ namespace {
 /// A kernel, and how many slots its ring has.
 struct Choice {
   int rows, columns, cluster_m, cluster_n, cluster_k;
-  bool stream_k;
+  bool stream_k, swapped;
   int slots;
 
   ladder::Settings settings() const {
-    return {{"tile", fmt::format("{}x{}", rows, columns)},
-            {"cluster_m", std::to_string(cluster_m)},
-            {"cluster_n", std::to_string(cluster_n)},
-            {"cluster_k", std::to_string(cluster_k)},
-            {"stream_k", stream_k ? "on" : "off"}};
+    return {{"tile", fmt::format("{}x{}", rows, columns)}, {"cluster_m", std::to_string(cluster_m)},
+            {"cluster_n", std::to_string(cluster_n)},      {"cluster_k", std::to_string(cluster_k)},
+            {"stream_k", stream_k ? "on" : "off"},         {"swap", swapped ? "on" : "off"}};
   }
 };
 
 template <class S>
 Choice choice_of(S) {
-  return {S::kTile.m, S::kTile.n, S::kClusterM, S::kClusterN, S::kClusterK, S::kStreamK, S::kSlots};
+  constexpr auto plan = lesson06::any_shape::plan_of<S>();
+  return {plan.tile_m,    plan.tile_n,   plan.cluster_m, plan.cluster_n,
+          plan.cluster_k, plan.stream_k, plan.swapped,   S::kSlots};
 }
 
 /// Counts the K steps that blocks compute of each tile, and who computes steps of it.
@@ -72,18 +72,23 @@ Choice any_choice() {
 /// One of each kind of cluster, and of each number of warpgroups.
 Choice kind_of_choice() {
   using lesson06::any_shape::Shape;
-  return GENERATE(choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 1>()),
-                  choice_of(Shape<64, 128, 2, 1, 2>()), choice_of(Shape<64, 256, 1, 1, 4>()),
-                  choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()),
-                  choice_of(Shape<256, 120, 1, 2, 1>()), choice_of(Shape<64, 24, 1, 1, 3>()));
+  return GENERATE(
+      choice_of(Shape<64, 128, 1, 1, 1>()), choice_of(Shape<128, 128, 2, 2, 1>()),
+      choice_of(Shape<64, 128, 2, 1, 2>()), choice_of(Shape<64, 256, 1, 1, 4>()),
+      choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()),
+      choice_of(Shape<256, 120, 1, 2, 1>()), choice_of(Shape<64, 24, 1, 1, 3>()),
+      choice_of(Shape<136, 128, 1, 1, 1, false, true>()), choice_of(Shape<24, 64, 1, 1, 3, false, true>()),
+      choice_of(Shape<72, 192, 2, 1, 1, false, true>()), choice_of(Shape<208, 128, 2, 2, 1, false, true>()));
 }
 
 /// One of each kind of kernel that splits tiles: blocks alone, blocks that share B, and blocks that share A,
-/// too, and split K.
+/// too, and split K; and with swapped operands.
 Choice stream_k_choice() {
   using lesson06::any_shape::Shape;
   return GENERATE(choice_of(Shape<64, 128, 1, 1, 1, true>()), choice_of(Shape<128, 256, 2, 1, 1, true>()),
-                  choice_of(Shape<128, 128, 2, 2, 2, true>()));
+                  choice_of(Shape<128, 128, 2, 2, 2, true>()),
+                  choice_of(Shape<48, 256, 1, 1, 2, true, true>()),
+                  choice_of(Shape<80, 64, 4, 2, 1, true, true>()));
 }
 
 }  // namespace
@@ -161,12 +166,22 @@ TEST_CASE("06: every kernel cuts its edges") {
   check_gemm(lesson06::any_shape::lesson(), {130, 264, 328}, any_choice().settings());
 }
 
+TEST_CASE("06: with swapped operands tiles are cut at any row, and at the ends of columns and of K") {
+  skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
+  const auto [tile, cluster_k] = GENERATE(std::tuple("136x128", "1"), std::tuple("24x64", "3"));
+  const int rows = GENERATE(1, 7, 8, 9, 26, 65, 387);
+  const auto [columns, k] = GENERATE(std::tuple(8, 136), std::tuple(72, 200), std::tuple(264, 136));
+  const ladder::Settings kernel{{"tile", tile}, {"cluster_k", cluster_k}, {"swap", "on"}};
+  check_gemm(lesson06::any_shape::lesson(), {rows, columns, *cluster_k == '1' ? k - 128 : k}, kernel);
+}
+
 TEST_CASE("06: an epilogue finds its columns in every block that splits K") {
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   const auto epilogue = GENERATE("bias_relu", "bias_gelu");
   const auto [tile, cluster_m, cluster_k, stream_k] =
       GENERATE(std::tuple("128x256", "2", "1", "off"), std::tuple("64x128", "1", "1", "off"),
-               std::tuple("64x128", "1", "2", "off"), std::tuple("64x128", "1", "1", "on"));
+               std::tuple("64x128", "1", "2", "off"), std::tuple("64x128", "1", "1", "on"),
+               std::tuple("136x128", "1", "1", "off"), std::tuple("48x256", "1", "2", "on"));
   check_gemm_by_turns(lesson06::any_shape::lesson(), {130, 264, 648},
                       {{"tile", tile},
                        {"cluster_m", cluster_m},

@@ -236,6 +236,45 @@ TEST_CASE("06: knobs fix a plan's parts, also those that no wave asks for") {
   CHECK(plans_by_waves({1000, 1000, 1000}, kH200, {.cluster_m = 4, .cluster_n = 4}).empty());
 }
 
+TEST_CASE("06: with swapped operands a plan has rows in eights, as few as cover C in whole waves") {
+  // 387 rows are three tiles of 136, and 4632 columns 37 of 128: 111 tiles. In tiles of 64 rows they are
+  // more.
+  const ladder::Shape shape{387, 4632, 1432};
+  const auto plans = plans_by_waves(shape, kH200, {});
+  const Plan wanted{136, 128, 1, 1, 1, false, true};
+  CHECK(std::find(plans.begin(), plans.end(), wanted) != plans.end());
+  CHECK(estimate_of(shape, wanted).waves == 1);
+  CHECK(estimate_of(shape, wanted).clusters == 111);
+  CHECK(wanted.name() == "136x128, swapped");
+  for (const Plan& plan : plans) {
+    INFO(plan.name());
+    REQUIRE((plan.swapped ? plan.tile_n : plan.tile_m) % 64 == 0);
+    REQUIRE((plan.swapped ? plan.tile_m : plan.tile_n) % (8 * plan.cluster_k) == 0);
+    REQUIRE(plan.tile_m % (8 * plan.cluster_n) == 0);
+  }
+  for (const ladder::Shape& best_swapped : {shape, ladder::Shape{3222, 272, 2720}}) {
+    const auto all = all_estimates(best_swapped);
+    INFO(explanation(best_swapped, all));
+    CHECK(std::any_of(all.begin(), all.begin() + 8, [](const auto& one) { return one.plan.swapped; }));
+  }
+}
+
+TEST_CASE("06: a problem and its transposed one have the same plans, with and without swapped operands") {
+  const ladder::Shape shape{387, 4632, 1432}, transposed{4632, 387, 1432};
+  const auto plans = plans_by_waves(shape, kH200, {.swapped = true});
+  const auto others = plans_by_waves(transposed, kH200, {.swapped = false});
+  REQUIRE(!plans.empty());
+  for (const Plan& plan : plans) {
+    Plan other = plan.transposed();
+    other.swapped = false;
+    INFO(plan.name());
+    REQUIRE(plan.swapped);
+    // Blocks that share A load rows of it in eights each, and whole panels leave a ring fewer slots.
+    if (plan.cluster_n == 1 && lesson06::any_shape::is_possible(other))
+      REQUIRE(std::find(others.begin(), others.end(), other) != others.end());
+  }
+}
+
 TEST_CASE("06: blocks beside each other gain where rows of C straddle cache lines") {
   const auto beside_over_below = [](int n) {
     const ladder::Shape shape{8192, n, 64};
