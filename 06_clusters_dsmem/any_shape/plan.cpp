@@ -42,6 +42,8 @@ constexpr double kPower = 2.3e-9;     ///< a multiply-add, where power limits th
 constexpr double kSum = 2.5;          ///< a tile's partial sums, through DSMEM
 constexpr double kFixUp = 1.9;        ///< a tile's partial sums, to global memory or from it
 constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
+constexpr double kSwapped = 1.02;     ///< times as much with swapped operands: none of the runs had them, so
+                                   ///< they must promise to win by more than a tie
 
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
@@ -143,6 +145,7 @@ Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident,
       (estimate.waves * resident * plan.blocks() * plan.tile_m * plan.tile_n * estimate.k_steps);
   estimate.us = kLaunch + (plan.blocks() > 1 ? kMeet * plan.blocks() : 0) +
                 steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate);
+  if (plan.swapped) estimate.us *= kSwapped;
   return estimate;
 }
 
@@ -161,8 +164,10 @@ bool is_possible(const Plan& plan) {
 namespace {
 
 /// Adds the plans by waves. All is as the kernel's walk sees it: with swapped operands that of C transposed.
+/// Where nobody asks for these, tiles whose rows are a multiple of 64 are left to plans without.
 void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed,
                bool swapped) {
+  const bool in_eights_only = swapped && !fixed.swapped;
   const auto allows = [](const auto& knob, auto value) { return !knob || *knob == value; };
   for (const int height : kHeights) {
     if (!allows(fixed.tile_m, height)) continue;
@@ -174,7 +179,7 @@ void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& 
               cluster.blocks() > kMaxBlocks || gpu.resident[cluster.blocks()] == 0)
             continue;
           std::vector<int> widths;
-          if (!swapped) widths = {64, 128, 192, 256};
+          if (!in_eights_only) widths = {64, 128, 192, 256};
           const int step = 8 * (swapped ? std::lcm(k, m) : k);  // these blocks load equal parts of A's rows
           for (const double waves : {0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0}) {
             const int across = static_cast<int>(waves * gpu.resident[cluster.blocks()]) /
@@ -186,6 +191,7 @@ void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& 
           if (fixed.tile_n) widths = {*fixed.tile_n};
           for (const int width : widths)
             for (const bool stream_k : {false, true}) {
+              if (in_eights_only && width % 64 == 0) continue;
               const Plan plan = Plan{height, width, m, n, k, stream_k, swapped}.walked();
               // More blocks than there are tiles along an edge would have nothing to do.
               const bool too_large = (m > tiles_over(shape.m, height) || n > tiles_over(shape.n, width)) &&
@@ -201,8 +207,8 @@ void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& 
 std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed) {
   std::vector<Plan> plans;
   if (!fixed.swapped.value_or(false)) add_plans(plans, shape, gpu, fixed, false);
-  const Fixed transposed{fixed.tile_n,    fixed.tile_m,    fixed.cluster_n,
-                         fixed.cluster_m, fixed.cluster_k, fixed.stream_k};
+  const Fixed transposed{fixed.tile_n,    fixed.tile_m,   fixed.cluster_n, fixed.cluster_m,
+                         fixed.cluster_k, fixed.stream_k, fixed.swapped};
   if (fixed.swapped.value_or(true)) add_plans(plans, {shape.n, shape.m, shape.k}, gpu, transposed, true);
   return plans;
 }

@@ -72,7 +72,8 @@ struct Fixed {
 
 /// The plans that fill a whole number of waves, for each height of a tile: the narrowest tile, in eights,
 /// with which so many waves cover C. Also those with tiles of 64, 128, 192 and 256 columns. With swapped
-/// operands the same of C transposed, without those.
+/// operands the same of C transposed; where the knob leaves it open, only tiles that others cannot have,
+/// whose rows are no multiple of 64.
 std::vector<Plan> plans_by_waves(const ladder::Shape& shape, const Gpu& gpu, const Fixed& fixed);
 
 /// What a plan is expected to cost.
