@@ -116,6 +116,7 @@ struct StepWalk : Work {
     const int count = after - first;
 
     const int down = tile.row * Shape::kTile.m, across = tile.column * Shape::kTile.n;
+    // Of A and B, which do not change places:
     const int rows_left = max(Shape::kSwaps ? columns - across : rows - down, 0),
               columns_left = max(Shape::kSwaps ? rows - down : columns - across, 1);
     const int whole = min(rows_left / Shape::kLoadedRows, Shape::kReceiversOfA);

@@ -50,17 +50,19 @@ template <class Visit>
 void visit_shape(const ladder::Settings& settings, const Visit& visit) {
   const std::string kernel = settings.at("tile") + " " + settings.at("cluster_m") + "x" +
                              settings.at("cluster_n") + "x" + settings.at("cluster_k") +
-                             (settings.at("stream_k") == "on" ? ", stream-K" : "");
+                             (settings.at("stream_k") == "on" ? ", stream-K" : "") +
+                             (settings.at("swap") == "on" ? ", swapped" : "");
   if (kernel == "64x128 1x1x1") return visit(Shape<64, 128, 1, 1, 1>());
   if (kernel == "64x128 1x1x1, stream-K") return visit(Shape<64, 128, 1, 1, 1, true>());
   if (kernel == "64x128 2x1x1") return visit(Shape<64, 128, 2, 1, 1>());
   if (kernel == "64x128 2x2x1") return visit(Shape<64, 128, 2, 2, 1>());
   if (kernel == "64x128 1x1x2") return visit(Shape<64, 128, 1, 1, 2>());
   if (kernel == "128x256 2x1x1") return visit(Shape<128, 256, 2, 1, 1>());
+  if (kernel == "72x64 1x1x1, swapped") return visit(Shape<72, 64, 1, 1, 1, false, true>());
   throw std::invalid_argument(
       "--tile " + kernel +
       ": the lab has 64x128 1x1x1, with stream-K and without, 2x1x1, 2x2x1, 1x1x2 and "
-      "128x256 2x1x1");
+      "128x256 2x1x1, and 72x64 1x1x1, swapped");
 }
 
 void check(const Gemm& p, const ladder::Settings& settings) {
@@ -84,7 +86,7 @@ const ladder::Lesson& lesson() {
       .name = "06_any_shape",
       .idea = "Lesson 06, for the lab.",
       .knobs = {ladder::wgmma_knob(),
-                {"tile", "of C, in one block", {"64x128", "128x256"}},
+                {"tile", "of C, in one block", {"64x128", "128x256", "72x64"}},
                 {"cluster_m", "blocks that receive the same tiles of B", {"2", "1"}},
                 {"cluster_n", "blocks that receive the same tiles of A", {"1", "2"}},
                 {"cluster_k", "blocks that split K", {"1", "2"}},
@@ -92,6 +94,7 @@ const ladder::Lesson& lesson() {
                  "whether clusters split the tiles that would not "
                  "fill a wave along K",
                  {"off", "on"}},
+                {"swap", "whether wgmma's operands are swapped", {"off", "on"}},
                 {"pdl",
                  "programmatic dependent launch, behind kernels "
                  "that write A",
