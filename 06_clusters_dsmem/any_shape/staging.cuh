@@ -5,6 +5,7 @@
 #include "common/device/epilogue_functors.cuh"
 #include "common/device/pack_bf16.cuh"
 #include "common/ptx/stmatrix.cuh"
+#include "common/ptx/stmatrix_trans.cuh"
 #include "common/ptx/thread_ids.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/ptx/tma_3d.cuh"

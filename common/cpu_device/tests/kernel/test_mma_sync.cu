@@ -12,6 +12,7 @@
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mma_sync.cuh"
 #include "common/ptx/stmatrix.cuh"
+#include "common/ptx/stmatrix_trans.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;

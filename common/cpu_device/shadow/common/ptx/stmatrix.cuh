@@ -11,8 +11,5 @@ namespace ptx {
 inline void stmatrix_x4(void* row, const uint32_t (&r)[4], CPU_DEVICE_WHERE) {
   cpu_device::stmatrix_x4(row, r, /*transposed=*/false, where);
 }
-inline void stmatrix_x4_trans(void* row, const uint32_t (&r)[4], CPU_DEVICE_WHERE) {
-  cpu_device::stmatrix_x4(row, r, /*transposed=*/true, where);
-}
 
 }  // namespace ptx
