@@ -26,7 +26,7 @@ EXPLAINED_ON = {
     "wgmma_m64n64k16": FRAGMENTS, "wgmma_m64n128k16": FRAGMENTS, "wgmma_m64n192k16": FRAGMENTS, "wgmma_m64n256k16": FRAGMENTS,
     "wgmma_m64k16": FRAGMENTS,
     "mma_m16n8k16": FRAGMENTS, "ldmatrix_x4": FRAGMENTS, "ldmatrix_x4_trans": FRAGMENTS, "stmatrix_x4": FRAGMENTS,
-    "matrix_descriptor": FRAGMENTS,
+    "stmatrix_x4_trans": FRAGMENTS, "matrix_descriptor": FRAGMENTS,
     "cluster_block_rank": CLUSTERS, "cluster_sync": CLUSTERS, "cluster_address": CLUSTERS, "map_shared": CLUSTERS,
     "mbarrier_arrive_remote": CLUSTERS, "mbarrier_arrive_remote_release": CLUSTERS, "mbarrier_try_wait_cluster": CLUSTERS,
     "mbarrier_wait_cluster": CLUSTERS, "store_async": CLUSTERS, "tma_load_multicast": CLUSTERS,
