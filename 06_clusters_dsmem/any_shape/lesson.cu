@@ -431,7 +431,8 @@ const ladder::Lesson& lesson() {
                    {{"cluster_n", "4"}},
                    {{"cluster_k", "4"}, {"cluster_m", "1"}},
                    {{"cluster_m", "2"}, {"cluster_k", "2"}},
-                   {{"tile", "64x128"}, {"stream_k", "on"}}},
+                   {{"tile", "64x128"}, {"stream_k", "on"}},
+                   {{"tile", "136x128"}, {"swap", "on"}}},
       // 6 tiles of 64x128 for 4 blocks, and enough K steps to split them; and 3, so that a block shares two.
       .cpu_shape = {192, 256, 512},
       .cpu_check = {323, 72, 776},
