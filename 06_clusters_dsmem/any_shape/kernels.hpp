@@ -35,11 +35,11 @@ inline constexpr Plan kCpuKernels[] = {
     {192, 104, 1, 2, 1},
     {256, 120, 1, 2, 1},
     {128, 80, 2, 1, 2, true},
-    // Swapped operands: rows in eights
+    // Swapped operands: rows in eights; 240 of them are stored in two boxes
     {136, 128, 1, 1, 1, false, true},
     {24, 64, 1, 1, 3, false, true},
     {72, 192, 2, 1, 1, false, true},
-    {208, 128, 2, 2, 1, false, true},
+    {240, 128, 2, 2, 1, false, true},
     {80, 64, 4, 2, 1, true, true},
     {48, 256, 1, 1, 2, true, true},
 };

@@ -78,7 +78,7 @@ Choice kind_of_choice() {
       choice_of(Shape<128, 192, 2, 1, 1>()), choice_of(Shape<192, 64, 1, 4, 1>()),
       choice_of(Shape<256, 120, 1, 2, 1>()), choice_of(Shape<64, 24, 1, 1, 3>()),
       choice_of(Shape<136, 128, 1, 1, 1, false, true>()), choice_of(Shape<24, 64, 1, 1, 3, false, true>()),
-      choice_of(Shape<72, 192, 2, 1, 1, false, true>()), choice_of(Shape<208, 128, 2, 2, 1, false, true>()));
+      choice_of(Shape<72, 192, 2, 1, 1, false, true>()), choice_of(Shape<240, 128, 2, 2, 1, false, true>()));
 }
 
 /// One of each kind of kernel that splits tiles: blocks alone, blocks that share B, and blocks that share A,
