@@ -42,8 +42,7 @@ constexpr double kPower = 2.3e-9;     ///< a multiply-add, where power limits th
 constexpr double kSum = 2.5;          ///< a tile's partial sums, through DSMEM
 constexpr double kFixUp = 1.9;        ///< a tile's partial sums, to global memory or from it
 constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
-constexpr double kSwapped = 1.02;     ///< times as much with swapped operands: none of the runs had them, so
-                                   ///< they must promise to win by more than a tie
+constexpr double kSwapped = 1.02;     ///< times as much with swapped operands, which no run above had
 
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
