@@ -46,7 +46,7 @@ FILES = {"02": ["02_tiled/gemm.cuh"],
          "04": ["04_warp_specialized/gemm.cuh"],
          "05": ["05_ws_double_buffer/gemm.cuh"],
          "06": ["06_clusters_dsmem/gemm.cuh"],
-         "any": [f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "shape.cuh", "staging.cuh", "stream_k.cuh", "partial_sums.cuh")]
+         "any": [f"06_clusters_dsmem/any_shape/{name}" for name in ("gemm.cuh", "shape.cuh", "stream_k.cuh", "partial_sums.cuh")]
                 + ["common/device/pipeline.cuh"],
          "07": ["07_streams/pipeline.cpp", "07_streams/experiments/layers.cpp", "07_streams/experiments/graph.cpp"]}
 # Together they reach every statement, and go round the ring.
@@ -61,7 +61,6 @@ RUNS = {
            "--shape 128x128x1024 --cluster_m 1 --stream_k on", "--shape 64x128x3072 --cluster_m 1 --stream_k on",
            "--shape 256x256x256 --pdl on",
            "--shape 168x256x1280 --tile 128x256 --cluster_m 2",  # a warpgroup without rows of A, for more steps than slots
-           "--shape 216x128x640 --tile 72x64 --cluster_m 1 --swap on",
            "--shape 512x640x128 --cluster_m 1"],  # more tiles for a block than the ring has slots
     "07": ["--level 0,4 --shape 48x72x72 --batches 9 --slots 4", "--experiment layers --shape 32x72x72 --batches 4",
            "--experiment graph --shape 32x72x72 --batches 5"],

@@ -147,7 +147,9 @@ class Remembers(Programs):
         self.assertEqual({run["m"] for run in json.loads(results.read_text(encoding="utf-8"))["runs"]}, {8})
 
     def test_a_plan_that_cannot_run_is_not_used(self):
-        for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_n": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"}):
+        # The last one is of a time without `swap`, when there was no such tile.
+        for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_n": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"},
+                         {"tile": "136x128"}):
             self.rewritten(settings=settings, k=64)
             ran = self.ran(LESSON, "--shape", "64x256x64")
             self.assertEqual(ran.stderr, "")
