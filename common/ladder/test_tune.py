@@ -150,10 +150,10 @@ class Remembers(Programs):
         # The last one is of a time without `swap`, when there was no such tile.
         for settings in ({"tile": "128x256", "cluster_m": "1", "cluster_n": "1", "cluster_k": "4"}, {"tile": "1x1"}, {"nonsense": "auto"},
                          {"tile": "136x128"}):
-            self.rewritten(settings=settings, k=64)
-            ran = self.ran(LESSON, "--shape", "64x256x64")
+            self.rewritten(settings=settings)
+            ran = self.ran(LESSON, "--shape", SHAPE)
             self.assertEqual(ran.stderr, "")
-            self.assertNotIn("remembered", self.explained(shape="64x256x64"))
+            self.assertNotIn("remembered", self.explained(), settings)
 
     def test_what_is_forgotten_is_not_used(self):
         m, n, k = map(int, OTHER.split("x"))
