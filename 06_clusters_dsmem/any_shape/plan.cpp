@@ -188,15 +188,17 @@ void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& 
             if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
           }
           if (fixed.tile_n) widths = {*fixed.tile_n};
-          for (const int width : widths)
+          for (const int width : widths) {
+            // More blocks than there are tiles along an edge would have nothing to do.
+            const bool too_large = (m > tiles_over(shape.m, height) || n > tiles_over(shape.n, width)) &&
+                                   !fixed.cluster_m && !fixed.cluster_n;
+            Plan plan = Plan{height, width, m, n, k, false, swapped}.walked();
+            if ((in_eights_only && width % 64 == 0) || too_large || !is_possible(plan)) continue;
             for (const bool stream_k : {false, true}) {
-              if (in_eights_only && width % 64 == 0) continue;
-              const Plan plan = Plan{height, width, m, n, k, stream_k, swapped}.walked();
-              // More blocks than there are tiles along an edge would have nothing to do.
-              const bool too_large = (m > tiles_over(shape.m, height) || n > tiles_over(shape.n, width)) &&
-                                     !fixed.cluster_m && !fixed.cluster_n;
-              if (allows(fixed.stream_k, stream_k) && !too_large && is_possible(plan)) plans.push_back(plan);
+              plan.stream_k = stream_k;
+              if (allows(fixed.stream_k, stream_k)) plans.push_back(plan);
             }
+          }
         }
   }
 }
