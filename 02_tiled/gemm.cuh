@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 02: tensor cores multiply a tile of A by a tile of B in shared memory.
 ///
-/// Added since step 4: tensor cores multiply. They read both tiles from shared memory, where chunks must lie
-/// as tensor cores want them: at swizzled places. Loading and computing take turns, with a barrier between.
+/// Added since step 4: blocks go 16 tiles down, then one to the right, instead of along a whole row. So those
+/// that run together need fewer different tiles of A and B, and more of their loads find a tile in L2.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"

@@ -7,7 +7,7 @@
 #include "02_tiled/steps/1_shared_tile.cuh"
 #include "02_tiled/steps/2_register_tile.cuh"
 #include "02_tiled/steps/3_chunks.cuh"
-#include "02_tiled/steps/4_tile_order.cuh"
+#include "02_tiled/steps/4_tensor_cores.cuh"
 #include "02_tiled/variants/other_cores.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/device/device.hpp"
@@ -17,12 +17,13 @@
 namespace lesson02 {
 namespace {
 
-/// The kernel of gemm.cuh; the other steps lead to it.
-bool is_last_step(const ladder::Settings& settings) { return settings.at("step") == "core"; }
+/// Whether what --core names multiplies. The steps before do it with CUDA cores.
+bool has_core(const ladder::Settings& settings) {
+  return settings.at("step") == "core" || settings.at("step") == "tensor_cores";
+}
 
-/// What multiplies. The steps before the last one do it with CUDA cores.
 std::string core_of(const ladder::Settings& settings) {
-  return is_last_step(settings) ? ladder::resolve_core(settings.at("core")) : "fma";
+  return has_core(settings) ? ladder::resolve_core(settings.at("core")) : "fma";
 }
 
 /// A kernel, and what it wants of a product.
@@ -40,14 +41,16 @@ struct Kernel {
 /// The kernel of the step. The core must be there, and be that of the step.
 Kernel kernel_of(const ladder::Settings& settings) {
   const std::string &chosen = settings.at("core"), &step = settings.at("step");
-  if (!is_last_step(settings) && chosen != "auto" && chosen != "fma")
+  if (!has_core(settings) && chosen != "auto" && chosen != "fma")
     throw std::invalid_argument("--core " + chosen + ": only with --step core; --step " + step +
                                 " multiplies with CUDA cores");
   const std::string core = ladder::usable_core(settings);
   if (step == "shared_tile") return {shared_tile::launch_gemm, false, shared_tile::kTile.m};
   if (step == "register_tile") return {register_tile::launch_gemm, false, register_tile::kTile.m};
   if (step == "chunks") return {chunks::launch_gemm, true, chunks::kTile.m};
-  if (step == "tile_order") return {tile_order::launch_gemm};
+  if (step == "tensor_cores" && core == "wgmma")
+    return {tensor_cores::launch_gemm, true, tensor_cores::kTile.m};
+  // The other cores have one kernel for the last two steps.
   if (core == "wgmma") return {launch_gemm};
   if (core == "mma_sync") return {other_cores::launch_gemm<ladder::MmaSyncCore<kTile.n>>};
   return {other_cores::launch_gemm<ladder::FmaCore<kTile.n>>};
@@ -71,9 +74,9 @@ const ladder::Lesson& lesson() {
       .knobs =
           {ladder::core_knob(),
            {"step",
-            "how far the lesson has come: core is its kernel, multiplied by what --core names; the steps "
-            "before it multiply with CUDA cores",
-            {"core", "tile_order", "chunks", "register_tile", "shared_tile"}}},
+            "how far the lesson has come: core is its kernel; it and tensor_cores multiply by what --core "
+            "names, the steps before with CUDA cores",
+            {"core", "tensor_cores", "chunks", "register_tile", "shared_tile"}}},
       .rungs = {{.label = "shared tile",
                  .settings = {{"step", "shared_tile"}},
                  .id = "02.1",
@@ -89,15 +92,15 @@ const ladder::Lesson& lesson() {
                  .id = "02.3",
                  .source = "steps/3_chunks.cuh",
                  .cause = "a thread copies chunks of 16 bytes instead of elements"},
-                {.label = "tile order",
-                 .settings = {{"step", "tile_order"}},
-                 .id = "02.4",
-                 .source = "steps/4_tile_order.cuh",
-                 .cause = "blocks that run together compute neighbouring tiles, for L2"},
                 {.label = "tensor cores",
+                 .settings = {{"step", "tensor_cores"}},
+                 .id = "02.4",
+                 .source = "steps/4_tensor_cores.cuh",
+                 .cause = "tensor cores multiply the tile, which lies as they want it"},
+                {.label = "tile order",
                  .settings = {},
                  .id = "02",
-                 .cause = "tensor cores multiply the tile, which lies as they want it"}},
+                 .cause = "blocks that run together compute neighbouring tiles, for L2"}},
       .builds_on = {"01_naive"},
       .check = check,
       .launch = launcher_of,

@@ -83,9 +83,9 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
   check_gemm_by_turns(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
 
-TEST_CASE("02: edges are cut from tiles of chunks, in any order of tiles") {
+TEST_CASE("02: edges are cut from tiles of chunks, whatever multiplies") {
   skip_unless_runnable(lesson02::lesson());
-  const auto step = GENERATE("chunks", "tile_order");
+  const auto step = GENERATE("chunks", "tensor_cores");
   const auto shape = GENERATE(Shape{1, 8, 8},        // one chunk
                               Shape{1, 136, 72},     // one row
                               Shape{130, 8, 64},     // the fewest columns
@@ -97,20 +97,20 @@ TEST_CASE("02: edges are cut from tiles of chunks, in any order of tiles") {
 TEST_CASE("02: in the steps before the core load and compute take turns") {
   skip_unless_runnable(lesson02::lesson());
   check_gemm_on_three_schedules(lesson02::lesson(), {32, 32, 96}, {{"step", "shared_tile"}}, 1);
-  const auto step = GENERATE("register_tile", "chunks", "tile_order");
+  const auto step = GENERATE("register_tile", "chunks", "tensor_cores");
   check_gemm_on_three_schedules(lesson02::lesson(), {128, 128, 128}, {{"step", step}}, 1);
 }
 
 TEST_CASE("02: a grid of more tile rows than a group has is covered by the order of tiles") {
   skip_unless_runnable(lesson02::lesson());
-  check_gemm(lesson02::lesson(), {17 * 128 + 1, 2 * 128, 64}, {{"step", "tile_order"}});
+  check_gemm(lesson02::lesson(), {17 * 128 + 1, 2 * 128, 64});
 }
 
 TEST_CASE("02: a tile in shared memory is read once for as many products as it is wide") {
   skip_unless_counted();
   // Without tiles, every product reads its elements.
   CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
-  for (const char* step : {"register_tile", "chunks", "tile_order", "core"})
+  for (const char* step : {"register_tile", "chunks", "tensor_cores", "core"})
     CHECK(reads_of_an_element(counted(step)) == Approx(kSize / 128));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("02: sums in registers spare shared memory") {
 
 TEST_CASE("02: at swizzled places nobody waits for a bank") {
   skip_unless_counted();
-  CHECK(counted("tile_order").bank_conflicts > 0);
+  CHECK(counted("chunks").bank_conflicts > 0);
   CHECK(counted("core", "fma").bank_conflicts == 0);
   CHECK(counted("core", "mma_sync").bank_conflicts == 0);
 }
@@ -130,14 +130,14 @@ TEST_CASE("02: more blocks than a grid has along its second axis are refused by 
   skip_unless_runnable(lesson02::lesson());
   expect_refused(lesson02::lesson(), {65535 * 32 + 1, 8, 8}, {{"step", "shared_tile"}},
                  {"m = 2097121", "at most 2097120"});
-  const auto step = GENERATE("register_tile", "chunks");
+  const auto step = GENERATE("register_tile", "chunks", "tensor_cores");
   expect_refused(lesson02::lesson(), {65535 * 128 + 1, 8, 8}, {{"step", step}},
                  {"m = 8388481", "at most 8388480"});
 }
 
 TEST_CASE("02: rows that chunks do not fit into are refused by the steps that copy chunks") {
   skip_unless_runnable(lesson02::lesson());
-  const auto step = GENERATE("chunks", "tile_order");
+  const auto step = GENERATE("chunks", "tensor_cores", "core");
   expect_refused(lesson02::lesson(), {128, 132, 64}, {{"step", step}}, {"n = 132", "multiple of 8"});
   expect_refused(lesson02::lesson(), {128, 128, 63}, {{"step", step}}, {"k = 63", "multiple of 8"});
 }
@@ -148,7 +148,7 @@ TEST_CASE("02: a matrix that does not start at a whole chunk is refused") {
   const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(8 * 8 + 1));
   ladder::DeviceBuffer<__nv_bfloat16> c(8 * 8);
   const ladder::Gemm p{.a = a.data() + 1, .b = a.data(), .c = c.data(), .m = 8, .n = 8, .k = 8};
-  for (const char* step : {"chunks", "tile_order", "core"})
+  for (const char* step : {"chunks", "tensor_cores", "core"})
     CHECK_THROWS_WITH(lesson.launch(p, lesson.settings({{"step", step}}), nullptr),
                       StartsWith("a = 0x") && ContainsSubstring("must start at a multiple of 16 bytes"));
   CHECK_NOTHROW(lesson.check(p, lesson.settings({{"step", "register_tile"}})));
@@ -157,7 +157,7 @@ TEST_CASE("02: a matrix that does not start at a whole chunk is refused") {
 TEST_CASE("02: a core that a step does not have is refused") {
   skip_unless_runnable(lesson02::lesson());
   const auto core = GENERATE("wgmma", "mma_sync");
-  const auto step = GENERATE("shared_tile", "register_tile", "chunks", "tile_order");
+  const auto step = GENERATE("shared_tile", "register_tile", "chunks");
   expect_refused(lesson02::lesson(), {128, 128, 64}, {{"step", step}, {"core", core}},
                  {"--core " + std::string(core), "--step core", "--step " + std::string(step)});
 }
@@ -169,7 +169,8 @@ TEST_CASE("02: results name the core that multiplied") {
   };
   CHECK(core_of({{"step", "shared_tile"}}) == "fma");
   CHECK(core_of({{"step", "register_tile"}, {"core", "fma"}}) == "fma");
-  CHECK(core_of({{"step", "tile_order"}}) == "fma");
+  CHECK(core_of({{"step", "tensor_cores"}}) == core_of({}));
+  CHECK(core_of({{"step", "tensor_cores"}, {"core", "mma_sync"}}) == "mma_sync");
   CHECK(core_of({{"core", "fma"}}) == "fma");
   CHECK(core_of({{"core", "mma_sync"}}) == "mma_sync");
   CHECK(core_of({}) == core_of({{"step", "core"}}));
