@@ -106,7 +106,7 @@ const ladder::Lesson& lesson() {
       .launch = launcher_of,
       .core = core_of,
       .cpu_check = {131, 136, 264},
-      .cpu_check_few = {40, 136, 40}};
+      .cpu_check_few = {40, 136, 24}};
   return lesson;
 }
 

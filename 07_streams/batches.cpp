@@ -35,7 +35,9 @@ Stamp stamp_of(int batch, int k) {
 }
 
 std::string message(const Batches& batches, int batch, int row, int column, float is, float must) {
-  const char* hint = std::isnan(is) ? ". NaN is what fresh memory holds, and a slot that was given back" : "";
+  const char* hint = std::isnan(is) ? ". NaN is what memory holds that nobody has written, and a slot that "
+                                      "was given back; or a sum of such"
+                                    : "";
   return fmt::format("batch {} ({} rows): C[{}, {}] is {:f}, must be {:f}{}", batch, batches.rows[batch], row,
                      column, is, must, hint);
 }

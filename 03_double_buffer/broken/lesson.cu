@@ -50,7 +50,7 @@ const ladder::Lesson& lesson() {
       .check = check,
       .launch = launch,
       .cpu_check = {131, 136, 264},
-      .cpu_check_few = {40, 136, 40}};
+      .cpu_check_few = {40, 136, 24}};
   return lesson;
 }
 

@@ -27,8 +27,8 @@ const ladder::Lesson& lesson() {
                                         .minimum_architecture = ladder::kHopper,
                                         .check = check,
                                         .launch = launch,
-                                        .cpu_check = {131, 264, 264},
-                                        .cpu_check_few = {40, 776, 40}};
+                                        .cpu_check = {387, 264, 296},
+                                        .cpu_check_few = {40, 776, 24}};
   return lesson;
 }
 
