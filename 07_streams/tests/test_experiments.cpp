@@ -343,26 +343,6 @@ TEST_CASE("no way to wait lets the host go on before the kernel is over") {
   for (const ladder::Run& run : outcome.runs) CHECK(run.verified == true);
 }
 
-TEST_CASE("kernels share multiprocessors as predicted, and as many run at once") {
-  skip_unless_runnable();
-  const Outcome outcome = run_small("sharing");
-  int compared = 0;
-  for (const ladder::Run& run : outcome.runs) {
-    if (!run.settings.count("shared_kib")) continue;
-    CAPTURE(run.settings.at("shared_kib"), run.settings.at("streams"));
-    CHECK(run.settings.at("multiprocessors_shared") == run.settings.at("shared_predicted"));
-    ++compared;
-  }
-  CHECK(compared == 4);
-  // At least one: without notes of the blocks, none would be counted.
-  const ladder::Run many = row(outcome, {{"kernels", "256"}});
-  CHECK(number(many, "most_at_once") >= 1);
-  CHECK(number(many, "most_at_once") <= number(many, "predicted_at_once"));
-#ifndef LADDER_CPU_DEVICE
-  CHECK(row(outcome, {{"shared_kib", "32"}, {"streams", "2"}}).settings.at("shared_predicted")[0] != '0');
-#endif
-}
-
 #ifndef LADDER_CPU_DEVICE
 TEST_CASE("an urgent stream has the highest priority that there is, and others have not") {
   skip_unless_runnable();
