@@ -110,7 +110,9 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
     std::string question;
     for (const int64_t width : kTileWidths) {
       if (width >= kTile && first == (other_size + width - 1) / width * width && size - first > width)
-        question = ": as many tiles as C has along its other side: are rows and columns of tiles exchanged?";
+        question =
+            ": those before are as many tiles as lie along the other side: are rows and columns of tiles "
+            "exchanged?";
       if (first % width == 0 && size - first < width) {
         question = ": does the grid have a block for the last, partly filled tile?";
         break;
