@@ -11,4 +11,7 @@ inline std::string take_unwritten_read() { return ""; }
 /// Sentences, a line each, on what of streams may explain a wrong result; a GPU tells nothing.
 inline std::string describe_host_side() { return ""; }
 
+/// A rule that queued work has broken, found while an exception left the program's code; a GPU tells nothing.
+inline std::string take_broken_rule() { return ""; }
+
 }  // namespace ladder

@@ -112,7 +112,7 @@ void finish() {
 
 /// What is known of the reader's results where main() finds that they are wrong.
 void say_causes(const std::string& how_it_ended) {
-  std::string causes = cpu_device::describe_changed_sources() + cpu_device::describe_unwritten_global() +
+  std::string causes = cpu_device::describe_changed_sources() + cpu_device::take_unwritten_global() +
                        cpu_device::describe_partly_written();
   // A result that is wrong for this reason is NaN.
   if (const std::string read = ladder::take_unwritten_read(); !read.empty()) causes += read + "\n";

@@ -637,7 +637,7 @@ TEST_CASE("What a program throws decides its exit code") {
   CHECK(exit_code([]() -> int { throw std::runtime_error("the device failed"); }) == ladder::kExitFailure);
 }
 
-TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is given") {
+TEST_CASE("On the CPU device a lesson adds rows of its own that choose more than the reader") {
   skip_unless_cpu_device();
   ladder::Lesson lesson = ladder::fake::lesson();
   lesson.cpu_rows = {{{"slots", "2"}}, {{"slots", "3"}}};
@@ -657,6 +657,9 @@ TEST_CASE("On the CPU device a lesson adds rows of its own where no knob is give
   CHECK(rows_with({"--shape", "4x8x8"}) == 2);  // which the last row does not allow
   CHECK(rows_with({"--size", "8", "--slots", "1"}) == 1);
   CHECK(rows_with({"--size", "8", "--core", "fma"}) == 1);
+  lesson.cpu_rows.push_back({{"slots", "2"}, {"mistake", "no"}});  // more than the reader chooses, not else
+  CHECK(rows_with({"--size", "8", "--slots", "2"}) == 2);
+  CHECK(rows_with({"--size", "8", "--slots", "1"}) == 1);
 }
 
 TEST_CASE("A plan whose result is wrong is shown, and what is remembered is the fastest of the others") {

@@ -102,3 +102,34 @@ TEST_CASE("what runs where: the page says what the lessons say") {
   CHECK(architectures == std::set<int>{2 * 75, 2 * 80, 2 * 86, 2 * 89, 2 * 90, 2 * 90 + 1, 2 * 100, 2 * 120});
   CHECK(numbers == std::set<std::string>{"01", "02", "03", "04", "05", "06", "07"});
 }
+
+TEST_CASE(
+    "Problems that every lesson checks have tiles side by side and below each other, and sides unlike") {
+  for (const Lesson* lesson : ladder::all_lessons()) {
+    INFO(lesson->name);
+    for (const ladder::Shape& shape : {lesson->cpu_check, lesson->cpu_check_few}) {
+      INFO(shape.name());
+      CHECK(shape.m != shape.n);  // else a message may name the wrong one
+      CHECK(shape.n != shape.k);
+      CHECK(shape.k != shape.m);
+    }
+    if (!lesson->resources && !lesson->choice) continue;
+    std::vector<ladder::Settings> all = lesson->cpu_rows;
+    all.push_back({});
+    for (const ladder::Rung& rung : lesson->rungs) all.push_back(rung.settings);
+    for (const ladder::Settings& chosen : all) {
+      const ladder::Settings settings = lesson->settings(chosen);
+      // "192x64, 1x4x1": the tile, and the blocks of a cluster; those of lesson 06 itself are pairs along M.
+      std::string plan = lesson->resources ? lesson->resources(settings).tile + ", " : "";
+      plan += !lesson->resources                    ? lesson->choice(lesson->cpu_check, settings)
+              : lesson->name == "06_clusters_dsmem" ? "2x1x1"
+                                                    : "1x1x1";
+      INFO(ladder::describe(chosen) << ": " << plan);
+      const auto found = ladder::testing::first_match(plan, "^([0-9]+)x([0-9]+)(?:, ([0-9]+)x([0-9]+))?");
+      if (!found) continue;
+      const auto blocks = [&](size_t i) { return (*found)[i].empty() ? 1 : std::stoi((*found)[i]); };
+      CHECK(lesson->cpu_check.m > std::stoi((*found)[1]) * blocks(3));
+      CHECK(lesson->cpu_check.n > std::stoi((*found)[2]) * blocks(4));
+    }
+  }
+}

@@ -114,13 +114,33 @@ TEST_CASE("Elements that were never written are told from sums of something that
              ContainsSubstring("; 4096 are sums of something that is nan"));
   CHECK_THAT(complaint_if([](int, int column) { return column >= 128; }, never_written),
              ContainsSubstring("no thread wrote the columns from 128 on: does the grid have a block for"));
+  // A whole tile is not asked for so, nor more than one.
   CHECK_THAT(complaint_if([](int row, int) { return row >= 192; }, never_written),
-             ContainsSubstring("no thread wrote the rows from 192 on: "));
+             ContainsSubstring("no thread wrote the rows from 192 on; "));
+  CHECK_THAT(complaint_if([](int, int column) { return column >= 64; }, never_written),
+             ContainsSubstring("no thread wrote the columns from 64 on; "));
   // All of C, a tile within it, or other wrong elements beside: not the grid.
   for (const auto& is_wrong : std::vector<std::function<bool(int, int)>>{
            [](int, int) { return true; }, in_one_tile,
            [](int row, int column) { return column >= 128 && row != 7; }})
     CHECK_THAT(complaint_if(is_wrong, never_written), !ContainsSubstring("no thread wrote"));
+}
+
+TEST_CASE("Tiles of which rows and columns are exchanged are asked about where just these were written") {
+  constexpr int kRows = 131, kColumns = 520;
+  ladder::Reference reference{{kRows, kColumns, 1}, {}, std::vector<double>(kRows * kColumns, 1.0)};
+  for (int row = 0; row < kRows; ++row) reference.rows.push_back(row);
+  const auto complaint_from = [&](int first) {
+    std::vector<__nv_bfloat16> c(kRows * kColumns, ladder::to_bf16(1));
+    for (int i = 0; i < kRows * kColumns; ++i)
+      if (i % kColumns >= first) std::memset(static_cast<void*>(&c[i]), 0xff, sizeof c[i]);
+    return ladder::compare_exact(reference, c, "test").complaint;
+  };
+  const char* const question = "are rows and columns of tiles exchanged?";
+  CHECK_THAT(complaint_from(256), ContainsSubstring(question));  // 2 tiles of 128 columns, as of rows
+  CHECK_THAT(complaint_from(256), !ContainsSubstring("partly filled"));
+  CHECK_THAT(complaint_from(384), !ContainsSubstring(question));
+  CHECK_THAT(complaint_from(512), ContainsSubstring("partly filled tile?"));
 }
 
 TEST_CASE(
@@ -282,9 +302,8 @@ TEST_CASE("A tile of C that holds another one is named") {
   CHECK_THAT(ladder::Verifier({128, 128, 64}, 7).check_exact(stale).complaint,
              ContainsSubstring(
                  "in tile row 1, tile column 0: C holds what belongs to row 0, column 64 on, 64 rows up and "
-                 "64 columns to the right: a tile was loaded from, or stored in, the wrong place, or "
-                 "overwritten before "
-                 "it was stored"));
+                 "64 columns to the right: the tile was loaded, multiplied, staged or stored with an index "
+                 "that is off, or overwritten before it was stored"));
 }
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/launch_progress.hpp"
+#include "common/cpu_device/streams/kernel_writes.hpp"
 
 namespace cpu_device {
 namespace {
@@ -38,9 +39,7 @@ std::string& queued_at_exception() {
 /// A program that makes no further call must not look as if all were well.
 void report_deferred_failure() {
   if (deferred_failure().empty()) return;
-  std::fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, deferred_failure().c_str());
-  std::fflush(stderr);
-  std::_Exit(EXIT_FAILURE);
+  end_program(deferred_failure());
 }
 
 }  // namespace
@@ -94,7 +93,13 @@ void note_what_is_queued() {
   queued_at_exception() = "\n  the host had not waited for what was queued then: " + engine.describe_queues();
 }
 
-std::string describe_host_side() { return queued_at_exception() + partial_download(); }
+std::string describe_host_side() {
+  std::string read = take_unwritten_global();
+  if (!read.empty()) read = "\n  " + read.substr(0, read.size() - 1);  // a line break
+  return read + queued_at_exception() + partial_download();
+}
+
+std::string take_broken_rule() { return streams().has_failed() ? std::exchange(deferred_failure(), "") : ""; }
 
 }  // namespace cpu_device
 

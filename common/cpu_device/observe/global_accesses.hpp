@@ -1,6 +1,7 @@
 /// @file
 /// Which pieces of global memory a kernel reads and writes, for the order between operations of streams.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,12 @@ class Ranges {
   }
   void add(const Ranges& other);
   const std::vector<Range>& merged();
+  bool is_empty() const { return ranges_.empty(); }
+  bool has(const void* address) const {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    return std::any_of(ranges_.begin(), ranges_.end(),
+                       [&](const Range& range) { return at >= range.begin && at < range.end; });
+  }
 
  private:
   void merge();
@@ -93,9 +100,13 @@ struct GlobalAccesses {
     const void* return_address = nullptr;  ///< or of the hook of a load
   };
   std::vector<UnwrittenRead> unwritten;  ///< a few
+  Ranges given_back;                     ///< by the host function that runs: it has no right to them any more
+  UnwrittenRead read_of_given_back;      ///< the first that came after that
   /// Somebody is about to read these bytes.
   void note_read(const void* address, size_t bytes, const char* what, Location where,
                  const void* return_address = nullptr) {
+    if (!given_back.is_empty() && !read_of_given_back.address && given_back.has(address))
+      read_of_given_back = {static_cast<const std::byte*>(address), what, where, return_address};
     if (bytes >= sizeof(uint32_t) && is_fresh(address))
       remember_read({static_cast<const std::byte*>(address), what, where, return_address});
   }

@@ -101,11 +101,24 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
   std::fflush(stderr);
 }
 
-/// A fault that has nothing to do with device memory happens again when this returns. The handler that was
-/// there before sees it then; without one the program ends, and this is all that is said.
+/// Looking for the place may fail, too.
+void end_at_next_fault() {
+  Action end{};
+  end.sa_handler = [](int) { std::_Exit(EXIT_FAILURE); };
+  sigemptyset(&end.sa_mask);
+  sigaction(SIGSEGV, &end, nullptr);
+  sigset_t fault;
+  sigemptyset(&fault);
+  sigaddset(&fault, SIGSEGV);
+  sigprocmask(SIG_UNBLOCK, &fault, nullptr);
+}
+
+/// A fault that has nothing to do with device memory happens again when this returns, and the handler that
+/// was there before sees it then. Without one the program ends here.
 [[gnu::always_inline]] inline void describe_other_fault(const siginfo_t& info) {
   const bool is_alone = !(action_before().sa_flags & SA_SIGINFO) && action_before().sa_handler == SIG_DFL;
   if (!is_alone && !named_function) return;
+  if (is_alone) end_at_next_fault();
   const bool has_address = info.si_code != SI_KERNEL;  // x86 reports none where 16 bytes are not aligned
   std::fflush(stdout);
   std::fprintf(stderr, "%s: error: ", program_invocation_short_name);
@@ -133,6 +146,7 @@ thread_local const char *named_function = nullptr, *named_place = nullptr;
   else
     std::fprintf(stderr, "a load or store of 16 bytes is not aligned to 16 bytes\n");
   print_place();
+  if (is_alone) std::_Exit(EXIT_FAILURE);
 }
 
 void on_fault(int, siginfo_t* info, void*) {

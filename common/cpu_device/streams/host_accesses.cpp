@@ -8,9 +8,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>  // program_invocation_short_name
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "common/cpu_device/observe/hooks.hpp"
@@ -33,14 +30,6 @@ bool is_same_flag(const std::byte* address) {
   last = address;
   seen = grown;
   return false;
-}
-
-/// From between two loads of the host, where no exception can leave.
-[[noreturn]] void end_program(const std::string& what) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, what.c_str());
-  std::fflush(stderr);
-  std::_Exit(EXIT_FAILURE);
 }
 
 }  // namespace

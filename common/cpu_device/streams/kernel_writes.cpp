@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -18,10 +20,12 @@ namespace {
 constexpr size_t kMostAllocations = 4;
 
 struct Written {
-  AllocationPointer allocation;  ///< also of one that was freed
+  std::weak_ptr<Allocation> is_of;
+  AllocationPointer allocation;  ///< where writes are counted, also of one that was freed; else null
   Ranges ranges;                 ///< by kernels
   Ranges known;                  ///< by anybody
   std::string last_launch;       ///< of a kernel that wrote there
+  std::string last_copy;         ///< or memset
   bool is_downloaded = false;    ///< bytes that nobody had written were copied to the host
 };
 std::map<const Allocation*, Written>& written() {
@@ -31,10 +35,21 @@ std::map<const Allocation*, Written>& written() {
 std::atomic<bool> counts = false;
 bool has_atomics = false;
 
-/// The first one of the program.
+/// The first one since somebody asked.
 std::string& unwritten_read() {
   static auto& text = *new std::string;
   return text;
+}
+
+Written& entry_of(const AllocationPointer& allocation) {
+  constexpr size_t kMost = 64;
+  if (written().size() >= kMost)
+    std::erase_if(written(), [](const auto& one) { return one.second.is_of.expired(); });
+  Written& of = written()[allocation.get()];
+  if (of.is_of.lock() != allocation) of = {};  // of one that is gone
+  of.is_of = allocation;
+  if (counts) of.allocation = allocation;
+  return of;
 }
 
 std::string place_of(const Location& where) {
@@ -48,6 +63,15 @@ bool is_unknown(Written& of, const std::byte* begin) {
   const auto& ranges = of.known.merged();
   return std::none_of(ranges.begin(), ranges.end(),
                       [&](const Ranges::Range& range) { return at >= range.begin && at < range.end; });
+}
+
+/// ", of which the upload at FILE:9 wrote bytes 0 to 3 alone".
+std::string known_of(const Allocation& allocation, Written& of) {
+  if (of.last_copy.empty() || !of.last_launch.empty() || of.known.merged().size() != 1) return "";
+  const auto begin = reinterpret_cast<uintptr_t>(allocation.begin);
+  const Ranges::Range range = of.known.merged()[0];
+  return fmt::format(", of which {} wrote bytes {} to {} alone", of.last_copy, range.begin - begin,
+                     range.end - 1 - begin);
 }
 
 struct Hole {
@@ -71,7 +95,7 @@ std::vector<Hole> holes_of(const Written& of, Ranges& ranges) {
 void note_download(const MemoryTable& memory, const Touch& touch) {
   const AllocationPointer allocation = memory.find(touch.begin);
   const auto found = allocation ? written().find(allocation.get()) : written().end();
-  if (found == written().end() || found->second.last_launch.empty()) return;
+  if (found == written().end() || !found->second.allocation || found->second.last_launch.empty()) return;
   Written& of = found->second;
   const auto begin = static_cast<size_t>(touch.begin - allocation->begin);
   for (const Hole& hole : holes_of(of, of.known))
@@ -112,23 +136,23 @@ void add_kernel_writes(const MemoryTable& memory, const Operation& kernel, Globa
   std::sort(accesses.unwritten.begin(), accesses.unwritten.end(),
             [](const auto& one, const auto& other) { return one.address < other.address; });
   for (const GlobalAccesses::UnwrittenRead& read : accesses.unwritten) {
-    const AllocationPointer allocation = memory.find(read.address);
+    const AllocationPointer allocation = memory.find_at(kernel.id, read.address);
     if (!allocation || allocation->kind != MemoryKind::device || !unwritten_read().empty()) continue;
-    Written& of = written()[allocation.get()];
-    of.allocation = allocation;
+    Written& of = entry_of(allocation);
     if (!is_unknown(of, read.address)) continue;
     unwritten_read() = fmt::format(
         "kernel {} read what nobody had written ({} at {}): byte {} of the {} bytes allocated at {}\n",
         kernel.name, read.what,
         read.return_address ? describe_call_site(reinterpret_cast<uintptr_t>(read.return_address))
                             : describe_place(read.where),
-        read.address - allocation->begin, allocation->bytes, place_of(allocation->where));
+        read.address - allocation->begin, allocation->bytes,
+        place_of(allocation->where) + known_of(*allocation, of));
   }
   for (const Ranges::Range& range : accesses.writes.merged()) {
-    const AllocationPointer allocation = memory.find(reinterpret_cast<const void*>(range.begin));
+    const AllocationPointer allocation =
+        memory.find_at(kernel.id, reinterpret_cast<const void*>(range.begin));
     if (!allocation || allocation->kind != MemoryKind::device) continue;
-    Written& of = written()[allocation.get()];
-    of.allocation = allocation;
+    Written& of = entry_of(allocation);
     of.ranges.add(reinterpret_cast<const void*>(range.begin), range.end - range.begin);
     of.known.add(reinterpret_cast<const void*>(range.begin), range.end - range.begin);
     of.last_launch = fmt::format("the launch of {}{} has {} block{} and {} threads in all", kernel.name,
@@ -139,22 +163,23 @@ void add_kernel_writes(const MemoryTable& memory, const Operation& kernel, Globa
 
 void add_other_writes(const MemoryTable& memory, const Operation& operation) {
   for (const Touch& touch : operation.touches) {
-    const AllocationPointer allocation = touch.write ? memory.find(touch.begin) : nullptr;
+    const AllocationPointer allocation = touch.write ? memory.find_at(operation.id, touch.begin) : nullptr;
     if (!touch.write && std::string_view(operation.kind) == "download") note_download(memory, touch);
-    if (!allocation || operation.frees()) continue;
-    Written& of = written()[allocation.get()];
-    of.allocation = allocation;
+    if (!allocation || operation.allocates() || operation.frees()) continue;
+    Written& of = entry_of(allocation);
     of.known.add(touch.begin, touch.bytes);
+    of.last_copy =
+        operation.describe() + (operation.where.line ? " at " + describe_place(operation.where) : "");
   }
 }
 
-std::string describe_unwritten_global() { return unwritten_read(); }
+std::string take_unwritten_global() { return std::exchange(unwritten_read(), ""); }
 
 std::string describe_partly_written(bool only_downloaded) {
   std::string text;
   size_t count = 0;
   for (auto& [key, of] : written()) {
-    if (of.last_launch.empty() || (only_downloaded && !of.is_downloaded)) continue;
+    if (!of.allocation || of.last_launch.empty() || (only_downloaded && !of.is_downloaded)) continue;
     const std::vector<Hole> holes = holes_of(of, of.ranges);
     if (only_downloaded && holes != holes_of(of, of.known)) continue;
     if (holes.empty() || has_atomics || ++count > kMostAllocations) continue;

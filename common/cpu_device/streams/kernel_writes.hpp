@@ -21,7 +21,7 @@ void add_other_writes(const MemoryTable&, const Operation&);
 /// @param only_downloaded those of which bytes that nobody had written were copied to the host
 std::string describe_partly_written(bool only_downloaded = false);
 /// "kernel sum at FILE:9 read what nobody had written: bytes 0 to 3 of the 4 bytes allocated at FILE:8" and a
-/// line break; nothing if no kernel has.
-std::string describe_unwritten_global();
+/// line break: of the first since the last call; nothing if no kernel has.
+std::string take_unwritten_global();
 
 }  // namespace cpu_device

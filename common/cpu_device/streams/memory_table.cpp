@@ -55,7 +55,7 @@ bool may_hand_over(const Operation& one, const Operation& other) {
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
   const std::string before =
-      std::string_view(first.operation->kind) == "allocation"
+      first.operation->allocates()
           ? fmt::format("which exists on {} from its allocation on, and nothing orders {} behind that",
                         first.operation->stream, second.operation->stream)
           : fmt::format("which {} {}, and nothing orders them", first.operation->describe(),

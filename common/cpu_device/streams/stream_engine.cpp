@@ -8,8 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hidden_memory.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
 
 namespace cpu_device {
@@ -207,6 +209,22 @@ class HostAccessesAreNoted {
 
 }  // namespace
 
+void note_given_back(const void* memory, size_t bytes) {
+  if (running_host_function() && observers().global) observers().global->given_back.add(memory, bytes);
+}
+
+void StreamEngine::check_given_back(const Operation& host_function, const GlobalAccesses& accesses) const {
+  const GlobalAccesses::UnwrittenRead& read = accesses.read_of_given_back;
+  if (!read.address) return;
+  const AllocationPointer allocation = memory.find(read.address);
+  fail(fmt::format(
+      "{} reads {} after it has given it back: a slot that was given back may be filled anew\n  read at {}\n"
+      "  cudaLaunchHostFunc at {}",
+      host_function.describe(), allocation ? allocation->describe() : "memory of the host",
+      describe_call_site(reinterpret_cast<uintptr_t>(read.return_address)),
+      describe_place(host_function.where)));
+}
+
 void StreamEngine::note_touches(const OperationPointer& operation) {
   const bool check_order = is_checking();
   for (const Touch& touch : operation->touches) memory.touch(operation, touch, check_order);
@@ -235,6 +253,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
       std::optional<HostAccessesAreNoted> noted;
       if (checks) noted.emplace(accesses);
       operation->run(*operation);
+      check_given_back(*operation, accesses);
     } else if (operation->run) {
       operation->run(*operation);
     }
@@ -251,7 +270,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
     fail("an exception left " + operation->describe() + ": " + error.what());
   }
   accesses_of_running_kernel = nullptr;
-  if (is_kernel && counts_kernel_writes()) {
+  if (is_kernel && (checks || counts_kernel_writes())) {
     const Counters& did = last_launch();
     add_kernel_writes(memory, *operation, accesses, did.blocks, did.threads);
   }
@@ -299,10 +318,11 @@ void StreamEngine::run(const OperationPointer& operation) {
       return;
     }
     if (is_kernel || operation->is_host_function) note_touches(operation);
-    if (!is_kernel && counts_kernel_writes()) add_other_writes(memory, *operation);
+    if (!is_kernel && (is_checking() || counts_kernel_writes())) add_other_writes(memory, *operation);
   } catch (...) {
     running_ = nullptr;
     nobody_waits_ = false;
+    has_failed_ = true;
     throw;
   }
   running_ = nullptr;

@@ -121,6 +121,8 @@ class StreamEngine {
   /// "stream 1: 3 operations are queued, first the upload; ..."
   std::string describe_queues() const;
   bool is_checking() const;
+  /// Something that was queued has broken a rule.
+  bool has_failed() const { return has_failed_; }
 
   // --- waits that may have missed what they were meant for, for reports
 
@@ -184,6 +186,8 @@ class StreamEngine {
   std::string explain_early_host_function(const Operation& copy) const;
   /// Unless something that is queued may still read or write there.
   void spoil_target(const Operation& copy) const;
+  /// @throws Failure if a host function reads what it has given back
+  void check_given_back(const Operation& host_function, const GlobalAccesses&) const;
   /// For partial_download().
   void note_download(const OperationPointer& copy);
 
@@ -223,7 +227,8 @@ class StreamEngine {
   OrderClock host_;
   OperationPointer running_;
   bool nobody_waits_ = false;  ///< for what runs: it is the schedule's choice
-  size_t sources_ = 0;         ///< that are remembered
+  bool has_failed_ = false;
+  size_t sources_ = 0;  ///< that are remembered
   bool watches_host_ = false;
   std::vector<Allocation::Record> host_memory_in_use_;
   OrderClock told_host_;   ///< of host functions that have run

@@ -3,10 +3,14 @@
 #include "common/cpu_device/streams/stream_operation.hpp"
 
 #include <algorithm>
+#include <cerrno>  // program_invocation_short_name
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <regex>
 
+#include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -118,7 +122,32 @@ std::string Operation::describe_places() const {
 }
 
 const Operation* running_host_function() { return host_function; }
-InsideHostFunction::InsideHostFunction(const Operation& operation) { host_function = &operation; }
-InsideHostFunction::~InsideHostFunction() { host_function = nullptr; }
+
+void end_program(const std::string& what) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: error: %s\n", program_invocation_short_name, what.c_str());
+  std::fflush(stderr);
+  std::_Exit(EXIT_FAILURE);
+}
+
+InsideHostFunction::InsideHostFunction(const Operation& operation) {
+  host_function = &operation;
+  before_ = std::set_terminate([] {
+    std::string what = "an exception left " + (host_function ? host_function->describe() : "a thread");
+    try {
+      if (std::current_exception()) throw;
+    } catch (const Failure& failure) {
+      what = failure.what();
+    } catch (const std::exception& error) {
+      what += std::string(": ") + error.what();
+    } catch (...) {
+    }
+    end_program(what);
+  });
+}
+InsideHostFunction::~InsideHostFunction() {
+  host_function = nullptr;
+  std::set_terminate(before_);
+}
 
 }  // namespace cpu_device

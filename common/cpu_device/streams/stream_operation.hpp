@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -122,6 +123,7 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   double not_before_us = 0;
 
   bool is_kernel() const { return std::string_view(kind) == "kernel"; }
+  bool allocates() const { return std::string_view(kind) == "allocation"; }
   bool frees() const { return std::string_view(kind) == "cudaFreeAsync"; }
   bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
   /// "the upload on stream 1", "kernel gemm on stream 2".
@@ -142,10 +144,19 @@ struct StreamCollective {
 
 /// The host function that runs on this OS thread; null if none does.
 const Operation* running_host_function();
-/// While it lives, that is `operation`.
-struct InsideHostFunction {
+/// While it lives, that is `operation`. An exception that cannot leave it, because it is noexcept, ends the
+/// program with a line on stderr.
+class InsideHostFunction {
+ public:
   explicit InsideHostFunction(const Operation& operation);
   ~InsideHostFunction();
+  InsideHostFunction(const InsideHostFunction&) = delete;
+
+ private:
+  std::terminate_handler before_;
 };
+
+/// With a line on stderr: where no exception can be thrown.
+[[noreturn]] void end_program(const std::string& what);
 
 }  // namespace cpu_device

@@ -139,8 +139,8 @@ struct Lesson {
   /// So that check_unasked() runs each kernel that a row of the table runs, also where small shapes take
   /// another.
   std::function<TakenKernel(const Shape&, const Settings&)> taken = {};
-  /// What its program runs besides the defaults where no knob is given, on the CPU device: small problems
-  /// there may leave out what the lesson is about. Settings that a shape forbids are left out.
+  /// What its program runs on the CPU device besides what the reader chooses, if it names all that and more:
+  /// small problems there may leave out what the lesson is about. Settings that a shape forbids are left out.
   std::vector<Settings> cpu_rows = {};
   Shape cpu_shape = {256, 256, 256};  ///< that its program multiplies there where no shape is given
   /// What check_unasked() multiplies: more tiles than the device runs blocks at a time, and more K steps than
@@ -148,7 +148,7 @@ struct Lesson {
   /// of the tile before.
   Shape cpu_check = {131, 520, 264};
   /// And by one block: fewer rows than a warpgroup has, one K step, and more tiles than a ring has slots.
-  Shape cpu_check_few = {40, 1288, 40};
+  Shape cpu_check_few = {40, 1288, 24};
 
   /// The architecture, and the cores that the knob `core` offers.
   Requirement requirement() const;

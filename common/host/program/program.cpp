@@ -38,7 +38,11 @@ int run_program(const std::string& name, const std::function<int()>& body) {
     return report(name, "out of host memory; choose a smaller size", kExitBadInput);
   } catch (const std::exception& error) {
     // The CPU device reports broken rules with several lines, and all are worth reading.
-    return report(name, error.what() + describe_host_side(), kExitFailure);
+    const std::string cause = take_broken_rule();
+    return report(name,
+                  cause.empty() ? error.what() + describe_host_side()
+                                : cause + "\n  the host had seen: " + error.what(),
+                  kExitFailure);
   }
 }
 

@@ -156,10 +156,17 @@ void check_trace(const TraceRequest& request, const CommonOptions& options, size
     throw std::invalid_argument(argument + ": is of one launch; give one value for each option");
 }
 
-/// Adds the rows of Lesson::cpu_rows that all shapes allow, where no knob was given.
+/// Adds the rows of Lesson::cpu_rows that all shapes allow: those that choose more than the reader has
+/// chosen, and nothing else.
 void add_cpu_rows(const Lesson& lesson, const std::vector<Shape>& shapes,
                   std::vector<Settings>& combinations) {
-  if (!on_cpu_device() || combinations != std::vector<Settings>(1)) return;
+  if (!on_cpu_device()) return;
+  const std::vector<Settings> chosen = combinations;
+  const auto adds_to_a_choice = [&](const Settings& row) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const Settings& one) {
+      return one != row && std::includes(row.begin(), row.end(), one.begin(), one.end());
+    });
+  };
   for (const Settings& settings : lesson.cpu_rows) {
     const bool runs = std::all_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
       try {
@@ -169,7 +176,8 @@ void add_cpu_rows(const Lesson& lesson, const std::vector<Shape>& shapes,
         return false;
       }
     });
-    if (runs) combinations.push_back(settings);
+    const bool is_new = std::find(chosen.begin(), chosen.end(), settings) == chosen.end();
+    if (runs && is_new && adds_to_a_choice(settings)) combinations.push_back(settings);
   }
 }
 

@@ -206,7 +206,7 @@ std::string listed(const std::vector<std::string>& all) {
   return list;
 }
 
-/// "131x520x264 on 2 schedules and 40x1288x40".
+/// "131x520x264 on 2 schedules and 40x1288x24".
 std::string names_of(const std::vector<Check>& checks) {
   std::vector<std::string> names;
   for (const Check& check : checks)

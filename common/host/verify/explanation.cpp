@@ -456,8 +456,9 @@ class Explainer {
         const int row = examples_[0].row + down * kTileWidth,
                   column = examples_[0].column + right * kTileWidth;
         return fmt::format(
-            "C holds what belongs to row {}, column {} on, {}{}{}: a tile was loaded from, or stored in, the "
-            "wrong place, or overwritten before it was stored",
+            "C holds what belongs to row {}, column {} on, {}{}{}: the tile was loaded, multiplied, staged "
+            "or "
+            "stored with an index that is off, or overwritten before it was stored",
             row, column,
             down ? fmt::format("{} rows {}", std::abs(down) * kTileWidth, down < 0 ? "up" : "down") : "",
             down && right ? " and " : "",

@@ -17,6 +17,7 @@ namespace {
 
 /// All lessons' tiles are multiples of this, and what one warpgroup multiplies has as many rows.
 constexpr int64_t kTile = 64;
+constexpr int64_t kTileWidths[] = {16, 32, 64, 128, 256};         ///< of lessons, and of learners' kernels
 constexpr size_t kMaxExamples = 64;                               ///< of the first tile
 constexpr size_t kMaxExamplesOfOthers = 24, kExamplesOfARow = 4;  ///< of every other tile
 constexpr size_t kMaxTilesWithExamples = 4096;
@@ -104,16 +105,25 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
   const bool is_whole = unwritten_count_ == count_ && !reference_.sampled() &&
                         count_ == (rows.last - rows.first + 1) * (columns.last - columns.first + 1);
   if (!is_whole) return "";
-  const auto ends_early = [](const char* what, const Range& edge) {
-    return fmt::format(
-        "no thread wrote the {} from {} on: does the grid have a block for the last, partly "
-        "filled tile?; ",
-        what, edge.first);
+  // A question only where its mistake leaves out just these.
+  const auto ends_early = [](const char* what, int64_t first, int64_t size, int64_t other_size) {
+    std::string question;
+    for (const int64_t width : kTileWidths) {
+      if (width >= kTile && first == (other_size + width - 1) / width * width && size - first > width)
+        question =
+            ": those before are as many tiles as lie along the other side: are rows and columns of tiles "
+            "exchanged?";
+      if (first % width == 0 && size - first < width) {
+        question = ": does the grid have a block for the last, partly filled tile?";
+        break;
+      }
+    }
+    return fmt::format("no thread wrote the {} from {} on{}; ", what, first, question);
   };
   if (rows.first == 0 && rows.last == m - 1 && columns.first > 0 && columns.last == n - 1)
-    return ends_early("columns", columns);
+    return ends_early("columns", columns.first, n, m);
   if (columns.first == 0 && columns.last == n - 1 && rows.first > 0 && rows.last == m - 1)
-    return ends_early("rows", rows);
+    return ends_early("rows", rows.first, m, n);
   return "";
 }
 

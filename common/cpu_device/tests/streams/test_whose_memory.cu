@@ -9,10 +9,14 @@
 #endif
 
 #include <csignal>
+#include <stdexcept>
+#include <string>
 
 #include "common/cpu_device/base/fiber.hpp"
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
 #include "common/cuda/device_buffer.hpp"
+#include "common/cuda/unused_memory.hpp"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -48,9 +52,86 @@ End end_of(const std::function<void()>& program) {
   return end;
 }
 
+__global__ void copies(const int* from, int* to) { to[threadIdx.x] = from[threadIdx.x]; }
 __global__ void reads_as_read_only(const int* from, int* to) { to[threadIdx.x] = __ldg(&from[threadIdx.x]); }
 
 }  // namespace
+
+TEST_CASE("what cannot leave a host function that is noexcept ends the program with a line") {
+  use({});
+  const auto end_in = [](cudaHostFn_t function) {
+    const End end = end_of([&] {
+      Stream stream;
+      cudaLaunchHostFunc(stream, function, nullptr);
+      cudaStreamSynchronize(stream);
+    });
+    CHECK(end.code == 1);
+    return end.words;
+  };
+  CHECK_THAT(end_in([](void*) noexcept { cudaDeviceSynchronize(); }),
+             ContainsSubstring("error: cudaDeviceSynchronize is called inside a host function, the host "
+                               "function on stream 1: host functions must not call CUDA"));
+  CHECK_THAT(end_in([](void*) noexcept { static_cast<void>(std::string().at(1)); }),
+             ContainsSubstring("error: an exception left the host function on stream 1: basic_string::at"));
+}
+
+TEST_CASE("a rule that queued work has broken is known where the exception of its effect arrives") {
+  use({});
+  struct Waits {
+    ~Waits() { cudaDeviceSynchronize(); }
+  };
+  const DeviceInts memory;
+  Stream one, other;
+  try {
+    const Waits waits;
+    CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, one));
+    CUDA_CHECK(cudaMemsetAsync(memory.data, 1, kBytes, other));
+    throw std::runtime_error("wrong result");
+  } catch (const std::runtime_error&) {
+    CHECK_THAT(cpu_device::take_broken_rule(), ContainsSubstring("nothing orders them"));
+  }
+  CHECK(cpu_device::take_broken_rule() == "");
+}
+
+TEST_CASE("a kernel that has read beyond what an upload wrote is named, also of memory that is to be freed") {
+  use({});
+  cpu_device::describe_host_side();  // what other tests have left
+  Stream stream;
+  const PinnedInts from;
+  const DeviceInts to;
+  int* memory = nullptr;
+  CUDA_CHECK(cudaMallocAsync(&memory, kBytes, stream));
+  CUDA_CHECK(cudaMemcpyAsync(memory, from.data, kBytes / 2, cudaMemcpyHostToDevice, stream));
+  ladder::launch(copies, {.name = "copies", .grid = 1, .block = kCount, .stream = stream},
+                 static_cast<const int*>(memory), to.data);
+  CUDA_CHECK(cudaFreeAsync(memory, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CHECK_THAT(cpu_device::describe_host_side(), ContainsSubstring("wrote bytes 0 to 511 alone"));
+}
+
+TEST_CASE("a host function that reads a slot which it has given back is named") {
+  static const PinnedInts& slot = *new PinnedInts;  // what static objects free comes after all tests
+  static int sum = 0;
+  const auto launch = [](cudaHostFn_t function) {
+    Stream stream;
+    CUDA_CHECK(cudaLaunchHostFunc(stream, function, nullptr));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  };
+  check_blamed_always(
+      [&] {
+        launch([](void*) {
+          ladder::spoil(slot.data, kBytes);
+          sum += slot.data[5];
+        });
+      },
+      "after it has given it back: a slot that was given back may be filled anew");
+  check_never_blamed([&] {
+    launch([](void*) {
+      sum += slot.data[5];
+      ladder::spoil(slot.data, kBytes);
+    });
+  });
+}
 
 #ifndef CPU_DEVICE_ASAN
 TEST_CASE("a host that touches device memory is named, with the line") {
@@ -127,12 +208,13 @@ TEST_CASE("a host function that uses what is gone is named, with the stream and 
 TEST_CASE("an access that crashes the program is told of, where no other handler does it") {
   use({});
   const auto words_of = [](auto access) {
-    return end_of([&] {
-             std::signal(SIGSEGV, SIG_DFL);
-             const DeviceInts memory;
-             access();
-           })
-        .words;
+    const End end = end_of([&] {
+      std::signal(SIGSEGV, SIG_DFL);
+      const DeviceInts memory;
+      access();
+    });
+    CHECK(end.code == 1);  // no crash
+    return end.words;
   };
   const std::string text = words_of([] {
     int* volatile nowhere = reinterpret_cast<int*>(8);
@@ -148,6 +230,19 @@ TEST_CASE("an access that crashes the program is told of, where no other handler
              }),
              ContainsSubstring("error: a load or store of 16 bytes is not aligned to 16 bytes"));
 #endif
+}
+
+TEST_CASE("a host function whose code is gone ends the program without a crash, too") {
+  use({});
+  const long page = sysconf(_SC_PAGESIZE);
+  void* const gone = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(munmap(gone, page) == 0);
+  CHECK(end_of([&] {
+          std::signal(SIGSEGV, SIG_DFL);
+          Stream stream;
+          cudaLaunchHostFunc(stream, reinterpret_cast<cudaHostFn_t>(gone), nullptr);
+          cudaStreamSynchronize(stream);
+        }).code == 1);
 }
 
 TEST_CASE("a host that touches memory of a pool is named") {

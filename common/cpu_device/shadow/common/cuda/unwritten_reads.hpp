@@ -12,4 +12,6 @@ inline std::string take_unwritten_read() { return cpu_device::take_unwritten_rea
 
 inline std::string describe_host_side() { return cpu_device::describe_host_side(); }
 
+inline std::string take_broken_rule() { return cpu_device::take_broken_rule(); }
+
 }  // namespace ladder
