@@ -54,6 +54,19 @@ std::string place(Location where) { return fmt::format("{}:{}", short_path(where
 
 std::string name(const Uint3& block) { return fmt::format("block ({},{},{})", block.x, block.y, block.z); }
 
+/// "block (0,0,0) warp 9 lane 0".
+std::string warp_and_lane(const GridOrder::Who& who) {
+  return fmt::format("{} warp {} lane {}", name(who.block), who.rank / kWarpLanes, who.rank % kWarpLanes);
+}
+
+/// Of two stores of TMA.
+std::string where_boxes_begin(const GridOrder::Place& one, const GridOrder::Place& other) {
+  if (one.row == other.row && one.column == other.column)
+    return fmt::format("both store the box from row {}, column {} on", one.row, one.column);
+  return fmt::format("the box from row {}, column {} on and the box from row {}, column {} on overlap",
+                     one.row, one.column, other.row, other.column);
+}
+
 }  // namespace
 
 // --- the order -----------------------------------------------------------------------------------------
@@ -429,9 +442,12 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
   } else if (second_writes && first.place.return_address == second.place.return_address &&
              first.place.call == second.place.call) {
     text += storing + " and " + coming +
-            " store the same elements by the same line, and nothing orders the two: their parts overlap, or "
-            "an index "
-            "goes beyond the end of a row into the next, because a bound is that of another side";
+            " store the same elements by the same line, and nothing orders the two" +
+            (second.place.is_box ? "\n  " + where_boxes_begin(first.place, second.place) +
+                                       ": does each block store tiles of its own?"
+                                 : ": their parts overlap, or an index goes beyond the end of a row into the "
+                                   "next, because a bound "
+                                   "is that of another side");
   } else if (why.empty()) {
     const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(
@@ -456,21 +472,33 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
   const auto thread = [&](const Write& access) {
     return fmt::format("thread {}{}", access.who.rank, is_one_block ? "" : " of " + name(access.who.block));
   };
-  const std::string verb = first.is_load   ? "overwrites what " + thread(first) + " may still read"
-                           : second_writes ? "overwrites what " + thread(first) + " has written"
-                                           : "reads what " + thread(first) + " writes";
   const auto what = [](const Write& access, bool writes) {
     return access.place.what ? access.place.what : writes ? "store" : "load";
   };
-  return fmt::format(
-      "race in global memory: {}{} {}, and no barrier or wait orders the two: {}\n  first {} by {}\n  then  "
-      "{} by {}",
-      thread(second), is_one_block ? " of " + name(one) : "", verb,
-      are_of_one_line(first.place.return_address, second.place.return_address)
-          ? "a barrier is missing, or an atomic operation where the line updates what is there"
-      : is_one_block ? "a __syncthreads() is missing"
-                     : "a barrier of both blocks, grid.sync() or cluster.sync(), is missing",
-      what(first, !first.is_load), describe(first), what(second, second_writes), describe(second));
+  const std::string places = fmt::format("\n  first {} by {}\n  then  {} by {}", what(first, !first.is_load),
+                                         describe(first), what(second, second_writes), describe(second));
+  // No barrier helps where two roles have the same tile.
+  if (first.place.is_box && second.place.is_box && second_writes)
+    return fmt::format(
+        "race in global memory: {} and {} both store the same elements, and nothing orders the two\n  {}: "
+        "should each store tiles of its own?{}",
+        warp_and_lane(first.who),
+        is_one_block
+            ? fmt::format("warp {} lane {}", second.who.rank / kWarpLanes, second.who.rank % kWarpLanes)
+            : warp_and_lane(second.who),
+        where_boxes_begin(first.place, second.place), places);
+  const std::string verb = first.is_load   ? "overwrites what " + thread(first) + " may still read"
+                           : second_writes ? "overwrites what " + thread(first) + " has written"
+                                           : "reads what " + thread(first) + " writes";
+  return fmt::format("race in global memory: {}{} {}, and no barrier or wait orders the two: {}{}",
+                     thread(second), is_one_block ? " of " + name(one) : "", verb,
+                     are_of_one_line(first.place.return_address, second.place.return_address)
+                         ? "a barrier is missing, or an atomic operation where the line updates what is there"
+                     : !is_one_block ? "a barrier of both blocks, grid.sync() or cluster.sync(), is missing"
+                     : second_writes && !first.is_load
+                         ? "a __syncthreads() is missing, or each thread should store elements of its own"
+                         : "a __syncthreads() is missing",
+                     places);
 }
 
 /// What one of the two sides lacks.
@@ -593,11 +621,9 @@ std::string GridOrder::explain(const RaceChecker& races, const Write& first, con
 }
 
 std::string GridOrder::describe(const Write& access) {
-  const auto& [return_address, call, what] = access.place;
-  return fmt::format(
-      "{} warp {} lane {} at {}", name(access.who.block), access.who.rank / kWarpLanes,
-      access.who.rank % kWarpLanes,
-      return_address ? describe_call_site(reinterpret_cast<uintptr_t>(return_address)) : place(call));
+  const auto* const address = access.place.return_address;
+  return warp_and_lane(access.who) + " at " +
+         (address ? describe_call_site(reinterpret_cast<uintptr_t>(address)) : place(access.place.call));
 }
 
 }  // namespace cpu_device

@@ -44,6 +44,8 @@ class GridOrder {
     const void* return_address = nullptr;
     Location call;
     const char* what = nullptr;  ///< of an atomic operation: its name
+    bool is_box = false;         ///< of TMA, that begins at this column and row of its tensor
+    int column = 0, row = 0;
   };
   /// A thread of the cluster that runs.
   struct Who {
@@ -244,6 +246,7 @@ class GridOrder {
 };
 
 /// For a copy of `thread`, where clusters hand over to each other. Records the failure.
-void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where);
+void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where,
+                        const int* box = nullptr);
 
 }  // namespace cpu_device

@@ -119,8 +119,11 @@ void note_atomic(const void* object, size_t bytes, bool changes, const char* wha
   cluster.leave_if_failed();
 }
 
-void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where) {
-  check_order_in_grid(thread, address, bytes, write, AccessKind::plain, {nullptr, where, nullptr});
+void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where,
+                        const int* box) {
+  GridOrder::Place place{nullptr, where, nullptr};
+  if (box) place.is_box = true, place.column = box[0], place.row = box[1];
+  check_order_in_grid(thread, address, bytes, write, AccessKind::plain, place);
 }
 
 }  // namespace cpu_device

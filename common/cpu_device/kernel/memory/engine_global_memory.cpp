@@ -25,8 +25,8 @@ std::string blame_global_access([[maybe_unused]] Thread& thread, const void* glo
 }
 
 void note_global_access(Thread& thread, const void* global, size_t bytes, bool write, Location where,
-                        bool is_atomic) {
-  if (!is_atomic) check_copy_in_grid(thread, global, bytes, write, where);
+                        bool is_atomic, const int* box) {
+  if (!is_atomic) check_copy_in_grid(thread, global, bytes, write, where, box);
   GlobalAccesses* const accesses = thread.cluster.global_accesses();
   if (!accesses) return;
   (write ? accesses->writes : accesses->reads).add(global, bytes);

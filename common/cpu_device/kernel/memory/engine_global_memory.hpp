@@ -14,8 +14,9 @@ struct Thread;
 /// if nothing.
 std::string blame_global_access(Thread&, const void* global, size_t bytes);
 /// For the order between kernels, and between clusters: an operation of the device touches these bytes.
-/// Clusters need no order for what is atomic.
+/// Clusters need no order for what is atomic. `box`: the column and the row of the tensor at which a TMA box
+/// begins; else null.
 void note_global_access(Thread&, const void* global, size_t bytes, bool write, Location where,
-                        bool is_atomic = false);
+                        bool is_atomic = false, const int* box = nullptr);
 
 }  // namespace cpu_device

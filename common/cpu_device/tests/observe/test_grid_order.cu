@@ -358,17 +358,34 @@ TEST_CASE("stores are told apart to the byte, also where two pages of the checke
 TEST_CASE("copies between two blocks that nothing orders are named") {
   std::vector<__nv_bfloat16> row(64);
   const CUtensorMap map = map_of(row.data(), 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
-  const auto store = [&] {
-    ptx::tma_store(&map, &ladder::shared_storage<char[128]>(), 0, 0);
+  const auto store_to = [](const CUtensorMap& to) {
+    ptx::tma_store(&to, &ladder::shared_storage<char[128]>(), 0, 0);
     ptx::tma_store_commit();
     ptx::tma_store_wait<0>();
   };
-  CHECK_THAT(blame({}, true,
-                   [&] {
-                     if (threadIdx.x == 0) store();
-                   }),
-             ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at observe/test_grid_order.cu:") &&
-                 ContainsSubstring("then  store by block (1,0,0)"));
+  const auto store = [&] { store_to(map); };
+  CHECK_THAT(
+      blame({}, true,
+            [&] {
+              if (threadIdx.x == 0) store();
+            }),
+      ContainsSubstring("\n  both store the box from row 0, column 0 on: does each block store tiles of its "
+                        "own?\n  first store by block (0,0,0) warp 0 lane 0 at "
+                        "observe/test_grid_order.cu:") &&
+          ContainsSubstring("then  store by block (1,0,0)"));
+  void* memory = nullptr;  // within a block, only of what the device has allocated
+  REQUIRE(cudaMalloc(&memory, 128) == cudaSuccess);
+  const CUtensorMap shared_map =
+      map_of(static_cast<__nv_bfloat16*>(memory), 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
+  CHECK_THAT(
+      blame({}, true,
+            [&] {
+              if (blockIdx.x == 0 && threadIdx.x % 32 == 0) store_to(shared_map);
+            }),
+      ContainsSubstring("race in global memory: block (0,0,0) warp 0 lane 0 and warp 1 lane 0 both store "
+                        "the same elements, and nothing orders the two\n  both store the box from row 0, "
+                        "column 0 on: should each store tiles of its own?\n"));
+  REQUIRE(cudaFree(memory) == cudaSuccess);
   unsigned arrivals = 0;
   CHECK(blame({}, true, [&] {
           if (threadIdx.x != 0) return;
