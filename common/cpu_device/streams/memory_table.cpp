@@ -44,14 +44,16 @@ bool may_hand_over(const Operation& one, const Operation& other) {
   if (!is_too_early) missing = streams().explain_wait_without_order(*first.operation, *second.operation);
   const bool has_wait = !missing.empty();
   if (!has_wait) {
-    missing = first.operation->stream == second.operation->stream
-                  ? "they are in branches of a graph that do not meet"
-                  : "a cudaStreamWaitEvent is missing";
-    const std::string legacy = streams().explain_legacy_kernel(*first.operation, *second.operation);
-    if (!legacy.empty()) missing = legacy;
+    const char* const early = first.operation->returns_early;
+    missing = streams().explain_legacy_kernel(*first.operation, *second.operation);
+    const bool are_two_streams = first.operation->stream != second.operation->stream;
+    if (missing.empty() && are_two_streams)
+      missing = std::string("a cudaStreamWaitEvent is missing") +
+                (early ? "" : ", or one of the two is on a wrong stream");
+    else if (missing.empty())
+      missing = "they are in branches of a graph that do not meet";
+    if (early) missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, early);
   }
-  if (const char* why = first.operation->returns_early; why && !has_wait)
-    missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, why);
   missing += streams().explain_missing_order(*first.operation, *second.operation, allocation.begin,
                                              allocation.begin + allocation.bytes);
   const std::string before =

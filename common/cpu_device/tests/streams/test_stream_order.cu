@@ -403,7 +403,8 @@ TEST_CASE("a wait for an event without a record is not blamed for another missin
       CUDA_CHECK(cudaEventRecord(slot_is_free, kernels));
       CUDA_CHECK(cudaDeviceSynchronize());
     });
-    CHECK_THAT(text, ContainsSubstring("nothing orders them: a cudaStreamWaitEvent is missing; schedule"));
+    CHECK_THAT(text, ContainsSubstring("nothing orders them: a cudaStreamWaitEvent is missing, or one of the "
+                                       "two is on a wrong stream; schedule"));
   }
   use({});
 }
@@ -427,7 +428,8 @@ TEST_CASE("of what a download does not wait for the last is named, and a kernel 
   CHECK_THAT(blame([&] { program(false); }), ContainsSubstring("which the memset on stream 1 writes"));
   use({Order::round_robin, Landing::late});
   CHECK_THAT(blame([&] { program(true); }),
-             ContainsSubstring("a cudaStreamWaitEvent is missing; nor is kernel add_one on stream 1 ordered, "
+             ContainsSubstring("a cudaStreamWaitEvent is missing, or one of the two is on a wrong stream; "
+                               "nor is kernel add_one on stream 1 ordered, "
                                "which comes after that and may touch the same memory"));
   use({});
 }
@@ -474,7 +476,8 @@ TEST_CASE("a wait for what came earlier is not taken for the wait that is missin
         CUDA_CHECK(cudaMemsetAsync(memory.data, 0, kBytes, other));
         CUDA_CHECK(cudaDeviceSynchronize());
       },
-      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is missing; "
+      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is missing, or "
+      "one of the two is on a wrong stream; "
       "schedule");
 }
 
