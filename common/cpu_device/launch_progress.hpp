@@ -24,9 +24,10 @@ LaunchProgress launch_progress();
 /// Of the kernel that runs: the barrier that the threads of a block have passed so often that their loop may
 /// have no end. A sentence, or nothing.
 std::string describe_endless_loop();
-/// A launch that is given numbers ends with an error where a block has passed a barrier fifty times as
-/// often as the largest says, and 10,000 times, and has run for so many seconds. A kernel may be right and do
-/// so, though a product of matrices cannot: only programs of those set it.
+/// A launch that is given numbers ends with an error where a block has passed a barrier four times as often
+/// as the largest says, and 1024 times, and more often than one block of a product of matrices of that size
+/// takes steps, and has run for so many seconds. Another kernel may be right and do so: only programs of
+/// products set it.
 inline std::atomic<double> endless_loops_end_after = std::numeric_limits<double>::infinity();
 /// Names on stderr where each thread is that has run on and on until now, as that is done after 2 s, too.
 void name_long_turns();

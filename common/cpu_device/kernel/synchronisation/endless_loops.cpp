@@ -19,8 +19,17 @@ constexpr uint64_t kLookEvery = 32;  ///< passes
 /// A loop passes a barrier as often as a number says that the kernel is given, or a part of that for each
 /// tile. What passes it more often is worth a question,
 constexpr uint64_t kFewestSuspicious = 64, kMostUnsuspicious = 10'000;
-/// and is ended where it passes it so many times as often; see endless_loops_end_after.
-constexpr uint64_t kEndless = 50, kFewestEndless = 10'000;
+/// and is ended where it passes it more often than any product of matrices can; see endless_loops_end_after.
+constexpr uint64_t kEndless = 4, kFewestEndless = 1024;
+/// Of a block that walks over all tiles of C alone, with tiles of no less than 40 x 40 x 40.
+constexpr double kSmallestStep = 65536;
+
+uint64_t most_passes(uint64_t largest) {
+  const auto number = static_cast<double>(largest);
+  const double steps = number * number * number / kSmallestStep;
+  return static_cast<uint64_t>(
+      std::max({static_cast<double>(kFewestEndless), kEndless * number, std::min(steps, 1e18)}));
+}
 
 struct EndlessLoop {
   std::mutex mutex;
@@ -89,8 +98,7 @@ void Cluster::note_passed(Block& block, const char* what, Location where) {
     std::fprintf(stderr, "%s: warning: kernel '%s': %s\n", program_invocation_short_name, kernel_.name,
                  describe_passes(block.ids.index, what, where, times).c_str());
   }
-  if (since > endless_loops_end_after && kernel_.largest_word &&
-      times > std::max(kFewestEndless, kEndless * kernel_.largest_word))
+  if (since > endless_loops_end_after && kernel_.largest_word && times > most_passes(kernel_.largest_word))
     record_failure(current_thread,
                    "the kernel runs for ever: " + describe_passes(block.ids.index, what, where, times),
                    where);
