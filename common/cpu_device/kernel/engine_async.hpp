@@ -62,6 +62,8 @@ struct CountedCopy : PendingOperation {
   const Block* touched_block() const override { return target; }
   std::string missing() const override;
   std::string abandoned() const override;
+  /// Records a failure if the phase in which it was issued has ended.
+  bool is_too_late(Cluster&) const;
   /// What else may be wrong where the phase has ended before the bytes came.
   virtual const char* too_late_because() const { return ""; }
 };

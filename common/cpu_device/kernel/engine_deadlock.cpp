@@ -47,6 +47,31 @@ std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
   return absent;
 }
 
+/// A bit for each block that receives the multicasts which fill the slot; 0 if none do.
+uint32_t blocks_that_share(const Mbarrier& one_of_its_ends) {
+  uint32_t mask = 0;
+  for (const Mbarrier* end : {&one_of_its_ends, other_end(one_of_its_ends)})
+    if (end)
+      for (const auto* arrivals : {&end->last_arrivals, &end->arrivals})
+        for (const Mbarrier::Arrival& arrival : *arrivals) mask |= arrival.multicast_mask;
+  return mask;
+}
+
+bool is_of_warp_that_arrives(const Thread& thread, const Mbarrier& barrier) {
+  return std::any_of(std::begin(thread.warp->lanes), std::end(thread.warp->lanes),
+                     [&](const Thread* lane) { return lane && has_ever_arrived(barrier, *lane); });
+}
+
+/// " (gemm.cuh:82)": where the thread's warpgroup arrived in this phase or the one before; or nothing.
+std::string place_of_arrival(const Mbarrier& barrier, const Thread& thread) {
+  for (const auto* arrivals : {&barrier.arrivals, &barrier.last_arrivals})
+    for (const Mbarrier::Arrival& arrival : *arrivals)
+      if (!arrival.bytes &&
+          arrival.thread->ids.rank / kWarpgroupThreads == thread.ids.rank / kWarpgroupThreads)
+        return " (" + own_place(arrival.where) + ")";
+  return "";
+}
+
 /// "registers of a thread: warps 0-6 240, warp 7 168".
 std::string registers_of(const Block& block) {
   std::string text;
@@ -253,11 +278,6 @@ class DeadlockRoot {
     return false;
   }
 
-  static bool has_ever_arrived(const Mbarrier& barrier, const Thread& thread) {
-    const size_t word = thread.number / 64;
-    return word < barrier.ever_arrived.size() && barrier.ever_arrived[word] >> thread.number % 64 & 1;
-  }
-
   /// At the same end of another slot of its pipeline.
   static bool has_arrived_at_sibling(const Mbarrier& barrier, const Thread& thread) {
     if (!*barrier.end) return false;
@@ -461,8 +481,10 @@ class DeadlockRoot {
       const Mbarrier::Arrival* last_one = nullptr;
       for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
         if (!arrival.bytes && arrival.thread == absent.front()) last_one = &arrival;
+      // Who has missed phases has made fewer steps itself.
+      const std::string passed = passed_by(barrier);
       return names_of(absent) + " arrived in the phase before (" + own_place(last_one->where) + "), and " +
-             where_now(absent, /*counts_steps=*/true) + passed_by(barrier);
+             where_now(absent, /*counts_steps=*/passed.empty()) + passed;
     }
     std::string text;
     if (const auto arrivals = with_bytes(barrier.arrivals, false); !arrivals.empty()) {
@@ -475,12 +497,22 @@ class DeadlockRoot {
     std::vector<const Thread*> gone;
     for (const Thread* thread : threads_)
       if (thread->done && !thread->warp->live) gone.push_back(thread);
+    keep_awaited(barrier, gone);
     const std::string peers = of_other_end(barrier);
     // Of those who should arrive, some did: the rest may be gone.
     const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
     if (!says_gone) return peers.empty() ? text : text + "; " + peers;
     const std::string names = names_of(gone);
     return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
+  }
+
+  /// Those of the threads that have exited which may be awaited, as far as their number tells, or an arrival
+  /// of their warp. A block may have warps without a role.
+  static void keep_awaited(const Mbarrier& barrier, std::vector<const Thread*>& gone) {
+    std::set<const Warp*> warps;
+    for (const Thread* thread : gone) warps.insert(thread->warp);
+    if (barrier.arrivals.empty() || gone.size() == barrier.pending || warps.size() == barrier.pending) return;
+    std::erase_if(gone, [&](const Thread* thread) { return !is_of_warp_that_arrives(*thread, barrier); });
   }
 
   /// Of the block of those who wait, after these characters; or nothing.
@@ -495,23 +527,71 @@ class DeadlockRoot {
     for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
       if (const std::string place = own_place(arrival.where); places.insert(place).second)
         text += " (" + place + ")";
+    if (const std::string elsewhere = bytes_elsewhere(barrier); !elsewhere.empty())
+      return text + "; " + elsewhere;
     const std::string arrived = list(with_bytes(barrier.arrivals, true), nullptr, /*says_bytes=*/true);
     return text + (arrived.empty() ? ", and none came" : ", and these came:" + arrived) +
            (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
   }
 
+  /// As many bytes as are missing have come at another barrier that did not expect them.
+  static std::string bytes_elsewhere(const Mbarrier& barrier) {
+    if (barrier.missing_bytes <= 0) return "";
+    for (const auto& other : barrier.block->mbarriers)
+      if (other->missing_bytes == -barrier.missing_bytes)
+        return print("as many bytes as are missing, %lld, came at ",
+                     static_cast<long long>(barrier.missing_bytes)) +
+               name_of(*other) + ", unexpected, of" + list(with_bytes(other->arrivals, true)) +
+               ": is that the wrong barrier?";
+    return "";
+  }
+
+  /// Those who release a slot wait for it like those who fill it, and those of another pipeline do not come.
+  std::string wrong_pipeline(const Mbarrier& barrier, const std::vector<const Thread*>& those) const {
+    if (!other_end(barrier) || barrier.is_full) return "";
+    const auto releases = [&](const Thread* thread) { return !place_of_arrival(barrier, *thread).empty(); };
+    if (!std::all_of(those.begin(), those.end(), releases)) return "";
+    for (const Node& node : nodes_) {
+      const Thread& waits = *node.waiting.front();
+      if (!is_at_mbarrier(waits)) continue;
+      const Mbarrier& other = mbarrier_of(waits);
+      if (!is_unused(other) || !other_end(other) || !other.is_full || is_sibling(barrier, other)) continue;
+      const bool several = are_several(names_of(those));
+      return names_of(those) + (several ? " release " : " releases ") + name_of(barrier) +
+             place_of_arrival(barrier, *those.front()) + (several ? " themselves" : " itself") +
+             "; nobody has ever arrived at " + name_of(other) + ", for which " + names_of(node.waiting) +
+             (are_several(names_of(node.waiting)) ? " wait" : " waits") + ": is this the wrong pipeline?";
+    }
+    return "";
+  }
+
   std::string why_of_missed(const Mbarrier& barrier, const Thread& late) const {
     const uint64_t seen = seen_by(barrier, late);
-    std::vector<const Thread*> those;
+    std::vector<const Thread*> those, others;
     for (const Thread* thread : root_->waiting)
       if (seen_by(barrier, *thread) == seen) those.push_back(thread);
+    const std::string names = names_of(those);
+    if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
+      return early;
+    if (const std::string unfilled = wrong_pipeline(barrier, those); !unfilled.empty()) return unfilled;
+    for (const Thread* thread : threads_)
+      if (thread->block == late.block && seen_by(barrier, *thread) > seen) others.push_back(thread);
+    if ((barrier.phase - seen) % 2 && !seen && barrier.phase == 1)
+      return print("wrong parity, %u, or an arrival too early: ", static_cast<unsigned>(late.wait.argument)) +
+             names + " did not wait for phase 0, of parity 0, which has ended with the arrivals of" +
+             list(with_bytes(barrier.last_arrivals, false));
+    if (!others.empty())
+      return names +
+             print(" did not wait for phases %llu to %llu, ", static_cast<unsigned long long>(seen),
+                   static_cast<unsigned long long>(barrier.phase - 1)) +
+             names_of(others) + " did for some: is this slot, at this step, for others?";
     if ((barrier.phase - seen) % 2)
-      return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names_of(those) +
+      return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names +
              print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",
                    static_cast<unsigned long long>(barrier.phase - 1),
                    static_cast<unsigned>((barrier.phase - 1) % 2),
                    static_cast<unsigned long long>(barrier.phase));
-    return names_of(those) +
+    return names +
            print(" came too late: phases %llu to %llu ended before", static_cast<unsigned long long>(seen),
                  static_cast<unsigned long long>(barrier.phase - 1)) +
            explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
@@ -640,9 +720,7 @@ class DeadlockRoot {
   /// "no arrival from block (1,0,0)": all threads of this block who may arrive have. Where the slot is filled
   /// by multicasts, of the blocks that receive them.
   std::string of_other_blocks(const Mbarrier& barrier, const Mbarrier& full) const {
-    uint32_t mask = 0;
-    for (const auto* arrivals : {&full.last_arrivals, &full.arrivals})
-      for (const Mbarrier::Arrival& arrival : *arrivals) mask |= arrival.multicast_mask;
+    const uint32_t mask = blocks_that_share(full);
     std::string silent;
     std::set<const Block*> blocks;
     for (const Thread* thread : threads_) {
@@ -920,7 +998,9 @@ class DeadlockReport {
   void write_absent_blocks(const Mbarrier& barrier) {
     if (cluster_.blocks_.size() == 1) return;
     std::string names;
+    const uint32_t mask = blocks_that_share(barrier);
     for (const auto& block : cluster_.blocks_) {
+      if (mask && !(mask >> block->ids.rank_in_cluster & 1)) continue;
       const bool came =
           std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
                       [&](const auto& arrival) { return arrival.thread->block == block.get(); });

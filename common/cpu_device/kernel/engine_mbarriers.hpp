@@ -73,6 +73,8 @@ struct Mbarrier {
     uint64_t phase = 0;
   };
   RepeatedWait repeated_wait;
+  /// The first wait that passed before the first phase had ended, by its parity.
+  RepeatedWait early_pass;
   /// The first wait that passed although its slot was not filled again, or not emptied. The slot had been
   /// filled and emptied so often.
   struct EarlyWait {
@@ -102,6 +104,8 @@ Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* ope
 const std::string& note_of(Mbarrier&);
 /// "empty" of the slot whose "full" it is, or the reverse; null if there is none. Sets Mbarrier::is_full.
 const Mbarrier* other_end(const Mbarrier&);
+/// In any phase.
+bool has_ever_arrived(const Mbarrier&, const Thread&);
 /// Records a failure if the thread has used mbarriers for two seconds without waiting once: its loop does not
 /// end.
 void check_loop_ends(Thread&, Location where);

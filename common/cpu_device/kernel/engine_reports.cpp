@@ -317,7 +317,8 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
           : std::string(
                 ": the phase in which it was issued has ended before its bytes came: too few bytes "
                 "were expected at ");
-  text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because());
+  text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because()) +
+          (!is_whole_phase && copy.box_rows() ? ", or a box is too large" : "");
   const uint32_t mask = copy.multicast_mask();
   if (mask) text += ", or a mask names a wrong block";
   if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
@@ -326,7 +327,7 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
     text += print("\n  phase %llu expected %lld bytes, and got those of",
                   static_cast<unsigned long long>(copy.phase),
                   static_cast<long long>(barrier.last_expected_bytes)) +
-            list(with_bytes(barrier.last_arrivals, true));
+            list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
   }
   if (mask) {
     text += "\n  its mask " + binary(mask, *copy.target) + " sends it to";
@@ -396,20 +397,57 @@ std::string explain_surplus(const Mbarrier& barrier) {
          "for)";
 }
 
-std::string explain_open_phase(const Mbarrier& barrier) {
-  if (barrier.missing_bytes <= 0) return "";
-  return print(
-      "\n  its phase %llu has had all arrivals, of%s, and waits for %lld bytes%s",
-      static_cast<unsigned long long>(barrier.phase), list(with_bytes(barrier.arrivals, false)).c_str(),
-      static_cast<long long>(barrier.missing_bytes), barrier.waiting_warps ? "" : "; no thread waits for it");
+namespace {
+
+/// A line that names a wait which passed at once, as its parity is that of a phase before the first.
+std::string explain_early_pass(const Mbarrier& barrier) {
+  const auto& [thread, where, phase] = barrier.early_pass;
+  if (!thread || barrier.phase) return "";
+  return "\n  the wait of " + names_of({thread}) + " (" + own_place(where) +
+         ") has parity 1, which passes before the first phase has ended";
 }
 
-std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier) {
+}  // namespace
+
+std::string explain_open_phase(const Mbarrier& barrier) {
+  if (barrier.missing_bytes <= 0) return "";
+  return (barrier.waiting_warps ? "" : explain_early_pass(barrier)) +
+         print("\n  its phase %llu has had all arrivals, of%s, and waits for %lld bytes%s",
+               static_cast<unsigned long long>(barrier.phase),
+               list(with_bytes(barrier.arrivals, false)).c_str(),
+               static_cast<long long>(barrier.missing_bytes),
+               barrier.waiting_warps ? "" : "; no thread waits for it");
+}
+
+std::string explain_early_release(const Mbarrier& one_of_its_ends) {
+  const Mbarrier* const other = other_end(one_of_its_ends);
+  if (!other) return "";
+  const Mbarrier& full = one_of_its_ends.is_full ? one_of_its_ends : *other;
+  const Mbarrier& empty = one_of_its_ends.is_full ? *other : one_of_its_ends;
+  if (empty.phase != full.phase + 1) return "";
+  const auto arrivals = with_bytes(empty.last_arrivals, false);
+  // Those of other blocks speak of slots of theirs.
+  if (arrivals.empty() || std::any_of(arrivals.begin(), arrivals.end(), [&](const Mbarrier::Arrival& one) {
+        return one.thread->block != full.block;
+      }))
+    return "";
+  return name_of(empty) + " was released too early, by" + list(arrivals) +
+         print(": phase %llu of ", static_cast<unsigned long long>(full.phase)) + name_of(full) +
+         " has not ended";
+}
+
+std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier, Location where) {
   std::string text = explain_open_phase(barrier);
+  if (const std::string early = explain_early_release(barrier); !early.empty() && barrier.is_full)
+    return "\n  " + early + text;
   const Thread::Seen& seen = thread.last_seen;
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
-    if (earlier.of_operation || earlier.thread->warp != thread.warp) continue;
     const bool is_first_lap = !seen.barrier || seen.phase == 0;
+    if (!earlier.of_operation && earlier.thread->warp != thread.warp && barrier.expected == 1 &&
+        is_first_lap && earlier.thread->block == thread.block && own_place(earlier.where) == own_place(where))
+      return "\n  " + names_of({earlier.thread}) + " and " + names_of({&thread}) + " both arrive at " +
+             own_place(where) + ": should one thread of the block alone come here?" + text;
+    if (earlier.of_operation || earlier.thread->warp != thread.warp) continue;
     if (earlier.thread != &thread && barrier.expected == 1 && is_first_lap)
       return print("\n  lane %u of the same warp arrived in this phase before, at ", earlier.thread->lane) +
              own_place(earlier.where) + ": should one thread alone come here?" + text;
@@ -419,7 +457,7 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
       return before + ", and has waited for no mbarrier since" + text;
     const Mbarrier* const other = other_end(barrier);
     if (other && seen.barrier && seen.barrier != other && other_end(*seen.barrier) &&
-        seen.barrier->initialised_at == other->initialised_at)
+        seen.barrier->is_full == other->is_full && seen.barrier->initialised_at == other->initialised_at)
       return before + ", and must wait for " + name_of(*other) +
              " before it does so again; it waited last for " + name_of(*seen.barrier) +
              ", of another slot: does the arrival (" + own_place(earlier.where) + ") come before the wait?" +
@@ -573,6 +611,18 @@ std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier
          " of copies";
 }
 
+/// Of a thread whose wait leaves newer groups in flight: whether it has not closed the newest yet.
+std::string explain_open_copies(const Thread& thread) {
+  const CopyGroup* const open = thread.open_copies.get();
+  if (!open || open->copies.empty() || !thread.copy_groups_left || !thread.copy_groups_at_wait ||
+      open->copies.front().epoch > thread.last_copy_wait_epoch)
+    return "";
+  return print(
+             "the wait at %s leaves out the newest %u groups, and the last cp.async before it are in none: ",
+             own_place(thread.last_copy_wait_at).c_str(), thread.copy_groups_left) +
+         "commit in each round";
+}
+
 /// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
 /// nothing.
 std::string explain_absence(const Thread& first, const Thread& second) {
@@ -625,6 +675,8 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
       late = explain_late_commit(first, accesses.first_epoch, accesses.offset);
     if (late.empty() && accesses.second_what == "cp.async")
       late = explain_late_commit(second, accesses.second_epoch, accesses.offset);
+    if (late.empty() && (accesses.first_what == "cp.async" || accesses.second_what == "cp.async"))
+      late = explain_open_copies(accesses.first_what == "cp.async" ? first : second);
     if (!late.empty()) return late;
   }
   if (met_since)
@@ -643,15 +695,19 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   return where + " comes before both";
 }
 
-/// Who reads has waited for nothing, and the warp that writes arrives somewhere.
+/// Who reads has waited for nothing, or for another barrier, and the warp that writes arrives somewhere.
 std::string explain_no_wait(const Thread& writer, const Thread& reader) {
-  if (reader.last_seen.barrier) return "";
-  for (const auto& barrier : reader.block->mbarriers)
+  const Mbarrier* const last = reader.last_seen.barrier;
+  for (const auto& barrier : reader.block->mbarriers) {
+    if (last && (!barrier->phases_seen.empty() || !barrier->waiting.empty())) continue;
     for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
       for (const Mbarrier::Arrival& arrival : *arrivals)
         if (!arrival.bytes && arrival.thread->warp == writer.warp && std::strcmp(barrier->end, "empty") != 0)
-          return "the reader has waited for nothing, and " +
-                 who_and_where(*arrival.thread, *barrier, arrival);
+          return (last ? "the reader waited last for " + name_of(*last)
+                       : std::string("the reader has waited for nothing")) +
+                 ", and " + who_and_where(*arrival.thread, *barrier, arrival) +
+                 (last ? ", for which no thread has waited" : "");
+  }
   return "";
 }
 
@@ -660,6 +716,15 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
   const Mbarrier* const full = reader.last_seen.barrier;
   const Mbarrier* const empty = full ? other_end(*full) : nullptr;
   if (!empty || std::strcmp(full->end, "full") != 0 || writer.block != reader.block) return "";
+  // Of another pipeline than the one that the writer fills.
+  const Block& block = *writer.block;
+  const size_t first = writer.ids.rank / kWarpgroupThreads * kWarpgroupWarps;
+  const auto fills = [&](const Warp& warp) {
+    return std::any_of(std::begin(warp.lanes), std::end(warp.lanes),
+                       [&](const Thread* lane) { return lane && has_ever_arrived(*full, *lane); });
+  };
+  const auto end = std::min(first + kWarpgroupWarps, block.warps.size());
+  if (std::none_of(block.warps.begin() + first, block.warps.begin() + end, fills)) return "";
   uint64_t seen = 0;
   for (size_t i = 0; i < empty->phases_seen.size(); ++i)
     if (i / kWarpgroupThreads == writer.ids.rank / kWarpgroupThreads)
@@ -774,7 +839,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     return arrival.thread == &first && first_epoch && arrival.epoch >= first_epoch;
   };
   const WaitedFor hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
-  if (accesses.first_what == "mbarrier.init" && accesses.second_what != "mbarrier.init")
+  if (accesses.first_what == "mbarrier.init" && accesses.second_what == "mbarrier.init")
+    return "one thread alone must initialise a barrier";
+  if (accesses.first_what == "mbarrier.init")
     return first.block == second.block
                ? "a __syncthreads must come between the initialisation and the use by other threads"
                : "a cluster_sync must come between the initialisation and the use by other blocks";

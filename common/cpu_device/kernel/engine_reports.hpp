@@ -51,7 +51,7 @@ std::string explain_surplus(const Mbarrier&);
 /// A line that says who arrived in the phase in progress and what it waits for; empty if for no bytes.
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
-std::string explain_arrival_too_many(const Thread&, const Mbarrier&);
+std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
 /// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
 bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
@@ -67,6 +67,8 @@ std::string explain_repeated_wait(const Block&);
 /// Of the threads that arrived in two phases, none in both: perhaps all were meant for one. Or nothing.
 std::string explain_count(const Mbarrier&, const std::vector<Mbarrier::Arrival>& before,
                           const std::vector<Mbarrier::Arrival>& after);
+/// Of a slot that was emptied more often than filled: who emptied it too early. Half a sentence, or nothing.
+std::string explain_early_release(const Mbarrier& one_of_its_ends);
 /// A line that says who ended the last two phases.
 std::string explain_two_phases(const Mbarrier&);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.

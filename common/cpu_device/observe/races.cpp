@@ -1112,14 +1112,15 @@ void RaceChecker::report(Conflict conflict) {
         "; of an element that the line updates for several threads, as count[i]++ does, no barrier makes "
         "that right, but atomicAdd";
   // What reads by itself may have been issued before the write, and reads on until somebody has waited for
-  // it.
-  const bool reads_on =
-      conflict.first_writes && !conflict.second_writes && conflict.second_agent >= thread_count_;
+  // it. A copy that is read before it lands may have been issued before the read.
+  const bool second_goes_on =
+      conflict.second_agent >= thread_count_ &&
+      ((conflict.first_writes && !conflict.second_writes) || conflict.why == Why::early_read);
   const char* const use = is_of_barrier ? "a use of the barrier" : nullptr;
-  text += fmt::format("\n  {} {} at {}\n  {} {} at {}", reads_on ? "both:" : "first",
+  text += fmt::format("\n  {} {} at {}\n  {} {} at {}", second_goes_on ? "both:" : "first",
                       describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes,
                                      conflict.first_site, conflict.first_writes ? nullptr : use),
-                      describe_site(conflict.first_site), reads_on ? "and  " : "then ",
+                      describe_site(conflict.first_site), second_goes_on ? "and  " : "then ",
                       describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
                                      conflict.second_site, conflict.second_writes ? nullptr : use),
                       describe_site(conflict.second_site));

@@ -167,6 +167,7 @@ void TmaLoad::land(Cluster& cluster) {
   Block& block = *target;
   check_not_over_mbarrier(cluster, *this, block, box.shared_offset, box.shared_bytes());
   if (cluster.failed()) return;
+  if (is_too_late(cluster)) return;  // explains more than the race that follows from it
   std::byte line[kMaxBoxRowBytes];
   for (uint32_t r = 0; r < box.rows(); ++r) {
     const TmaBox::Piece piece = box.inside(r);

@@ -84,6 +84,7 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
   check_early(thread, barrier, where);
+  if (!barrier.phase && !barrier.early_pass.thread) barrier.early_pass = {&thread, where, 0};
   thread.last_seen = {&barrier, barrier.phase};
   ++thread.mbarrier_waits;
   if (barrier.phases_seen.empty()) {
@@ -223,10 +224,16 @@ const Mbarrier* other_end(const Mbarrier& barrier) {
   barrier.partner = nullptr;
   if (*barrier.end) {
     barrier.is_full = std::strcmp(barrier.end, "full") == 0;
-    for (const auto& other : barrier.block->mbarriers)
-      if (other->slot == barrier.slot && *other->end && other->initialised_at == barrier.initialised_at &&
-          std::strcmp(other->end, barrier.end) != 0)
-        barrier.partner = other.get();
+    // Several pipelines may be initialised by one line: "empty" is initialised next after "full".
+    bool is_behind = false;
+    for (const auto& other : barrier.block->mbarriers) {
+      is_behind |= other.get() == &barrier;
+      if (other->slot != barrier.slot || !*other->end || !(other->initialised_at == barrier.initialised_at) ||
+          std::strcmp(other->end, barrier.end) == 0)
+        continue;
+      if (!barrier.partner || is_behind == barrier.is_full) barrier.partner = other.get();
+      if (is_behind) break;
+    }
     return barrier.partner;
   }
   // Barriers that belong to no Pipeline: by the names that the source gives them.
@@ -242,6 +249,11 @@ const Mbarrier* other_end(const Mbarrier& barrier) {
       if (!*other->end && name_of(*other) == wanted) barrier.partner = other.get();
   }
   return barrier.partner;
+}
+
+bool has_ever_arrived(const Mbarrier& barrier, const Thread& thread) {
+  const size_t word = thread.number / 64;
+  return word < barrier.ever_arrived.size() && barrier.ever_arrived[word] >> thread.number % 64 & 1;
 }
 
 void check_loop_ends(Thread& thread, Location where) {
@@ -275,7 +287,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   if (barrier.pending < count) {
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
-                     explain_repeated_wait(*barrier.block) + explain_arrival_too_many(thread, barrier),
+                     explain_repeated_wait(*barrier.block) + explain_arrival_too_many(thread, barrier, where),
                  where);
   }
   if (expect_bytes > kMaxBytes) {
@@ -382,13 +394,15 @@ std::string CountedCopy::abandoned() const { return PendingOperation::abandoned(
 
 std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
 
+bool CountedCopy::is_too_late(Cluster& cluster) const {
+  if (barrier->phase == phase) return false;
+  cluster.record_failure(issuer, std::string(what()) + explain_bytes_too_late(cluster, *this), where);
+  return true;
+}
+
 void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   Mbarrier& barrier = *copy.barrier;
-  if (barrier.phase != copy.phase) {
-    cluster.record_failure(copy.issuer, std::string(copy.what()) + explain_bytes_too_late(cluster, copy),
-                           copy.where);
-    return;
-  }
+  if (copy.is_too_late(cluster)) return;
   if (RaceChecker* races = cluster.races()) {
     races->complete(copy.race_operation,
                     copy.needs_cluster_scope() ? barrier.released_afar : barrier.released);

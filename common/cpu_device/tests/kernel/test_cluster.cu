@@ -223,7 +223,8 @@ TEST_CASE("where a mask is wrong, it is said whom it names and who brought the b
     CHECK_THAT(text, ContainsSubstring("\n  its mask 0b1"));
     CHECK_THAT(text, ContainsSubstring("sends it to block (") &&
                          ContainsSubstring("\n  phase 0 expected 2048 bytes, and got those of block (") &&
-                         ContainsSubstring(" warp 0 (bytes of a TMA multicast with mask 0b1"));
+                         ContainsSubstring(
+                             " warp 0 (2048 bytes of a TMA multicast of a box of 16 rows with mask 0b1"));
     CHECK_THAT(text, !ContainsSubstring("sender is ahead"));
   }
 }

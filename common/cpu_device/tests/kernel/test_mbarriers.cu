@@ -363,12 +363,128 @@ TEST_CASE("a deadlock begins with the barrier that all wait for in the end, and 
                        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
                        ptx::mbarrier_wait(&shared.full[0], 0);
                      });
-  check_named_always("wrong parity, 1: warp 0 lane 0 must wait for phase 0, of parity 0, which has ended",
+  check_named_always(
+      "wrong parity, 1, or an arrival too early: warp 0 lane 0 did not wait for phase 0, of parity 0, which "
+      "has ended with the arrivals of warp 0 (mbarrier_arrive at ",
+      [](Storage& shared) {
+        if (threadIdx.x != 0) return;
+        ptx::mbarrier_arrive(&shared.full[0]);
+        ptx::mbarrier_wait(&shared.full[0], 1);
+      });
+  check_named_always("wrong parity, 0: warp 0 lane 0 must wait for phase 1, of parity 1, which has ended",
                      [](Storage& shared) {
                        if (threadIdx.x != 0) return;
                        ptx::mbarrier_arrive(&shared.full[0]);
-                       ptx::mbarrier_wait(&shared.full[0], 1);
+                       ptx::mbarrier_wait(&shared.full[0], 0);
+                       ptx::mbarrier_arrive(&shared.full[0]);
+                       ptx::mbarrier_wait(&shared.full[0], 0);
                      });
+}
+
+TEST_CASE("a slot that is released before it was filled is told from a wrong parity") {
+  // Thread 32 fills; lane 0 of warp 0 alone releases each slot, before it has waited.
+  const auto reinitialise = [](Storage& shared) {
+    if (threadIdx.x == 0) ptx::mbarrier_init(&shared.empty[0], 1);
+    __syncthreads();
+  };
+  check_named_always("\n  empty[0] was released too early, by warp 0 (mbarrier_arrive at test_mbarriers.cu:",
+                     [&](Storage& shared) {
+                       reinitialise(shared);
+                       if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.empty[0]);
+                       __syncthreads();
+                       if (threadIdx.x == 32) ptx::mbarrier_wait(&shared.empty[0], 1);
+                       if (threadIdx.x == 0) ptx::mbarrier_wait(&shared.full[0], 0);
+                     });
+  check_named_always("\n  empty[0] was released too early, by warp 0 (mbarrier_arrive at test_mbarriers.cu:",
+                     [&](Storage& shared) {
+                       reinitialise(shared);
+                       if (threadIdx.x == 32) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                       if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.empty[0]);
+                       __syncthreads();
+                       if (threadIdx.x == 32) ptx::mbarrier_wait(&shared.empty[0], 0);
+                       if (threadIdx.x == 32) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                     });
+}
+
+TEST_CASE("a deadlock at the barrier of another pipeline, or of others, says so") {
+  // Warp 0 releases empty[0], and waits for it, too; it should wait for another slot's, and fill that.
+  struct Two {
+    ladder::Pipeline<1> first, second;
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure({.block = 96, .shared_bytes = sizeof(Two)}, schedule, [] {
+      auto& shared = ladder::shared_storage<Two>();
+      if (threadIdx.x == 0) shared.first.init(1, 1), shared.second.init(1, 1);  // on one line, as in a loop
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        ladder::Consumer<1> consumer(shared.first);
+        ladder::Producer<1> producer(shared.first);
+        consumer.consumer_wait();
+        consumer.consumer_release();
+        __syncwarp(1);
+        producer.producer_acquire();
+      } else if (threadIdx.x == 32) {
+        ladder::Producer<1> producer(shared.first);
+        producer.producer_acquire();
+        producer.producer_commit();
+      } else if (threadIdx.x == 64) {
+        ladder::Consumer<1>(shared.second).consumer_wait();
+      }
+    });
+    CHECK_THAT(text, ContainsSubstring("\n  warp 0 lane 0 releases ") &&
+                         ContainsSubstring(" itself; nobody has ever arrived at ") &&
+                         ContainsSubstring(", for which warp 2 lane 0 waits: is this the wrong pipeline?"));
+  }
+  check_named_always(
+      "did not wait for phases 0 to 1, warp 1 lane 1 did for some: is this slot, at this step, for others?",
+      [](Storage& shared) {
+        if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+        __syncthreads();
+        if (threadIdx.x == 33) ptx::mbarrier_wait(&shared.full[0], 0);
+        __syncthreads();
+        if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.full[0]);
+        __syncthreads();
+        if (threadIdx.x == 5) ptx::mbarrier_wait(&shared.full[0], 0);
+      });
+}
+
+TEST_CASE("who arrives where one thread alone should, and who has passed at once, are named") {
+  check_named_always("count 1)\n  warp 0 lane 0 and warp 1 lane 0 both arrive at test_mbarriers.cu:",
+                     [](Storage& shared) {
+                       for (unsigned warp = 0; warp < 2; ++warp) {
+                         if (threadIdx.x == 32 * warp) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+                         __syncthreads();
+                       }
+                     });
+  check_named_always(
+      ") has parity 1, which passes before the first phase has ended\n  its phase 0 has had all",
+      [](Storage& shared) {
+        if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+        if (threadIdx.x == 33) ptx::mbarrier_wait(&shared.full[0], 1);
+        __syncthreads();
+        if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+      });
+}
+
+TEST_CASE("an exit is blamed only on those who may be missing") {
+  for (const bool has_come : {true, false}) {
+    for (const Schedule& schedule : fixed_schedules()) {
+      const std::string text = failure({.block = 96, .shared_bytes = sizeof(Storage)}, schedule, [&] {
+        auto& shared = ladder::shared_storage<Storage>();
+        prepare(shared);
+        const unsigned warp = threadIdx.x / 32;
+        if (warp == 2) {  // without a role, or with a part of it
+          if (has_come && threadIdx.x == 64) ptx::mbarrier_arrive(&shared.empty[0]);
+          return;
+        }
+        if (threadIdx.x == 0) ptx::mbarrier_arrive(&shared.empty[0]);
+        ptx::mbarrier_wait(&shared.empty[0], 0);
+      });
+      CHECK_THAT(text,
+                 ContainsSubstring(has_come ? "30 of 32 arrivals missing" : "31 of 32 arrivals missing"));
+      CHECK((text.find("; warp 2 has exited") != text.npos) == has_come);
+    }
+  }
 }
 
 namespace {

@@ -325,6 +325,18 @@ TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody e
                      [&](Storage& shared) { ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 64); });
 }
 
+TEST_CASE("bytes that counted at another barrier are looked for where as many are missing") {
+  Matrix matrix(16, 64);
+  const CUtensorMap map = matrix.map();
+  const auto load = [&](Storage& shared) {
+    ptx::mbarrier_init(&shared.full[1], 1);
+    ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 2 * kTileBytes);
+    for (int i = 0; i < 2; ++i) ptx::tma_load(&shared.tile[i], &map, 0, 0, &shared.full[i]);
+    ptx::mbarrier_wait(&shared.full[0], 0);
+  };
+  check_named_always("; as many bytes as are missing, 2048, came at full[1], unexpected, of warp 0 (", load);
+}
+
 TEST_CASE("a load that counts at the barrier of another slot is told from one that is too large") {
   Matrix matrix(16, 64);
   const CUtensorMap map = matrix.map();

@@ -212,6 +212,8 @@ TEST_CASE("a thread that reads where its own copy is to land reads too early, on
   scene.races.access(copy, 0, 64, 16, true);
   REQUIRE(scene.reports.size() == 1);
   CHECK_THAT(scene.reports[0], ContainsSubstring(": read before the copy landed: no barrier or wait orders"));
+  CHECK_THAT(scene.reports[0],
+             ContainsSubstring("\n  both: load ") && ContainsSubstring("\n  and   cp.async "));
 }
 
 TEST_CASE("a slot on its second lap: read before the copy landed, or overwritten by the copy") {
@@ -743,7 +745,8 @@ namespace {
 constexpr int kThreads = 256;
 
 struct Exchange {
-  int values[kThreads];
+  int values[kThreads], more[kThreads];
+  ptx::Mbarrier full;
 };
 
 /// Every thread writes a value and reads its neighbour's; `kBarrier` says with what in between.
@@ -996,6 +999,27 @@ __global__ void commits_a_copy(const float* from, float* out) {
   __pipeline_wait_prior(0);
 }
 
+template <bool kLeavesOpen>
+__global__ void leaves_copies_open(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  __pipeline_commit();
+  copy_word(reinterpret_cast<float*>(&smem.more[threadIdx.x]), &from[threadIdx.x]);
+  if (!kLeavesOpen) __pipeline_commit();
+  __pipeline_wait_prior(1);  // counts groups
+  __syncthreads();
+  out[threadIdx.x] = static_cast<float>(smem.values[kThreads - 1 - threadIdx.x]);
+  __pipeline_wait_prior(0);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+__global__ void initialises_twice(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  if (threadIdx.x % kThreads == 0 || threadIdx.x == 32) ptx::mbarrier_init(&smem.full, 1);
+  out[threadIdx.x] = 0;
+}
+
 __global__ void copies_twice_to_one_place(const float* from) {
   auto& smem = ladder::shared_storage<Exchange>();
   float* const to = reinterpret_cast<float*>(&smem.values[threadIdx.x]);
@@ -1047,6 +1071,25 @@ TEST_CASE("a wait that leaves the copy in flight is told from threads that have 
             ") comes after the cp.async is issued, but no wait had covered that by then: the wait at "));
     CHECK_THAT(report, !ContainsSubstring("have not met"));
   }
+}
+
+TEST_CASE("copies that no commit has closed where a wait counts groups are named") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(failure_of(schedule, leaves_copies_open<false>, from.data(), out.data()) == "");
+    CHECK_THAT(
+        failure_of(schedule, leaves_copies_open<true>, from.data(), out.data()),
+        ContainsSubstring(": the wait at " + place_of("counts groups") +
+                          " leaves out the newest 1 groups, and the last cp.async before it are in none: "
+                          "commit in each round\n"));
+  }
+}
+
+TEST_CASE("a barrier that two threads initialise needs no order, but one thread") {
+  PinnedVector<int> out(kThreads);
+  CHECK_THAT(failure_of({}, initialises_twice, out.data()),
+             ContainsSubstring(": one thread alone must initialise a barrier\n"));
 }
 
 TEST_CASE("a copy that is committed behind the __syncthreads is called so") {
@@ -1130,13 +1173,14 @@ namespace {
 
 struct StoredTiles {
   alignas(128) uint16_t tile[64];
-  ladder::Pipeline<1> pipe;
+  ladder::Pipeline<1> pipe, other;
 };
 
 enum class Storer {
   right,
   is_overtaken,  ///< by warp 0, which waits once, until the new tile is empty
   takes_the_other_parity,
+  takes_the_other_pipeline,
   gives_back_too_early,
   never_commits,
   neither_waits_nor_commits
@@ -1148,6 +1192,7 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
   auto& smem = ladder::shared_storage<StoredTiles>();
   if (threadIdx.x == 0) {
     smem.pipe.init(32, 1);
+    smem.other.init(32, 1);
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
@@ -1159,7 +1204,9 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
       ptx::fence_proxy_async();
       ptx::mbarrier_arrive(&smem.pipe.full[0]);
     } else if (threadIdx.x == 32) {
-      if (kStorer != Storer::neither_waits_nor_commits)
+      if (kStorer == Storer::takes_the_other_pipeline)
+        ptx::mbarrier_wait(&smem.other.full[0], 1);
+      else if (kStorer != Storer::neither_waits_nor_commits)
         ptx::mbarrier_wait(&smem.pipe.full[0],
                            kStorer == Storer::takes_the_other_parity ? parity ^ 1 : parity);
       ptx::tma_store(&map, &smem.tile, 0, 0);
@@ -1235,10 +1282,15 @@ TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on ev
   const auto run = [&](const cpu_device::Schedule& schedule, auto kernel) {
     return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map);
   };
-  int named = 0, blamed = 0;
+  int named = 0, blamed = 0, unheard = 0;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     CHECK(run(schedule, store_tiles<Storer::right>) == "");
+    const std::string elsewhere = run(schedule, store_tiles<Storer::takes_the_other_pipeline>);
+    unheard +=
+        elsewhere.find("the reader waited last for other.full[0], and warp 0 lane ") != elsewhere.npos &&
+        elsewhere.find("), for which no thread has waited\n") != elsewhere.npos;
+    CHECK_THAT(elsewhere, !ContainsSubstring("writes again without waiting"));
     const std::string parity = run(schedule, store_tiles<Storer::takes_the_other_parity>);
     // Where the storer comes late enough, it waits for ever.
     CHECK_THAT(parity,
@@ -1256,6 +1308,7 @@ TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on ev
   }
   CHECK(named >= 2);
   CHECK(blamed >= 1);
+  CHECK(unheard >= 1);
 }
 
 TEST_CASE(
