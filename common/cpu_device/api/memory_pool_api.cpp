@@ -88,8 +88,9 @@ cudaError_t release(void* pointer, CUstream_st* stream, Location where) {
   StreamEngine& engine = streams();
   const AllocationPointer allocation = engine.memory.find_begin(pointer);
   if (!allocation || allocation->kind != MemoryKind::device) {
-    if (engine.memory.is_freed(pointer))
-      fail("cudaFreeAsync on " + stream->name + " frees memory that was freed before");
+    if (const AllocationPointer freed = engine.memory.find_freed(pointer))
+      fail("cudaFreeAsync on " + stream->name + " frees memory that was freed before",
+           freed->describe_free() + "\n  freed again at " + describe_place(where));
     return cudaErrorInvalidValue;
   }
   if (!allocation->pool) return cudaErrorInvalidValue;
