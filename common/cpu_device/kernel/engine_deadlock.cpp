@@ -481,10 +481,10 @@ class DeadlockRoot {
       const Mbarrier::Arrival* last_one = nullptr;
       for (const Mbarrier::Arrival& arrival : barrier.last_arrivals)
         if (!arrival.bytes && arrival.thread == absent.front()) last_one = &arrival;
-      // Who has missed phases has made fewer steps itself.
+      // Who has missed phases, or passed a wait too early, may have made a wrong number of steps itself.
       const std::string passed = passed_by(barrier);
       return names_of(absent) + " arrived in the phase before (" + own_place(last_one->where) + "), and " +
-             where_now(absent, /*counts_steps=*/passed.empty()) + passed;
+             where_now(absent, /*counts_steps=*/passed.empty() && early_wait("").empty()) + passed;
     }
     std::string text;
     if (const auto arrivals = with_bytes(barrier.arrivals, false); !arrivals.empty()) {
