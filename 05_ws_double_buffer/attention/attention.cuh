@@ -102,7 +102,7 @@ __device__ __forceinline__ void compute_rows(Storage& smem, const Tile& tile, co
   store_fragment(o, p.o + size_t(tile.head) * p.length * kDim, tile.first_query + row, 0, p.length, kDim);
 }
 
-/// A block of threads for each tile of a causal problem.
+/// A block of threads for each tile.
 __global__ void __launch_bounds__(kThreads, 1)
     compute(const __grid_constant__ TensorMaps maps, const Attention p, const int heads_together) {
   auto& smem = shared_storage<Storage>();
