@@ -16,6 +16,7 @@ from page_requests import parse_words
 
 PHONE = 400  # pixels: pictures are so wide, with words of 12 pixels or more, that a phone shows them whole, with words of 11
 LINE, ROW = 128, 64 * 2  # bytes
+HALF = 64  # of a line
 ROWS = 8  # that are shown; rows begin at multiples of 16 bytes, so the ninth begins where the first does
 FEWEST_STEPS, PART_STEPS, MOST_PARTS, STORE_STEPS = 4, 12, 16, 8  # kMinSteps and so on of sharing.hpp
 
@@ -65,8 +66,16 @@ def lines_touched(columns, row):
     return (first_byte(columns, row) + ROW - 1) // LINE + 1
 
 
-def requests(columns, rows=range(ROWS)):
-    return sum(lines_touched(columns, row) for row in rows)
+def requests_of_row(columns, row, multicast):
+    """With multicast TMA asks for lines. Without, it asks for halves of lines, unless the row is a whole line."""
+    first = first_byte(columns, row)
+    if multicast or first == 0:
+        return lines_touched(columns, row)
+    return (first + ROW - 1) // HALF - first // HALF + 1
+
+
+def requests(columns, multicast=False, rows=range(ROWS)):
+    return sum(requests_of_row(columns, row, multicast) for row in rows)
 
 
 def straddling_rows(aligned, columns):
@@ -75,7 +84,7 @@ def straddling_rows(aligned, columns):
     panels = [(aligned, (f"{aligned} columns",), (f"{ROWS} rows,", f"{requests(aligned)} requests"), ROWS),
               (columns, (f"{columns} columns",), (f"{ROWS} rows,", f"{requests(columns)} requests"), ROWS),
               (columns, (f"{columns} columns,", "cluster of two"),
-               (f"{requests(columns, range(half))} of one block,", f"{requests(columns, range(half, ROWS))} of the other"), half)]
+               (f"{requests(columns, True, range(half))} of one block,", f"{requests(columns, True, range(half, ROWS))} of the other"), half)]
     shapes, wide = [], 47  # of a line
     for row in range(ROWS):
         shapes.append(text(42, 83 + 22 * row, f"row {row}", "end", "small"))
@@ -85,7 +94,7 @@ def straddling_rows(aligned, columns):
         for row in range(ROWS):
             style = "one" if row < others else "other"
             shapes += [rectangle(style, left + wide * first_byte(width, row) / LINE, 70 + 22 * row, wide * ROW / LINE, 16),
-                       text(left + 2 * wide + 10, 83 + 22 * row, lines_touched(width, row), style="small")]
+                       text(left + 2 * wide + 10, 83 + 22 * row, requests_of_row(width, row, others < ROWS), style="small")]
         for line in range(3):
             shapes.append(f'<line class="line" x1="{left + wide * line}" y1="62" x2="{left + wide * line}" y2="250"/>')
         shapes.append(text(left + wide, 57, f"lines of {LINE} B", style="small"))
@@ -93,7 +102,7 @@ def straddling_rows(aligned, columns):
     shapes += [text(200, 312 + 16 * i, words, style="small") for i, words in enumerate((
         "Both blocks of the cluster receive all rows:", "each asks for half of them."))]
     alt = (f"Rows of {ROW} bytes over cache lines: with {aligned} columns eight rows take {requests(aligned)} requests, with "
-           f"{columns} columns {requests(columns)}; in a cluster of two each block makes half of them")
+           f"{columns} columns {requests(columns)}; a cluster of two takes {requests(columns, True)}, half of them for each block")
     return alt, svg(338, "Rows that straddle cache lines", shapes)
 
 

@@ -245,11 +245,12 @@ class IdeaPictures(WithResults):
 
     def test_the_page_shows_the_picture_and_says_what_is_on_it(self):
         text = self.filled(f"<!-- picture: {self.ROWS} -->\n<!-- end -->\n")
-        self.assertIn("with 4096 columns eight rows take 8 requests, with 5000 columns 15;", text)
+        self.assertIn("with 4096 columns eight rows take 8 requests, with 5000 columns 21; a cluster of two takes 15,", text)
         self.assertIn("](../docs/figures/straddling_rows.svg)", text)
 
     def test_a_row_that_begins_within_a_line_touches_two(self):
         self.assertEqual([idea_pictures.lines_touched(5000, row) for row in range(9)], [1] + 7 * [2] + [1])
+        self.assertEqual([idea_pictures.requests_of_row(5000, row, False) for row in range(9)], [1, 3, 3, 3, 2, 3, 3, 3, 1])
         self.assertEqual(idea_pictures.requests(4096), 8)
         self.assertRegex(self.picture(self.ROWS), ">7 of one block,</text>\n.*>8 of the other<")
 
