@@ -172,8 +172,7 @@ class RealRecords(unittest.TestCase):
 
     def test_a_program_is_decided_by_the_lessons_that_it_runs(self):
         self.assertEqual(program_roots("ladder", ("--lessons", "03,06")),
-                         ("03_double_buffer/gemm.cuh", "03_double_buffer/steps/*.cuh", "common/device/wgmma_core.cuh",
-                          "05_ws_double_buffer/gemm.cuh",
+                         ("03_double_buffer/gemm.cuh", "03_double_buffer/steps/*.cuh", "05_ws_double_buffer/gemm.cuh",
                           "05_ws_double_buffer/steps/*.cuh", "06_clusters_dsmem/gemm.cuh",
                           "06_clusters_dsmem/steps/*.cuh", "06_clusters_dsmem/any_shape/gemm.cuh",
                           "06_clusters_dsmem/any_shape/kernels.cuh", "06_clusters_dsmem/any_shape/launch.cuh",
