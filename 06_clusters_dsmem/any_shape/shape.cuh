@@ -134,10 +134,11 @@ struct Block : Shape, Place {
   __device__ __forceinline__ uint16_t above_and_below() const {
     return static_cast<uint16_t>(((1u << Shape::kClusterM) - 1) << rank(0, n, k));
   }
-  /// The blocks that receive the same tiles of A, and of B.
+  /// The blocks that receive the same tiles of A.
   __device__ __forceinline__ uint16_t receivers_of_a() const {
     return Shape::kSwaps ? above_and_below() : beside();
   }
+  /// The blocks that receive the same tiles of B.
   __device__ __forceinline__ uint16_t receivers_of_b() const {
     return Shape::kSwaps ? beside() : above_and_below();
   }
