@@ -113,7 +113,7 @@ TEST_CASE("a kernel that has read beyond what an upload wrote is named, also of 
 TEST_CASE("a host function that reads a slot which it has given back is named") {
   if (!instrumented()) SKIP("what the host reads is seen in the instrumented build");
   static const PinnedInts& slot = *new PinnedInts;  // what static objects free comes after all tests
-  static int sum = 0;
+  static volatile int sum = 0;
   const auto launch = [](cudaHostFn_t function) {
     Stream stream;
     CUDA_CHECK(cudaLaunchHostFunc(stream, function, nullptr));
@@ -123,13 +123,13 @@ TEST_CASE("a host function that reads a slot which it has given back is named") 
       [&] {
         launch([](void*) {
           ladder::spoil(slot.data, kBytes);
-          sum += slot.data[5];
+          sum = sum + slot.data[5];
         });
       },
       "after it has given it back: a slot that was given back may be filled anew");
   check_never_blamed([&] {
     launch([](void*) {
-      sum += slot.data[5];
+      sum = sum + slot.data[5];
       ladder::spoil(slot.data, kBytes);
     });
   });
