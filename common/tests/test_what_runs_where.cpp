@@ -10,6 +10,7 @@
 
 #include "common/host/base/text.hpp"
 #include "common/host/device/compiled_code.hpp"
+#include "common/host/device/device.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/problem/lesson_registry.hpp"
 #include "common/testing/patterns.hpp"
@@ -105,6 +106,7 @@ TEST_CASE("what runs where: the page says what the lessons say") {
 
 TEST_CASE(
     "Problems that every lesson checks have tiles side by side and below each other, and sides unlike") {
+  if (!ladder::on_cpu_device()) SKIP("the CPU device checks them");
   for (const Lesson* lesson : ladder::all_lessons()) {
     INFO(lesson->name);
     for (const ladder::Shape& shape : {lesson->cpu_check, lesson->cpu_check_few}) {
