@@ -103,12 +103,12 @@ def treat_low_screens_as_phones(folder):
 
 
 def kind_of_listing(inside):
-    """A report, code or commands, which wrap on a phone, or none: columns of text, which scroll."""
+    """A report, a program or commands, which wrap on a phone, or none: columns of text, which scroll."""
     lines = [html.unescape(re.sub("<[^>]*>", "", line)) for line in re.findall(r'<div class="line">(.*?)</div>', inside)]
     if REPORT.search(inside):
         return " report"
     if CODE.search(inside):
-        return " code"
+        return " program"
     return " commands" if all(COMMAND.match(line) for line in lines if line) else ""
 
 
@@ -116,7 +116,7 @@ def marked_listing(found):
     """Code begins at the left edge. A phone sets each line's indentation itself: a line that goes on stands behind it, and one that
     is aligned with a bracket above is not."""
     kind, inside = kind_of_listing(found[1]), found[1]
-    if kind in (" code", " commands"):
+    if kind in (" program", " commands"):
         edge, above = min(map(len, LINE.findall(inside)), default=0), 0
 
         def indented(line):
@@ -134,7 +134,9 @@ def marked_listing(found):
 
 
 def in_lines(found):
-    """As Doxygen writes all other listings."""
+    """Commands, as Doxygen writes all other listings."""
+    if not all(COMMAND.match(html.unescape(line)) for line in found[1].strip("\n").split("\n")):
+        return found[0]
     lines = "".join(f'<div class="line">{line}</div>\n' for line in found[1].strip("\n").split("\n"))
     return f'<div class="fragment">{lines}</div><!-- fragment -->'
 

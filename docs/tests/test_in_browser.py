@@ -52,7 +52,7 @@ return faults;
 TOO_WIDE = """
 for (const fold of document.querySelectorAll('details')) fold.open = true;
 const faults = [], page = document.querySelector('.contents').getBoundingClientRect();
-const SCROLL = '.fragment:not(.code, .commands, .report), table:has(th:nth-child(8))';
+const SCROLL = '.fragment:not(.program, .commands, .report), table:has(th:nth-child(8))';
 for (const box of document.querySelectorAll('.contents :is(.fragment, table, tbody, td, code, pre)')) {
   const it = `<${box.localName}> ${box.textContent.trim().slice(0, 40)}`, scrolling = box.closest(SCROLL);
   if (scrolling && scrolling.getBoundingClientRect().right > page.right + 1) faults.push(`${it}: is cut`);
@@ -204,7 +204,7 @@ class InBrowser(SiteInBrowser):
         for page in ["index.html", *self.lessons()]:
             self.open(page)
             faults = self.browser.execute_script(TOO_WIDE)
-            self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".fragment:is(.code, .commands)"), page)
+            self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".fragment:is(.program, .commands)"), page)
             if faults:
                 found[page] = faults
         self.maxDiff = None
