@@ -195,7 +195,7 @@ std::string remark(const ladder::Shape& shape, const Settings& settings) {
 /// The open plans as settings, for `ladder tune`.
 std::vector<Settings> candidates(const ladder::Shape& shape, const Settings& settings) {
   std::vector<Settings> all;
-  for (const Estimate& estimate : open_plans(shape, settings, compiles_on_demand())) {
+  for (const Estimate& estimate : varied(open_plans(shape, settings, compiles_on_demand()))) {
     Settings plan = settings;
     plan["tile"] = estimate.plan.tile();
     plan["cluster_m"] = std::to_string(estimate.plan.cluster_m);

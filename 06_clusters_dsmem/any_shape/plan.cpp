@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <sstream>
 #include <tuple>
@@ -24,37 +25,37 @@ constexpr int kLine = 64;  ///< elements of a cache line
 
 // What the parts of a kernel cost, in microseconds. docs/parts.md has measured them alone; these are what
 // they cost together, in the_plan.md's runs.
-constexpr double kLaunch = 1.2;
-constexpr double kMeet = 0.06;        ///< for each block of a cluster, whose blocks meet before they begin
-constexpr double kClock = 0.518e-3;   ///< of the tensor cores, which power slows down
-constexpr double kRequest = 0.77e-3;  ///< to ask L2 for a row of 128 bytes
-constexpr double kReceive = 0.16e-3;  ///< to receive a row, whoever asked for it
-constexpr double kHalf = 1.72;  ///< times as much for a row that has half of its bytes in another cache line
-constexpr double kStraddle = 2.26;  ///< times as much for a row that touches three halves of lines
-constexpr double kTrip = 0.97;      ///< from a request to its bytes
-constexpr double kFillSteps = 2.7;  ///< the K steps whose requests nothing hides
-constexpr double kStage = 0.62;     ///< to hand over columns of a tile, while tensor cores wait
-constexpr double kStore = 1.09e-3;  ///< a row of 128 bytes of C
-constexpr double kIdle = 0.75;   ///< what an SM without a tile in the last wave costs, over one with a tile
-constexpr double kMemory = 1.2;  ///< bytes of A, B and C over what the memory's bandwidth says
-constexpr double kSharedLine = 0.46;  ///< lines more for each line of C that two clusters write to
-constexpr double kPower = 2.3e-9;     ///< a multiply-add, where power limits the whole GPU
-constexpr double kSum = 2.5;          ///< a tile's partial sums, through DSMEM
-constexpr double kFixUp = 1.9;        ///< a tile's partial sums, to global memory or from it
-constexpr double kStreamK = 2.3;      ///< more for a launch that splits tiles
-constexpr double kSwapped = 1.02;     ///< times as much with swapped operands, which no run above had
+constexpr double kLaunch = 1.24;
+constexpr double kMeet = 0.09;        ///< for each block of a cluster, whose blocks meet before they begin
+constexpr double kClock = 0.67e-3;    ///< of the tensor cores, which power slows down
+constexpr double kRequest = 1.39e-3;  ///< to ask L2 for a row of 128 bytes
+constexpr double kReceive = 0.32e-3;  ///< to receive a row, whoever asked for it
+constexpr double kMerged = 0.46;      ///< part of a whole line that L2 need not send for one more asker
+constexpr double kMidSector = 2.1;    ///< times as much for a row that begins within a sector of 32 bytes
+constexpr double kTrip = 0.97;        ///< from a request to its bytes
+constexpr double kFillSteps = 2.3;    ///< the K steps whose requests nothing hides
+constexpr double kStage = 0.76;       ///< to hand over columns of a tile, while tensor cores wait
+constexpr double kIdle = 0.64;   ///< what an SM without a tile in the last wave costs, over one with a tile
+constexpr double kMemory = 1.1;  ///< bytes of A, B and C over what the memory's bandwidth says
+constexpr double kSharedLine = 0.3;  ///< lines more for each line of C that two clusters write to
+constexpr double kSum = 2.0;         ///< a tile's partial sums, through DSMEM
+constexpr double kFixUp = 2.8;       ///< a tile's partial sums, to global memory or from it
+constexpr double kStreamK = 2.2;     ///< more for a launch that splits tiles
 
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
-  return (plan.cluster_m > 1 ? 1.07 : 1) * (plan.cluster_n > 1 ? 1.05 : 1) * (plan.blocks() > 4 ? 1.02 : 1) *
-         (plan.walked().tile_m == 256 ? 1.15 : 1);
+  constexpr double kShared = 1.04, kFourWarpgroups = 1.08;
+  return (plan.cluster_m > 1 ? kShared : 1) * (plan.cluster_n > 1 ? kShared : 1) *
+         (plan.walked().tile_m == 256 ? kFourWarpgroups : 1);
 }
 
-/// What a row of 128 bytes costs, on average over rows that begin at multiples of so many elements.
-double row_factor(int multiple) {
-  // Of eight places in a line that a row may begin at, one is its beginning and one its middle.
-  const int places = kLine / std::gcd(multiple, kLine);
-  return (1 + (places > 1 ? kHalf : 0) + (places > 2 ? (places - 2) * kStraddle : 0)) / places;
+/// What it costs to ask for a row of 128 bytes, on average over rows that begin at multiples of so many
+/// elements, where about so many blocks ask for the same rows at a time. L2 merges the requests for a whole
+/// line that meet there, unless they are multicast already.
+double row_factor(int multiple, double askers, bool multicast) {
+  const int places = kLine / std::gcd(multiple, kLine);  // in a line that a row may begin at
+  const double whole = 1.0 / places, mid_sector = places == 8 ? 0.5 : 0;
+  return 1 - (multicast ? 0 : kMerged * (1 - 1 / askers)) * whole + (kMidSector - 1) * mid_sector;
 }
 
 /// Clocks of the tensor cores for a K step: those of the products, or of reading A and B from shared memory.
@@ -62,9 +63,17 @@ double step_clocks(int warpgroups, int tile_n) {
   return warpgroups * 4 * std::max(tile_n / 2.0, 16 + tile_n / 4.0);
 }
 
-/// The K steps of a plan. Tensor cores, requests to L2, trips, memory and power limit it at the same time,
-/// and one waits for the other now and then: together they take a little longer than the slowest. The cube
-/// root of the sum of cubes is that.
+/// Rows of 128 bytes of a tile of B, on average over `wide` tiles beside each other: only panels that reach
+/// into B are loaded, one at least.
+double rows_of_b(int n, int tile_n, int wide) {
+  const int whole = n / tile_n, rest = n % tile_n;
+  const int panels = whole * tiles_over(tile_n, 64) + (rest > 0 ? tiles_over(rest, 64) : 0);
+  return 64.0 * (panels + wide - whole - (rest > 0)) / wide;
+}
+
+/// The K steps of a plan. Tensor cores, requests to L2, trips and memory limit it at the same time, and one
+/// waits for the other now and then: together they take a little longer than the slowest. The fourth root of
+/// the sum of fourth powers is that.
 double steps_us(const ladder::Shape& shape, const Estimate& estimate, double memory_bytes_per_us) {
   const Plan &plan = estimate.plan, walked = plan.walked();
   const double m = shape.m, n = shape.n, k = shape.k;
@@ -74,40 +83,44 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate, double mem
   const double full_waves = double(estimate.clusters) / estimate.resident_clusters;
   const double tiles = full_waves + kIdle * (estimate.waves - full_waves), steps = tiles * estimate.k_steps;
 
-  const int walked_rows = plan.swapped ? shape.n : shape.m;
+  const int walked_rows = plan.swapped ? shape.n : shape.m, walked_columns = plan.swapped ? shape.m : shape.n;
   const int warpgroups = std::min(tiles_over(walked_rows, 64), walked.tile_m / 64);
   const Ring ring = ring_of(plan);
   const double products = steps * step_clocks(warpgroups, walked.tile_n) * kClock * factor_of(plan) +
                           tiles * kStage * tiles_over(walked.tile_n / plan.cluster_k, ring.staged_n);
 
-  // Blocks that split K complete columns of C each, or with swapped operands rows.
-  const int split_n = plan.swapped ? 1 : plan.cluster_k, own_n = plan.tile_n / split_n,
-            own_m = plan.tile_m / (plan.cluster_k / split_n);
-
-  const int a_rows = std::min(plan.tile_m, 8 * tiles_over(shape.m, 8)),
-            b_rows = std::min(64 * tiles_over(plan.tile_n, 64), shape.n);
-  const double a_asked =
-      high == plan.cluster_m ? std::min(plan.tile_m / plan.cluster_n, a_rows) : m / high / plan.cluster_n;
-  const double a_factor = row_factor(shape.k),
-               b_factor = row_factor(wide > 1 ? std::gcd(shape.n, plan.tile_n) : shape.n),
-               c_factor = row_factor(wide * split_n > 1 ? std::gcd(shape.n, own_n) : shape.n);
-  const double load = a_factor * (kRequest * a_asked + kReceive * a_rows) +
-                      b_factor * (kRequest * b_rows / plan.cluster_m + kReceive * b_rows);
-  const double store =
-      c_factor * kStore * std::min(own_m, shape.m) * tiles_over(std::min(own_n, shape.n), 64);
-  const double requests = steps * load + tiles * store;
+  // Tiles at work at a time, as the walk visits them: those of a row of tiles ask for the same rows of its A.
+  constexpr int kGroup = 16;
+  const double below = std::min(tiles_over(walked_rows, walked.tile_m), kGroup),
+               at_a_time = estimate.resident_clusters * plan.cluster_m * plan.cluster_n,
+               beside = std::min(1.0 * tiles_over(walked_columns, walked.tile_n),
+                                 std::max(1.0, at_a_time / below));
+  const auto askers = [](double tiles_at_work, int receivers) {
+    return std::max(1.0, tiles_at_work / receivers);
+  };
+  const double a_factor = row_factor(shape.k, askers(plan.swapped ? below : beside, plan.cluster_n),
+                                     plan.cluster_n > 1),
+               b_factor =
+                   row_factor(wide > 1 ? std::gcd(shape.n, plan.tile_n) : shape.n,
+                              askers(plan.swapped ? beside : below, plan.cluster_m), plan.cluster_m > 1);
+  const double a_rows = std::min(plan.tile_m, 8 * tiles_over(shape.m, 8)),
+               b_rows = rows_of_b(shape.n, plan.tile_n, wide);
+  const double a_asked = high == plan.cluster_m ? std::min<double>(plan.tile_m / plan.cluster_n, a_rows)
+                                                : m / high / plan.cluster_n;
+  const double load =
+      kRequest * (a_factor * a_asked + b_factor * b_rows / plan.cluster_m) + kReceive * (a_rows + b_rows);
+  const double requests = steps * load;
 
   const double trips = steps * kTrip / (ring.slots - 1);
+  // Blocks that split K complete columns of C each, or with swapped operands rows.
+  const int split_n = plan.swapped ? 1 : plan.cluster_k, own_n = plan.tile_n / split_n;
   const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && wide * split_n > 1);
   const double shared_lines = shares_lines ? m * (wide / plan.cluster_n) : 0;
   const double memory =
       kMemory * 2 * (m * k + k * n + m * n + kSharedLine * kLine * shared_lines) / memory_bytes_per_us;
-  const double power = kPower * (64.0 * tiles_over(walked_rows, 64)) *
-                       (double(plan.swapped ? high : wide) * walked.tile_n) *
-                       (64.0 * tiles_over(shape.k, 64));
-  double cubes = 0;
-  for (const double part : {products, requests, trips, memory, power}) cubes += part * part * part;
-  return kFillSteps * load + std::cbrt(cubes);
+  double powers = 0;
+  for (const double part : {products, requests, trips, memory}) powers += std::pow(part, 4);
+  return kFillSteps * load + std::pow(powers, 0.25);
 }
 
 /// What blocks do together.
@@ -144,7 +157,6 @@ Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident,
       (estimate.waves * resident * plan.blocks() * plan.tile_m * plan.tile_n * estimate.k_steps);
   estimate.us = kLaunch + (plan.blocks() > 1 ? kMeet * plan.blocks() : 0) +
                 steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate);
-  if (plan.swapped) estimate.us *= kSwapped;
   return estimate;
 }
 
@@ -249,6 +261,19 @@ std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Pl
   std::stable_sort(result.begin(), result.end(),
                    [](const Estimate& a, const Estimate& b) { return a.us < b.us; });
   return result;
+}
+
+std::vector<Estimate> varied(const std::vector<Estimate>& estimates) {
+  constexpr int kOfATile = 2;
+  std::map<std::tuple<int, int, bool>, int> seen;
+  std::vector<Estimate> first, later;
+  for (const Estimate& estimate : estimates) {
+    const Plan& plan = estimate.plan;
+    const int place = ++seen[{plan.tile_m, plan.tile_n, plan.swapped}];
+    (place <= kOfATile ? first : later).push_back(estimate);
+  }
+  first.insert(first.end(), later.begin(), later.end());
+  return first;
 }
 
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates) {

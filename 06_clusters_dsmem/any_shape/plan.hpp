@@ -94,6 +94,10 @@ struct Estimate {
 std::vector<Estimate> estimates(const ladder::Shape& shape, const std::vector<Plan>& plans, const Gpu& gpu,
                                 int spare_sms = 0);
 
+/// The order in which to try them: of a tile the third and further plans come after all others. They are
+/// likely to be as far off as the first two, so that other tiles tell more.
+std::vector<Estimate> varied(const std::vector<Estimate>& estimates);
+
 /// The first estimates as a table, under a line that says why the first plan is chosen.
 std::string explanation(const ladder::Shape& shape, const std::vector<Estimate>& estimates);
 

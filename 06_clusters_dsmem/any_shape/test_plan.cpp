@@ -12,6 +12,7 @@ using lesson06::any_shape::Estimate;
 using lesson06::any_shape::estimates;
 using lesson06::any_shape::Plan;
 using lesson06::any_shape::plans_by_waves;
+using lesson06::any_shape::varied;
 
 namespace {
 
@@ -281,4 +282,55 @@ TEST_CASE("06: blocks beside each other gain where rows of C straddle cache line
     return estimate_of(shape, {128, 128, 1, 2, 1}).us / estimate_of(shape, {128, 128, 2, 1, 1}).us;
   };
   CHECK(beside_over_below(8200) < beside_over_below(8192));
+}
+
+TEST_CASE(
+    "06: blocks need not share rows that L2 merges the requests for, and do share rows within sectors") {
+  CHECK(choice({1024, 1024, 1024}).blocks() == 1);
+  // Rows of A and B begin at odd multiples of 16 bytes.
+  const Plan plan = choice({1160, 1224, 1016});
+  INFO(plan.name());
+  CHECK(plan.cluster_m * plan.cluster_n > 1);
+  // More blocks that ask for the same whole lines are more requests that meet.
+  const auto gain = [](int n) {
+    return estimate_of({1024, n, 8192}, {128, 128, 1, 2, 1}).us /
+           estimate_of({1024, n, 8192}, {128, 128, 1, 1, 1}).us;
+  };
+  CHECK(gain(128 * 16) > gain(128 * 2));
+}
+
+TEST_CASE("06: a tile that begins within a sector costs more than a wider one that does not") {
+  // 800 columns are whole sectors. Tiles of 104 begin at odd multiples of 16 bytes, tiles of 112 do not.
+  const ladder::Shape shape{1779, 800, 2760};
+  CHECK(estimate_of(shape, {128, 112, 2, 2, 1}).us < estimate_of(shape, {128, 104, 2, 2, 1}).us);
+}
+
+TEST_CASE("06: panels that lie outside B are not loaded, so a last tile of few columns costs less") {
+  // The last tile has 72 columns, or 248. Rows of both begin at odd multiples of 16 bytes.
+  const auto of = [](int n) { return estimate_of({64 * 60, n, 8192}, {64, 256, 1, 1, 1}).us; };
+  CHECK(of(328) < 0.85 * of(504));
+}
+
+TEST_CASE("06: the first plans to try are of several tiles, and none is lost") {
+  for (const ladder::Shape& shape :
+       {ladder::Shape{12094, 448, 10720}, {1024, 1024, 1024}, {27, 3400, 4600}}) {
+    const auto all = all_estimates(shape), tried = varied(all);
+    REQUIRE(tried.size() == all.size());
+    CHECK(tried.front().plan == all.front().plan);
+    const auto of_its_tile = [](const auto& list, size_t i) {
+      return std::count_if(list.begin(), list.begin() + i + 1, [&](const Estimate& other) {
+        return other.plan.tile() == list[i].plan.tile() && other.plan.swapped == list[i].plan.swapped;
+      });
+    };
+    size_t first = 0;
+    while (first < tried.size() && of_its_tile(tried, first) <= 2) ++first;
+    CHECK(first >= 8);
+    for (size_t i = first; i < tried.size(); ++i) REQUIRE(of_its_tile(tried, i) > 2);
+    const auto by_cost = [](const Estimate& a, const Estimate& b) { return a.us < b.us; };
+    CHECK(std::is_sorted(tried.begin(), tried.begin() + first, by_cost));
+    CHECK(std::is_sorted(tried.begin() + first, tried.end(), by_cost));
+    for (const Estimate& estimate : all)
+      REQUIRE(std::any_of(tried.begin(), tried.end(),
+                          [&](const Estimate& other) { return other.plan == estimate.plan; }));
+  }
 }
