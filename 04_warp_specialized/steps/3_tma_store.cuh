@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 04, step 3: C goes through shared memory, and TMA stores it.
 ///
-/// Added since step 2: a staging tile. Each compute warp writes its 16 rows of C there, and one lane lets TMA
-/// send them: the rows leave as whole lines, and TMA leaves out what lies outside of C.
+/// Added since step 2: a staging tile. Each compute warp writes its 16 rows of C there, and one of its lanes
+/// lets TMA store them. TMA leaves out what lies outside of C.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
@@ -55,27 +55,11 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, T
 }
 // [load_tiles]
 
-/// Each warp stages its strip of rows, and one lane sends them to global memory.
-template <class Smem>
-__device__ __forceinline__ void store_tile(const Core& core, int row_offset, Smem& smem,
-                                           const TensorMaps& maps, TileIndex tile) {
-  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
-  stage_fragment(core.d, 0, smem.c, row_offset);
-  ptx::fence_proxy_async();  // TMA reads what these threads have stored
-  __syncwarp();              // all lanes have, so one sends for them
-  if (ptx::elect_one()) {
-    const int row = row_offset + kStripRows * warp_in_warpgroup();
-    for (int panel = 0; panel < smem.c.kPanels; ++panel)
-      ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
-                     first_row + row);
-    ptx::tma_store_commit();
-  }
-}
-
 /// Each warpgroup multiplies its rows and stores them.
 template <class Smem>
 __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps, TileIndex tile,
                                               int k_steps) {
+  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Core core;
@@ -87,8 +71,17 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
     pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
   }
   // [k_loop]
-  store_tile(core, row_offset, smem, maps, tile);
-  if (ptx::elect_one()) ptx::tma_store_wait<0>();  // the staging tile goes away with the block
+  stage_fragment(core.d, 0, smem.c, row_offset);
+  ptx::fence_proxy_async();  // TMA reads what these threads have stored
+  __syncwarp();              // all lanes have, so one sends for them
+  if (ptx::elect_one()) {
+    const int row = row_offset + kStripRows * warp_in_warpgroup();
+    for (int panel = 0; panel < smem.c.kPanels; ++panel)
+      ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
+                     first_row + row);
+    ptx::tma_store_commit();
+    ptx::tma_store_wait<0>();  // the staging tile goes away with the block
+  }
 }
 
 /// Each block computes a tile of C; n and k are multiples of 8, as TMA wants rows of whole 16 bytes.

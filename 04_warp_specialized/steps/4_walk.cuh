@@ -59,25 +59,6 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, T
 }
 // [load_tiles]
 
-/// Each warp stages its strip of rows, and one lane sends them to global memory.
-template <class Smem>
-__device__ __forceinline__ void store_tile(const Core& core, int row_offset, Smem& smem,
-                                           const TensorMaps& maps, TileIndex tile) {
-  const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
-  if (ptx::elect_one()) ptx::tma_store_wait_read<0>();  // TMA has read what was staged before
-  __syncwarp();
-  stage_fragment(core.d, 0, smem.c, row_offset);
-  ptx::fence_proxy_async();  // TMA reads what these threads have stored
-  __syncwarp();              // all lanes have, so one sends for them
-  if (ptx::elect_one()) {
-    const int row = row_offset + kStripRows * warp_in_warpgroup();
-    for (int panel = 0; panel < smem.c.kPanels; ++panel)
-      ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
-                     first_row + row);
-    ptx::tma_store_commit();
-  }
-}
-
 /// Each warpgroup multiplies its rows and stores them.
 template <class Smem>
 __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk,
@@ -85,6 +66,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
@@ -94,7 +76,18 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
-    store_tile(core, row_offset, smem, maps, tile);
+    if (ptx::elect_one()) ptx::tma_store_wait_read<0>();  // waits until TMA has read what this lane sent
+    __syncwarp();
+    stage_fragment(core.d, 0, smem.c, row_offset);
+    ptx::fence_proxy_async();  // TMA reads what these threads have stored
+    __syncwarp();              // all lanes have, so one sends for them
+    if (ptx::elect_one()) {
+      const int row = row_offset + kStripRows * warp_in_warpgroup();
+      for (int panel = 0; panel < smem.c.kPanels; ++panel)
+        ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
+                       first_row + row);
+      ptx::tma_store_commit();
+    }
   }
   if (ptx::elect_one()) ptx::tma_store_wait<0>();  // the staging tile goes away with the block
 }
