@@ -1,9 +1,9 @@
 /// @file
-/// Lesson 04: one more role, a storer: C goes through shared memory, and TMA stores it.
+/// Lesson 04: one more role, a storer: one thread lets TMA store what all warps have staged.
 ///
-/// Added since step 3: compute writes its tile of C to a staging tile and hands it to the storer through a
-/// second pipeline, pipe_cs. While TMA still writes one tile to global memory, compute already multiplies
-/// the next.
+/// Added since step 4: compute hands the staging tile to the storer through a second pipeline, pipe_cs. The
+/// storer sends the tile, and waits for TMA. Lesson 05 makes a ring of this pipeline: compute then stages one
+/// piece of a tile while TMA reads another.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"

@@ -7,7 +7,8 @@
 #include "04_warp_specialized/gemm.cuh"
 #include "04_warp_specialized/steps/1_tma.cuh"
 #include "04_warp_specialized/steps/2_roles.cuh"
-#include "04_warp_specialized/steps/3_walk.cuh"
+#include "04_warp_specialized/steps/3_tma_store.cuh"
+#include "04_warp_specialized/steps/4_walk.cuh"
 #include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
@@ -35,6 +36,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 auto kernel_of(const std::string& step) {
   if (step == "tma") return tma::launch_gemm;
   if (step == "roles") return roles::launch_gemm;
+  if (step == "tma_store") return tma_store::launch_gemm;
   if (step == "walk") return walk::launch_gemm;
   return launch_gemm;
 }
@@ -67,7 +69,7 @@ const ladder::Lesson& lesson() {
                 ladder::loader_knob(),
                 {"step",
                  "how far the lesson has come: storer is its kernel, the others are the steps to it",
-                 {"storer", "walk", "roles", "tma"}}},
+                 {"storer", "walk", "tma_store", "roles", "tma"}}},
       .rungs = {{.label = "TMA, one slot",
                  .settings = {{"step", "tma"}},
                  .id = "04.1",
@@ -80,16 +82,22 @@ const ladder::Lesson& lesson() {
                  .source = "steps/2_roles.cuh",
                  .cause = "one warp only loads, two warpgroups only compute",
                  .core = "wgmma"},
+                {.label = "TMA stores C",
+                 .settings = {{"step", "tma_store"}},
+                 .id = "04.3",
+                 .source = "steps/3_tma_store.cuh",
+                 .cause = "C goes through shared memory, and TMA stores it",
+                 .core = "wgmma"},
                 {.label = "blocks that stay",
                  .settings = {{"step", "walk"}},
-                 .id = "04.3",
-                 .source = "steps/3_walk.cuh",
-                 .cause = "a block walks over tiles: C is stored while the next tile is loaded",
+                 .id = "04.4",
+                 .source = "steps/4_walk.cuh",
+                 .cause = "a block walks over tiles: TMA stores one while the next is multiplied",
                  .core = "wgmma"},
                 {.label = "a storer",
                  .settings = {},
                  .id = "04",
-                 .cause = "C goes through shared memory, and one thread lets TMA store it",
+                 .cause = "one thread stores C for all, and compute only hands it over",
                  .core = "wgmma"},
                 {.label = "roles, one slot",
                  .settings = {},

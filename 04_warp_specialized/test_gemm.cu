@@ -20,14 +20,14 @@ using ladder::testing::skip_unless_runnable;
 
 TEST_CASE("04: one slot is handed over any number of times") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto step = GENERATE("tma", "roles", "walk", "storer");
+  const auto step = GENERATE("tma", "roles", "tma_store", "walk", "storer");
   const int k_steps = GENERATE(1, 2, 3, 4, 7);
   check_gemm_on_three_schedules(lesson04::lesson(), {128, 128, 64 * k_steps}, {{"step", step}}, 2);
 }
 
 TEST_CASE("04: a slot that k does not fill is filled up with zeros") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto step = GENERATE("tma", "roles", "walk", "storer");
+  const auto step = GENERATE("tma", "roles", "tma_store", "walk", "storer");
   const int k = GENERATE(8, 56, 72, 136);
   check_gemm_by_turns(lesson04::lesson(), {136, 200, k}, {{"step", step}});
 }
@@ -43,7 +43,7 @@ TEST_CASE("04: a block walks over several tiles") {
 
 TEST_CASE("04: edges are cut") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto step = GENERATE("tma", "roles", "walk", "storer");
+  const auto step = GENERATE("tma", "roles", "tma_store", "walk", "storer");
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
                               Shape{1, 136, 72},      // one row
                               Shape{130, 8, 64},      // the fewest columns
@@ -54,7 +54,7 @@ TEST_CASE("04: edges are cut") {
 
 TEST_CASE("04: every tile of C is covered where rows of tiles do not fill a group") {
   skip_unless_runnable(lesson04::lesson(), "wgmma");
-  const auto step = GENERATE("tma", "roles", "walk", "storer");
+  const auto step = GENERATE("tma", "roles", "tma_store", "walk", "storer");
   check_gemm(lesson04::lesson(), {128 * 18 + 8, 128 * 2, 64}, {{"step", step}});
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("04: wgmma and cp_async do not go together") {
 
 TEST_CASE("04: the steps need wgmma") {
   skip_unless_runnable(lesson04::lesson());
-  const auto step = GENERATE("tma", "roles", "walk");
+  const auto step = GENERATE("tma", "roles", "tma_store", "walk");
   expect_refused(lesson04::lesson(), {128, 128, 64}, {{"core", "mma_sync"}, {"step", step}},
                  {"--step " + std::string(step), "--core wgmma"});
 }

@@ -7,9 +7,9 @@
 
 namespace ptx {
 
-/// `elect.sync`: true in one lane. All lanes of the warp call it together. A comparison of lane numbers
-/// elects as well, but then the compiler does not know that one thread goes on alone: it puts each TMA
-/// instruction into a loop over the lanes that may be there.
+/// `elect.sync`: true in one lane, each time the same. All lanes of the warp call it together. A comparison
+/// of lane numbers elects as well, but then the compiler does not know that one thread goes on alone: it puts
+/// each TMA instruction into a loop over the lanes that may be there.
 __device__ __forceinline__ bool elect_one() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   uint32_t elected = 0;

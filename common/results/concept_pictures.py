@@ -517,7 +517,7 @@ def roles(line, values):
                path("arrow", (328, 122), (372, 122), (372, 40)), text(364, 58, "TMA store", "end", "code"),
                path("arrow", (160, 142), (184, 218)), text(164, 182, "wgmma", "end", "code"),
                path("arrow", (220, 218), (282, 144)), text(260, 184, "stmatrix", "start", "code")]
-    return "Loader, compute and storer, and the two pipelines between them", svg(310, "Roles and pipelines", shapes, STYLE + STORES)
+    return "Loader, compute, storer and two pipelines", svg(310, "Roles and pipelines", shapes, STYLE + STORES)
 
 
 def in_time(lanes, count, left, right, top):

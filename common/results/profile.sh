@@ -23,6 +23,7 @@ readonly launches=(
   "03_double_buffer --copy memcpy_async --bytes 4"
   "04_warp_specialized --step tma"
   "04_warp_specialized --step roles"
+  "04_warp_specialized --step tma_store"
   "04_warp_specialized --step walk"
   "04_warp_specialized --step storer"
   "05_ws_double_buffer --group 1"

@@ -1,15 +1,16 @@
 /// @file
-/// Lesson 04, step 3: blocks stay, and walk over the tiles of C.
+/// Lesson 04, step 4: blocks stay, and walk over the tiles of C.
 ///
-/// Added since step 2: a block computes its share of the tiles of C instead of one, and each role walks over
-/// them by itself: while compute still stores one tile, the loader already fills the slot for the next.
+/// Added since step 3: a block computes its share of the tiles of C instead of one, and each role walks over
+/// them by itself. While TMA still writes one tile to global memory, the loader has already filled the slot
+/// for the next, and compute multiplies it.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
 #include "common/cuda/tensor_map.hpp"
-#include "common/device/epilogue.cuh"
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
+#include "common/device/staged_epilogue.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/tile_walk.cuh"
 #include "common/device/wgmma_core.cuh"
@@ -34,6 +35,7 @@ using TileB = SwizzledTile<kTile.k, kTile.n>;
 struct SharedStorage {
   TileA a;
   TileB b;
+  SwizzledTile<kTile.m, kTile.n> c;
   Pipeline<1> pipe_lc;  ///< from the loader to compute
 };
 
@@ -59,10 +61,12 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, T
 
 /// Each warpgroup multiplies its rows and stores them.
 template <class Smem>
-__device__ __forceinline__ void compute_tiles(Smem& smem, const Gemm& p, TileWalk walk, int k_steps) {
+__device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk,
+                                              int k_steps) {
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   for (const TileIndex tile : walk) {
+    const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
@@ -72,8 +76,20 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const Gemm& p, TileWal
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }
     // [k_loop]
-    store_sums<Core>(core.d, p.c, tile.row * kTile.m + row_offset, tile.column * kTile.n, p.m, p.n);
+    if (ptx::elect_one()) ptx::tma_store_wait_read<0>();  // waits until TMA has read what this lane sent
+    __syncwarp();
+    stage_fragment(core.d, 0, smem.c, row_offset);
+    ptx::fence_proxy_async();  // TMA reads what these threads have stored
+    __syncwarp();              // all lanes have, so one sends for them
+    if (ptx::elect_one()) {
+      const int row = row_offset + kStripRows * warp_in_warpgroup();
+      for (int panel = 0; panel < smem.c.kPanels; ++panel)
+        ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
+                       first_row + row);
+      ptx::tma_store_commit();
+    }
   }
+  if (ptx::elect_one()) ptx::tma_store_wait<0>();  // the staging tile goes away with the block
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C.
@@ -92,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   // [roles]
   const int warp = threadIdx.x / kWarp;
   if (warp < kLoaderWarp) {
-    compute_tiles(smem, p, walk, k_steps);
+    compute_tiles(smem, maps, walk, k_steps);
   } else if (ptx::elect_one()) {
     load_tiles(smem, maps, walk, k_steps);
   }
@@ -102,7 +118,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 /// One block for each tile of C, but no more blocks than the GPU holds at one time.
 inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
   const TensorMaps maps = {make_tensor_map(p.a, p.m, p.k, kTile.m, kPanelColumns),
-                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns)};
+                           make_tensor_map(p.b, p.k, p.n, kTile.k, kPanelColumns),
+                           make_tensor_map(p.c, p.m, p.n, kStripRows, kPanelColumns)};
   const int tiles = tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n);
   ladder::launch(gemm,
                  {.name = "04_warp_specialized",
