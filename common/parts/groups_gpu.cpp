@@ -12,6 +12,7 @@ std::vector<PartGroup> all_parts() {
       {"epilogue", "A tile of sums goes to memory: stmatrix, staging, TMA store", parts::measure_epilogues},
       {"exchange", "Blocks of a cluster send each other sums", parts::measure_exchanges},
       {"copy", "256 threads copy tiles to shared memory, without TMA", parts::measure_copies},
+      {"burst", "Products in bursts, and the clock of the multiprocessors", parts::measure_bursts},
       // The last, because it leaves a low clock behind.
       {"clock", "Loads at the clock of an idle GPU, and behind products", parts::measure_clocks}};
 }
