@@ -216,12 +216,15 @@ void add_paced(const AddRow& add, const std::string& way, int straddle) {
 
 }  // namespace
 
-void measure_copies(const AddRow& add) {
+void measure_copies_at_pace(const AddRow& add) {
   for (const int straddle : {0, 8}) {
     add_paced<true, 64>(add, "cp.async", straddle);
     add_paced<false, 64>(add, "through registers", straddle);
     add_paced<false, 1>(add, "through registers, no sums", straddle);
   }
+}
+
+void measure_copies(const AddRow& add) {
   DeviceBuffer<__nv_bfloat16> a(size_t{kM} * kK), b(size_t{kK} * kN);
   const Operands operands = {a.data(), b.data()};
   add_copies<false>(add, operands);

@@ -120,20 +120,6 @@ void add_epilogue(const AddRow& add) {
            {{"tile", "128 x " + std::to_string(kN)}, {"piece", pieces[piece]}, {"blocks", blocks.name}},
            clocks[piece],
            piece == kPublish ? 0.0 : kRows * kN * sizeof(__nv_bfloat16)});
-    const auto add_pieces = [&](const std::string& pieces, auto kernel) {
-      const auto whole = measured(2, kernel, config, map);
-      for (const int figure : {0, 1})
-        add({"epilogue",
-             {{"tile", "128 x 128"},
-              {"piece", "in " + pieces + (figure == 0 ? ", handed over" : ", written")},
-              {"blocks", blocks.name}},
-             whole[figure],
-             kRows * kN * sizeof(__nv_bfloat16)});
-    };
-    if constexpr (kN == 128) {
-      add_pieces("1 piece", store_pieces<1>);
-      add_pieces("2 pieces", store_pieces<2>);
-    }
     if constexpr (kN == 128)
       add({"epilogue",
            {{"tile", "128 x 128"}, {"piece", "stores from registers"}, {"blocks", blocks.name}},
@@ -142,7 +128,35 @@ void add_epilogue(const AddRow& add) {
   }
 }
 
+template <int kPieces>
+void add_pieces(const AddRow& add) {
+  constexpr int kN = 128;
+  const int rows = device_info().multiprocessors * kRows;
+  DeviceBuffer<__nv_bfloat16> c(static_cast<size_t>(rows) * kN);
+  const CUtensorMap map = make_tensor_map(c.data(), rows, kN, kRows, 64);
+  for (const Blocks& blocks : alone_and_everywhere()) {
+    const auto clocks = measured(2, store_pieces<kPieces>,
+                                 {.name = "store_pieces",
+                                  .grid = dim3(blocks.count),
+                                  .block = dim3(kThreads),
+                                  .shared_bytes = sizeof(SwizzledTile<kRows, kN>)},
+                                 map);
+    for (const int figure : {0, 1})
+      add({"pieces",
+           {{"pieces", std::to_string(kPieces)},
+            {"until", figure == 0 ? "handed over" : "written"},
+            {"blocks", blocks.name}},
+           clocks[figure],
+           kRows * kN * sizeof(__nv_bfloat16)});
+  }
+}
+
 }  // namespace
+
+void measure_pieces(const AddRow& add) {
+  add_pieces<1>(add);
+  add_pieces<2>(add);
+}
 
 void measure_epilogues(const AddRow& add) {
   add_epilogue<128>(add);

@@ -290,9 +290,6 @@ void add_loads_of_product(int columns_of_a, int columns_of_b, const std::string&
   add_load_of_product<4, 1>(maps, rows, add);
   add_load_of_product<4, 2>(maps, rows, add);
   add_load_of_product<4, 3>(maps, rows, add);
-  if (columns_of_a > kStepsInMemory * 64) return;
-  add_loads_at_pace<2>(maps, add);
-  add_loads_at_pace<4>(maps, add);
 }
 
 /// @param offset of the first row's first byte from a cache line
@@ -349,6 +346,15 @@ void measure_loads(const AddRow& add) {
   add_all(map, "rows at 16", 16);
   add_all(map, "rows at 64", 64);
   add_all(straddling_map, "rows of 10000 bytes", 0);
+}
+
+void measure_loads_at_pace(const AddRow& add) {
+  const int rows_of_a = kRowsOfBlocks * 128, k = kStepsInMemory * 64, columns_of_b = kColumnsOfBlocks * 256;
+  DeviceBuffer<__nv_bfloat16> a(size_t{rows_of_a} * k), b(size_t{k} * columns_of_b);
+  const TensorMaps maps = {make_tensor_map(a.data(), rows_of_a, k, 128, 64),
+                           make_tensor_map(b.data(), k, columns_of_b, 64, 64)};
+  add_loads_at_pace<2>(maps, add);
+  add_loads_at_pace<4>(maps, add);
 }
 
 void measure_clocks(const AddRow& add) {
