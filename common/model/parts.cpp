@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -39,18 +40,29 @@ double clocks_of(const Json& record, const std::string& part, const Wanted& want
   return *found;
 }
 
+/// The paces of one kind of load. @throws std::invalid_argument if there are none
+Paces paces_of(const Json& record, const std::string& way, const std::string& size) {
+  std::map<std::string, Pace> by_pace;
+  for (const Json& row : record.at("runs")) {
+    const Json& settings = row.at("settings");
+    if (row.at("part") != "paced" || settings.value("way", "") != way || settings.value("size", "") != size ||
+        settings.value("rows", "") != "whole lines")
+      continue;
+    const std::string what = settings.at("what");
+    Pace& pace = by_pace[settings.at("every")];
+    const double ns = row.at("clocks").get<double>() / row.at("mhz").get<double>() * 1000;
+    if (what == "interval") pace.interval_ns = ns;
+    if (what == "landed") pace.landed_ns = ns;
+  }
+  Paces paces;
+  for (const auto& [every, pace] : by_pace) paces.push_back(pace);
+  if (paces.empty()) throw std::invalid_argument("has no row 'paced, " + way + ", " + size + "'");
+  std::sort(paces.begin(), paces.end(),
+            [](const Pace& a, const Pace& b) { return a.interval_ns < b.interval_ns; });
+  return paces;
+}
+
 Parts parts_of(const Json& record) {
-  const auto tile = [&](const char* size, const char* in_flight) {
-    const auto from = [&](const char* where) {
-      return clocks_of(record, "tile",
-                       {{"size", size}, {"in_flight", in_flight}, {"rows", "whole lines"}, {"from", where}});
-    };
-    return (from("L2") + from("memory")) / 2;
-  };
-  const auto copy = [&](const char* way, const char* from) {
-    return clocks_of(record, "copy",
-                     {{"way", way}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", from}});
-  };
   const auto epilogue = [&](const char* size, const char* piece) {
     return clocks_of(record, "epilogue", {{"tile", size}, {"piece", piece}, {"blocks", "all SMs"}});
   };
@@ -59,14 +71,10 @@ Parts parts_of(const Json& record) {
                      {{"m", "m 64"}, {"n", "n 128"}, {"wait", wait}, {"loads", "no loads"}, {"unusual", ""}});
   };
   Parts parts;
-  parts.load_128 = tile("32 KB", "1 in flight");
-  parts.load_256 = tile("48 KB", "1 in flight");
-  parts.port_128 = tile("32 KB", "3 in flight");
-  parts.port_256 = tile("48 KB", "3 in flight");
   parts.ask = clocks_of(record, "ask", {{"boxes", "1 x 16 KB + 2 x 8 KB"}});
-  parts.through_registers = copy("through registers", "memory");
-  parts.async_asked = copy("cp.async, asked for", "L2");
-  parts.async_landed = copy("cp.async, landed", "memory");
+  parts.async_asked =
+      clocks_of(record, "copy",
+                {{"way", "cp.async, asked for"}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", "L2"}});
   parts.hand_over = clocks_of(record, "hand-over", {{"arrivals", "1 thread arrives"}});
   parts.sync = clocks_of(record, "syncthreads", {{"threads", "256 threads"}});
   parts.fence_and_sync = epilogue("128 x 128", "fence and barrier");
@@ -80,6 +88,23 @@ Parts parts_of(const Json& record) {
       clocks_of(record, "exchange", {{"way", "st.async"}, {"size", "64 KB"}, {"cluster", "cluster of 4"}});
   parts.launch = clocks_of(record, "launch", {});
   return parts;
+}
+
+/// use(record of the file), with messages that name the file.
+template <class Use>
+auto read(const std::string& argument, const std::string& path, const Use& use) {
+  const auto complain = [&](const std::string& what) {
+    return std::invalid_argument(argument + " '" + path + "': " + what);
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw complain("cannot be read");
+  try {
+    return use(parse_json(file));
+  } catch (const Json::exception& error) {
+    throw complain("is no record of parts: " + one_line(error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw complain(error.what());
+  }
 }
 
 /// Conversion, stmatrix, fence and barrier of one panel of 64 columns; and its store.
@@ -101,37 +126,46 @@ double clocks_of_panels(const Parts& parts, int count) {
 }  // namespace
 
 Parts read_parts(const std::string& argument, const std::string& path) {
-  const auto complain = [&](const std::string& what) {
-    return std::invalid_argument(argument + " '" + path + "': " + what);
-  };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw complain("cannot be read");
-  try {
-    return parts_of(parse_json(file));
-  } catch (const Json::exception& error) {
-    throw complain("is no record of parts: " + one_line(error.what()));
-  } catch (const std::invalid_argument& error) {
-    throw complain(error.what());
-  }
+  return read(argument, path, parts_of);
+}
+
+void read_loads(const std::string& argument, const std::string& path, Parts& parts) {
+  parts = read(argument, path, [&](const Json& record) {
+    Parts with = parts;
+    with.load_128 = paces_of(record, "TMA", "32 KB");
+    with.load_256 = paces_of(record, "TMA", "48 KB");
+    with.async = paces_of(record, "cp.async", "32 KB");
+    with.registers = paces_of(record, "through registers", "32 KB");
+    return with;
+  });
 }
 
 double product_clocks(int tile_n) { return double(kTileM) * tile_n * kTileK / kMultiplyAddsPerClock; }
 
-Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
+double landed_ns(const Paces& paces, double interval_ns) {
+  if (interval_ns <= paces.front().interval_ns) return paces.front().landed_ns;
+  for (size_t i = 1; i < paces.size(); ++i) {
+    const Pace &faster = paces[i - 1], &slower = paces[i];
+    if (interval_ns <= slower.interval_ns)
+      return faster.landed_ns + (slower.landed_ns - faster.landed_ns) * (interval_ns - faster.interval_ns) /
+                                    (slower.interval_ns - faster.interval_ns);
+  }
+  return paces.back().landed_ns;
+}
+
+Pipeline pipeline_of(const Parts& parts, const StepKind& kind, double load) {
   const double product = product_clocks(kind.tile_n);
-  const double load = kind.tile_n == 128 ? parts.load_128 : parts.load_256;
   const auto ring = [&](double landed, double compute, Release release = Release::after_compute) {
     return ring_of(kind.slots, landed, compute, release);
   };
   switch (kind.mover) {
     case Mover::registers:
-      return ring(parts.through_registers + parts.fence_and_sync + parts.sync, product + parts.drain);
+      return ring(load + parts.fence_and_sync + parts.sync, product + parts.drain);
     case Mover::cp_async:
       // With one slot the tile must have been read before it is filled again: another barrier. With several
       // all warps ask for copies and multiply, in turn, and a slot is filled again once the next has landed.
-      if (kind.slots == 1)
-        return ring(parts.async_landed + parts.fence_and_sync + parts.sync, product + parts.drain);
-      return ring(parts.async_landed + parts.fence_and_sync,
+      if (kind.slots == 1) return ring(load + parts.fence_and_sync + parts.sync, product + parts.drain);
+      return ring(load + parts.fence_and_sync,
                   parts.async_asked + parts.fence_and_sync + product + parts.drain, Release::after_next_wait);
     case Mover::thread:
       return ring(parts.ask + load + parts.drain + parts.sync, product);
@@ -147,23 +181,57 @@ Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
   throw std::logic_error("no such mover");
 }
 
-double clocks_of_step(const Parts& parts, const StepKind& kind) {
-  const double product = product_clocks(kind.tile_n), alone = *time_per_tile(pipeline_of(parts, kind));
+namespace {
+
+const Paces& loads_of(const Parts& parts, const StepKind& kind) {
+  switch (kind.mover) {
+    case Mover::registers:
+      return parts.registers;
+    case Mover::cp_async:
+      return parts.async;
+    default:
+      return kind.tile_n == 128 ? parts.load_128 : parts.load_256;
+  }
+}
+
+/// What a load takes, in clocks, where an SM begins a step every `interval` clocks.
+double load_at(const Parts& parts, const StepKind& kind, double interval) {
+  const double clocks_per_ns = kind.mhz / 1000;
+  return landed_ns(loads_of(parts, kind), interval / clocks_per_ns) * clocks_per_ns;
+}
+
+/// From one step of the SM to the next, if loads came every `interval` clocks.
+double step_at(const Parts& parts, const StepKind& kind, double interval) {
+  const double product = product_clocks(kind.tile_n);
+  const double alone = *time_per_tile(pipeline_of(parts, kind, load_at(parts, kind, interval)));
   if (kind.blocks_per_sm == 1) return alone;
-  const bool copies = kind.mover == Mover::registers || kind.mover == Mover::cp_async;
-  const double port = kind.mover == Mover::registers  ? 0
-                      : kind.mover == Mover::cp_async ? parts.async_asked
-                      : kind.tile_n == 128            ? parts.port_128
-                                                      : parts.port_256;
-  // Where all threads copy and multiply in turn, a block is at one place at a time, else a slot is.
-  const double round = copies ? alone : alone * kind.slots;
-  return std::max(product, alone / 2 + (product * product + port * port) / (4 * round));
+  return std::max(product, alone / 2 + product * product / (4 * alone));
+}
+
+}  // namespace
+
+double clocks_of_step(const Parts& parts, const StepKind& kind) {
+  // The slower loads come, the less each takes, and the shorter a step: where the two meet.
+  double fast = loads_of(parts, kind).front().interval_ns * kind.mhz / 1000;
+  double slow = step_at(parts, kind, fast);
+  if (slow <= fast) return fast;
+  constexpr double kCloseEnough = 0.01;
+  while (slow - fast > kCloseEnough) {
+    const double middle = (slow + fast) / 2;
+    (step_at(parts, kind, middle) > middle ? fast : slow) = middle;
+  }
+  return slow;
+}
+
+double clocks_of_load(const Parts& parts, const StepKind& kind) {
+  return load_at(parts, kind, clocks_of_step(parts, kind));
 }
 
 const char* bound_of_step(const Parts& parts, const StepKind& kind) {
-  if (clocks_of_step(parts, kind) <= product_clocks(kind.tile_n)) return "tensor cores";
+  const double step = clocks_of_step(parts, kind), product = product_clocks(kind.tile_n);
+  if (step < product + 1) return "tensor cores";
   if (kind.slots == 1) return "load + compute";
-  const Pipeline pipeline = pipeline_of(parts, kind);
+  const Pipeline pipeline = pipeline_of(parts, kind, load_at(parts, kind, step));
   const bool turns = kind.mover == Mover::cp_async && *time_per_tile(pipeline) <= pipeline.compute;
   return turns ? "copy, then compute" : "load";
 }

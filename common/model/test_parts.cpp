@@ -14,21 +14,25 @@ using Catch::Matchers::ContainsSubstring;
 using ladder::model::clocks_of_epilogue;
 using ladder::model::clocks_of_exchange;
 using ladder::model::clocks_of_step;
+using ladder::model::landed_ns;
 using ladder::model::Mover;
+using ladder::model::Paces;
 using ladder::model::Parts;
 
 namespace parts_test {
 namespace {
 
-/// Round numbers, so that sums can be made by hand. A product of 128 x 128 takes 512 clocks.
-const Parts kParts = {.load_128 = 1400,
-                      .load_256 = 1700,
-                      .port_128 = 500,
-                      .port_256 = 750,
+/// A load that takes as long at any pace down to the fastest.
+Paces at_any_pace(double fastest, double landed) { return {{fastest, landed}, {10000, landed}}; }
+
+/// Round numbers, so that sums can be made by hand. A product of 128 x 128 takes 512 clocks; at 1000 MHz, as
+/// StepKind has it, clocks are ns.
+const Parts kParts = {.load_128 = at_any_pace(400, 1400),
+                      .load_256 = at_any_pace(600, 1700),
+                      .async = at_any_pace(400, 1250),
+                      .registers = at_any_pace(400, 1600),
                       .ask = 30,
-                      .through_registers = 1600,
                       .async_asked = 200,
-                      .async_landed = 1250,
                       .hand_over = 130,
                       .sync = 30,
                       .fence_and_sync = 210,
@@ -80,13 +84,30 @@ TEST_CASE(
   CHECK(step(Mover::thread_behind, 128, 3) > 1.2 * step(Mover::role, 128, 3));
 }
 
-TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores and at TMA") {
-  constexpr double kRound = 1400 + 130 + 512 + 60, kMet = (512. * 512 + 500. * 500) / (4 * kRound);
+TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores") {
+  constexpr double kRound = 1400 + 130 + 512 + 60, kMet = 512. * 512 / (4 * kRound);
   CHECK(step(Mover::role, 128, 1, 2) == Approx(kRound / 2 + kMet));
-  CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + kMet));
+  CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + 2 * kMet));
   CHECK(step(Mover::role, 128, 8, 2) == Approx(512));
   constexpr double kTurn = 200 + 210 + 512 + 60;
-  CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + (512. * 512 + 200. * 200) / (4 * kTurn)));
+  CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + 512. * 512 / (4 * kTurn)));
+}
+
+TEST_CASE("A load takes longer where loads come more often, and keeps its time at another clock") {
+  const Paces paces = {{400, 1600}, {800, 1000}, {1200, 800}};
+  CHECK(landed_ns(paces, 100) == Approx(1600));
+  CHECK(landed_ns(paces, 600) == Approx(1300));
+  CHECK(landed_ns(paces, 1000) == Approx(900));
+  CHECK(landed_ns(paces, 5000) == Approx(800));
+  Parts parts = kParts;
+  parts.load_128 = paces;
+  // Two slots: 2 x = load + 702, and the load of a step of x is 1000 - (x - 800) / 2.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 2, 1}) == Approx((1400 + 702) / 2.5).epsilon(1e-4));
+  // At twice the clock a load has twice the clocks, and all else has as many. A step of x clocks lasts x / 2
+  // ns: 2 x = 2 (1000 + 1.5 (800 - x / 2)) + 702.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 2, 1, 2000}) == Approx((4400 + 702) / 3.5).epsilon(1e-4));
+  // However many slots there are, loads come no faster than the fastest.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 9, 1, 2000}) == Approx(800));
 }
 
 TEST_CASE("What takes the time of a step is named") {
@@ -117,16 +138,41 @@ TEST_CASE("What a record of parts lacks, or has twice, is named") {
     return ladder::model::read_parts("--results", path);
   };
   CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
-  CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'tile, 32 KB, 1 in flight"));
-  const auto tile_from = [&](const std::string& from) {
-    return row("tile",
-               R"("size":"32 KB","in_flight":"1 in flight","rows":"whole lines","from":")" + from + '"',
-               1400);
+  CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'ask, 1 x 16 KB"));
+  const std::string ask = row("ask", R"("boxes":"1 x 16 KB + 2 x 8 KB")", 35);
+  CHECK_THROWS_WITH(read(R"({"runs":[)" + ask + "," + ask + "]}"),
+                    ContainsSubstring("has several rows 'ask, 1 x 16 KB"));
+}
+
+TEST_CASE("Loads are read in ns, the fastest pace first, and a kind that is missing is named") {
+  const ladder::testing::TemporaryDirectory folder;
+  const std::string path = folder.file("paces.json");
+  const auto paced = [](const std::string& way, const std::string& size, int every) {
+    const auto one = [&](const std::string& what, double clocks) {
+      return R"({"part":"paced","settings":{"way":")" + way + R"(","size":")" + size +
+             R"(","rows":"whole lines","every":")" + std::to_string(every) + R"(","what":")" + what +
+             R"("},"clocks":)" + std::to_string(clocks) + R"(,"mhz":2000})";
+    };
+    return one("landed", 3000 - every) + "," + one("interval", every + 100);
   };
-  const std::string tile = tile_from("L2") + "," + tile_from("memory");
-  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "," + tile + "]}"),
-                    ContainsSubstring("has several rows 'tile, 32"));
-  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "]}"), ContainsSubstring("has no row 'tile, 48 KB"));
+  const auto read = [&](const std::string& text) {
+    std::ofstream(path) << R"({"runs":[)" << text << "]}";
+    Parts parts = kParts;
+    ladder::model::read_loads("--results", path, parts);
+    return parts;
+  };
+  std::string all;
+  for (const auto& [way, size] :
+       {std::pair("TMA", "32 KB"), std::pair("TMA", "48 KB"), std::pair("cp.async", "32 KB")})
+    all += paced(way, size, 1200) + "," + paced(way, size, 800) + ",";
+  CHECK_THROWS_WITH(read(all + paced("through registers, no sums", "32 KB", 0)),
+                    ContainsSubstring("has no row 'paced, through registers, 32 KB'"));
+  const Parts parts = read(all + paced("through registers", "32 KB", 0));
+  REQUIRE(parts.async.size() == 2);
+  CHECK(parts.async[0].interval_ns == Approx(450));
+  CHECK(parts.async[0].landed_ns == Approx(1100));
+  CHECK(parts.async[1].interval_ns == Approx(650));
+  CHECK(parts.sync == kParts.sync);
 }
 
 }  // namespace parts_test
