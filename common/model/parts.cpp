@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -40,26 +39,37 @@ double clocks_of(const Json& record, const std::string& part, const Wanted& want
   return *found;
 }
 
-/// The paces of one kind of load. @throws std::invalid_argument if there are none
-Paces paces_of(const Json& record, const std::string& way, const std::string& size) {
-  std::map<std::string, Pace> by_pace;
-  for (const Json& row : record.at("runs")) {
-    const Json& settings = row.at("settings");
-    if (row.at("part") != "paced" || settings.value("way", "") != way || settings.value("size", "") != size ||
-        settings.value("rows", "") != "whole lines")
-      continue;
-    const std::string what = settings.at("what");
-    Pace& pace = by_pace[settings.at("every")];
-    const double ns = row.at("clocks").get<double>() / row.at("mhz").get<double>() * 1000;
-    if (what == "interval") pace.interval_ns = ns;
-    if (what == "landed") pace.landed_ns = ns;
-  }
+double in_ns(double clocks, double mhz) { return clocks / mhz * 1000; }
+
+/// Loads of `size` by TMA, with three, two and one in flight.
+Paces loads_of_tiles(const Json& record, const char* size) {
+  constexpr double kPause = 600;  // clocks between two loads, with one in flight (loads_gpu.cu)
+  const double mhz = record.at("max_clock_mhz");  // the GPU does nothing else
   Paces paces;
-  for (const auto& [every, pace] : by_pace) paces.push_back(pace);
-  if (paces.empty()) throw std::invalid_argument("has no row 'paced, " + way + ", " + size + "'");
-  std::sort(paces.begin(), paces.end(),
-            [](const Pace& a, const Pace& b) { return a.interval_ns < b.interval_ns; });
+  for (const int in_flight : {3, 2, 1}) {
+    const std::string words = std::to_string(in_flight) + " in flight";
+    const double clocks = clocks_of(
+        record, "tile",
+        {{"size", size}, {"in_flight", words.c_str()}, {"rows", "whole lines"}, {"from", "memory"}});
+    paces.push_back({in_ns(clocks + (in_flight == 1 ? kPause : 0), mhz), in_ns(in_flight * clocks, mhz)});
+  }
   return paces;
+}
+
+/// Copies by threads: two blocks of an SM, and one. They come no faster than loads by TMA.
+Paces copies_of_blocks(const Json& parts, const Json& paces, const char* way, const char* of_one,
+                       const Paces& by_tma) {
+  const auto of_two = [&](const char* what) {
+    const Wanted wanted = {
+        {"way", way}, {"size", "32 KB"}, {"rows", "whole lines"}, {"every", "0"}, {"what", what}};
+    return in_ns(clocks_of(paces, "paced", wanted), paces.at("max_clock_mhz"));
+  };
+  const double one =
+      in_ns(clocks_of(parts, "copy",
+                      {{"way", of_one}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", "memory"}}),
+            parts.at("max_clock_mhz"));
+  const double two = of_two("landed");
+  return {{by_tma.front().interval_ns, two}, {of_two("interval"), two}, {one, one}};
 }
 
 Parts parts_of(const Json& record) {
@@ -71,6 +81,8 @@ Parts parts_of(const Json& record) {
                      {{"m", "m 64"}, {"n", "n 128"}, {"wait", wait}, {"loads", "no loads"}, {"unusual", ""}});
   };
   Parts parts;
+  parts.load_128 = loads_of_tiles(record, "32 KB");
+  parts.load_256 = loads_of_tiles(record, "48 KB");
   parts.ask = clocks_of(record, "ask", {{"boxes", "1 x 16 KB + 2 x 8 KB"}});
   parts.async_asked =
       clocks_of(record, "copy",
@@ -125,18 +137,18 @@ double clocks_of_panels(const Parts& parts, int count) {
 
 }  // namespace
 
-Parts read_parts(const std::string& argument, const std::string& path) {
-  return read(argument, path, parts_of);
-}
-
-void read_loads(const std::string& argument, const std::string& path, Parts& parts) {
-  parts = read(argument, path, [&](const Json& record) {
-    Parts with = parts;
-    with.load_128 = paces_of(record, "TMA", "32 KB");
-    with.load_256 = paces_of(record, "TMA", "48 KB");
-    with.async = paces_of(record, "cp.async", "32 KB");
-    with.registers = paces_of(record, "through registers", "32 KB");
-    return with;
+Parts read_parts(const std::string& argument, const std::string& path, const std::string& paces_path) {
+  return read(argument, path, [&](const Json& record) {
+    Parts parts = parts_of(record);
+    read(argument, paces_path, [&](const Json& paces) {
+      const auto copies = [&](const char* way, const char* of_one) {
+        return copies_of_blocks(record, paces, way, of_one, parts.load_128);
+      };
+      parts.async = copies("cp.async", "cp.async, landed");
+      parts.registers = copies("through registers", "through registers");
+      return 0;
+    });
+    return parts;
   });
 }
 

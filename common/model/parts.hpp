@@ -8,7 +8,7 @@
 
 namespace ladder::model {
 
-/// What a load takes, by how often loads come: L2 and memory keep their own clock, so both are times.
+/// What a load takes, by how often loads come. L2 and memory keep their own clock, so both are times.
 struct Pace {
   double interval_ns;  ///< from one load of an SM to its next
   double landed_ns;    ///< from the request until the load has landed
@@ -42,13 +42,10 @@ struct Parts {
   double launch = 0;           ///< from a launch to the next
 };
 
-/// Reads a record of parts, all but the loads.
-/// @param argument what the reader called the path, for messages
+/// Reads a record of parts, and from one of paces how two blocks copy.
+/// @param argument what the reader called the paths, for messages
 /// @throws std::invalid_argument naming `argument`, the path and the row that is missing or double
-Parts read_parts(const std::string& argument, const std::string& path);
-
-/// Reads the loads from a record of paces. @throws as read_parts does
-void read_loads(const std::string& argument, const std::string& path, Parts& parts);
+Parts read_parts(const std::string& argument, const std::string& path, const std::string& paces_path);
 
 /// Rows of every kernel's tile of C, and its step along K.
 constexpr int kTileM = 128, kTileK = 64;

@@ -132,47 +132,47 @@ TEST_CASE("A wide tile is stored panel after panel, and an exchange halves the p
 
 TEST_CASE("What a record of parts lacks, or has twice, is named") {
   const ladder::testing::TemporaryDirectory folder;
-  const std::string path = folder.file("parts.json");
+  const std::string path = folder.file("parts.json"), paces_path = folder.file("paces.json");
   const auto read = [&](const std::string& text) {
     std::ofstream(path) << text;
-    return ladder::model::read_parts("--results", path);
+    return ladder::model::read_parts("--results", path, paces_path);
   };
   CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
-  CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'ask, 1 x 16 KB"));
-  const std::string ask = row("ask", R"("boxes":"1 x 16 KB + 2 x 8 KB")", 35);
-  CHECK_THROWS_WITH(read(R"({"runs":[)" + ask + "," + ask + "]}"),
-                    ContainsSubstring("has several rows 'ask, 1 x 16 KB"));
+  CHECK_THROWS_WITH(read(R"({"max_clock_mhz":2000,"runs":[]})"),
+                    ContainsSubstring("has no row 'tile, 32 KB, 3 in flight"));
+  const std::string tile =
+      row("tile", R"("size":"32 KB","in_flight":"3 in flight","rows":"whole lines","from":"memory")", 700);
+  CHECK_THROWS_WITH(read(R"({"max_clock_mhz":2000,"runs":[)" + tile + "," + tile + "]}"),
+                    ContainsSubstring("has several rows 'tile, 32 KB, 3 in flight"));
 }
 
-TEST_CASE("Loads are read in ns, the fastest pace first, and a kind that is missing is named") {
+TEST_CASE("Loads are read in ns, the fastest pace first") {
   const ladder::testing::TemporaryDirectory folder;
-  const std::string path = folder.file("paces.json");
-  const auto paced = [](const std::string& way, const std::string& size, int every) {
-    const auto one = [&](const std::string& what, double clocks) {
-      return R"({"part":"paced","settings":{"way":")" + way + R"(","size":")" + size +
-             R"(","rows":"whole lines","every":")" + std::to_string(every) + R"(","what":")" + what +
-             R"("},"clocks":)" + std::to_string(clocks) + R"(,"mhz":2000})";
-    };
-    return one("landed", 3000 - every) + "," + one("interval", every + 100);
+  const std::string recorded = LADDER_RESULTS_DIR "/experiments/2026-11-27-h200-parts.json";
+  const std::string paces_path = folder.file("paces.json");
+  const auto paced = [](const char* way, const char* what, double clocks) {
+    return row("paced",
+               std::string(R"("size":"32 KB","rows":"whole lines","every":"0","way":")") + way +
+                   R"(","what":")" + what + '"',
+               clocks);
   };
-  const auto read = [&](const std::string& text) {
-    std::ofstream(path) << R"({"runs":[)" << text << "]}";
-    Parts parts = kParts;
-    ladder::model::read_loads("--results", path, parts);
-    return parts;
+  const std::string async = paced("cp.async", "landed", 1500) + "," + paced("cp.async", "interval", 1000);
+  const auto read = [&](const std::string& rows) {
+    std::ofstream(paces_path) << R"({"max_clock_mhz":2000,"runs":[)" << rows << "]}";
+    return ladder::model::read_parts("--results", recorded, paces_path);
   };
-  std::string all;
-  for (const auto& [way, size] :
-       {std::pair("TMA", "32 KB"), std::pair("TMA", "48 KB"), std::pair("cp.async", "32 KB")})
-    all += paced(way, size, 1200) + "," + paced(way, size, 800) + ",";
-  CHECK_THROWS_WITH(read(all + paced("through registers, no sums", "32 KB", 0)),
-                    ContainsSubstring("has no row 'paced, through registers, 32 KB'"));
-  const Parts parts = read(all + paced("through registers", "32 KB", 0));
-  REQUIRE(parts.async.size() == 2);
-  CHECK(parts.async[0].interval_ns == Approx(450));
-  CHECK(parts.async[0].landed_ns == Approx(1100));
-  CHECK(parts.async[1].interval_ns == Approx(650));
-  CHECK(parts.sync == kParts.sync);
+  CHECK_THROWS_WITH(read(async),
+                    ContainsSubstring("--results '" + paces_path + "': has no row 'paced, through"));
+  const Parts parts = read(async + "," + paced("through registers", "landed", 1400) + "," +
+                           paced("through registers", "interval", 900));
+  REQUIRE(parts.async.size() == 3);
+  CHECK(parts.async[1].interval_ns == Approx(500));
+  CHECK(parts.async[1].landed_ns == Approx(750));
+  for (const Paces* paces : {&parts.load_128, &parts.load_256, &parts.async, &parts.registers})
+    for (size_t i = 1; i < paces->size(); ++i) {
+      CHECK((*paces)[i - 1].interval_ns < (*paces)[i].interval_ns);
+      CHECK((*paces)[i - 1].landed_ns >= (*paces)[i].landed_ns);
+    }
 }
 
 }  // namespace parts_test
