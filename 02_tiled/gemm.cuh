@@ -1,5 +1,5 @@
 /// @file
-/// Lesson 02: tensor cores multiply a tile of A by a tile of B in shared memory.
+/// Lesson 02: blocks that run together compute neighbouring tiles.
 ///
 /// Added since step 4: blocks go 16 tiles down, then one to the right, instead of along a whole row. So those
 /// that run together need fewer different tiles of A and B, and more of their loads find a tile in L2.

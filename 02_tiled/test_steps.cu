@@ -75,10 +75,10 @@ TEST_CASE("02: any shape is multiplied with a shared tile") {
 TEST_CASE("02: any shape is multiplied with register tiles") {
   skip_unless_runnable(lesson02::lesson());
   const auto shape = GENERATE(Shape{1, 1, 1},       // one element
-                              Shape{1, 136, 72},    // one row
-                              Shape{130, 1, 65},    // one column
-                              Shape{128, 128, 64},  // exactly one tile, one step
-                              Shape{129, 136, 72},  // one more, rows aligned
+                              Shape{1, 136, 40},    // one row
+                              Shape{130, 1, 33},    // one column
+                              Shape{128, 128, 32},  // exactly one tile, one step
+                              Shape{129, 136, 40},  // one more, rows aligned
                               Shape{67, 133, 67});  // nothing aligned
   check_gemm_by_turns(lesson02::lesson(), shape, {{"step", "register_tile"}});
 }
@@ -89,7 +89,7 @@ TEST_CASE("02: edges are cut from tiles of chunks, whatever multiplies") {
   const auto shape = GENERATE(Shape{1, 8, 8},        // one chunk
                               Shape{1, 136, 72},     // one row
                               Shape{130, 8, 64},     // the fewest columns
-                              Shape{128, 128, 64},   // exactly one tile, one step
+                              Shape{128, 128, 64},   // exactly one tile, whole steps
                               Shape{129, 264, 72});  // two by three tiles
   check_gemm_by_turns(lesson02::lesson(), shape, {{"step", step}});
 }
@@ -121,7 +121,6 @@ TEST_CASE("02: sums in registers spare shared memory") {
 
 TEST_CASE("02: at swizzled places nobody waits for a bank") {
   skip_unless_counted();
-  CHECK(counted("chunks").bank_conflicts > 0);
   CHECK(counted("core", "fma").bank_conflicts == 0);
   CHECK(counted("core", "mma_sync").bank_conflicts == 0);
 }

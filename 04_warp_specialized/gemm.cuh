@@ -1,8 +1,8 @@
 /// @file
-/// Lesson 04: blocks stay, and walk over the tiles of C.
+/// Lesson 04: one more role, a storer: C goes through shared memory, and TMA stores it.
 ///
-/// Added since step 3: a block computes its share of the tiles of C instead of one, and each role walks over
-/// them by itself: while TMA still writes one tile to global memory, the loader already fills the slot for
+/// Added since step 3: compute writes its tile of C to a staging tile and hands it to the storer through a
+/// second pipeline, pipe_cs. While TMA still writes one tile to global memory, compute already multiplies
 /// the next.
 #pragma once
 #include "common/cuda/launch.cuh"
@@ -71,7 +71,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
       pipe_lc.consumer_wait();
-      core.start(smem.a, row_offset, smem.b, step == 0);
+      core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
       core.finish();
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
     }

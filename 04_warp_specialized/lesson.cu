@@ -7,7 +7,7 @@
 #include "04_warp_specialized/gemm.cuh"
 #include "04_warp_specialized/steps/1_tma.cuh"
 #include "04_warp_specialized/steps/2_roles.cuh"
-#include "04_warp_specialized/steps/3_storer.cuh"
+#include "04_warp_specialized/steps/3_walk.cuh"
 #include "04_warp_specialized/variants/roles_without_wgmma.cuh"
 #include "common/host/problem/lessons.hpp"
 #include "common/host/problem/requirements.hpp"
@@ -35,7 +35,7 @@ void check(const Gemm& p, const ladder::Settings& settings) {
 auto kernel_of(const std::string& step) {
   if (step == "tma") return tma::launch_gemm;
   if (step == "roles") return roles::launch_gemm;
-  if (step == "storer") return storer::launch_gemm;
+  if (step == "walk") return walk::launch_gemm;
   return launch_gemm;
 }
 
@@ -66,8 +66,8 @@ const ladder::Lesson& lesson() {
       .knobs = {ladder::roles_core_knob(),
                 ladder::loader_knob(),
                 {"step",
-                 "how far the lesson has come: walk is its kernel, the others are the steps to it",
-                 {"walk", "storer", "roles", "tma"}}},
+                 "how far the lesson has come: storer is its kernel, the others are the steps to it",
+                 {"storer", "walk", "roles", "tma"}}},
       .rungs = {{.label = "TMA, one slot",
                  .settings = {{"step", "tma"}},
                  .id = "04.1",
@@ -80,16 +80,16 @@ const ladder::Lesson& lesson() {
                  .source = "steps/2_roles.cuh",
                  .cause = "one warp only loads, two warpgroups only compute",
                  .core = "wgmma"},
-                {.label = "a storer",
-                 .settings = {{"step", "storer"}},
-                 .id = "04.3",
-                 .source = "steps/3_storer.cuh",
-                 .cause = "C goes through shared memory, and one thread lets TMA store it",
-                 .core = "wgmma"},
                 {.label = "blocks that stay",
+                 .settings = {{"step", "walk"}},
+                 .id = "04.3",
+                 .source = "steps/3_walk.cuh",
+                 .cause = "a block walks over tiles: C is stored while the next tile is loaded",
+                 .core = "wgmma"},
+                {.label = "a storer",
                  .settings = {},
                  .id = "04",
-                 .cause = "a block walks over tiles: C leaves while the next tile is loaded",
+                 .cause = "C goes through shared memory, and one thread lets TMA store it",
                  .core = "wgmma"},
                 {.label = "roles, one slot",
                  .settings = {},

@@ -26,8 +26,7 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Each thread computes one element of it.
-/// Two blocks share a multiprocessor: while one loads, the other may compute.
-__global__ void __launch_bounds__(kTile.m* kTile.n, 2) gemm(const Gemm p) {
+__global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;
   const int k_steps = tiles_over(p.k, kTile.k);

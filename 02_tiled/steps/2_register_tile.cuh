@@ -3,7 +3,7 @@
 ///
 /// Added since step 1: a thread computes 8 x 8 outputs instead of one. For 64 products it reads 8 elements of
 /// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tiles of a
-/// block grow with it.
+/// block grow with it. Sums need registers: the launch bounds allow a thread 128, so that two blocks fit.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
@@ -14,7 +14,7 @@
 namespace lesson02::register_tile {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 128, 64};
+constexpr TileShape kTile{128, 128, 32};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
 
@@ -28,7 +28,7 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-/// Two blocks share a multiprocessor: while one loads, the other may compute.
+/// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     for (unsigned i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
       smem.b[i / kTile.n][i % kTile.n] = element(p.b, p.k, p.n, k + i / kTile.n, first_column + i % kTile.n);
     __syncthreads();  // the tiles are complete
-#pragma unroll 8
+#pragma unroll 8      // 96 instructions for each i: the loop itself costs little
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll

@@ -2,7 +2,8 @@
 /// Lesson 02, step 3: threads copy tiles in chunks of 16 bytes.
 ///
 /// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store; so n and k
-/// must be multiples of 8. A TileShare is a thread's share of the chunks of a tile.
+/// must be multiples of 8. A TileShare is a thread's share of the chunks of a tile, a PlainTile an array that
+/// stores them.
 #pragma once
 #include "02_tiled/plain_tile.cuh"
 #include "common/cuda/launch.cuh"
@@ -14,7 +15,7 @@
 namespace lesson02::chunks {
 using namespace ladder;
 
-constexpr TileShape kTile{128, 128, 64};
+constexpr TileShape kTile{128, 128, 32};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
 
@@ -28,7 +29,7 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
-/// Two blocks share a multiprocessor: while one loads, the other may compute.
+/// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
@@ -44,19 +45,19 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
     a_share.load(a_chunks);
     b_share.load(b_chunks);  // all loads are under way before the first store
-    a_share.store(a_chunks, smem.a);
-    b_share.store(b_chunks, smem.b);
+    smem.a.store(a_chunks);
+    smem.b.store(b_chunks);
     a_share.next_right();
     b_share.next_down();
 
     __syncthreads();  // the tiles are complete
-#pragma unroll 8
+#pragma unroll 8      // 96 instructions for each i: the loop itself costs little
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll
       for (int j = 0; j < kSums; ++j) {
-        a[j] = __bfloat162float(smem.a.at(y + j * kSide, i));
-        b[j] = __bfloat162float(smem.b.at(i, x + j * kSide));
+        a[j] = __bfloat162float(smem.a[y + j * kSide][i]);
+        b[j] = __bfloat162float(smem.b[i][x + j * kSide]);
       }
 #pragma unroll
       for (int j = 0; j < kSums * kSums; ++j) sums[j] += a[j / kSums] * b[j % kSums];

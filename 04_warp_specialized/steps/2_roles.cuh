@@ -63,7 +63,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const Gemm& p, TileInd
   Core core;
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    pipe_lc.consumer_wait();                            // the tiles are complete
+    pipe_lc.consumer_wait();
     core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it

@@ -57,10 +57,15 @@ int run(int argc, char** argv) {
       for (const ladder::Shape& shape : options.shapes) {
         std::cout << "\n" << name << (schedule.empty() ? "" : ", " + schedule) << ": ";
         if (recorder) recorder->begin_experiment(name + " " + shape.name());
-        run_experiment(
-            name,
-            {std::cout, results, shape, options.batches, options.rounds, options.streams, options.slots},
-            options);
+        try {
+          run_experiment(
+              name,
+              {std::cout, results, shape, options.batches, options.rounds, options.streams, options.slots},
+              options);
+        } catch (...) {
+          std::cout << std::endl;  // the error begins a line of its own
+          throw;
+        }
         ladder::write_results_so_far("--json", options.json_path, results);
         if (!recorder) continue;
         recorder->print(std::cout);

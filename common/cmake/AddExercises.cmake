@@ -8,11 +8,11 @@ add_library(ladder_lenient INTERFACE)
 target_compile_options(ladder_lenient INTERFACE -w $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-w>)
 
 # ladder_add_exercises(<NN_name>), called by add_lesson(). Each folder NN_name/exercise/<I_name> holds
-#   solution.cuh  with marked lines: those between a line `// >>> yours` and a line `// <<<`
-#   check.cu      a program that includes EXERCISE, a solution with its own or other lines, and judges it
-#                 (common/exercise/check.hpp)
-#   exercise.md   title, kind, hints; the starter, which a learner finds between the marks, and wrong answers, with what
-#                 the check must say of them (CONTRIBUTING.md)
+#   exercise.md  title, kind, hints; the solution, with marked lines between `// >>> yours` and `// <<<`; the starter,
+#                which a learner finds between the marks, and wrong answers, with what the check must say of them
+#                (CONTRIBUTING.md)
+#   check.cu     a program that includes EXERCISE, the solution with its own or other marked lines, and judges it
+#                (common/exercise/check.hpp)
 # Short exercises, of five to fifteen lines, have a letter for a number, and come first: a_parity is 04.a. A folder
 # becomes the program exercise_NN.I, which checks the learner's mine.cuh and is built only when it is asked for.
 # The test of the solution has the label `exercise`, and the target `exercises` builds what it runs. The starter and what
@@ -74,15 +74,13 @@ function(ladder_add_checks program answers)
   set(read)
   foreach(description IN LISTS ARGN)
     cmake_path(GET description PARENT_PATH from)
-    file(GLOB sources "${from}/solution.cuh" "${from}/stages.cuh" "${from}/check.cu")
+    file(GLOB sources "${from}/stages.cuh" "${from}/check.cu")
     list(APPEND read "${description}" ${sources})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${description}")
     ladder_name_exercise("${description}" id name)
     if(answers STREQUAL "solutions")
       ladder_add_check_test("exercise ${id}: solution" exercise ${program} ${name})
-      if(id MATCHES "capstone")
-        list(APPEND written "${folder}/${name}.cuh")
-      endif()
+      list(APPEND written "${folder}/${name}.cuh")
       continue()
     endif()
     file(STRINGS "${description}" headings REGEX "^## (Starter|Wrong: [a-z0-9_]+)$")

@@ -24,10 +24,10 @@ std::string read_text(const fs::path& file) {
 }
 
 /// Where the text after the only line that ends with `mark` begins.
-size_t after_mark(const std::string& text, const std::string& mark, const fs::path& file) {
+size_t after_mark(const std::string& text, const std::string& mark, const std::string& name) {
   const size_t place = text.find(mark);
   if (place == std::string::npos || place != text.rfind(mark))
-    throw BadInput(file.string() + ": must have one line '" + mark.substr(0, mark.size() - 1) + "'");
+    throw BadInput(name + ": must have one line '" + mark.substr(0, mark.size() - 1) + "'");
   return place + mark.size();
 }
 
@@ -36,6 +36,8 @@ std::string without_blank_ends(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
   return text;
 }
+
+const std::string kSections = "'## Hint', '## Contract', '## Solution', '## Starter' or '## Wrong: a_name'";
 
 /// Reads line by line: first the fields, then sections.
 class ExerciseReader {
@@ -53,7 +55,7 @@ class ExerciseReader {
       else if (line_.empty())
         next();
       else
-        complain("must be a section: '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'");
+        complain("must be a section: " + kSections);
     }
     return std::move(file_);
   }
@@ -77,13 +79,16 @@ class ExerciseReader {
     if (heading == "Hint") return file_.hints.push_back(read_prose());
     if (heading == "Contract") {
       file_.contract = one_line(read_prose());
+    } else if (heading == "Solution") {
+      if (!file_.solution.empty()) complain("is the second solution");
+      file_.solution = read_solution();
     } else if (heading == "Starter") {
       if (file_.starter) complain("is the second starter");
       file_.starter = read_answer("starter");
     } else if (heading.starts_with(wrong)) {
       file_.wrong.push_back(read_answer(heading.substr(wrong.size())));
     } else {
-      complain("must be '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'");
+      complain("must be " + kSections);
     }
   }
 
@@ -91,6 +96,24 @@ class ExerciseReader {
     std::string text;
     while (next() && !line_.starts_with("## ")) text += line_ + "\n";
     return without_blank_ends(text);
+  }
+
+  std::string read_solution() {
+    while (next() && line_.empty()) {
+    }
+    if (line_ != "```cpp") complain("must be ```cpp");
+    const std::string code = read_block();
+    while (next() && line_.empty()) {
+    }
+    return code;
+  }
+
+  /// The lines up to the end of a block of code.
+  std::string read_block() {
+    std::string code;
+    while (next() && line_ != "```") code += line_ + "\n";
+    if (at_end_) complain("must be a line '```'");
+    return code;
   }
 
   Answer read_answer(const std::string& name) {
@@ -104,8 +127,7 @@ class ExerciseReader {
       if (has_code) complain("is the second code of " + name);
       has_code = true;
       answer.form = read_form();
-      while (next() && line_ != "```") answer.code += line_ + "\n";
-      if (at_end_) complain("must be a line '```'");
+      answer.code = read_block();
     }
     if (!has_code || answer.says.empty()) {
       number_ = heading;
@@ -163,11 +185,17 @@ const std::string& ExerciseFile::field(const std::string& name) const {
 
 ExerciseFile read_exercise_file(const fs::path& path) { return ExerciseReader(path).read(); }
 
-MarkedText split_at_marks(const fs::path& file) {
-  const std::string text = read_text(file);
-  const size_t begin = after_mark(text, "// >>> yours\n", file), mark = after_mark(text, "// <<<\n", file);
+MarkedText ExerciseFile::marked_solution() const {
+  if (solution.empty()) complain("has no section '## Solution'");
+  return split_at_marks(solution, path.string() + ": the solution");
+}
+
+MarkedText split_at_marks(const fs::path& file) { return split_at_marks(read_text(file), file.string()); }
+
+MarkedText split_at_marks(const std::string& text, const std::string& name) {
+  const size_t begin = after_mark(text, "// >>> yours\n", name), mark = after_mark(text, "// <<<\n", name);
   const size_t end = text.rfind('\n', mark - 2) + 1;  // where the line of the second mark begins
-  if (begin > end) throw BadInput(file.string() + ": '// <<<' must come after '// >>> yours'");
+  if (begin > end) throw BadInput(name + ": '// <<<' must come after '// >>> yours'");
   return {text.substr(0, begin), text.substr(begin, end - begin), text.substr(end)};
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// An exercise.md: all that is written of an exercise beside its code. CONTRIBUTING.md shows one.
+/// An exercise.md: all of an exercise but its check. CONTRIBUTING.md shows one.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -22,14 +22,22 @@ struct Answer {
   std::string code;  ///< lines
 };
 
+/// A source around the lines between `// >>> yours` and `// <<<`.
+struct MarkedText {
+  std::string before, marked, after;
+};
+
 struct ExerciseFile {
   std::filesystem::path path;
   std::map<std::string, std::string> fields;  ///< "title: ..." and the like, between two lines "---"
   std::vector<std::string> hints;             ///< "## Hint", from a nudge to nearly the answer
   std::string contract;                       ///< "## Contract", of a stage of the capstone, in one line
+  std::string solution;                       ///< "## Solution", a source with marks; a stage has none
   std::optional<Answer> starter;              ///< "## Starter"; a stage has none
   std::vector<Answer> wrong;
 
+  /// @throws BadInput if there is no solution, or if its marks are missing
+  MarkedText marked_solution() const;
   const std::string& field(const std::string& name) const;
   [[noreturn]] void complain(const std::string& complaint) const;
 };
@@ -37,13 +45,9 @@ struct ExerciseFile {
 /// @throws BadInput naming the file, and the line where it is none of the above
 ExerciseFile read_exercise_file(const std::filesystem::path& path);
 
-/// A source around the lines between `// >>> yours` and `// <<<`.
-struct MarkedText {
-  std::string before, marked, after;
-};
-
 /// @throws BadInput naming the file that is missing, or whose marks are
 MarkedText split_at_marks(const std::filesystem::path& file);
+MarkedText split_at_marks(const std::string& text, const std::string& name);
 
 /// `text` with a diff applied: lines that begin with a blank or '-' must be there once, one after the other;
 /// those with a blank or '+' take their place. A line `...` separates changes.

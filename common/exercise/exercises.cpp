@@ -150,7 +150,7 @@ std::string Exercise::starter() const {
   if (is_stage()) return "";
   const ExerciseFile file = read_exercise_file(directory / "exercise.md");
   if (!file.starter) file.complain("has no section '## Starter'");
-  const MarkedText solution = split_at_marks(directory / "solution.cuh");
+  const MarkedText solution = file.marked_solution();
   return solution.before + lines_of(file, *file.starter, solution.marked) + solution.after;
 }
 

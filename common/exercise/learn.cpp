@@ -345,7 +345,8 @@ class Learning {
       out_ << command(exercise.id + " --show") << " shows what the reference has in its place.\n";
       return;
     }
-    const std::string solution = split_at_marks(exercise.directory / "solution.cuh").marked;
+    const std::string solution =
+        read_exercise_file(exercise.directory / "exercise.md").marked_solution().marked;
     std::string answer;
     try {
       answer = split_at_marks(exercise.mine()).marked;

@@ -32,6 +32,8 @@ std::string description(const std::string& title, const std::string& kind, const
 
 const std::string kHints = "\n## Hint\nThink.\n\n## Hint\nThink more.\n";
 
+std::string solution(const std::string& code) { return "\n## Solution\n```cpp\n" + code + "```\n"; }
+
 /// What their solutions are with the starter between their marks.
 const std::string kStarter = "before\n  // >>> yours\n  starter\n  // <<<\nafter\n";
 
@@ -60,8 +62,9 @@ struct FakeWorkshop {
   }
 
   void add(const std::string& folder, const std::string& fields, const std::string& hints = kHints) const {
-    write(folder + "/exercise.md", fields + hints + "\n## Starter\n> not yet\n```cpp\n  starter\n```\n");
-    write(folder + "/solution.cuh", "before\n  // >>> yours\n  answer\n  // <<<\nafter\n");
+    write(folder + "/exercise.md", fields + hints +
+                                       solution("before\n  // >>> yours\n  answer\n  // <<<\nafter\n") +
+                                       "\n## Starter\n> not yet\n```cpp\n  starter\n```\n");
   }
 
   /// Runs `ladder learn` with these words; what it printed is in `text`, and on stderr in `error`.
@@ -335,7 +338,7 @@ TEST_CASE("git ignores what a learner writes, and what --again keeps of it") {
   CHECK(ignored("/04_warp_specialized/exercise/1_storer/mine.cuh"));
   CHECK(ignored("/04_warp_specialized/exercise/1_storer/mine.12.cuh"));
   CHECK(ignored("/.learn.json"));
-  CHECK_FALSE(ignored("/04_warp_specialized/exercise/1_storer/solution.cuh"));
+  CHECK_FALSE(ignored("/04_warp_specialized/exercise/1_storer/check.cu"));
 }
 
 TEST_CASE("An exercise whose file became wrong is no longer done") {
@@ -404,10 +407,14 @@ TEST_CASE("A mistake in exercise.md is one line that names the file and the fiel
   const auto section = [&](const std::string& lines) {
     return complaint_about(description("T", "find", "do it") + lines);
   };
-  const std::string sections = "must be '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'\n";
-  CHECK(section("## Hints\n") == "line 8 " + sections);
-  CHECK(section("Words\n") ==
-        "line 8 must be a section: '## Hint', '## Contract', '## Starter' or '## Wrong: a_name'\n");
+  const std::string sections =
+      "'## Hint', '## Contract', '## Solution', '## Starter' or '## Wrong: a_name'\n";
+  CHECK(section("## Hints\n") == "line 8 must be " + sections);
+  CHECK(section("Words\n") == "line 8 must be a section: " + sections);
+  CHECK(section("## Solution\n\n```diff\n```\n") == "line 10 must be ```cpp\n");
+  CHECK(section("## Solution\n```cpp\nx\n") == "line 10 must be a line '```'\n");
+  CHECK(section("## Solution\n```cpp\nx\n```\n\nWords\n") == "line 13 must be a section: " + sections);
+  CHECK(section(solution("x\n") + solution("x\n")) == "line 14 is the second solution\n");
   CHECK(section("\n## Wrong: late\n> too late\n\n## Hint\n") == "line 9 late has no code\n");
   CHECK(section("## Wrong: late\n```cpp\n```\n") ==
         "line 8 late needs a line '> ...': what the check says of it\n");
@@ -459,17 +466,20 @@ TEST_CASE("The exercises of the repository are described, have hints, and say wh
 
 TEST_CASE("ladder learn names a solution from which no starter can be made") {
   FakeWorkshop fake;
-  const std::string solution = "01_first/exercise/1_idea/solution.cuh";
+  const std::string file = "01_first/exercise/1_idea/exercise.md",
+                    fields = description("The idea", "write", "do it"),
+                    starter = "\n## Starter\n> not yet\n```cpp\n```\n";
   for (const auto& [text, complaint] : std::map<std::string, std::string>{
-           {"// <<<\n", "solution.cuh: must have one line '// >>> yours'"},
-           {"// >>> yours\n// <<<\n// <<<\n", "solution.cuh: must have one line '// <<<'"},
-           {"// <<<\n// >>> yours\n", "solution.cuh: '// <<<' must come after '// >>> yours'"}}) {
-    fake.write(solution, text);
+           {"", "exercise.md: has no section '## Solution'"},
+           {"// <<<\n", "exercise.md: the solution: must have one line '// >>> yours'"},
+           {"// >>> yours\n// <<<\n// <<<\n", "exercise.md: the solution: must have one line '// <<<'"},
+           {"// <<<\n// >>> yours\n",
+            "exercise.md: the solution: '// <<<' must come after '// >>> yours'"}}) {
+    fake.write(file, fields + solution(text) + starter);
     CHECK(fake.learn({"01.1"}) == 2);
     CHECK_THAT(fake.error, ContainsSubstring(complaint));
   }
-  fake.write(solution, "// >>> yours\n// <<<\n");
-  fake.write("01_first/exercise/1_idea/exercise.md", description("The idea", "write", "do it"));
+  fake.write(file, fields + solution("// >>> yours\n// <<<\n"));
   CHECK(fake.learn({"01.1"}) == 2);
   CHECK_THAT(fake.error, ContainsSubstring("exercise.md: has no section '## Starter'"));
 }

@@ -6,7 +6,7 @@
 ///
 /// The first argument of the program is the name of one of them: of an exercise's solution its folder,
 /// a_parity; of the starter and of wrong answers a_parity_starter and the like. Stages of the capstone are
-/// stage_3 and stage_3_<name>. Answers that are no file of the source tree come into <folder>.
+/// stage_3 and stage_3_<name>. Each answer becomes a file in <folder>.
 #include <fmt/core.h>
 #include <algorithm>
 #include <fstream>
@@ -103,12 +103,13 @@ int main(int argc, char** argv) {
 
  private:
   void add_exercise(const fs::path& description) {
-    const fs::path directory = description.parent_path(), solution = directory / "solution.cuh";
+    const fs::path directory = description.parent_path(), check = directory / "check.cu";
     const ladder::ExerciseFile exercise = ladder::read_exercise_file(description);
     const std::string name = directory.filename();
-    if (!of_wrong_) return checks_.push_back({name, directory / "check.cu", solution, 0, {}});
+    const ladder::MarkedText solution = exercise.marked_solution();
+    if (!of_wrong_) return add_solution(name, check, 0, exercise.solution);
     if (!exercise.starter) exercise.complain("has no section '## Starter'");
-    add_wrong(exercise, name, directory / "check.cu", 0, ladder::split_at_marks(solution));
+    add_wrong(exercise, name, check, 0, solution);
   }
 
   void add_stage(const fs::path& description) {
@@ -119,8 +120,12 @@ int main(int argc, char** argv) {
     if (of_wrong_)
       return add_wrong(ladder::read_exercise_file(description), name, directory / "check.cu", stage,
                        {"", reference, ""});
-    checks_.push_back({name, directory / "check.cu", folder_ / (name + ".cuh"), stage, {}});
-    write(checks_.back().answer, reference);
+    add_solution(name, directory / "check.cu", stage, reference);
+  }
+
+  void add_solution(const std::string& name, const fs::path& source, int stage, const std::string& text) {
+    checks_.push_back({name, source, folder_ / (name + ".cuh"), stage, {}});
+    write(checks_.back().answer, text);
   }
 
   void add_wrong(const ladder::ExerciseFile& exercise, const std::string& name, const fs::path& source,

@@ -20,7 +20,7 @@ from climb_table import BadInput
 from profile_results import read_launch
 from script import end_with, json_rows, write_whole
 
-LAUNCHES = ("02_tiled --core wgmma", "03_double_buffer --slots 1", "03_double_buffer --slots 3", "04_warp_specialized --step walk", "05_ws_double_buffer --group 16")
+LAUNCHES = ("02_tiled --core wgmma", "03_double_buffer --slots 1", "03_double_buffer --slots 3", "04_warp_specialized --step storer", "05_ws_double_buffer --group 16")
 SERIES = {"tensor": re.compile(r"sm__pipe_tensor_cycles_active_realtime\.avg\.pct"), "l2": re.compile(r"\blts__throughput\.avg\.pct")}
 INTERVAL_NS = 1000
 LIMIT_S = 60

@@ -431,6 +431,67 @@ TEST_CASE(
              ContainsSubstring("C has only the products of K tiles 0, 2, ... (every second of 5, 64 wide)"));
 }
 
+TEST_CASE("K tiles that are counted more than once, or never, are counted") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  // Two blocks that should share K both take every second tile, and one of them has fewer steps.
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k, k / 64 == 4 ? 1 : k / 64 % 2 ? 0 : 2};
+             }),
+             ContainsSubstring(
+                 "tile column 0: C has the products of K tiles 0, 2 twice, of 4 once, of 1, 3 never (5 K "
+                 "tiles, 64 wide): do two blocks, or two groups of threads, take the same ones?; all"));
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k, k / 64 == 1 || k / 64 == 3 ? 0 : 1};
+             }),
+             !ContainsSubstring("the same ones?"));
+}
+
+TEST_CASE("K tiles whose place is a multiple of another number than their width are named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  for (const int width : {1, 32, 256}) {
+    const auto instead = [&](int k) { return k / 64 * width + k % 64; };
+    const std::string from =
+        "was loaded from k = " + (width == 1 ? "" : std::to_string(width) + " ") + "i on, not from 64 i: ";
+    CHECK_THAT(complaint_of_terms([&](int, int, int k) -> Term {
+                 return {instead(k), k};
+               }),
+               ContainsSubstring("K tile i of A " + from));
+    CHECK_THAT(complaint_of_terms([&](int, int, int k) -> Term {
+                 return {k, instead(k)};
+               }),
+               ContainsSubstring("K tile i of B " + from));
+    if (width < 64)  // else only the first tile is left
+      CHECK_THAT(complaint_of_terms([&](int, int, int k) -> Term {
+                   return {instead(k), instead(k)};
+                 }),
+                 ContainsSubstring("K tile i of A and B " + from));
+  }
+}
+
+TEST_CASE("Parts of C that were never written are placed, and the others explained") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  // Of each pair of panels both are stored to the first one's place.
+  const ladder::Multiply multiply = [](const ladder::Gemm& gemm) {
+    ladder::fake::multiply(gemm);
+    std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+    for (int row = 0; row < gemm.m; ++row)
+      for (int column = 0; column < gemm.n; ++column) {
+        __nv_bfloat16& value = c[row * gemm.n + column];
+        if (column / 64 % 2)
+          std::memset(static_cast<void*>(&value), 0xff, sizeof value);
+        else
+          value = c[row * gemm.n + column + 64];
+      }
+    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+  };
+  const std::string complaint = ladder::Verifier({96, 256, 64}, 7).check_exact(multiply).complaint;
+  CHECK_THAT(complaint,
+             ContainsSubstring("apart from nan, in tile row 0, tile column 0: C holds what belongs to row 0, "
+                               "column 64 on, 64 columns to the right"));
+  CHECK_THAT(complaint, ContainsSubstring("12288 were never written, or are copies of what was not: those of "
+                                          "columns 64-127 of every 128"));
+}
+
 TEST_CASE("Fragments that are stored with rows for columns are named") {
   Mistaken mistaken;
   mistaken.change = [](const std::vector<float>& right, const ladder::Gemm& g, int row, int column) {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/cpu_device/api/library_call.hpp"
+#include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/cpu_device/api/library_call.hpp"
+#include "common/cpu_device/api/host_calls.hpp"
 
 struct curandGenerator_st {
   cudaStream_t stream = nullptr;

@@ -1,14 +1,25 @@
 /// @file
 /// What all calls of the host's API begin and end with. Private to the host's side of the CPU device.
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <string>
+#include <vector>
 
-#include "common/cpu_device/api/host_progress.hpp"
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
 namespace cpu_device {
+
+/// Calls of the host so far.
+inline std::atomic<uint64_t> host_calls_so_far{0};
+
+/// Called where a host function has been queued. From now on, where the host makes no call for a quarter of a
+/// second, the host functions that are queued run in a thread of their own, with what they need: the host may
+/// spin on what a host function will set, as a GPU's host may.
+void watch_for_a_spinning_host();
 
 /// Remembers an error for cudaGetLastError.
 cudaError_t remember(cudaError_t);
@@ -65,5 +76,10 @@ cudaError_t destroying_call(const char* function, const Body& body) {
     return cudaSuccess;
   }
 }
+
+/// A call of a library of CUDA's: queues `run`, which touches this memory, as the kernel `name`.
+/// @param waits the host does, for a result of its own
+cudaError_t call_library(const char* name, cudaStream_t stream, std::vector<Touch> touches,
+                         std::function<void()> run, bool waits = false);
 
 }  // namespace cpu_device

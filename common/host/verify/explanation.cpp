@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "common/host/problem/bf16.hpp"
@@ -52,6 +53,8 @@ class Explainer {
     if (text.empty()) text = explain_by_shift_along_k();
     if (text.empty()) text = explain_by_walk();
     if (text.empty()) text = explain_by_every_other_tile();
+    if (text.empty()) text = explain_by_counts_of_tiles();
+    if (text.empty()) text = explain_by_step_along_k();
     if (text.empty()) text = explain_by_operand();
     if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_sums_of_other_tile();
@@ -236,6 +239,84 @@ class Explainer {
                                   "threads have multiplied",
                                   period * kTileWidth);
         }
+    return "";
+  }
+
+  /// Each K tile counts once, twice or never: the whole numbers that make all examples, by least squares.
+  std::string explain_by_counts_of_tiles() const {
+    constexpr int kMostTiles = 16, kMostTimes = 8;
+    const auto n = static_cast<size_t>(tiles_);
+    if (!is_exact_ || tiles_ < 2 || tiles_ > kMostTiles || examples_.size() < n + 4) return "";
+    std::vector<std::vector<double>> rows(n, std::vector<double>(n + 1));  // the normal equations
+    for (size_t e = 0; e < examples_.size(); ++e)
+      for (size_t i = 0; i < n; ++i) {
+        for (size_t j = 0; j < n; ++j)
+          rows[i][j] += of_tile(e, static_cast<int>(i)) * of_tile(e, static_cast<int>(j));
+        rows[i][n] += of_tile(e, static_cast<int>(i)) * examples_[e].got;
+      }
+    for (size_t i = 0; i < n; ++i) {  // Gauss-Jordan; the matrix is positive definite, or has no solution
+      if (rows[i][i] < 1e-6) return "";
+      for (size_t other = 0; other < n; ++other) {
+        const double factor = other == i ? 0 : rows[other][i] / rows[i][i];
+        for (size_t j = i; j <= n; ++j) rows[other][j] -= factor * rows[i][j];
+      }
+    }
+    std::vector<double> times;
+    for (size_t i = 0; i < n; ++i) times.push_back(std::round(rows[i][n] / rows[i][i]));
+    if (*std::min_element(times.begin(), times.end()) < 0 ||
+        *std::max_element(times.begin(), times.end()) > kMostTimes || !is_explained_by([&](size_t e) {
+          double change = 0;
+          for (int i = 0; i < tiles_; ++i) change += (times[static_cast<size_t>(i)] - 1) * of_tile(e, i);
+          return change;
+        }))
+      return "";
+    std::string said;
+    for (int count = kMostTimes; count >= 0; --count) {
+      std::string which;
+      for (int i = 0; i < tiles_; ++i)
+        if (times[static_cast<size_t>(i)] == count) which += (which.empty() ? "" : ", ") + std::to_string(i);
+      if (which.empty()) continue;
+      said += said.empty() ? "C has the products of K tiles " : ", of ";
+      said += which + (count == 0   ? " never"
+                       : count == 1 ? " once"
+                       : count == 2 ? " twice"
+                                    : fmt::format(" {} times", count));
+    }
+    const bool is_shared_wrongly = std::find(times.begin(), times.end(), 0) != times.end() &&
+                                   *std::max_element(times.begin(), times.end()) == 2;
+    return said + fmt::format(" ({} K tiles, 64 wide)", tiles_) +
+           (is_shared_wrongly ? ": do two blocks, or two groups of threads, take the same ones?" : "");
+  }
+
+  /// K tile i is loaded from another k than 64 i: the step is not multiplied by the tile's width, or by
+  /// another one.
+  std::string explain_by_step_along_k() const {
+    if (tiles_ < 2 || tiles_ > kMaxTiles) return "";
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    for (const int64_t width : {1, 8, 16, 32, 128, 256})
+      for (const auto& [which, of_a, of_b] :
+           {std::tuple{"A and B", true, true}, {"A", true, false}, {"B", false, true}}) {
+        const bool makes_all =
+            std::all_of(examples_.begin(), examples_.end(), [&, a = of_a, b = of_b](const auto& e) {
+              double sum = 0;
+              for (int64_t i = 0; i < int64_t{tiles_} * kTileWidth; ++i) {
+                const int64_t there = i / kTileWidth * width + i % kTileWidth;
+                sum += element(a_, e.row, a ? there : i, m, k, k) *
+                       element(b_, b ? there : i, e.column, k, n, n);
+              }
+              return is_got(e, sum);
+            });
+        if (!makes_all) continue;
+        return width == 1
+                   ? fmt::format(
+                         "K tile i of {} was loaded from k = i on, not from {} i: the number of a step must "
+                         "be multiplied by the width of a K tile",
+                         which, kTileWidth)
+                   : fmt::format(
+                         "K tile i of {} was loaded from k = {} i on, not from {} i: a step along K must be "
+                         "as wide as a K tile",
+                         which, width, kTileWidth);
+      }
     return "";
   }
 

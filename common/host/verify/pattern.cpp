@@ -28,9 +28,11 @@ std::string range_text(const char* what, int64_t first, int64_t last) {
 
 /// Which residues of the wrong rows, or columns, are left out: "columns 32-63 of every 64". Empty if none.
 /// @param is_wrong of each row or column from `first` to the last
-std::string describe_period(const char* what, const std::vector<bool>& is_wrong, int64_t first) {
+/// @param must_be_all no row or column of these residues may be right
+std::string describe_period(const char* what, const std::vector<bool>& is_wrong, int64_t first,
+                            bool must_be_all = false) {
   for (const int64_t period : {2, 4, 8, 16, 32, 64, 128, 256}) {
-    if (static_cast<int64_t>(is_wrong.size()) < period + period / 2) return "";
+    if (static_cast<int64_t>(is_wrong.size()) < period + std::min(period / 2, kTile)) return "";
     std::vector<bool> residues(static_cast<size_t>(period));
     for (size_t i = 0; i < is_wrong.size(); ++i)
       if (is_wrong[i]) residues[static_cast<size_t>((first + static_cast<int64_t>(i)) % period)] = true;
@@ -38,6 +40,11 @@ std::string describe_period(const char* what, const std::vector<bool>& is_wrong,
     const auto end = std::find(begin, residues.end(), false);
     const bool is_one_range = std::find(end, residues.end(), true) == residues.end();
     if (!is_one_range || end - begin == period) continue;
+    size_t of_residues = 0;
+    for (size_t i = 0; i < is_wrong.size(); ++i)
+      of_residues += residues[static_cast<size_t>((first + static_cast<int64_t>(i)) % period)];
+    if (must_be_all && static_cast<size_t>(std::count(is_wrong.begin(), is_wrong.end(), true)) != of_residues)
+      continue;
     const int64_t from = begin - residues.begin(), to = end - residues.begin() - 1;
     if (period == 2) return fmt::format("{} {}s", from ? "odd" : "even", what);
     return range_text(what, from, to) + fmt::format(" of every {}", period);
@@ -49,10 +56,18 @@ std::string describe_period(const char* what, const std::vector<bool>& is_wrong,
 
 void WrongElements::add(int64_t compared_row, int64_t column, double expected, __nv_bfloat16 got) {
   const int64_t n = reference_.shape.n;
-  if (is_wrong_.empty()) is_wrong_.resize(reference_.values.size());
+  if (is_wrong_.empty()) {
+    is_wrong_.resize(reference_.values.size());
+    unwritten_rows_.resize(static_cast<size_t>(reference_.shape.m));
+    unwritten_columns_.resize(static_cast<size_t>(n));
+  }
   is_wrong_[static_cast<size_t>(compared_row * n + column)] = true;
   ++count_;
-  if (bf16_bits(got) == kPoisonBits) ++unwritten_count_;
+  if (bf16_bits(got) == kPoisonBits) {
+    ++unwritten_count_;
+    unwritten_rows_[static_cast<size_t>(reference_.rows[static_cast<size_t>(compared_row)])] = true;
+    unwritten_columns_[static_cast<size_t>(column)] = true;
+  }
   const double value = to_float(got);
   if (std::isnan(value)) ++nan_count_;
   if (!std::isfinite(value)) return;
@@ -78,6 +93,11 @@ std::vector<std::vector<WrongElement>> WrongElements::examples() const {
   const auto at = all.begin() + std::distance(examples_.begin(), first);
   std::rotate(all.begin(), at, at + 1);
   return all;
+}
+
+WrongElements::Range WrongElements::range_of(const std::vector<bool>& wrong) {
+  const auto last = std::find(wrong.rbegin(), wrong.rend(), true);
+  return {std::find(wrong.begin(), wrong.end(), true) - wrong.begin(), wrong.rend() - last - 1};
 }
 
 std::string WrongElements::describe_tiles(const Range& rows, const Range& columns) const {
@@ -127,6 +147,26 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
   return "";
 }
 
+std::string WrongElements::describe_unwritten_part() const {
+  const auto count = [](const std::vector<bool>& some) { return std::count(some.begin(), some.end(), true); };
+  const bool is_whole = count(unwritten_rows_) * count(unwritten_columns_) == unwritten_count_;
+  if (unwritten_count_ == count_ || !is_whole || reference_.sampled()) return "";
+  std::string text;
+  const auto add = [&](const char* what, const std::vector<bool>& some) {
+    const int64_t number = count(some);
+    if (number == static_cast<int64_t>(some.size())) return;
+    const Range range = range_of(some);
+    std::string which = range_text(what, range.first, range.last);
+    if (number != range.last - range.first + 1)
+      which = describe_period(what, {some.begin() + range.first, some.begin() + range.last + 1}, range.first,
+                              /*must_be_all=*/true);
+    if (!which.empty()) text += (text.empty() ? ": those of " : ", of ") + which;
+  };
+  add("row", unwritten_rows_);
+  add("column", unwritten_columns_);
+  return text;
+}
+
 std::string WrongElements::describe() const {
   if (!count_) return "";
   const int64_t n = reference_.shape.n;
@@ -137,10 +177,6 @@ std::string WrongElements::describe() const {
     wrong_rows[static_cast<size_t>(reference_.rows[i / static_cast<size_t>(n)])] = true;
     wrong_columns[i % static_cast<size_t>(n)] = true;
   }
-  const auto range_of = [](const std::vector<bool>& wrong) -> Range {
-    const auto last = std::find(wrong.rbegin(), wrong.rend(), true);
-    return {std::find(wrong.begin(), wrong.end(), true) - wrong.begin(), wrong.rend() - last - 1};
-  };
   const Range rows = range_of(wrong_rows), columns = range_of(wrong_columns);
   std::string text = describe_unwritten_edge(rows, columns) + describe_tiles(rows, columns) + "; " +
                      range_text("row", rows.first, rows.last) + ", " +
@@ -154,7 +190,8 @@ std::string WrongElements::describe() const {
   if (!reference_.sampled()) add_period("row", wrong_rows, rows);
   add_period("column", wrong_columns, columns);
   if (unwritten_count_)
-    text += fmt::format("; {} were never written, or are copies of what was not", unwritten_count_);
+    text += fmt::format("; {} were never written, or are copies of what was not{}", unwritten_count_,
+                        describe_unwritten_part());
   if (nan_count_ > unwritten_count_)
     text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
   return text;

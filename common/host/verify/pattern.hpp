@@ -39,12 +39,18 @@ class WrongElements {
   struct Range {
     int64_t first, last;
   };
+  /// From the first to the last that is true.
+  static Range range_of(const std::vector<bool>& wrong);
   std::string describe_tiles(const Range& rows, const Range& columns) const;
   /// All rows, or all columns, from one on to the edge of C were never written; else empty.
   std::string describe_unwritten_edge(const Range& rows, const Range& columns) const;
 
+  /// Which rows and columns of C the elements that were never written make up, if they make up whole ones.
+  std::string describe_unwritten_part() const;
+
   const Reference& reference_;
-  std::vector<bool> is_wrong_;                                                 ///< [compared rows, n]
+  std::vector<bool> is_wrong_;                            ///< [compared rows, n]
+  std::vector<bool> unwritten_rows_, unwritten_columns_;  ///< with one such element or more
   std::map<std::pair<int64_t, int64_t>, std::vector<WrongElement>> examples_;  ///< [tile]
   std::pair<int64_t, int64_t> first_tile_;
   int64_t count_ = 0, nan_count_ = 0, unwritten_count_ = 0;

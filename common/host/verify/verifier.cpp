@@ -83,12 +83,15 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
 
 Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
   return [&problem, is_exact](const WrongElements& wrong) -> std::string {
-    if (wrong.nan_count()) return explain_nan(wrong);
+    if (const std::string text = explain_nan(wrong); !text.empty()) return text;
+    if (4 * wrong.nan_count() > 3 * wrong.count()) return "";  // what few numbers hold is no cause
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
-    return explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
-                   download(problem.b.data(), problem.b.size()));
+    const std::string text =
+        explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
+                download(problem.b.data(), problem.b.size()));
+    return (text.empty() || !wrong.nan_count() ? "" : "apart from nan, ") + text;
   };
 }
 
