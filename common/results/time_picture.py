@@ -29,7 +29,7 @@ TICKS = range(0, SHOWN + 1, 1000)
 WORDS = 58  # letters that a line has room for
 SHORTEST_WAIT = 250  # clocks, that has room for a word
 CLOCK = 1.65  # clocks a ns: about what kernels with one slot get
-EVERY = 600  # ns from one load of an SM to its next in these kernels, about
+EVERY, EVERY_OF_REGISTERS = 600, 580  # ns from one load of an SM to its next in these kernels, and in 02, about
 PAUSE = 303  # ns between two loads of a part that has one in flight (600 clocks, common/parts/loads_gpu.cu)
 M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
 STYLE = lesson_pictures.STYLE + """
@@ -57,9 +57,9 @@ class Parts:
         return self.product + self.wait
 
 
-def between(faster, slower):
-    """What a load takes in ns, if one comes every EVERY: on the line between two of (from one load to the next, until it has landed)."""
-    return faster[1] + (slower[1] - faster[1]) * (EVERY - faster[0]) / (slower[0] - faster[0])
+def between(faster, slower, every=EVERY):
+    """What a load takes in ns, if one comes every `every`: on the line between two of (from one load to the next, until it has landed)."""
+    return faster[1] + (slower[1] - faster[1]) * (every - faster[0]) / (slower[0] - faster[0])
 
 
 def parts_of(line_of_page, results_folder):
@@ -80,17 +80,17 @@ def parts_of(line_of_page, results_folder):
     def tma(in_flight):
         return ns("tile", **{"size": "32 KB", "in_flight": f"{in_flight} in flight", "rows": "whole lines", "from": "memory"})
 
-    def threads(way, of_one):
+    def threads(way, of_one, every):
         two = [ns("paced", way=way, size="32 KB", rows="whole lines", every="0", what=what) for what in ("interval", "landed")]
         one = ns("copy", **copy, way=of_one, **{"from": "memory"})
-        return CLOCK * between(two, (one, one))
+        return CLOCK * between(two, (one, one), every)
 
     copy = {"size": "32 KB", "blocks": "all SMs"}
     product = {"m": "m 64", "n": "n 128", "loads": "no loads"}
     return Parts(ask=clocks("ask", boxes="1 x 16 KB + 2 x 8 KB"), load=CLOCK * between((tma(2), 2 * tma(2)), (tma(1) + PAUSE, tma(1))),
                  hand_over=clocks("hand-over", arrivals="1 thread arrives"), barrier=clocks("syncthreads", threads="256 threads"),
                  copy_asked=clocks("copy", **copy, way="cp.async, asked for", **{"from": "L2"}),
-                 copy_landed=threads("cp.async", "cp.async, landed"), copy_registers=threads("through registers", "through registers"),
+                 copy_landed=threads("cp.async", "cp.async, landed", EVERY), copy_registers=threads("through registers", "through registers", EVERY_OF_REGISTERS),
                  fence=clocks("epilogue", tile=f"{M} x {N}", piece="fence and barrier", blocks="all SMs"),
                  wait=clocks("product", **product, wait="waited for") - clocks("product", **product, wait="in flight"))
 
