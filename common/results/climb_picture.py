@@ -80,7 +80,7 @@ def climb_text(line, words, results_folder):
                            for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
-            f"TFLOP/s, 10¹² floating-point operations a second, of each kernel. Gains: over the row above, or the one in brackets. {results['gpu']}, {dated(results)}."]
+            f"TFLOP/s, 10¹² floating-point operations a second, of each kernel. Gain: over the row above, or over the row in brackets. {results['gpu']}, {dated(results)}."]
 
 
 def climb_pictures(line, words, results_folder, figures_folder):

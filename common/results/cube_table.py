@@ -2,11 +2,11 @@
 
     <!-- cube: sizes=4096,5000,8192 -->
     <!-- cube: sizes=4096,5000,8192 table=no -->
-    <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 -->
+    <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 without=1759,880,707,512,880,512 -->
     <!-- end -->
 
-table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted of roles, says by
-how much that is off, and has no picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
+table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted with roles and
+without=, says by how much that is off, and has no picture and no source: it stands below the picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
 light or dark theme, and as a table: a row for kernels without a loader, where a computing thread asks TMA, and one for roles.
 """
 import math
@@ -40,12 +40,13 @@ STYLE = """
 
 class Cube:
     def __init__(self, line, words, results_folder):
-        values, only = parse_words(line, words, ("sizes", "table", "predicted"))
+        values, only = parse_words(line, words, ("sizes", "table", "predicted", "without"))
         if only or not re.fullmatch(r"\d+(,\d+)*", values.get("sizes", "")):
             raise BadInput(f"{line}: needs sizes=, as 4096,5000")
-        self.table, self.predicted = values.get("table"), values.get("predicted", "").split(",")
-        if (self.table == "steps") != (len(self.predicted) == len(PLACES)) or self.table not in (None, "no", "steps"):
-            raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted=")
+        self.table = values.get("table")
+        self.predicted = {roles: values.get(word, "").split(",") for roles, word in (("on", "predicted"), ("off", "without"))}
+        if {len(numbers) == len(PLACES) for numbers in self.predicted.values()} != {self.table == "steps"} or self.table not in (None, "no", "steps"):
+            raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted= and in without=")
         path = max((results_folder / "experiments").glob("*-cube.json"), default=None)
         self.results = read_results(path) if path else None
         self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
@@ -67,12 +68,14 @@ class Cube:
 def steps_text(cube, root):
     """A row for each place: the clocks of a step of one SM, predicted and measured."""
     tile = Sources(root).tile_shape(TILE)
-    rows = []
-    for place, predicted in zip(PLACES, cube.predicted):
-        clocks = {roles: clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile) for roles in ROLES}
-        rows.append([place_title(place), predicted, f"{clocks['on']:.0f}", off_by(predicted, clocks["on"]), f"{clocks['off']:.0f}"])
-    header = [f"clocks of a step at {shape_title(cube.cubes[0])}", "predicted", ROLES["on"], "off by", ROLES["off"]]
-    return [*markdown(header, rows), "", f"{cube.results['gpu']}, {dated(cube.results)}, commit `{cube.results['commit']}`."]
+    header = [f"clocks of a step at {shape_title(cube.cubes[0])}"]
+    rows = [[place_title(place)] for place in PLACES]
+    for roles in ("on", "off"):
+        header += ["predicted", ROLES[roles], "off by"]
+        for row, place, predicted in zip(rows, PLACES, cube.predicted[roles]):
+            clocks = clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile)
+            row += [predicted, f"{clocks:.0f}", off_by(predicted, clocks)]
+    return markdown(header, rows)
 
 
 def clocks_of_step(run, tile):

@@ -752,15 +752,17 @@ class PageTables(WithResults):
         tile = self.folder / cube_table.TILE
         tile.parent.mkdir(parents=True)
         tile.write_text("constexpr TileShape kTile{16, 32, 64};\n", encoding="utf-8")
-        self.record("docs/results/experiments/2026-01-01-g-cube.json", *self.cube())
-        words = ["sizes=64", "table=steps", "predicted=1,2,3,4,5,6"]
+        runs = self.cube()
+        runs[6]["time_us_median"] *= 2
+        self.record("docs/results/experiments/2026-01-01-g-cube.json", *runs)
+        words = ["sizes=64", "table=steps", "predicted=1,2,3,4,5,6", "without=7,8,9,10,11,12"]
         text = cube_table.cube_text("line", words, results)
-        first = self.cube()[6]  # with roles
         steps = 1  # the busiest SM has one of 4 × 2 tiles, which have one step
-        clocks = first["time_us_median"] * first["clock_mhz"] / steps
-        self.assertTrue(text[2].startswith(f"| 1 slot | 1 | {clocks:.0f} | −100 % |"), text)
+        off, on = (run["time_us_median"] * run["clock_mhz"] / steps for run in (runs[0], runs[6]))
+        self.assertNotEqual(on, off)
+        self.assertRegex(text[2], rf"^\| 1 slot \| 1 \| {on:.0f} \| −\d+ % \| 7 \| {off:.0f} \| −\d+ % \|$")
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
-        for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"]):
+        for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"], words[:3]):
             with self.assertRaisesRegex(BadInput, "table= may be no, or steps with 6 numbers"):
                 cube_table.cube_text("line", wrong, results)
 

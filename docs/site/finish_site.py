@@ -23,7 +23,17 @@ TITLE = re.compile(r"<title>(?:Kernel Ladder: )?(.*?)</title>")
 PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
 SHOWN_OF_LINKS = 200  # characters
 LOW = 500  # pixels: the height of a screen that has no room for the navigation
-FRAGMENT = re.compile(r'<div class="fragment">.*?</div><!-- fragment -->', re.DOTALL)
+FRAGMENT = re.compile(r'<div class="fragment">(.*?)</div><!-- fragment -->', re.DOTALL)
+INDENTED = re.compile(r'<pre class="fragment">(.*?)</pre>', re.DOTALL)
+LINE = re.compile(r'<div class="line">( *)(?!\s|</div>)')
+PERCENT = re.compile(r"(?<=\d) %(?=[\s<.,;:)])")
+CODE = re.compile(r'<span class="(?:keyword\w*|comment|preprocessor|stringliteral)">')
+COMMAND = re.compile(r"(?:\w+=\S+ )*(?:cmake|ctest|nvcc|bash|python3|git|cd|(?:build[\w-]*/bin|common|docs|\.ci)/\S+)(?: |$)")
+CELL = re.compile(r"<td\b.*?</td>", re.DOTALL)
+NAME = re.compile(r"(?<=<code>)[\w:.]+(?=[<(])")
+OPTION = re.compile(r"(?<=[ >])--?\w[^\s<]*")
+WHOLE = r'<span class="word">\g<0></span>'  # a word that does not break behind a hyphen
+LONG_COMMAND = re.compile(r"<code>(?=[^<]* )([^<]{30,})</code>")
 REPORT = re.compile(r">(?:[^<>]*: )?(?:\d+ )?(?:errors?|warning): |>(?:block|warps?) [^<>]* waited |>race in ")
 LISTS_OF_SEARCH = ("all", "pages")
 UNSEARCHED = {"a", "an", "and", "as", "at", "by", "for", "how", "in", "is", "it", "its", "not", "of", "on", "one", "or", "that", "the",
@@ -92,12 +102,54 @@ def treat_low_screens_as_phones(folder):
     menu.write_text(read(menu).replace("$(window).outerWidth()<768", f"matchMedia('(max-width: 767px), (max-height: {LOW}px)').matches"), encoding="utf-8")
 
 
-def wrap_reports(folder):
-    """The lines of what the device or a tool said are sentences, and wrap."""
+def kind_of_listing(inside):
+    """A report, a program or commands, which wrap on a phone, or none: columns of text, which scroll."""
+    lines = [html.unescape(re.sub("<[^>]*>", "", line)) for line in re.findall(r'<div class="line">(.*?)</div>', inside)]
+    if REPORT.search(inside):
+        return " report"
+    if CODE.search(inside):
+        return " program"
+    return " commands" if all(COMMAND.match(line) for line in lines if line) else ""
+
+
+def marked_listing(found):
+    """Code begins at the left edge. A phone sets each line's indentation itself: a line that goes on stands behind it, and one that
+    is aligned with a bracket above is not."""
+    kind, inside = kind_of_listing(found[1]), found[1]
+    if kind in (" program", " commands"):
+        edge, above = min(map(len, LINE.findall(inside)), default=0), 0
+
+        def indented(line):
+            nonlocal above
+            blanks = len(line[1]) - edge
+            shown = min(blanks, above + 4)
+            above = blanks if blanks == shown else above
+            blanks = f'<span class="indent">{" " * blanks}</span>' if blanks else ""
+            return f'<div class="line" style="--goes-on: {shown + 4}ch">{blanks}'
+
+        inside = LINE.sub(indented, inside)
+    if kind == " commands":
+        inside = OPTION.sub(WHOLE, inside)
+    return f'<div class="fragment{kind}">{inside}</div><!-- fragment -->'
+
+
+def in_lines(found):
+    """Commands, as Doxygen writes all other listings."""
+    if not all(COMMAND.match(html.unescape(line)) for line in found[1].strip("\n").split("\n")):
+        return found[0]
+    lines = "".join(f'<div class="line">{line}</div>\n' for line in found[1].strip("\n").split("\n"))
+    return f'<div class="fragment">{lines}</div><!-- fragment -->'
+
+
+def wrap_listings(folder):
+    """Says of each listing whether its lines wrap, keeps the words of a command in a paragraph whole, and lets a name in a table
+    break behind its underscores."""
     for path in folder.glob("*.html"):
-        text = read(path)
-        path.write_text(FRAGMENT.sub(lambda found: found[0].replace("fragment", "fragment report", 1) if REPORT.search(found[0]) else found[0], text),
-                        encoding="utf-8")
+        text = FRAGMENT.sub(marked_listing, INDENTED.sub(in_lines, read(path)))
+        text = LONG_COMMAND.sub(lambda found: '<code class="long">' + re.sub(r"\S+", WHOLE, found[1]) + "</code>", text)
+        text = re.sub(f"{PARAGRAPH.pattern}|{CELL.pattern}", lambda found: PERCENT.sub("&#160;%", found[0]), text, flags=re.DOTALL)
+        text = CELL.sub(lambda cell: NAME.sub(lambda name: re.sub(r"(?<=[^_])_(?=\w)", "_<wbr>", name[0]), cell[0]), text)
+        path.write_text(text, encoding="utf-8")
 
 
 # --- Search ---------------------------------------------------------------------------------------------------------
@@ -212,7 +264,7 @@ def main():
     take_out_repeated_pages(folder)
     put_pages_first(folder)
     treat_low_screens_as_phones(folder)
-    wrap_reports(folder)
+    wrap_listings(folder)
     take_out_unlinked_pages(folder)
     put_lessons_into_menu(folder)
     say_what_pages_are_about(folder, sys.argv[2].rstrip("/") if len(sys.argv) == 3 else "")

@@ -29,7 +29,7 @@ for (const box of [document.documentElement, document.body, content])
   if (box.scrollWidth > box.clientWidth + 1 && box.scrollWidth > width)
     faults.push(`<${box.localName} id="${box.id}"> is ${box.scrollWidth} pixels wide`);
 const footer = document.querySelector('#nav-path');
-if (footer && content.getBoundingClientRect().bottom > footer.getBoundingClientRect().top + 1) faults.push('the footer lies over the text');
+if (footer && footer.offsetHeight && content.getBoundingClientRect().bottom > footer.getBoundingClientRect().top + 1) faults.push('the footer lies over the text');
 for (const image of document.images) {
   const name = image.getAttribute('src');
   if (!image.complete || image.naturalWidth === 0) faults.push(name + ': is not loaded');

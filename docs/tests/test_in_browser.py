@@ -47,6 +47,29 @@ words.forEach(([what, box], i) => {
 return faults;
 """
 
+# Of a page with all folds open: listings and tables that are wider than their box, boxes that reach beyond the page, and full stops
+# and the like that begin a line. Columns of text, as a program prints them, and tables of more than seven columns scroll by themselves.
+TOO_WIDE = """
+for (const fold of document.querySelectorAll('details')) fold.open = true;
+const faults = [], page = document.querySelector('.contents').getBoundingClientRect();
+const SCROLL = '.fragment:not(.program, .commands, .report), table:has(th:nth-child(8))';
+for (const box of document.querySelectorAll('.contents :is(.fragment, table, tbody, td, code, pre)')) {
+  const it = `<${box.localName}> ${box.textContent.trim().slice(0, 40)}`, scrolling = box.closest(SCROLL);
+  if (scrolling && scrolling.getBoundingClientRect().right > page.right + 1) faults.push(`${it}: is cut`);
+  if (scrolling) continue;
+  if (box.scrollWidth > box.clientWidth + 1 && box.clientWidth) faults.push(`${it}: scrolls`);
+  if (box.getBoundingClientRect().right > page.right + 1) faults.push(`${it}: is cut`);
+}
+for (const code of document.querySelectorAll('.contents :is(p, li) code')) {
+  const next = code.nextSibling;
+  if (next?.nodeType !== Node.TEXT_NODE || !/^[.,;:)]/.test(next.data)) continue;
+  const range = document.createRange();
+  range.setStart(next, 0), range.setEnd(next, 1);
+  if (range.getBoundingClientRect().top > [...code.getClientRects()].at(-1).bottom) faults.push(`a line begins behind: ${code.textContent}`);
+}
+return faults;
+"""
+
 
 class HalfOfThePages(SiteInBrowser):
     half = 0
@@ -175,6 +198,18 @@ class InBrowser(SiteInBrowser):
         marked = self.wait("the marked entry", lambda: self.visible("#main-menu a[aria-current]"))
         self.assertEqual([entry.text[:3] for entry in marked], ["04:"])
 
+    def test_listings_and_tables_of_lessons_fit_a_phone(self):
+        found = {}
+        self.show("light", PHONE)
+        for page in ["index.html", *self.lessons()]:
+            self.open(page)
+            faults = self.browser.execute_script(TOO_WIDE)
+            self.assertTrue(self.browser.find_elements(By.CSS_SELECTOR, ".fragment:is(.program, .commands)"), page)
+            if faults:
+                found[page] = faults
+        self.maxDiff = None
+        self.assertEqual(found, {})
+
     def test_reports_wrap_and_what_scrolls_fades_where_it_goes_on(self):
         self.show("light", PHONE)
         self.open("lesson_04.html")
@@ -183,7 +218,8 @@ class InBrowser(SiteInBrowser):
         self.assertGreaterEqual(len(reports), 2)
         for report in reports:
             self.assertEqual(self.browser.execute_script(of_box, report), [0, "none"])
-        box = self.wait("code that scrolls", lambda: self.visible(".fragment.more-right"))[0]
+        self.open("lesson_03.html")
+        box = self.wait("columns that scroll", lambda: self.visible(".fragment.more-right"))[0]
         hidden, fade = self.browser.execute_script(of_box, box)
         self.assertGreater(hidden, 1)
         self.assertIn("gradient", fade)
