@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup + 2 * kWarp, 1)
 }
 
 /// Products of 128 x 128 x 64 that come in bursts, with pauses between them. Figure 0: the clocks of a burst
-/// and its pause. Figure 1: millions of clocks a second.
+/// and its pause.
 __global__ void __launch_bounds__(2 * kWarpgroup, 1)
     multiply_in_bursts(Notes notes, const __grid_constant__ CUtensorMap map, int products, int pause) {
   constexpr int kClocksOfRound = 1 << 20;  // half a millisecond
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 1)
   const int my_rows = 64 * warpgroup_index();
   const int bursts = kClocksOfRound / (products * ideal_clocks<128, 2> + pause);
   for (int round = 0; round < kRounds; ++round) {
-    const uint64_t begin = ptx::clock_cycles(), begin_ns = ptx::globaltimer_ns();
+    const uint64_t begin = ptx::clock_cycles();
     for (int burst = 0; burst < bursts; ++burst) {
       for (int product = 0; product < products; ++product) {
         core.start(smem.a[0], my_rows, smem.b[0], false);
@@ -191,10 +191,8 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 1)
       while (ptx::clock_cycles() - stopped < static_cast<uint64_t>(pause)) continue;
       __syncthreads();
     }
-    const uint64_t end = ptx::clock_cycles(), end_ns = ptx::globaltimer_ns();
-    if (threadIdx.x != 0) continue;
-    notes.add(0, round, static_cast<float>(end - begin) / bursts);
-    notes.add(1, round, 1000 * static_cast<float>(end - begin) / static_cast<float>(end_ns - begin_ns));
+    const uint64_t end = ptx::clock_cycles();
+    if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(end - begin) / bursts);
   }
   float sum = 0;
   for (const float one : core.d) sum += one;
@@ -282,20 +280,20 @@ void add_unusual(const AddRow& add, const CUtensorMap& map, const CUtensorMap& z
 constexpr int kBurstLaunches = 8;  // of 10 ms, of which the last counts
 
 void add_bursts(const AddRow& add, int blocks, int products, int pause, const CUtensorMap& map) {
-  const auto noted = measured_after(kBurstLaunches, 2, multiply_in_bursts,
-                                    {.name = "multiply_in_bursts",
-                                     .grid = dim3(blocks),
-                                     .block = dim3(2 * kWarpgroup),
-                                     .shared_bytes = sizeof(ProductStorage<128, 2>)},
-                                    map, products, pause);
+  const LaunchConfig config = {.name = "multiply_in_bursts",
+                               .grid = dim3(blocks),
+                               .block = dim3(2 * kWarpgroup),
+                               .shared_bytes = sizeof(ProductStorage<128, 2>)};
+  measured_after(kBurstLaunches - 1, 1, multiply_in_bursts, config, map, products, pause);
+  const auto [clocks, mhz] = measured_with_clock(1, multiply_in_bursts, config, map, products, pause);
   add({"burst",
        {{"blocks", std::to_string(blocks) + " SMs"},
         {"products", std::to_string(products)},
         {"pause", std::to_string(pause)}},
-       noted[0],
+       clocks[0],
        0,
        static_cast<double>(products) * ideal_clocks<128, 2>,
-       noted[1].median});
+       mhz});
 }
 
 }  // namespace
