@@ -220,7 +220,7 @@ void measure_copies_at_pace(const AddRow& add) {
   for (const int straddle : {0, 8}) {
     add_paced<true, 64>(add, "cp.async", straddle);
     add_paced<false, 64>(add, "through registers", straddle);
-    add_paced<false, 1>(add, "through registers, no sums", straddle);
+    add_paced<false, 1>(add, "through registers without sums", straddle);
   }
 }
 
