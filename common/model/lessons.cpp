@@ -133,7 +133,8 @@ std::optional<Prediction> predict_bound(const Run& run, const std::string& gpu) 
   return prediction;
 }
 
-Prediction predict(const Run& run, const StepKind& kernel, const Parts& parts, const std::string& gpu) {
+Prediction predict(const Run& run, StepKind kernel, const Parts& parts, const std::string& gpu) {
+  kernel.mhz = run.clock_mhz.value();
   const int sms = known_gpu(gpu).sms;
   const int tiles = rounded_up(run.shape.m, kTileM) * rounded_up(run.shape.n, kernel.tile_n);
   const int steps = rounded_up(run.shape.k, kTileK);
@@ -160,9 +161,12 @@ Report report_on(const std::string& directory) {
   if (!newest) throw std::invalid_argument("--results '" + directory + "': holds no result file");
   Report report;
   report.climb = read_results("--results", *newest);
-  const auto parts = newest_result_file(directory + "/experiments", "-parts.json");
-  if (!parts) throw std::invalid_argument("--results '" + directory + "': holds no record of parts");
-  report.parts = read_parts("--results", *parts);
+  const auto newest_of = [&](const std::string& name) {
+    const auto path = newest_result_file(directory + "/experiments", "-" + name + ".json");
+    if (!path) throw std::invalid_argument("--results '" + directory + "': holds no record of " + name);
+    return *path;
+  };
+  report.parts = read_parts("--results", newest_of("parts"), newest_of("paces"));
   report.climb_predictions = predictions(report.climb, report.parts);
   const auto append = [](std::vector<Prediction>& all, const std::vector<Prediction>& more) {
     all.insert(all.end(), more.begin(), more.end());

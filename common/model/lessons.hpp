@@ -24,10 +24,11 @@ struct Prediction {
   std::string bound;         ///< what takes the time: as bound_of_step() says it, or an engine
 };
 
-/// Steps and epilogues of the busiest SM. What begins and ends a launch is left out.
+/// Steps and epilogues of the busiest SM, at the clock that was measured. What begins and ends a launch is
+/// left out.
 /// @param gpu as ResultFile::gpu says it
 /// @throws std::invalid_argument if that is a GPU that the model does not know
-Prediction predict(const Run& run, const StepKind& kernel, const Parts& parts, const std::string& gpu);
+Prediction predict(const Run& run, StepKind kernel, const Parts& parts, const std::string& gpu);
 
 /// Of lesson 01: its load units, which serve one line of 128 bytes a clock, are always busy. Of lesson 07: so
 /// is the busiest engine, whose time alone the run says; what one batch needs of the others is left out.

@@ -39,18 +39,40 @@ double clocks_of(const Json& record, const std::string& part, const Wanted& want
   return *found;
 }
 
+double in_ns(double clocks, double mhz) { return clocks / mhz * 1000; }
+
+/// Loads of `size` by TMA, with three, two and one in flight.
+Paces loads_of_tiles(const Json& record, const char* size) {
+  constexpr double kPause = 600;  // clocks between two loads, with one in flight (loads_gpu.cu)
+  const double mhz = record.at("max_clock_mhz");  // the GPU does nothing else
+  Paces paces;
+  for (const int in_flight : {3, 2, 1}) {
+    const std::string words = std::to_string(in_flight) + " in flight";
+    const double clocks = clocks_of(
+        record, "tile",
+        {{"size", size}, {"in_flight", words.c_str()}, {"rows", "whole lines"}, {"from", "memory"}});
+    paces.push_back({in_ns(clocks + (in_flight == 1 ? kPause : 0), mhz), in_ns(in_flight * clocks, mhz)});
+  }
+  return paces;
+}
+
+/// Copies by threads: two blocks of an SM, and one. They come no faster than loads by TMA.
+Paces copies_of_blocks(const Json& parts, const Json& paces, const char* way, const char* of_one,
+                       const Paces& by_tma) {
+  const auto of_two = [&](const char* what) {
+    const Wanted wanted = {
+        {"way", way}, {"size", "32 KB"}, {"rows", "whole lines"}, {"every", "0"}, {"what", what}};
+    return in_ns(clocks_of(paces, "paced", wanted), paces.at("max_clock_mhz"));
+  };
+  const double one =
+      in_ns(clocks_of(parts, "copy",
+                      {{"way", of_one}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", "memory"}}),
+            parts.at("max_clock_mhz"));
+  const double two = of_two("landed");
+  return {{by_tma.front().interval_ns, two}, {of_two("interval"), two}, {one, one}};
+}
+
 Parts parts_of(const Json& record) {
-  const auto tile = [&](const char* size, const char* in_flight) {
-    const auto from = [&](const char* where) {
-      return clocks_of(record, "tile",
-                       {{"size", size}, {"in_flight", in_flight}, {"rows", "whole lines"}, {"from", where}});
-    };
-    return (from("L2") + from("memory")) / 2;
-  };
-  const auto copy = [&](const char* way, const char* from) {
-    return clocks_of(record, "copy",
-                     {{"way", way}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", from}});
-  };
   const auto epilogue = [&](const char* size, const char* piece) {
     return clocks_of(record, "epilogue", {{"tile", size}, {"piece", piece}, {"blocks", "all SMs"}});
   };
@@ -59,14 +81,12 @@ Parts parts_of(const Json& record) {
                      {{"m", "m 64"}, {"n", "n 128"}, {"wait", wait}, {"loads", "no loads"}, {"unusual", ""}});
   };
   Parts parts;
-  parts.load_128 = tile("32 KB", "1 in flight");
-  parts.load_256 = tile("48 KB", "1 in flight");
-  parts.port_128 = tile("32 KB", "3 in flight");
-  parts.port_256 = tile("48 KB", "3 in flight");
+  parts.load_128 = loads_of_tiles(record, "32 KB");
+  parts.load_256 = loads_of_tiles(record, "48 KB");
   parts.ask = clocks_of(record, "ask", {{"boxes", "1 x 16 KB + 2 x 8 KB"}});
-  parts.through_registers = copy("through registers", "memory");
-  parts.async_asked = copy("cp.async, asked for", "L2");
-  parts.async_landed = copy("cp.async, landed", "memory");
+  parts.async_asked =
+      clocks_of(record, "copy",
+                {{"way", "cp.async, asked for"}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", "L2"}});
   parts.hand_over = clocks_of(record, "hand-over", {{"arrivals", "1 thread arrives"}});
   parts.sync = clocks_of(record, "syncthreads", {{"threads", "256 threads"}});
   parts.fence_and_sync = epilogue("128 x 128", "fence and barrier");
@@ -80,6 +100,23 @@ Parts parts_of(const Json& record) {
       clocks_of(record, "exchange", {{"way", "st.async"}, {"size", "64 KB"}, {"cluster", "cluster of 4"}});
   parts.launch = clocks_of(record, "launch", {});
   return parts;
+}
+
+/// use(record of the file), with messages that name the file.
+template <class Use>
+auto read(const std::string& argument, const std::string& path, const Use& use) {
+  const auto complain = [&](const std::string& what) {
+    return std::invalid_argument(argument + " '" + path + "': " + what);
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw complain("cannot be read");
+  try {
+    return use(parse_json(file));
+  } catch (const Json::exception& error) {
+    throw complain("is no record of parts: " + one_line(error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw complain(error.what());
+  }
 }
 
 /// Conversion, stmatrix, fence and barrier of one panel of 64 columns; and its store.
@@ -100,38 +137,47 @@ double clocks_of_panels(const Parts& parts, int count) {
 
 }  // namespace
 
-Parts read_parts(const std::string& argument, const std::string& path) {
-  const auto complain = [&](const std::string& what) {
-    return std::invalid_argument(argument + " '" + path + "': " + what);
-  };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw complain("cannot be read");
-  try {
-    return parts_of(parse_json(file));
-  } catch (const Json::exception& error) {
-    throw complain("is no record of parts: " + one_line(error.what()));
-  } catch (const std::invalid_argument& error) {
-    throw complain(error.what());
-  }
+Parts read_parts(const std::string& argument, const std::string& path, const std::string& paces_path) {
+  return read(argument, path, [&](const Json& record) {
+    Parts parts = parts_of(record);
+    read(argument, paces_path, [&](const Json& paces) {
+      const auto copies = [&](const char* way, const char* of_one) {
+        return copies_of_blocks(record, paces, way, of_one, parts.load_128);
+      };
+      parts.async = copies("cp.async", "cp.async, landed");
+      parts.registers = copies("through registers", "through registers");
+      return 0;
+    });
+    return parts;
+  });
 }
 
 double product_clocks(int tile_n) { return double(kTileM) * tile_n * kTileK / kMultiplyAddsPerClock; }
 
-Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
+double landed_ns(const Paces& paces, double interval_ns) {
+  if (interval_ns <= paces.front().interval_ns) return paces.front().landed_ns;
+  for (size_t i = 1; i < paces.size(); ++i) {
+    const Pace &faster = paces[i - 1], &slower = paces[i];
+    if (interval_ns <= slower.interval_ns)
+      return faster.landed_ns + (slower.landed_ns - faster.landed_ns) * (interval_ns - faster.interval_ns) /
+                                    (slower.interval_ns - faster.interval_ns);
+  }
+  return paces.back().landed_ns;
+}
+
+Pipeline pipeline_of(const Parts& parts, const StepKind& kind, double load) {
   const double product = product_clocks(kind.tile_n);
-  const double load = kind.tile_n == 128 ? parts.load_128 : parts.load_256;
   const auto ring = [&](double landed, double compute, Release release = Release::after_compute) {
     return ring_of(kind.slots, landed, compute, release);
   };
   switch (kind.mover) {
     case Mover::registers:
-      return ring(parts.through_registers + parts.fence_and_sync + parts.sync, product + parts.drain);
+      return ring(load + parts.fence_and_sync + parts.sync, product + parts.drain);
     case Mover::cp_async:
       // With one slot the tile must have been read before it is filled again: another barrier. With several
       // all warps ask for copies and multiply, in turn, and a slot is filled again once the next has landed.
-      if (kind.slots == 1)
-        return ring(parts.async_landed + parts.fence_and_sync + parts.sync, product + parts.drain);
-      return ring(parts.async_landed + parts.fence_and_sync,
+      if (kind.slots == 1) return ring(load + parts.fence_and_sync + parts.sync, product + parts.drain);
+      return ring(load + parts.fence_and_sync,
                   parts.async_asked + parts.fence_and_sync + product + parts.drain, Release::after_next_wait);
     case Mover::thread:
       return ring(parts.ask + load + parts.drain + parts.sync, product);
@@ -147,23 +193,57 @@ Pipeline pipeline_of(const Parts& parts, const StepKind& kind) {
   throw std::logic_error("no such mover");
 }
 
-double clocks_of_step(const Parts& parts, const StepKind& kind) {
-  const double product = product_clocks(kind.tile_n), alone = *time_per_tile(pipeline_of(parts, kind));
+namespace {
+
+const Paces& loads_of(const Parts& parts, const StepKind& kind) {
+  switch (kind.mover) {
+    case Mover::registers:
+      return parts.registers;
+    case Mover::cp_async:
+      return parts.async;
+    default:
+      return kind.tile_n == 128 ? parts.load_128 : parts.load_256;
+  }
+}
+
+/// What a load takes, in clocks, where an SM begins a step every `interval` clocks.
+double load_at(const Parts& parts, const StepKind& kind, double interval) {
+  const double clocks_per_ns = kind.mhz / 1000;
+  return landed_ns(loads_of(parts, kind), interval / clocks_per_ns) * clocks_per_ns;
+}
+
+/// From one step of the SM to the next, if loads came every `interval` clocks.
+double step_at(const Parts& parts, const StepKind& kind, double interval) {
+  const double product = product_clocks(kind.tile_n);
+  const double alone = *time_per_tile(pipeline_of(parts, kind, load_at(parts, kind, interval)));
   if (kind.blocks_per_sm == 1) return alone;
-  const bool copies = kind.mover == Mover::registers || kind.mover == Mover::cp_async;
-  const double port = kind.mover == Mover::registers  ? 0
-                      : kind.mover == Mover::cp_async ? parts.async_asked
-                      : kind.tile_n == 128            ? parts.port_128
-                                                      : parts.port_256;
-  // Where all threads copy and multiply in turn, a block is at one place at a time, else a slot is.
-  const double round = copies ? alone : alone * kind.slots;
-  return std::max(product, alone / 2 + (product * product + port * port) / (4 * round));
+  return std::max(product, alone / 2 + product * product / (4 * alone));
+}
+
+}  // namespace
+
+double clocks_of_step(const Parts& parts, const StepKind& kind) {
+  // The slower loads come, the less each takes, and the shorter a step: where the two meet.
+  double fast = loads_of(parts, kind).front().interval_ns * kind.mhz / 1000;
+  double slow = step_at(parts, kind, fast);
+  if (slow <= fast) return fast;
+  constexpr double kCloseEnough = 0.01;
+  while (slow - fast > kCloseEnough) {
+    const double middle = (slow + fast) / 2;
+    (step_at(parts, kind, middle) > middle ? fast : slow) = middle;
+  }
+  return slow;
+}
+
+double clocks_of_load(const Parts& parts, const StepKind& kind) {
+  return load_at(parts, kind, clocks_of_step(parts, kind));
 }
 
 const char* bound_of_step(const Parts& parts, const StepKind& kind) {
-  if (clocks_of_step(parts, kind) <= product_clocks(kind.tile_n)) return "tensor cores";
+  const double step = clocks_of_step(parts, kind), product = product_clocks(kind.tile_n);
+  if (step < product + 1) return "tensor cores";
   if (kind.slots == 1) return "load + compute";
-  const Pipeline pipeline = pipeline_of(parts, kind);
+  const Pipeline pipeline = pipeline_of(parts, kind, load_at(parts, kind, step));
   const bool turns = kind.mover == Mover::cp_async && *time_per_tile(pipeline) <= pipeline.compute;
   return turns ? "copy, then compute" : "load";
 }

@@ -143,10 +143,11 @@ void print_predictions(std::ostream& out, const std::vector<Prediction>& predict
 
 int print_lessons(const Options& options) {
   const Report report = report_on(options.results);
+  constexpr double kMicrosecond = 1000;  // in ns
   std::cout << report.climb.gpu << ", " << report.climb.date << ", commit " << report.climb.commit << "\n"
-            << "From the parts, in clocks: a load " << fixed(report.parts.load_128, 0)
-            << " for a tile of 128 x "
-            << "128, " << fixed(report.parts.load_256, 0) << " of 128 x 256.\n"
+            << "From the parts: a load takes " << fixed(landed_ns(report.parts.load_128, kMicrosecond), 0)
+            << " ns for a tile of 128 x 128, " << fixed(landed_ns(report.parts.load_256, kMicrosecond), 0)
+            << " of 128 x 256, where one comes every microsecond.\n"
             << "Predicted times are for the clock that each kernel was measured at.\n\n";
   print_predictions(std::cout, report.climb_predictions);
   std::cout << "\n";

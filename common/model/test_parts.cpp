@@ -14,21 +14,25 @@ using Catch::Matchers::ContainsSubstring;
 using ladder::model::clocks_of_epilogue;
 using ladder::model::clocks_of_exchange;
 using ladder::model::clocks_of_step;
+using ladder::model::landed_ns;
 using ladder::model::Mover;
+using ladder::model::Paces;
 using ladder::model::Parts;
 
 namespace parts_test {
 namespace {
 
-/// Round numbers, so that sums can be made by hand. A product of 128 x 128 takes 512 clocks.
-const Parts kParts = {.load_128 = 1400,
-                      .load_256 = 1700,
-                      .port_128 = 500,
-                      .port_256 = 750,
+/// A load that takes as long at any pace down to the fastest.
+Paces at_any_pace(double fastest, double landed) { return {{fastest, landed}, {10000, landed}}; }
+
+/// Round numbers, so that sums can be made by hand. A product of 128 x 128 takes 512 clocks; at 1000 MHz, as
+/// StepKind has it, clocks are ns.
+const Parts kParts = {.load_128 = at_any_pace(400, 1400),
+                      .load_256 = at_any_pace(600, 1700),
+                      .async = at_any_pace(400, 1250),
+                      .registers = at_any_pace(400, 1600),
                       .ask = 30,
-                      .through_registers = 1600,
                       .async_asked = 200,
-                      .async_landed = 1250,
                       .hand_over = 130,
                       .sync = 30,
                       .fence_and_sync = 210,
@@ -80,13 +84,30 @@ TEST_CASE(
   CHECK(step(Mover::thread_behind, 128, 3) > 1.2 * step(Mover::role, 128, 3));
 }
 
-TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores and at TMA") {
-  constexpr double kRound = 1400 + 130 + 512 + 60, kMet = (512. * 512 + 500. * 500) / (4 * kRound);
+TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores") {
+  constexpr double kRound = 1400 + 130 + 512 + 60, kMet = 512. * 512 / (4 * kRound);
   CHECK(step(Mover::role, 128, 1, 2) == Approx(kRound / 2 + kMet));
-  CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + kMet));
+  CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + 2 * kMet));
   CHECK(step(Mover::role, 128, 8, 2) == Approx(512));
   constexpr double kTurn = 200 + 210 + 512 + 60;
-  CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + (512. * 512 + 200. * 200) / (4 * kTurn)));
+  CHECK(step(Mover::cp_async, 128, 3, 2) == Approx(kTurn / 2 + 512. * 512 / (4 * kTurn)));
+}
+
+TEST_CASE("A load takes longer where loads come more often, and keeps its time at another clock") {
+  const Paces paces = {{400, 1600}, {800, 1000}, {1200, 800}};
+  CHECK(landed_ns(paces, 100) == Approx(1600));
+  CHECK(landed_ns(paces, 600) == Approx(1300));
+  CHECK(landed_ns(paces, 1000) == Approx(900));
+  CHECK(landed_ns(paces, 5000) == Approx(800));
+  Parts parts = kParts;
+  parts.load_128 = paces;
+  // Two slots: 2 x = load + 702, and the load of a step of x is 1000 - (x - 800) / 2.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 2, 1}) == Approx((1400 + 702) / 2.5).epsilon(1e-4));
+  // At twice the clock a load has twice the clocks, and all else has as many. A step of x clocks lasts x / 2
+  // ns: 2 x = 2 (1000 + 1.5 (800 - x / 2)) + 702.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 2, 1, 2000}) == Approx((4400 + 702) / 3.5).epsilon(1e-4));
+  // However many slots there are, loads come no faster than the fastest.
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 9, 1, 2000}) == Approx(800));
 }
 
 TEST_CASE("What takes the time of a step is named") {
@@ -111,22 +132,47 @@ TEST_CASE("A wide tile is stored panel after panel, and an exchange halves the p
 
 TEST_CASE("What a record of parts lacks, or has twice, is named") {
   const ladder::testing::TemporaryDirectory folder;
-  const std::string path = folder.file("parts.json");
+  const std::string path = folder.file("parts.json"), paces_path = folder.file("paces.json");
   const auto read = [&](const std::string& text) {
     std::ofstream(path) << text;
-    return ladder::model::read_parts("--results", path);
+    return ladder::model::read_parts("--results", path, paces_path);
   };
   CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
-  CHECK_THROWS_WITH(read(R"({"runs":[]})"), ContainsSubstring("has no row 'tile, 32 KB, 1 in flight"));
-  const auto tile_from = [&](const std::string& from) {
-    return row("tile",
-               R"("size":"32 KB","in_flight":"1 in flight","rows":"whole lines","from":")" + from + '"',
-               1400);
+  CHECK_THROWS_WITH(read(R"({"max_clock_mhz":2000,"runs":[]})"),
+                    ContainsSubstring("has no row 'tile, 32 KB, 3 in flight"));
+  const std::string tile =
+      row("tile", R"("size":"32 KB","in_flight":"3 in flight","rows":"whole lines","from":"memory")", 700);
+  CHECK_THROWS_WITH(read(R"({"max_clock_mhz":2000,"runs":[)" + tile + "," + tile + "]}"),
+                    ContainsSubstring("has several rows 'tile, 32 KB, 3 in flight"));
+}
+
+TEST_CASE("Loads are read in ns, the fastest pace first") {
+  const ladder::testing::TemporaryDirectory folder;
+  const std::string recorded = LADDER_RESULTS_DIR "/experiments/2026-11-27-h200-parts.json";
+  const std::string paces_path = folder.file("paces.json");
+  const auto paced = [](const char* way, const char* what, double clocks) {
+    return row("paced",
+               std::string(R"("size":"32 KB","rows":"whole lines","every":"0","way":")") + way +
+                   R"(","what":")" + what + '"',
+               clocks);
   };
-  const std::string tile = tile_from("L2") + "," + tile_from("memory");
-  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "," + tile + "]}"),
-                    ContainsSubstring("has several rows 'tile, 32"));
-  CHECK_THROWS_WITH(read(R"({"runs":[)" + tile + "]}"), ContainsSubstring("has no row 'tile, 48 KB"));
+  const std::string async = paced("cp.async", "landed", 1500) + "," + paced("cp.async", "interval", 1000);
+  const auto read = [&](const std::string& rows) {
+    std::ofstream(paces_path) << R"({"max_clock_mhz":2000,"runs":[)" << rows << "]}";
+    return ladder::model::read_parts("--results", recorded, paces_path);
+  };
+  CHECK_THROWS_WITH(read(async),
+                    ContainsSubstring("--results '" + paces_path + "': has no row 'paced, through"));
+  const Parts parts = read(async + "," + paced("through registers", "landed", 1400) + "," +
+                           paced("through registers", "interval", 900));
+  REQUIRE(parts.async.size() == 3);
+  CHECK(parts.async[1].interval_ns == Approx(500));
+  CHECK(parts.async[1].landed_ns == Approx(750));
+  for (const Paces* paces : {&parts.load_128, &parts.load_256, &parts.async, &parts.registers})
+    for (size_t i = 1; i < paces->size(); ++i) {
+      CHECK((*paces)[i - 1].interval_ns < (*paces)[i].interval_ns);
+      CHECK((*paces)[i - 1].landed_ns >= (*paces)[i].landed_ns);
+    }
 }
 
 }  // namespace parts_test

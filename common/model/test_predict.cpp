@@ -169,7 +169,7 @@ TEST_CASE("A timeline without what the model needs is refused by name") {
 /// Round numbers: a product of 128 x 128 takes 512 clocks, and of 128 x 256 1024.
 Parts parts_with_load(double load) {
   Parts parts;
-  parts.load_128 = parts.load_256 = parts.async_landed = load;
+  parts.load_128 = parts.load_256 = parts.async = {{100, load}};  // at any pace
   parts.async_asked = 400;
   parts.store_registers = 1000;
   return parts;
@@ -195,7 +195,7 @@ TEST_CASE("A kernel's time is that of the steps and tiles of its busiest SM") {
 
 TEST_CASE("Where two blocks share an SM, a tile that is left over has it for itself") {
   const Parts parts = parts_with_load(1000);
-  const double alone = 400 + 512, together = alone / 2 + (512. * 512 + 400. * 400) / (4 * alone);
+  const double alone = 400 + 512, together = alone / 2 + 512. * 512 / (4 * alone);
   Run run = run_of("03_double_buffer", {});
   CHECK(predict(run, parts).cycles == Approx(8 * 64 * together));
   run.shape.m = 132 * 128;  // one tile for each SM

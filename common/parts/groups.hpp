@@ -19,6 +19,10 @@ void measure_products(const AddRow& add);
 void measure_epilogues(const AddRow& add);
 void measure_exchanges(const AddRow& add);
 void measure_copies(const AddRow& add);
+void measure_loads_at_pace(const AddRow& add);
+void measure_copies_at_pace(const AddRow& add);
+void measure_pieces(const AddRow& add);
+void measure_bursts(const AddRow& add);
 void measure_clocks(const AddRow& add);
 
 }  // namespace ladder::parts

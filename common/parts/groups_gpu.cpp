@@ -12,6 +12,13 @@ std::vector<PartGroup> all_parts() {
       {"epilogue", "A tile of sums goes to memory: stmatrix, staging, TMA store", parts::measure_epilogues},
       {"exchange", "Blocks of a cluster send each other sums", parts::measure_exchanges},
       {"copy", "256 threads copy tiles to shared memory, without TMA", parts::measure_copies},
+      {"pace", "Loads and copies, by how often they come",
+       [](const parts::AddRow& add) {
+         parts::measure_loads_at_pace(add);
+         parts::measure_copies_at_pace(add);
+       }},
+      {"pieces", "A tile of sums goes to memory, whole or in two pieces", parts::measure_pieces},
+      {"burst", "Products in bursts, and the clock of the multiprocessors", parts::measure_bursts},
       // The last, because it leaves a low clock behind.
       {"clock", "Loads at the clock of an idle GPU, and behind products", parts::measure_clocks}};
 }

@@ -26,9 +26,12 @@ struct BoxMaps {
   CUtensorMap flat;  // boxes of 64 x 64: 8 KB
 };
 
+constexpr int kMostAhead = 4;
+
 struct LoadStorage {
   Box boxes[kMostPlaces];
-  ptx::Mbarrier full[4];
+  ptx::Mbarrier full[kMostAhead];
+  uint64_t asked[2 * kMostAhead];  // the moments of the last requests
 };
 
 __device__ void init_barriers(LoadStorage& smem) {
@@ -135,6 +138,49 @@ __global__ void load_as_product(Notes notes, const __grid_constant__ TensorMaps 
   }
 }
 
+/// The same at a pace: one thread asks every `every` clocks, as long as no more than kMostAhead loads are on
+/// their way, and a thread of another warp waits for them. Figure 0: the clocks of a load, from the request
+/// to the end of the wait. Figure 1: from the end of one load to that of the next.
+template <int kPanels>
+__global__ void load_at_pace(Notes notes, const __grid_constant__ TensorMaps maps, int every) {
+  static_assert((2 + kPanels) * kMostAhead <= kMostPlaces);
+  auto& smem = shared_storage<LoadStorage>();
+  init_barriers(smem);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  if (!ptx::elect_one()) return;
+  const int row = static_cast<int>(blockIdx.x) % kRowsOfBlocks * 128;
+  const int column = static_cast<int>(blockIdx.x) / kRowsOfBlocks * kPanels * 64;
+  uint64_t next = 0, last = ptx::clock_cycles();
+  for (int round = 0; round < kRounds; ++round) {
+    uint64_t on_their_way = 0;
+    const uint64_t round_began = last;
+    for (int i = 0; i < kStepsOfRound; ++i) {
+      const int step = round * kStepsOfRound + i, slot = step % kMostAhead, use = step / kMostAhead;
+      uint64_t& asked = smem.asked[step % (2 * kMostAhead)];
+      if (warp == 0) {
+        if (use > 0) ptx::mbarrier_wait(&smem.full[slot], (use - 1) % 2);
+        uint64_t now = ptx::clock_cycles();
+        while (now < next) now = ptx::clock_cycles();
+        next = now + every;
+        asked = now;  // before the arrival, which makes it visible
+        Box* const boxes = &smem.boxes[slot * (2 + kPanels)];
+        ptx::mbarrier_arrive_expect_bytes(&smem.full[slot], (2 + kPanels) * sizeof(Box));
+        ptx::tma_load(boxes, &maps.a, step * 64, row, &smem.full[slot]);
+#pragma unroll
+        for (int panel = 0; panel < kPanels; ++panel)
+          ptx::tma_load(&boxes[2 + panel], &maps.b, column + 64 * panel, step * 64, &smem.full[slot]);
+      } else {
+        ptx::mbarrier_wait(&smem.full[slot], use % 2);
+        last = ptx::clock_cycles();
+        on_their_way += last - asked;
+      }
+    }
+    if (warp == 0) continue;
+    notes.add(0, round, static_cast<float>(on_their_way) / kStepsOfRound);
+    notes.add(1, round, static_cast<float>(last - round_began) / kStepsOfRound);
+  }
+}
+
 /// A matrix with 64 rows for each multiprocessor and 64 more, whose boxes the last block's tall ones reach.
 struct Matrix {
   Matrix(int columns)
@@ -201,6 +247,33 @@ void add_load_of_product(const TensorMaps& maps, const std::string& rows, const 
          kBytes,
          0,
          mhz});
+  }
+}
+
+template <int kPanels>
+void add_loads_at_pace(const TensorMaps& maps, const AddRow& add) {
+  const int blocks = kRowsOfBlocks * kColumnsOfBlocks;
+  if (device_info().multiprocessors < blocks) return;
+  for (const int every : {0, 600, 700, 800, 1000, 1200, 1400, 1700, 2000, 2400, 2800, 3200}) {
+    empty_l2();
+    const auto [clocks, mhz] = measured_with_clock(2, load_at_pace<kPanels>,
+                                                   {.name = "load_at_pace",
+                                                    .grid = dim3(blocks),
+                                                    .block = dim3(2 * 32),
+                                                    .shared_bytes = sizeof(LoadStorage)},
+                                                   maps, every);
+    constexpr int kBytes = (2 + kPanels) * sizeof(Box);
+    for (const int figure : {0, 1})
+      add({"paced",
+           {{"way", "TMA"},
+            {"size", kilobytes(kBytes)},
+            {"rows", "whole lines"},
+            {"every", std::to_string(every)},
+            {"what", figure == 0 ? "landed" : "interval"}},
+           clocks[figure],
+           kBytes,
+           0,
+           mhz});
   }
 }
 
@@ -273,6 +346,15 @@ void measure_loads(const AddRow& add) {
   add_all(map, "rows at 16", 16);
   add_all(map, "rows at 64", 64);
   add_all(straddling_map, "rows of 10000 bytes", 0);
+}
+
+void measure_loads_at_pace(const AddRow& add) {
+  const int rows_of_a = kRowsOfBlocks * 128, k = kStepsInMemory * 64, columns_of_b = kColumnsOfBlocks * 256;
+  DeviceBuffer<__nv_bfloat16> a(size_t{rows_of_a} * k), b(size_t{k} * columns_of_b);
+  const TensorMaps maps = {make_tensor_map(a.data(), rows_of_a, k, 128, 64),
+                           make_tensor_map(b.data(), k, columns_of_b, 64, 64)};
+  add_loads_at_pace<2>(maps, add);
+  add_loads_at_pace<4>(maps, add);
 }
 
 void measure_clocks(const AddRow& add) {

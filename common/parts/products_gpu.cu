@@ -163,6 +163,42 @@ __global__ void __launch_bounds__(kWarpgroups* kWarpgroup + 2 * kWarp, 1)
   }
 }
 
+/// Products of 128 x 128 x 64 that come in bursts, with pauses between them. Figure 0: the clocks of a burst
+/// and its pause.
+__global__ void __launch_bounds__(2 * kWarpgroup, 1)
+    multiply_in_bursts(Notes notes, const __grid_constant__ CUtensorMap map, int products, int pause) {
+  constexpr int kClocksOfRound = 1 << 20;  // half a millisecond
+  auto& smem = shared_storage<ProductStorage<128, 2>>();
+  if (threadIdx.x == 0) {
+    for (ptx::Mbarrier& barrier : smem.full) ptx::mbarrier_init(&barrier, 1);
+    ptx::fence_mbarrier_init();
+    fill_slot(smem, 0, map, 0);
+    ptx::mbarrier_wait(&smem.full[0], 0);
+  }
+  __syncthreads();
+  WgmmaCore<128> core;
+  clear(core.d);
+  const int my_rows = 64 * warpgroup_index();
+  const int bursts = kClocksOfRound / (products * ideal_clocks<128, 2> + pause);
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t begin = ptx::clock_cycles();
+    for (int burst = 0; burst < bursts; ++burst) {
+      for (int product = 0; product < products; ++product) {
+        core.start(smem.a[0], my_rows, smem.b[0], false);
+        core.finish();
+      }
+      const uint64_t stopped = ptx::clock_cycles();
+      while (ptx::clock_cycles() - stopped < static_cast<uint64_t>(pause)) continue;
+      __syncthreads();
+    }
+    const uint64_t end = ptx::clock_cycles();
+    if (threadIdx.x == 0) notes.add(0, round, static_cast<float>(end - begin) / bursts);
+  }
+  float sum = 0;
+  for (const float one : core.d) sum += one;
+  if (sum == 1.25f) notes.add(0, kWarmUp, sum);
+}
+
 /// Operands in L2. Zeros take less power, and the same instructions.
 struct Operands {
   static constexpr int kColumns = kStepsApart * kBoxesOfStep * 64;
@@ -241,7 +277,38 @@ void add_unusual(const AddRow& add, const CUtensorMap& map, const CUtensorMap& z
   add_product<kN, 2, 1>(add, map, {.name = "sustained", .launches = kLaunches});
 }
 
+constexpr int kBurstLaunches = 8;  // of 10 ms, of which the last counts
+
+void add_bursts(const AddRow& add, int blocks, int products, int pause, const CUtensorMap& map) {
+  const LaunchConfig config = {.name = "multiply_in_bursts",
+                               .grid = dim3(blocks),
+                               .block = dim3(2 * kWarpgroup),
+                               .shared_bytes = sizeof(ProductStorage<128, 2>)};
+  measured_after(kBurstLaunches - 1, 1, multiply_in_bursts, config, map, products, pause);
+  const auto [clocks, mhz] = measured_with_clock(1, multiply_in_bursts, config, map, products, pause);
+  add({"burst",
+       {{"blocks", std::to_string(blocks) + " SMs"},
+        {"products", std::to_string(products)},
+        {"pause", std::to_string(pause)}},
+       clocks[0],
+       0,
+       static_cast<double>(products) * ideal_clocks<128, 2>,
+       mhz});
+}
+
 }  // namespace
+
+void measure_bursts(const AddRow& add) {
+  Operands normal(false);
+  const CUtensorMap map = normal.map();
+  for (const int blocks : {16, device_info().multiprocessors}) {
+    add_bursts(add, blocks, 64, 0, map);
+    for (const int products : {1, 4, 16, 64, 256})
+      add_bursts(add, blocks, products, products * ideal_clocks<128, 2>, map);
+    add_bursts(add, blocks, 1, 3 * ideal_clocks<128, 2>, map);
+    add_bursts(add, blocks, 64, 3 * 64 * ideal_clocks<128, 2>, map);
+  }
+}
 
 void lower_the_clock() {
   static Operands normal(false);

@@ -16,6 +16,7 @@ from climb_table import BadInput
 from page_requests import markdown, meets, parse_words
 from stale import dated
 
+RECORDS = {"clocked": "clocks", "paced": "paces", "pieces": "paces", "burst": "paces"}  # where they are, if not in `parts`
 FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
            "spread": ("± %", lambda run: f"{50 * (run['clocks_q3'] - run['clocks_q1']) / run['clocks']:.1f}"),
            "bytes": ("bytes a clock", lambda run: f"{run['bytes'] / run['clocks']:.1f}" if "bytes" in run else ""),
@@ -51,7 +52,7 @@ def parts_table(line, words, results_folder):
     unknown = [name for name in figures if name not in FIGURES]
     if unknown or "rows" not in values or "columns" in values and len(figures) > 1:
         raise BadInput(f"{line}: needs rows=, and figures= of {', '.join(FIGURES)}; one of them where there is columns=")
-    results = read_parts(results_folder, "clocks" if words[0] == "clocked" else "parts")
+    results = read_parts(results_folder, RECORDS.get(words[0], "parts"))
     if results is None:
         return ["Not recorded yet."]
     row_keys = values["rows"].split(",")

@@ -254,6 +254,10 @@ def in_order_of_worth():
         # reads them again.
         Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
+        # By how often loads come, pieces of an epilogue, products in bursts: rounds of their own, for the same reason.
+        Record("paces", "experiments/{date}-{gpu}-paces.json",
+               (("{programs}/ladder", "parts", "--only", "pace,pieces,burst", "--json", "{out}"),),
+               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
         # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
         Record("clocks", "experiments/{date}-{gpu}-clocks.json", (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
@@ -264,7 +268,7 @@ def in_order_of_worth():
         Record("model", "model/{date}-{gpu}.json",
                (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
                ("common/model/*.cpp", "common/model/*.hpp"), 2,
-               inputs=("climb", "levels", "slots", "ring", "cube", "parts", "coalescing")),
+               inputs=("climb", "levels", "slots", "ring", "cube", "parts", "paces", "coalescing")),
         tests("sanitizers", 205, "--build-config Sanitize --label-regex sanitize --parallel 12",
               KERNELS + STREAMS),
         tests("tests", 120, WITHOUT_PAGES, KERNELS + STREAMS),

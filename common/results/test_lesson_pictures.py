@@ -129,7 +129,7 @@ class FromSources(unittest.TestCase):
 
 
 class StepsInTime(unittest.TestCase):
-    PARTS = time_picture.Parts(ask=35, load=1130, hand_over=130, barrier=28, copy_asked=262, copy_landed=1263, copy_registers=1192, fence=207, wait=53)
+    PARTS = time_picture.Parts(ask=35, load=1346, hand_over=130, barrier=28, copy_asked=262, copy_landed=1104, copy_registers=1043, fence=207, wait=53)
 
     def words(self, image):
         """Sentences that go on in the next line are joined."""
@@ -174,8 +174,8 @@ class StepsInTime(unittest.TestCase):
             self.assertAlmostEqual(other.begin - one.begin, step / 2)
             self.assertTrue(one.end < other.begin and other.end < after.begin)
         _, _, image = time_picture.drawn("", ["name=x", "kernels=registers:1,registers:2"], ROOT / "docs/results")
-        self.assertIn("28 for the barrier = 1992", self.words(image))
-        self.assertIn("a step of the SM = 1992 / 2", image)
+        self.assertIn("28 for the barrier = 1843", self.words(image))
+        self.assertIn("a step of the SM = 1843 / 2", image)
         self.assertNotIn("A block alone", image)
         with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
             time_picture.drawn("", ["name=x", "kernels=registers:3"], ROOT / "docs/results")

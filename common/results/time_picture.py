@@ -7,7 +7,8 @@ A kernel is who loads, and how many slots there are. `copies`: all warps copy an
 multiply asks for loads (04.1). `roles`: a loader asks (04.2 to 05). A lane for each slot shows its loads and products, the lanes
 around them who works. `registers` is 02, whose number is that of blocks on the SM, with a lane for each: they are drawn as far apart
 as they can be. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, all but the last for a block
-alone on its SM, with tiles of 128 x 128 x 64. Written to docs/figures/NAME.svg, which follows the reader's light or dark theme.
+alone on its SM, with tiles of 128 x 128 x 64; loads take what they do at CLOCK, where an SM asks for one every 0.6 us. Written to
+docs/figures/NAME.svg, which follows the reader's light or dark theme.
 """
 import math
 import re
@@ -27,6 +28,9 @@ SHOWN = 4200  # clocks
 TICKS = range(0, SHOWN + 1, 1000)
 WORDS = 58  # letters that a line has room for
 SHORTEST_WAIT = 250  # clocks, that has room for a word
+CLOCK = 1.65  # clocks a ns: about what kernels with one slot get
+EVERY, EVERY_OF_REGISTERS = 600, 580  # ns from one load of an SM to its next in these kernels, and in 02, about
+PAUSE = 303  # ns between two loads of a part that has one in flight (600 clocks, common/parts/loads_gpu.cu)
 M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
 STYLE = lesson_pictures.STYLE + """
     .strong { font-weight: bold; }
@@ -53,23 +57,40 @@ class Parts:
         return self.product + self.wait
 
 
-def parts_of(line_of_page, results_folder):
-    record = read_parts(results_folder) or {"runs": []}
+def between(faster, slower, every=EVERY):
+    """What a load takes in ns, if one comes every `every`: on the line between two of (from one load to the next, until it has landed)."""
+    return faster[1] + (slower[1] - faster[1]) * (every - faster[0]) / (slower[0] - faster[0])
 
-    def clocks(part, **settings):
-        found = [run["clocks"] for run in record["runs"] if run["part"] == part and settings.items() <= run["settings"].items()]
+
+def parts_of(line_of_page, results_folder):
+    records = [read_parts(results_folder, name) or {"runs": []} for name in ("parts", "paces")]
+
+    def row(part, settings):
+        found = [run for record in records for run in record["runs"] if run["part"] == part and settings.items() <= run["settings"].items()]
         if len(found) != 1:
             raise BadInput(f"{line_of_page}: the record of parts has {len(found)} rows of {part} with {', '.join(settings.values())}")
         return found[0]
 
-    tile = {"size": "32 KB", "in_flight": "1 in flight", "rows": "whole lines"}
+    def clocks(part, **settings):
+        return row(part, settings)["clocks"]
+
+    def ns(part, **settings):
+        return clocks(part, **settings) / records[0]["max_clock_mhz"] * 1000
+
+    def tma(in_flight):
+        return ns("tile", **{"size": "32 KB", "in_flight": f"{in_flight} in flight", "rows": "whole lines", "from": "memory"})
+
+    def threads(way, of_one, every):
+        two = [ns("paced", way=way, size="32 KB", rows="whole lines", every="0", what=what) for what in ("interval", "landed")]
+        one = ns("copy", **copy, way=of_one, **{"from": "memory"})
+        return CLOCK * between(two, (one, one), every)
+
     copy = {"size": "32 KB", "blocks": "all SMs"}
     product = {"m": "m 64", "n": "n 128", "loads": "no loads"}
-    return Parts(ask=clocks("ask", boxes="1 x 16 KB + 2 x 8 KB"), load=sum(clocks("tile", **tile, **{"from": at}) for at in ("L2", "memory")) / 2,
+    return Parts(ask=clocks("ask", boxes="1 x 16 KB + 2 x 8 KB"), load=CLOCK * between((tma(2), 2 * tma(2)), (tma(1) + PAUSE, tma(1))),
                  hand_over=clocks("hand-over", arrivals="1 thread arrives"), barrier=clocks("syncthreads", threads="256 threads"),
                  copy_asked=clocks("copy", **copy, way="cp.async, asked for", **{"from": "L2"}),
-                 copy_landed=clocks("copy", **copy, way="cp.async, landed", **{"from": "memory"}),
-                 copy_registers=clocks("copy", **copy, way="through registers", **{"from": "memory"}),
+                 copy_landed=threads("cp.async", "cp.async, landed", EVERY), copy_registers=threads("through registers", "through registers", EVERY_OF_REGISTERS),
                  fence=clocks("epilogue", tile=f"{M} x {N}", piece="fence and barrier", blocks="all SMs"),
                  wait=clocks("product", **product, wait="waited for") - clocks("product", **product, wait="in flight"))
 
