@@ -9,6 +9,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import left_aligned
+from record_files import Part, each
 
 
 def facts(path):
@@ -44,8 +45,12 @@ def span(entries, key):
 
 def file_table(line, words, results):
     """The lines that stand for `<!-- files: FOLDER -->`."""
-    paths = sorted((results / words[0]).rglob("*.json")) if len(words) == 1 else []
-    if not paths:
+    found = list(each(results / words[0])) if len(words) == 1 else []
+    if not found:
         raise BadInput(f"{line}: needs a folder with result files")
-    rows = [[f"[{path.relative_to(results)}]({path.relative_to(results)})", *facts(path)] for path in paths]
+    rows = []
+    for one in found:
+        path = getattr(one, "path", one).relative_to(results)
+        name = f", {one.document['record']}" if isinstance(one, Part) else ""
+        rows.append([f"[{path}]({path}){name}", *facts(one)])
     return left_aligned(["file", "holds", "date", "device", "driver", "toolkit", "SM clock, MHz", "power, W", "commit"], rows)

@@ -14,6 +14,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown, meets, parse_words
+from record_files import newest
 from stale import dated
 
 FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
@@ -30,7 +31,7 @@ def short(clocks):
 
 def read_parts(results_folder, record="parts"):
     """The newest record, or None. @throws BadInput if it is none"""
-    path = max((results_folder / "experiments").glob(f"*-{record}.json"), default=None)
+    path = newest(results_folder, f"experiments/{record}")
     if path is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """How near a lesson comes to the libraries on many shapes: a picture, and the text beside it.
 
-    <!-- ratios: experiments/*-any_matrix.json picture=any_matrix.svg fixed=16:20 -->
+    <!-- ratios: experiments/any_matrix picture=any_matrix.svg fixed=16:20 -->
     <!-- end -->
 
 The file is looked for in docs/results as page_tables.py says; it must hold one run of a lesson for each shape, and runs of a
@@ -24,6 +24,7 @@ from climb_table import BadInput, fastest_library, is_library, library_title, re
 from idea_pictures import svg
 from page_requests import markdown, parse_words
 from random_shapes import random_shapes
+from record_files import newest
 from stale import where
 
 WORST = 5  # shown in the table
@@ -96,7 +97,7 @@ class Request:
         if fixed and not re.fullmatch(r"\d+:\d+", fixed):
             raise BadInput(f"{line}: fixed={fixed} is not SEED:COUNT")
         self.fixed = set(random_shapes(*map(int, fixed.split(":")))) if fixed else None
-        self.path = max(results_folder.glob(name), default=None) if "*" in name else results_folder / name
+        self.path = newest(results_folder, name)
         if self.path:
             self.results = read_results(self.path)
             self.points = points_of(self.path, self.results)

@@ -18,7 +18,7 @@ from idea_pictures import PHONE
 from lesson_pictures import Sources, cycles_in_flight, drawn, merged, sectors_touched
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOTS = "measured name=x file=experiments/*-slots.json rows=slots".split()
+SLOTS = "measured name=x file=experiments/slots rows=slots".split()
 
 
 class FromSources(unittest.TestCase):

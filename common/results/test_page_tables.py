@@ -82,6 +82,19 @@ class FileTable(WithResults):
         text = self.filled("<!-- files: . -->\n<!-- end -->\n")
         self.assertIn("| [r.json](r.json) | 3 runs | today | G | 1 | T | 800–1000 |  | `abc` |", text)
 
+    def test_a_record_that_shares_its_file_has_a_row_and_is_found_by_its_name(self):
+        def one(name, date, tflops):
+            return {"date": date, "commit": "abc", "record": name, "gpu": "G", "driver": "1", "toolkit": "T", "runs": [run("01_x", tflops, slots="1")]}
+        (self.folder / "experiments").mkdir()
+        for gpu, date, tflops in (("h100", "2026-01-03", 123), ("h200", "2026-01-02", 124)):
+            (self.folder / f"experiments/{gpu}-05.json").write_text(
+                json.dumps({"records": [one("slots", date, tflops), one("other", "2026-01-04", 125)]}), encoding="utf-8")
+        self.record("experiments/2026-01-01-h300-slots.json", run("01_x", 126, slots="1"))
+        text = self.filled("<!-- files: experiments -->\n<!-- end -->\n")
+        self.assertIn("| [experiments/h100-05.json](experiments/h100-05.json), slots | 1 runs | 2026-01-03 |", text)
+        self.assertIn("| 123 |", self.filled("<!-- table: experiments/slots rows=slots -->\n<!-- end -->\n"))
+        self.assertIn("Not recorded yet.", self.filled("<!-- table: experiments/none rows=slots -->\n<!-- end -->\n"))
+
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
             self.filled("<!-- files: nothing -->\n<!-- end -->\n")
@@ -1097,7 +1110,7 @@ class StreamTables(WithResults):
 
     def test_what_was_not_recorded_says_so(self):
         for kind in ("engines", "hidden"):
-            self.assertIn("Not recorded yet.", self.filled(f"<!-- {kind}: none.json -->\n<!-- end -->"))
+            self.assertIn("Not recorded yet.", self.filled(f"<!-- {kind}: none*.json -->\n<!-- end -->"))
             with self.assertRaises(BadInput):
                 self.filled(f"<!-- {kind}: none.json other -->\n<!-- end -->")
 

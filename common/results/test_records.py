@@ -5,6 +5,7 @@ import re
 import unittest
 from pathlib import Path
 
+import record_files
 from script import json_rows
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
@@ -43,12 +44,14 @@ class Records(unittest.TestCase):
                 if path.parent.name == "traces":
                     self.assertEqual(text.count("\n"), 1)
                 else:  # assertEqual would print the whole file
-                    self.assertTrue(shortest(text) == json_rows(json.loads(text)), "is not as json_rows() writes it")
+                    parts = record_files.shared(path)
+                    written = record_files.text_of(parts) if parts else json_rows(json.loads(text))
+                    self.assertTrue(shortest(text) == written, "is not as json_rows() writes it")
 
     def test_no_clock_is_above_the_maximum_of_its_gpu(self):
         counted = 0
-        for path in records():
-            content = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
+        for path in record_files.each(RESULTS):
+            content = json.loads(path.read_text(encoding="utf-8"))
             clocks = [run["clock_mhz"] for run in content.get("runs", []) if "clock_mhz" in run]
             counted += len(clocks)
             with self.subTest(path.relative_to(RESULTS)):
@@ -58,15 +61,15 @@ class Records(unittest.TestCase):
 
     def test_of_the_same_experiment_only_one_record_is_kept(self):
         kept = {}
-        for path in records():
-            name = path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
+        for path in record_files.each(RESULTS):
+            name = path.name if isinstance(path, record_files.Part) else path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
             with self.subTest(path.relative_to(RESULTS)):
                 self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
 
 
 def newest(test, experiment):
     """The rows of its newest record; without one the test is skipped."""
-    path = max(RESULTS.glob(f"experiments/*-{experiment}.json"), default=None)
+    path = record_files.newest(RESULTS, f"experiments/{experiment}")
     if path is None:
         test.skipTest(f"{experiment} is not recorded yet")
     return json.loads(path.read_text(encoding="utf-8"))["runs"]
