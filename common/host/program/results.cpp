@@ -131,7 +131,8 @@ Run run_of(const Json& json) {
 /// Of a file that holds several.
 std::string text_of_record(const std::string& text, const std::string& name) {
   try {
-    for (const Json& record : parse_json(text).at("records"))
+    const Json file = parse_json(text);
+    for (const Json& record : file.at("records"))
       if (record.at("record") == name) return json_text(record);
   } catch (const Json::exception& error) {
     throw std::invalid_argument("not a file of several records: " + one_line(error.what()));
