@@ -201,7 +201,7 @@ def adopt(folder, results):
         if name not in BY_NAME:
             continue
         record = BY_NAME[name]
-        path = results / (record.file.replace("{gpu}", short_name(document["gpu"])) if record.is_shared else source.relative_to(folder))
+        path = results / (record.file.replace("{gpu}", short_name(head_of(document).get("gpu") or document["device"])) if record.is_shared else source.relative_to(folder))
         put_in_place(record, document, path, results)
         print(f"{name}: {path}")
     return len(found)

@@ -1,7 +1,7 @@
 """Records in the folder docs/results.
 
-A file holds one record, and its name begins with the date; or, as `experiments/h200-05.json`, a list `records` of those that programs of
-one lesson wrote on one GPU, each with its name under `record`, in the order of names.
+A file holds one record, and its name begins with the date. Or it holds a list `records`, each with its name under `record`, in the order
+of names: `experiments/h200-05.json` what programs of one lesson wrote on one GPU, `lab/h200.json` the mistakes of all lessons there.
 """
 import json
 

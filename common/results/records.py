@@ -68,7 +68,7 @@ class Record:
 
     @property
     def is_shared(self):
-        return self.file.startswith("experiments/") and "{date}" not in self.file
+        return self.file.startswith(("experiments/", "lab/")) and "{date}" not in self.file
 
     def newest(self, results):
         """The newest file of this record in a folder of results, a Part where it is shared; None if there is none."""
@@ -202,7 +202,7 @@ def lab(number, seconds):
               number, "--json", "{out}", "--continue", "--budget-s", "{left}", "--commit", "{commit}")
     lesson = STREAMS if number == "07" else LESSON[number]
     folder = lesson[0].rpartition("/")[0]
-    return Record(f"lab_{number}", f"lab/{{date}}-{{gpu}}-{number}.json",
+    return Record(f"lab_{number}", "lab/{gpu}.json",
                   (("cmake", "--build", "{build}", "--target", f"lab_{number}"),
                    ("cmake", "-B", "{debug}", "-G", "Ninja", "-DLADDER_DEVICE=gpu", "-DCMAKE_BUILD_TYPE=Debug",
                     "-DCMAKE_CUDA_ARCHITECTURES=90a-real"),
