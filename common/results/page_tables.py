@@ -44,14 +44,11 @@ import sm_picture
 import time_picture
 from ablation_table import ablation_table
 from attention_table import attention_table
-from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
                          read_results, row_title, shape, shape_title)
-from code_excerpt import code_excerpt
 from ctest_table import gpu_test_table, sanitizer_table
 from cube_table import clocks_of_step, cube_pictures, cube_text
-from exercise_table import exercise_table
 from file_table import file_table
 from fingerprint import planted
 from lab_table import lab_table, number_of
@@ -69,6 +66,7 @@ from schedule_table import hidden_table, schedule_table
 from script import end_with, write_whole
 from stale import where
 from timeline_tables import engines_table, phase_table, timeline_table
+from tree_tables import changed_text, code_excerpt, exercise_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of lesson_pictures.py, time_picture.py, motion_picture.py, concept_pictures.py and changed_lines.py: what is read from the sources, what is drawn, and what is refused."""
+"""Tests of lesson_pictures.py, time_picture.py, motion_picture.py, concept_pictures.py and of the lines that a step changes: what is read from the sources, what is drawn, and what is refused."""
 import json
 import re
 import tempfile
@@ -12,7 +12,7 @@ import concept_pictures
 import lesson_pictures
 import motion_picture
 import time_picture
-from changed_lines import changed_lines, changed_text
+from tree_tables import changed_lines, changed_text
 from climb_table import BadInput
 from idea_pictures import PHONE
 from lesson_pictures import Sources, cycles_in_flight, drawn, merged, sectors_touched
