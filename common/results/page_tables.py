@@ -49,7 +49,6 @@ from climb_table import (BadInput, climb_table, fastest_library, is_library, lib
                          read_results, row_title, shape, shape_title)
 from ctest_table import gpu_test_table, sanitizer_table
 from cube_table import clocks_of_step, cube_pictures, cube_text
-from file_table import file_table
 from fingerprint import planted
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
@@ -66,7 +65,7 @@ from schedule_table import hidden_table, schedule_table
 from script import end_with, write_whole
 from stale import where
 from timeline_tables import engines_table, phase_table, timeline_table
-from tree_tables import changed_text, code_excerpt, exercise_table
+from tree_tables import changed_text, code_excerpt, exercise_table, file_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"

@@ -1,4 +1,4 @@
-"""What pages show of the tree itself, so that it is what there is: excerpts of sources, how much a step changes, and exercises.
+"""What pages show of the tree itself, so that it is what there is: excerpts of sources, how much a step changes, exercises, records.
 
     <!-- snippet: 05_ws_double_buffer/gemm.cuh load_tiles -->
     <!-- snippet: common/device/wgmma_core.cuh start kN=128 -->
@@ -21,7 +21,13 @@ two kernels, without comments and blank lines.
 
 The first word is the lesson's number, for a table of all or of those named behind it, or one exercise, for a line that invites to
 it. There are no links: `ladder learn` makes the file that a learner begins with, and says what one can do when it is done.
+
+    <!-- files: . -->
+    <!-- end -->
+
+The records in a folder of docs/results and those below, with what each says of where it was recorded.
 """
+import json
 import re
 import subprocess
 import tempfile
@@ -31,6 +37,7 @@ from pathlib import Path
 from climb_table import BadInput, read_page
 from lattice import diffs, diffs_of_attention
 from page_requests import left_aligned
+from record_files import Part, each
 
 
 def one_case(line, code, name, number):
@@ -115,3 +122,47 @@ def exercise_table(line, words, root):
     if chosen:
         return [f"**Try it:** {rows[0][2]}: `build/bin/ladder learn {words[0]}`."]
     return [f"`build/bin/ladder learn {rows[0][0]}` opens and checks the first:", "", *left_aligned(HEADER, rows)]
+
+
+def facts(path):
+    """The cells behind the name: what is in the file, date, GPU, driver, toolkit, clocks, power, commit."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if "traceEvents" in content:
+            origin = content["metadata"]
+            return ["timeline", origin["date"], origin["device"], "", origin["toolkit"], "", "", f"`{origin['commit']}`"]
+        if "bounds" in content:
+            return ["predictions", content["date"], content["gpu"], "", "", "", "", f"`{content['commit']}`"]
+        for key in ("mistakes", "mutants"):
+            if key in content:
+                return [f"{len(content[key])} {key}", content["date"], content["device"], "", "", "", "",
+                        f"`{content['commit'][:7]}`"]
+        if "tests" in content:
+            return [f"{len(content['tests'])} tests", content["date"], content["gpu"], content["driver"], content["toolkit"],
+                    "", "", f"`{content['commit']}`"]
+        entries = content.get("runs", content.get("launches"))
+        kind = "profiles" if "launches" in content else "runs"
+        clock, power = (span(entries, key) for key in ("clock_mhz", "power_watts"))
+        return [f"{len(entries)} {kind}", content["date"], content["gpu"], content["driver"], content["toolkit"], clock, power,
+                f"`{content['commit']}`"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadInput(f"{path}: is no result file: {error!r}") from error
+
+
+def span(entries, key):
+    """The least and the most of a figure."""
+    values = [entry[key] for entry in entries if entry.get(key) is not None]
+    return f"{min(values):.0f}–{max(values):.0f}" if values else ""
+
+
+def file_table(line, words, results):
+    """The lines that stand for `<!-- files: FOLDER -->`."""
+    found = list(each(results / words[0])) if len(words) == 1 else []
+    if not found:
+        raise BadInput(f"{line}: needs a folder with result files")
+    rows = []
+    for one in found:
+        path = getattr(one, "path", one).relative_to(results)
+        name = f", {one.document['record']}" if isinstance(one, Part) else ""
+        rows.append([f"[{path}]({path}){name}", *facts(one)])
+    return left_aligned(["file", "holds", "date", "device", "driver", "toolkit", "SM clock, MHz", "power, W", "commit"], rows)
