@@ -11,7 +11,7 @@ lesson chose for them.
 
 With table=no the text is the number of shapes, the mean and the worst, for a page that links to another which has the rest.
 
-With fixed=SEED:COUNT the shapes that random_shapes.py makes of this seed are told from the others, which were drawn on the day
+With fixed=SEED:COUNT the shapes that records.py makes of this seed are told from the others, which were drawn on the day
 of the recording: whoever worked on the lesson may have known the former, and cannot have known the latter.
 """
 import html
@@ -23,8 +23,8 @@ from statistics import geometric_mean
 from climb_table import BadInput, fastest_library, is_library, library_title, read_results, shape, shape_title
 from idea_pictures import svg
 from page_requests import markdown, parse_words
-from random_shapes import random_shapes
 from record_files import newest
+from records import random_shapes
 from stale import where
 
 WORST = 5  # shown in the table

@@ -12,11 +12,12 @@ alone, unless its options name another core. Of a GPU without it the list is not
 """
 import dataclasses
 import datetime
+import math
+import random
 import re
 from dataclasses import dataclass
 
 from fingerprint import ROOT, fingerprint
-from random_shapes import random_shapes
 from record_files import shared
 
 LESSON = {"01": ("01_naive/lesson.cu",), "02": ("02_tiled/lesson.cu",), "03": ("03_double_buffer/lesson.cu",),
@@ -152,6 +153,30 @@ def timeline(name, program, options, roots, device="gpu", seconds=4):
     return Record(f"timeline_{name}", f"traces/{name}.json",
                   ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device,
                   not_run=cores_not_run(options) if device == "gpu" else CPU_REPORTS)
+
+
+LEAST_GFLOP, MOST_GFLOP, MOST_K = 0.5, 6000, 19000
+
+
+def log_uniform(draw, least, most):
+    return int(math.exp(draw.uniform(math.log(least), math.log(most))))
+
+
+def random_shapes(seed, count, most_k=MOST_K):
+    """A list of (M, N, K) that nobody chose, to judge a kernel by, without repetition, and with K of at most most_k.
+
+    M is anything from 16 to 16384; N from 128 and K from 88 up to 19000 are multiples of 8, as TMA wants. All three are as often
+    between 128 and 256 as between 4096 and 8192. A product takes 0.5 to 6000 GFLOP, so that it fills a GPU, for at most some
+    milliseconds. The same seed gives the same shapes on every machine.
+    """
+    draw, shapes = random.Random(seed), {}
+    while len(shapes) < count:
+        m = log_uniform(draw, 16, 16384)
+        n = log_uniform(draw, 128, 19000) // 8 * 8
+        k = log_uniform(draw, 88, most_k) // 8 * 8
+        if LEAST_GFLOP <= 2e-9 * m * n * k <= MOST_GFLOP:
+            shapes[m, n, k] = None
+    return list(shapes)
 
 
 def by_comma(shapes):

@@ -29,7 +29,7 @@ import ratio_plot  # noqa: E402
 import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
 from page_requests import off_by  # noqa: E402
-from random_shapes import random_shapes  # noqa: E402
+from records import random_shapes  # noqa: E402
 from stale import todays_fingerprint  # noqa: E402
 
 

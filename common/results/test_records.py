@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import record_files
-from random_shapes import random_shapes
+from records import random_shapes
 from script import can_be_rewritten, json_rows, write_whole
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
