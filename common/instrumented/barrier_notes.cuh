@@ -1,12 +1,29 @@
 /// @file
-/// What a kernel leaves behind of a barrier that it initialises, for the host to read its name in the source.
+/// What a kernel leaves behind of a barrier that it initialises: from where that was, the host reads the
+/// barrier's name in the source.
 #pragma once
 #include <cstdint>
 
 #include "common/cuda/barrier_names.hpp"
-#include "common/instrumented/call_site.cuh"
 #include "common/ptx/multiprocessor.cuh"
 #include "common/ptx/shared_address.cuh"
+
+namespace ptx {
+
+/// The line of a call, as the defaulted argument of a function that wants to know. (std::source_location
+/// would do the same, but clang 14 lacks it.)
+struct CallSite {
+  const char* file;
+  unsigned line;
+
+  /// The line of the call whose defaulted argument this is.
+  __host__ __device__ static constexpr CallSite current(const char* file = __builtin_FILE(),
+                                                        unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+}  // namespace ptx
 
 namespace ladder {
 

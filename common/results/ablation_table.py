@@ -4,11 +4,12 @@
     <!-- ablation: 05 most=7 -->
     <!-- end -->
 
-For each lesson the newest docs/results/experiments/*-ablate_NN.json; with most=N, the N ingredients that are worth the most, in
+For each lesson the newest record `ablate_NN`; with most=N, the N ingredients that are worth the most, in
 this order. A table of one lesson with most= names lesson and shape in its heading alone.
 """
 from climb_table import BadInput, read_results, shape, shape_title
 from page_requests import markdown, without_empty_columns
+from record_files import newest
 from stale import where
 
 
@@ -22,7 +23,7 @@ def ablation_table(line, words, folder):
         raise BadInput(f"{line}: most= must be a number from 1 on, and stand there once")
     rows, origins, heading = [], {}, "without"
     for number in words:
-        path = max(folder.glob(f"*-ablate_{number}.json"), default=None)
+        path = newest(folder, f"experiments/ablate_{number}")
         if path is None:
             rows.append([f"{number}: not recorded yet"] + [""] * 5)
             continue

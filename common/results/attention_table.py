@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from climb_table import BadInput
 from page_requests import markdown, off_by, parse_words, without_empty_columns
 from parts_table import read_parts
+from record_files import newest
 from stale import dated
 
 BLOCK = 128  # queries, and keys
@@ -23,7 +24,7 @@ MULTIPROCESSORS = 132  # of an H100 and an H200
 
 def read(results_folder):
     """The newest record, or None. @throws BadInput if it is none"""
-    path = max((results_folder / "experiments").glob("*-attention.json"), default=None)
+    path = newest(results_folder, "experiments/attention")
     if path is None:
         return None
     try:

@@ -6,6 +6,7 @@
 import json
 
 from lattice import NOISE, steps
+from record_files import newest
 from stale import dated
 
 LIBRARIES = {"cublas_gemmex": "cublasGemmEx", "cublaslt": "cublasLt, best of 8"}
@@ -17,8 +18,7 @@ class BadInput(Exception):
 
 def read_results(path):
     try:
-        with open(path, encoding="utf-8") as file:
-            results = json.load(file)
+        results = json.loads(path.read_text(encoding="utf-8"))
         for key in ("date", "commit", "gpu", "driver", "toolkit", "runs"):
             if key not in results:
                 raise BadInput(f"{path}: is no result file: '{key}' is missing")
@@ -200,10 +200,10 @@ class Climb:
 
 def climb_table(folder):
     """The lines that stand for the request; `folder` is that of all results."""
-    newest = max(folder.glob("*.json"), default=None)
-    if newest is None:
+    path = max(folder.glob("*.json"), default=None)
+    if path is None:
         return ["Not recorded yet."]
-    results = read_results(newest)
+    results = read_results(path)
     climb = Climb(results["runs"])
     clocks = [run["clock_mhz"] for run in climb.runs if run.get("clock_mhz")]
     clock = f", SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else ""
@@ -220,7 +220,7 @@ def climb_table(folder):
 
 def read_levels(folder):
     """The newest file of the experiment `levels` in a folder of results; None if there is none."""
-    path = max((folder / "experiments").glob("*-levels.json"), default=None)
+    path = newest(folder, "experiments/levels")
     return json.loads(path.read_text(encoding="utf-8")) if path else None
 
 

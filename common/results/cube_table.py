@@ -16,6 +16,7 @@ from climb_table import BadInput, fastest_library, is_library, read_results, sha
 from idea_pictures import PHONE, svg, text
 from lesson_pictures import Sources
 from page_requests import markdown, off_by, parse_words
+from record_files import newest
 from stale import dated
 
 PLACES = [("1", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("2", "1"), ("2", "2")]  # blocks on a multiprocessor, slots
@@ -47,7 +48,7 @@ class Cube:
         self.predicted = {roles: values.get(word, "").split(",") for roles, word in (("on", "predicted"), ("off", "without"))}
         if {len(numbers) == len(PLACES) for numbers in self.predicted.values()} != {self.table == "steps"} or self.table not in (None, "no", "steps"):
             raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted= and in without=")
-        path = max((results_folder / "experiments").glob("*-cube.json"), default=None)
+        path = newest(results_folder, "experiments/cube")
         self.results = read_results(path) if path else None
         self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
         self.by_place = {}

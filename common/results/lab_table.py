@@ -21,6 +21,7 @@ from pathlib import Path
 from climb_table import BadInput, folder_of
 from fingerprint import MISTAKES, planted
 from page_requests import left_aligned, markdown
+from record_files import shared
 from stale import dated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,6 @@ KINDS = ("handshake", "memory", "performance")
 HALVES = ("cpu", "gpu")
 VERSIONS = ("driver", "nvcc", "compute-sanitizer")
 NUMBERS = {"06_any_shape": "any", "05_attention": "attention"}
-OF_GPU = re.compile(r".*-(?P<gpu>\w+)-(?P<number>\d\d|any)")  # the name of a file
 
 
 def number_of(lesson):
@@ -51,11 +51,9 @@ def read(path, half):
 def newest(folder, half):
     """What the newest file of this half holds, of GPUs the newest of each lesson; or None."""
     if half == "gpu":
-        of_lessons = {}
-        for path in sorted(folder.glob("*.json")):  # names begin with the date: the last one of a lesson is the newest
-            if found := OF_GPU.fullmatch(path.stem):
-                of_lessons[found["number"]] = path, found["gpu"].upper()
-        return merged([read(*of_lessons[number]) for number in sorted(of_lessons, key=lambda one: one.replace("any", "06z"))])
+        parts = [part for path in sorted(folder.glob("*.json")) for part in shared(path)]
+        of_lessons = {part.document["record"].replace("any", "06z"): part for part in sorted(parts, key=lambda part: part.document["date"])}
+        return merged([read(part, part.path.stem.upper()) for _, part in sorted(of_lessons.items())])
     path = max(folder.glob(f"*-{half}.json"), default=None)
     return path and merged([read(path, "CPU")])
 

@@ -1,7 +1,7 @@
 """Pictures of lessons 01, 02 and 05, drawn from the constants of their sources, and from recorded files.
 
     <!-- lesson_picture: warp_to_sectors -->
-    <!-- lesson_picture: measured name=slots file=experiments/*-slots.json rows=slots limits=587,835,989,989,989 -->
+    <!-- lesson_picture: measured name=slots file=experiments/slots rows=slots limits=587,835,989,989,989 -->
     <!-- lesson_picture: timelines name=turns_and_ring files=03_double_buffer-slots_1-cpu_device,03_double_buffer-cpu_device -->
     <!-- end -->
 
@@ -18,6 +18,7 @@ import textwrap
 from climb_table import BadInput, read_page, read_results
 from idea_pictures import box, rectangle, svg, text
 from page_requests import meets, parse_words, value
+from record_files import newest
 from timeline_tables import spans_of_block
 from stale import dated
 
@@ -439,7 +440,7 @@ def measured(request_line, words, results_folder):
     values, only = parse_words(request_line, words, ("name", "file", "rows", "limits", "notes"))
     if not {"name", "file", "rows"} <= set(values):
         raise BadInput(f"{request_line}: needs name=, file= and rows=")
-    path = max(results_folder.glob(values["file"]), default=None)
+    path = newest(results_folder, values["file"])
     if path is None:
         raise BadInput(f"{request_line}: there is no {values['file']}")
     results = read_results(path)

@@ -7,11 +7,11 @@
 
 A page asks for a table with a line of its own; what stands between this line and `<!-- end -->` is generated:
 
-    <!-- table: experiments/*-slots.json rows=slots -->
+    <!-- table: experiments/slots rows=slots -->
     <!-- end -->
 
-The file is looked for in docs/results. Its name may hold a *: then it is the newest that there is, and without one a line
-says that nothing was recorded yet. The words after it:
+That is the newest record of the name `slots` in docs/results/experiments; where there is none, a line says that nothing was recorded
+yet. The name may be a file's: of those that a pattern with a * fits, the newest is taken. The words after it:
 
     rows=KEY            one row for each value of the setting; rows=rung: one for each rung of the ladder;
                         rows=instead: one for a kernel, and one for each other way to its result;
@@ -44,15 +44,11 @@ import sm_picture
 import time_picture
 from ablation_table import ablation_table
 from attention_table import attention_table
-from changed_lines import changed_text
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
                          read_results, row_title, shape, shape_title)
-from code_excerpt import code_excerpt
 from ctest_table import gpu_test_table, sanitizer_table
 from cube_table import clocks_of_step, cube_pictures, cube_text
-from exercise_table import exercise_table
-from file_table import file_table
 from fingerprint import planted
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
@@ -62,12 +58,14 @@ from page_requests import (markdown, meets, parse_words, value, with_predictions
                            without_empty_columns)
 from parts_table import parts_table
 from profile_table import profile_table
+from record_files import newest
 from ratio_plot import ratio_pictures, ratio_text
 from sampled_picture import sampled_pictures, sampled_text
 from schedule_table import hidden_table, schedule_table
 from script import end_with, write_whole
 from stale import where
 from timeline_tables import engines_table, phase_table, timeline_table
+from tree_tables import changed_text, code_excerpt, exercise_table, file_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -87,7 +85,7 @@ class Request:
         values, self.only = parse_words(line, words, ("rows", "columns", "predicted", "without"))
         self.without = [title.replace("_", " ") for title in values.get("without", "").split(",") if title]
         self.line, self.predicted = line, values.get("predicted")
-        self.path = max(RESULTS.glob(name), default=None) if "*" in name else RESULTS / name
+        self.path = newest(RESULTS, name)
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")
 
     def wants(self, run):
@@ -312,7 +310,7 @@ def drawn_file(draw):
 
 FILLERS = {
     **{kind: drawn_text(draw) for kind, draw in DRAWN.items()},
-    "ablation": lambda line, words: ablation_table(line, words, RESULTS / "experiments"),
+    "ablation": lambda line, words: ablation_table(line, words, RESULTS),
     "attention": lambda line, words: attention_table(line, words, RESULTS),
     "table": lambda line, words: Request(line, words).table(),
     "timeline": lambda line, words: timeline_table(words, RESULTS / "traces"),

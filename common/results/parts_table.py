@@ -14,6 +14,7 @@ import json
 
 from climb_table import BadInput
 from page_requests import markdown, meets, parse_words
+from record_files import newest
 from stale import dated
 
 RECORDS = {"clocked": "clocks", "paced": "paces", "pieces": "paces", "burst": "paces"}  # where they are, if not in `parts`
@@ -31,7 +32,7 @@ def short(clocks):
 
 def read_parts(results_folder, record="parts"):
     """The newest record, or None. @throws BadInput if it is none"""
-    path = max((results_folder / "experiments").glob(f"*-{record}.json"), default=None)
+    path = newest(results_folder, f"experiments/{record}")
     if path is None:
         return None
     try:

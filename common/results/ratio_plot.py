@@ -1,6 +1,6 @@
 """How near a lesson comes to the libraries on many shapes: a picture, and the text beside it.
 
-    <!-- ratios: experiments/*-any_matrix.json picture=any_matrix.svg fixed=16:20 -->
+    <!-- ratios: experiments/any_matrix picture=any_matrix.svg fixed=16:20 -->
     <!-- end -->
 
 The file is looked for in docs/results as page_tables.py says; it must hold one run of a lesson for each shape, and runs of a
@@ -11,7 +11,7 @@ lesson chose for them.
 
 With table=no the text is the number of shapes, the mean and the worst, for a page that links to another which has the rest.
 
-With fixed=SEED:COUNT the shapes that random_shapes.py makes of this seed are told from the others, which were drawn on the day
+With fixed=SEED:COUNT the shapes that records.py makes of this seed are told from the others, which were drawn on the day
 of the recording: whoever worked on the lesson may have known the former, and cannot have known the latter.
 """
 import html
@@ -23,7 +23,8 @@ from statistics import geometric_mean
 from climb_table import BadInput, fastest_library, is_library, library_title, read_results, shape, shape_title
 from idea_pictures import svg
 from page_requests import markdown, parse_words
-from random_shapes import random_shapes
+from record_files import newest
+from records import random_shapes
 from stale import where
 
 WORST = 5  # shown in the table
@@ -96,7 +97,7 @@ class Request:
         if fixed and not re.fullmatch(r"\d+:\d+", fixed):
             raise BadInput(f"{line}: fixed={fixed} is not SEED:COUNT")
         self.fixed = set(random_shapes(*map(int, fixed.split(":")))) if fixed else None
-        self.path = max(results_folder.glob(name), default=None) if "*" in name else results_folder / name
+        self.path = newest(results_folder, name)
         if self.path:
             self.results = read_results(self.path)
             self.points = points_of(self.path, self.results)

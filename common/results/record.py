@@ -31,6 +31,8 @@ from pathlib import Path
 
 from climb_table import BadInput
 from fingerprint import git, sources
+from record_files import Part, each, shared
+from record_files import text_of as text_of_shared
 from records import BY_NAME, RECORDS
 from script import json_rows, write_whole
 from stale import HERE, RESULTS, ROOT, head_of, is_stale, todays_fingerprint
@@ -169,32 +171,40 @@ def text_of(document):
         else json_rows(document)
 
 
-def put_in_place(record, partial, path, results, fingerprint, seconds):
-    """The complete file, with its fingerprint, in the place of its predecessors."""
-    document = json.loads(partial.read_text(encoding="utf-8"))
+def put_in_place(record, document, path, results):
+    """In the place of its predecessors."""
     before = record.predecessors(results, path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text_of(with_head(document, record=record.name, fingerprint=fingerprint, seconds=round(seconds))))
-    for old in before:
-        old.unlink()
-    partial.unlink()
+    if not record.is_shared:
+        write_whole(path, text_of(document))
+        for old in before:
+            old.unlink()
+        return
+    for file in {path, *(part.path for part in before)}:
+        parts = [part for part in (shared(file) if file.exists() else ()) if part.document["record"] != record.name]
+        parts += [Part(file, document)] * (file == path)
+        if parts:
+            write_whole(file, text_of_shared(parts))
+        else:
+            file.unlink()
 
 
 def adopt(folder, results):
-    """Copies the newest file of each record from one folder of results to another, and deletes its predecessors there."""
-    count = 0
-    for record in RECORDS:
-        if (source := record.newest(folder)) is None:
+    """Copies the newest of each record from one folder of results to another, and deletes its predecessors there."""
+    found = {}
+    for source in each(folder):
+        document = json.loads(source.read_text(encoding="utf-8"))
+        head = head_of(document)
+        if "record" in head and head["date"] >= found.get(head["record"], (head["date"],))[0]:
+            found[head["record"]] = head["date"], source, document
+    for name, (_, source, document) in found.items():
+        if name not in BY_NAME:
             continue
-        path = results / source.relative_to(folder)
-        before = record.predecessors(results, path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, source.read_text(encoding="utf-8"))
-        for old in before:
-            old.unlink()
-        print(f"{record.name}: {path}")
-        count += 1
-    return count
+        record = BY_NAME[name]
+        path = results / (record.file.replace("{gpu}", short_name(head_of(document).get("gpu") or document["device"])) if record.is_shared else source.relative_to(folder))
+        put_in_place(record, document, path, results)
+        print(f"{name}: {path}")
+    return len(found)
 
 
 def continues(partial, commit):
@@ -229,7 +239,9 @@ def record_one(record, arguments, gpu, commit, end, estimate_s):
     seconds = time.monotonic() - begin
     if not partial.exists():
         raise Failed(f"wrote no file; see {log}")
-    put_in_place(record, partial, path, arguments.results, fingerprint, seconds)
+    document = json.loads(partial.read_text(encoding="utf-8"))
+    put_in_place(record, with_head(document, record=record.name, fingerprint=fingerprint, seconds=round(seconds)), path, arguments.results)
+    partial.unlink()
     return seconds
 
 

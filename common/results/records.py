@@ -12,11 +12,13 @@ alone, unless its options name another core. Of a GPU without it the list is not
 """
 import dataclasses
 import datetime
+import math
+import random
 import re
 from dataclasses import dataclass
 
 from fingerprint import ROOT, fingerprint
-from random_shapes import random_shapes
+from record_files import shared
 
 LESSON = {"01": ("01_naive/lesson.cu",), "02": ("02_tiled/lesson.cu",), "03": ("03_double_buffer/lesson.cu",),
           "04": ("04_warp_specialized/lesson.cu",), "05": ("05_ws_double_buffer/lesson.cu",),
@@ -49,7 +51,7 @@ PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patc
 @dataclass(frozen=True)
 class Record:
     name: str
-    file: str             # below docs/results; {date} and {gpu} are those of the recording
+    file: str             # below docs/results; {date} and {gpu} are those of the recording. Without a date: one that it shares
     commands: tuple       # of words; the last one writes {out}
     roots: tuple          # of the sources that decide it (fingerprint.py)
     seconds: int
@@ -65,19 +67,25 @@ class Record:
         escaped = re.escape(self.file).replace(r"\{date\}", r"\d{4}-\d\d-\d\d").replace(r"\{gpu\}", r"(?P<gpu>(?!cpu\b|mutants\b)\w+)")
         return re.compile(escaped + "$")
 
+    @property
+    def is_shared(self):
+        return self.file.startswith(("experiments/", "lab/")) and "{date}" not in self.file
+
     def newest(self, results):
-        """The newest file of this record in a folder of results; None if there is none."""
-        return max(self.files(results), default=None)
+        """The newest file of this record in a folder of results, a Part where it is shared; None if there is none."""
+        return max(self.files(results), key=lambda one: (one.document["date"], str(one)) if self.is_shared else one, default=None)
 
     def files(self, results):
         folder = (results / self.file).parent
-        return [path for path in folder.glob("*") if self.pattern().match(path.relative_to(results).as_posix())]
+        paths = [path for path in folder.glob("*") if self.pattern().match(path.relative_to(results).as_posix())]
+        return [part for path in paths for part in shared(path) if part.document["record"] == self.name] if self.is_shared else paths
 
     def predecessors(self, results, path):
         """The files whose place a new one takes."""
-        gpu = self.pattern().match(path.relative_to(results).as_posix())["gpu"] if self.of_each_gpu else None
-        return [old for old in self.files(results) if old != path and
-                (gpu is None or self.pattern().match(old.relative_to(results).as_posix())["gpu"] == gpu)]
+        def gpu(one):
+            return self.pattern().match((one.path if self.is_shared else one).relative_to(results).as_posix())["gpu"]
+        here = self.pattern().match(path.relative_to(results).as_posix())["gpu"] if self.of_each_gpu else None
+        return [old for old in self.files(results) if old != path and here in (None, gpu(old))]
 
     def fingerprint(self, tree, results):
         """What decides it, in today's sources and, of a record that is made from others, in these."""
@@ -111,14 +119,24 @@ def timed(name, file, seconds, program, options):
                   program_roots(program, options) + TIMING, seconds, not_run=cores_not_run(" ".join(options)))
 
 
+# Programs read these, and want a file of one record.
+READ_BY_PROGRAMS = ("levels", "parts", "slots", "ring", "cube", "coalescing")
+
+
+def file_of_experiment(name, program):
+    """Experiments share a file with the others of their lesson, 01 to 07, or of `ladder`."""
+    return f"experiments/{{date}}-{{gpu}}-{name}.json" if name in READ_BY_PROGRAMS else \
+        f"experiments/{{gpu}}-{program[:2] if program[0] == '0' else program}.json"
+
+
 def experiment(name, seconds, program, options):
-    return timed(name, f"experiments/{{date}}-{{gpu}}-{name}.json", seconds, program, options)
+    return timed(name, file_of_experiment(name, program), seconds, program, options)
 
 
 def of_streams(name, seconds, options="", sources=(), gpus=1, around=STREAMS):
     """An experiment of lesson 07: its source is of its name, unless it is given. `around`: what its batches go through."""
     places = sources or (f"07_streams/experiments/**/{name}.c*",)
-    return Record(name, f"experiments/{{date}}-{{gpu}}-{name}.json",
+    return Record(name, file_of_experiment(name, "07_streams"),
                   (("{programs}/07_streams", "--experiment", name, *words(options), "--json", "{out}"),),
                   around + places, seconds, gpus=gpus, not_run=cores_not_run(options))
 
@@ -135,6 +153,30 @@ def timeline(name, program, options, roots, device="gpu", seconds=4):
     return Record(f"timeline_{name}", f"traces/{name}.json",
                   ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device,
                   not_run=cores_not_run(options) if device == "gpu" else CPU_REPORTS)
+
+
+LEAST_GFLOP, MOST_GFLOP, MOST_K = 0.5, 6000, 19000
+
+
+def log_uniform(draw, least, most):
+    return int(math.exp(draw.uniform(math.log(least), math.log(most))))
+
+
+def random_shapes(seed, count, most_k=MOST_K):
+    """A list of (M, N, K) that nobody chose, to judge a kernel by, without repetition, and with K of at most most_k.
+
+    M is anything from 16 to 16384; N from 128 and K from 88 up to 19000 are multiples of 8, as TMA wants. All three are as often
+    between 128 and 256 as between 4096 and 8192. A product takes 0.5 to 6000 GFLOP, so that it fills a GPU, for at most some
+    milliseconds. The same seed gives the same shapes on every machine.
+    """
+    draw, shapes = random.Random(seed), {}
+    while len(shapes) < count:
+        m = log_uniform(draw, 16, 16384)
+        n = log_uniform(draw, 128, 19000) // 8 * 8
+        k = log_uniform(draw, 88, most_k) // 8 * 8
+        if LEAST_GFLOP <= 2e-9 * m * n * k <= MOST_GFLOP:
+            shapes[m, n, k] = None
+    return list(shapes)
 
 
 def by_comma(shapes):
@@ -160,7 +202,7 @@ def any_tuned(seconds):
     matrix = any_shapes("any_matrix", 0, UNKNOWN)
     cache = ("env", "XDG_CACHE_HOME={raw}/any_tuned", "LADDER_TUNED=yes")
     tune = (*cache, "{programs}/ladder", "tune", "--no-verify", "--no-library", "--sample-ms", "20", "--rounds", "3", "--shape", UNKNOWN)
-    return dataclasses.replace(matrix, name="any_tuned", file=matrix.file.replace("any_matrix", "any_tuned"), seconds=seconds,
+    return dataclasses.replace(matrix, name="any_tuned", seconds=seconds,
                                commands=(tune, (*cache, *matrix.commands[0])), roots=matrix.roots + ("common/ladder/tune.cpp",))
 
 
@@ -172,7 +214,7 @@ def ablation(number, seconds):
     patches = tuple(f"{folder}/broken/{name}.patch" for name in re.findall(rf'"broken_{number}_(\w+)"', text))
     entry = re.search(rf'{{"{number}",.*?}}}}}}', text, re.DOTALL)[0]
     build = (("cmake", "--build", "{build}", "--target", *programs),)
-    return Record(f"ablate_{number}", f"experiments/{{date}}-{{gpu}}-ablate_{number}.json",
+    return Record(f"ablate_{number}", file_of_experiment(f"ablate_{number}", "ladder"),
                   (*build, ("{programs}/ladder", "ablate", number, "--json", "{out}")),
                   LESSON[number] + patches + TIMING, seconds, not_run=cores_not_run(entry))
 
@@ -185,7 +227,7 @@ def lab(number, seconds):
               number, "--json", "{out}", "--continue", "--budget-s", "{left}", "--commit", "{commit}")
     lesson = STREAMS if number == "07" else LESSON[number]
     folder = lesson[0].rpartition("/")[0]
-    return Record(f"lab_{number}", f"lab/{{date}}-{{gpu}}-{number}.json",
+    return Record(f"lab_{number}", "lab/{gpu}.json",
                   (("cmake", "--build", "{build}", "--target", f"lab_{number}"),
                    ("cmake", "-B", "{debug}", "-G", "Ninja", "-DLADDER_DEVICE=gpu", "-DCMAKE_BUILD_TYPE=Debug",
                     "-DCMAKE_CUDA_ARCHITECTURES=90a-real"),
@@ -238,7 +280,7 @@ def in_order_of_worth():
         # By itself, since the kernels for any shape change more often than the lessons.
         experiment("any_climb", 60, "ladder", "--lessons 06 --size 1024,4096,5000,8192 --shape 256x1024x8192 --inputs cold "
                    "--sample-ms 50"),
-        Record("levels", "experiments/{date}-{gpu}-levels.json",
+        Record("levels", file_of_experiment("levels", "07_streams"),
                (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS + RUNGS["02"], 20, not_run=OTHER_CORES),
         any_shapes("any_matrix", 110, UNKNOWN), any_tuned(160),
         # The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
@@ -252,14 +294,14 @@ def in_order_of_worth():
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
         # What predictions are made of. Its kernels read the clock themselves. Pages reckon with its figures: who records it anew
         # reads them again.
-        Record("parts", "experiments/{date}-{gpu}-parts.json", (("{programs}/ladder", "parts", "--json", "{out}"),),
+        Record("parts", file_of_experiment("parts", "ladder"), (("{programs}/ladder", "parts", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
         # By how often loads come, pieces of an epilogue, products in bursts: rounds of their own, for the same reason.
         Record("paces", "experiments/{date}-{gpu}-paces.json",
                (("{programs}/ladder", "parts", "--only", "pace,pieces,burst", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
         # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
-        Record("clocks", "experiments/{date}-{gpu}-clocks.json", (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
+        Record("clocks", file_of_experiment("clocks", "ladder"), (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
         experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
@@ -299,7 +341,7 @@ def in_order_of_worth():
         experiment("roles_without_wgmma", 15, "05_ws_double_buffer", "--size 4096,8192 --core mma_sync --loader tma,cp_async "
                    "--slots 2,3,4 --rounds 7 --no-library"),
         # Needs PyTorch, whose kernels stand beside.
-        Record("attention", "experiments/{date}-{gpu}-attention.json",
+        Record("attention", file_of_experiment("attention", "05_attention"),
                (("cmake", "--build", "{build}", "--target", "05_attention_library"),
                 ("05_ws_double_buffer/attention/beside_torch.py", "{programs}/lib05_attention_library.so", "--json", "{out}")),
                ("05_ws_double_buffer/attention/kernels.cu", "05_ws_double_buffer/attention/beside_torch.py"), 30),
@@ -339,7 +381,7 @@ def in_order_of_worth():
         # The kernels only keep the GPU busy, for longer than the longest call.
         of_streams("pinning", 15, "--shape 2048x16384x16384 --rounds 5", sources=("07_streams/experiments/memory/stalls.cpp",), around=()),
         of_streams("priority", 4, "--shape 2048x4096x4096 --rounds 7", sources=("07_streams/experiments/sharing.cu",), around=()),
-        Record("default_streams", "experiments/{date}-{gpu}-default_streams.json",
+        Record("default_streams", file_of_experiment("default_streams", "07_default_streams"),
                (("{programs}/07_default_streams", "--json", "{out}"),),
                STREAMS + ("07_streams/experiments/default_streams_main.cu",), 6, not_run=OTHER_CORES),
         *(dataclasses.replace(timeline(f"07_{name}", "07_streams", f"--experiment {name} --rounds 1 {options}",

@@ -4,6 +4,7 @@ import json
 
 from climb_table import BadInput, shape, shape_title
 from page_requests import markdown, meets, parse_words, value, with_predictions
+from record_files import newest
 from stale import dated, where
 
 FIGURES = ("time", "spread", "speed", "gain", "bound", "times_bound", "bound_by")  # the columns between the settings
@@ -13,7 +14,7 @@ UNITS = {"us": "µs", "mb": "MB", "kib": "KiB"}  # as settings spell them, and a
 def schedule_table(line, words, folder):
     """What `<!-- schedules: FILE rows=KEY,... show=KEY,... figures=NAME,... predicted=N,... columns=KEY only=KEY:VALUE,... -->` asks for.
 
-    FILE may hold a *; then it is the newest that there is. Without one, a line says that nothing was recorded yet.
+    FILE is the name of a record, experiments/alloc. Where there is none, a line says that nothing was recorded yet.
     rows are the settings that name a row, show are settings that are shown at its end. figures are those of FIGURES that
     the page uses, or none; without it, all that there are. predicted are the times that the page predicted, one for each row in
     the unit of the table; beside each is by how much it is off. With columns=KEY there is a column of times for each value of this
@@ -29,7 +30,7 @@ def schedule_table(line, words, folder):
     figures = [] if chosen == "none" else chosen.split(",")
     if unknown := [figure for figure in figures if figure not in FIGURES]:
         raise BadInput(f"{line}: figures={unknown[0]} is none of {', '.join(FIGURES)}")
-    path = max(folder.glob(name), default=None)
+    path = newest(folder, name)
     if path is None:
         return ["Not recorded yet."]
     results = json.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +119,7 @@ def hidden_table(line, words, folder):
     """
     if len(words) != 1:
         raise BadInput(f"{line}: one file is wanted")
-    path = max(folder.glob(words[0]), default=None)
+    path = newest(folder, words[0])
     if path is None:
         return ["Not recorded yet."]
     results = json.loads(path.read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ import ratio_plot  # noqa: E402
 import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
 from page_requests import off_by  # noqa: E402
-from random_shapes import random_shapes  # noqa: E402
+from records import random_shapes  # noqa: E402
 from stale import todays_fingerprint  # noqa: E402
 
 
@@ -81,6 +81,19 @@ class FileTable(WithResults):
     def test_a_row_says_where_a_file_was_recorded_with_the_range_of_the_clock(self):
         text = self.filled("<!-- files: . -->\n<!-- end -->\n")
         self.assertIn("| [r.json](r.json) | 3 runs | today | G | 1 | T | 800–1000 |  | `abc` |", text)
+
+    def test_a_record_that_shares_its_file_has_a_row_and_is_found_by_its_name(self):
+        def one(name, date, tflops):
+            return {"date": date, "commit": "abc", "record": name, "gpu": "G", "driver": "1", "toolkit": "T", "runs": [run("01_x", tflops, slots="1")]}
+        (self.folder / "experiments").mkdir()
+        for gpu, date, tflops in (("h100", "2026-01-03", 123), ("h200", "2026-01-02", 124)):
+            (self.folder / f"experiments/{gpu}-05.json").write_text(
+                json.dumps({"records": [one("slots", date, tflops), one("other", "2026-01-04", 125)]}), encoding="utf-8")
+        self.record("experiments/2026-01-01-h300-slots.json", run("01_x", 126, slots="1"))
+        text = self.filled("<!-- files: experiments -->\n<!-- end -->\n")
+        self.assertIn("| [experiments/h100-05.json](experiments/h100-05.json), slots | 1 runs | 2026-01-03 |", text)
+        self.assertIn("| 123 |", self.filled("<!-- table: experiments/slots rows=slots -->\n<!-- end -->\n"))
+        self.assertIn("Not recorded yet.", self.filled("<!-- table: experiments/none rows=slots -->\n<!-- end -->\n"))
 
     def test_a_folder_without_files_is_refused(self):
         with self.assertRaisesRegex(BadInput, "needs a folder"):
@@ -1097,7 +1110,7 @@ class StreamTables(WithResults):
 
     def test_what_was_not_recorded_says_so(self):
         for kind in ("engines", "hidden"):
-            self.assertIn("Not recorded yet.", self.filled(f"<!-- {kind}: none.json -->\n<!-- end -->"))
+            self.assertIn("Not recorded yet.", self.filled(f"<!-- {kind}: none*.json -->\n<!-- end -->"))
             with self.assertRaises(BadInput):
                 self.filled(f"<!-- {kind}: none.json other -->\n<!-- end -->")
 
@@ -1420,8 +1433,9 @@ class Lab(WithResults):
         results = {"date": "today", "commit": "abc", "device": half, "right": [{"lesson": "05_y", "run": right_run,
                    "findings": findings}], "mistakes": [{**slow, "name": "no_wait", "kind": "handshake", "mistake":
                    "Nobody waits.", "notice": "races", "findings": findings}, slow]}
-        name = f"d-{half}.json" if half == "cpu" else f"d-{half}-05.json"
-        (self.folder / "lab" / name).write_text(json.dumps(results), encoding="utf-8")
+        if half != "cpu":
+            results = {"records": [{**results, "record": "lab_05"}, {**results, "date": "before", "record": "lab_05", "mistakes": []}]}
+        (self.folder / "lab" / ("d-cpu.json" if half == "cpu" else f"{half}.json")).write_text(json.dumps(results), encoding="utf-8")
 
     def lab(self, table):
         return self.filled(f"<!-- lab: {table} -->\n<!-- end -->")
@@ -1439,17 +1453,17 @@ class Lab(WithResults):
     def test_each_lesson_has_a_file_of_the_gpu_that_it_was_tried_on(self):
         self.record_half("cpu", result="missed")
         self.record_half("h100", result="hang")
-        (self.folder / "lab" / "c-h200-05.json").write_text("{", encoding="utf-8")  # an older one, which is not read
         self.assertIn("| on an H100 | result |", self.lab("matrix"))
         self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
-        of_05 = (self.folder / "lab" / "d-h100-05.json").read_text(encoding="utf-8")
-        (self.folder / "lab" / "d-h200-03.json").write_text(of_05.replace("05_y", "03_x").replace("h100", "h200"), encoding="utf-8")
+        of_05 = (self.folder / "lab" / "h100.json").read_text(encoding="utf-8")
+        of_03 = of_05.replace("05_y", "03_x").replace("h100", "h200").replace("lab_05", "lab_03")
+        (self.folder / "lab" / "h200.json").write_text(of_03, encoding="utf-8")
         on_cpu = self.folder / "lab" / "d-cpu.json"
         both = json.loads(on_cpu.read_text(encoding="utf-8"))
         both["mistakes"] += [{**row, "lesson": "03_x"} for row in both["mistakes"]]
         on_cpu.write_text(json.dumps(both), encoding="utf-8")
         self.assertIn("| on an H100 or H200 | result |", self.lab("matrix"))
-        self.assertIn("\n03: h200; today, commit `abc`.\n05: h100; today, commit `abc`.\n", self.lab("matrix"))
+        self.assertIn("\n03: h200; today, of an earlier kernel, commit `abc`.\n05: h100; today, of an earlier kernel, commit `abc`.\n", self.lab("matrix"))
         self.assertIn("On an H100, of 1 mistakes", self.lab("lesson 05").replace("\n", " "))
         self.assertIn("On an H200, of 1 mistakes", self.lab("lesson 03").replace("\n", " "))
         self.assertIn("Not recorded on a GPU yet.", self.lab("lesson 07"))
@@ -1503,9 +1517,9 @@ class Lab(WithResults):
     def test_what_a_tool_said_on_a_gpu_is_cut_into_its_lines(self):
         self.record_half("cpu", synccheck="missed")
         self.record_half("h200", synccheck="caught")
-        path = self.folder / "lab" / "d-h200-05.json"
+        path = self.folder / "lab" / "h200.json"
         results = json.loads(path.read_text(encoding="utf-8"))
-        results["mistakes"][0]["findings"]["synccheck"]["message"] = "6 errors: Missing wait. at f(int)+0x1 in a.cuh:49 by thread (1,0,0)"
+        results["records"][0]["mistakes"][0]["findings"]["synccheck"]["message"] = "6 errors: Missing wait. at f(int)+0x1 in a.cuh:49 by thread (1,0,0)"
         path.write_text(json.dumps(results), encoding="utf-8")
         self.assertIn("```\n6 errors: Missing wait.\n    at f(int)+0x1\n    in a.cuh:49\n    by thread (1,0,0)\n```",
                       self.lab("tool 05 no_wait synccheck"))
@@ -1548,9 +1562,9 @@ class Lab(WithResults):
     def test_a_mistake_that_was_not_tried_on_the_gpu_counts_for_nothing_there(self):
         self.record_half("cpu", result="caught")
         self.record_half("h200", result="missed")
-        path = next(self.folder.rglob("*-h200-05.json"))
+        path = self.folder / "lab" / "h200.json"
         results = json.loads(path.read_text(encoding="utf-8"))
-        for row in results["mistakes"]:
+        for row in results["records"][0]["mistakes"]:
             row["name"] = "of_old"
         path.write_text(json.dumps(results), encoding="utf-8")
         self.assertIn("nothing notices 0 of the 0 mistakes", self.lab("summary"))

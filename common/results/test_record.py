@@ -16,6 +16,7 @@ import record
 import records as list_of_records
 import stale
 from climb_table import BadInput
+from record_files import shared
 from records import Record
 
 HEAD = {"date": "2026-11-25", "commit": "0123456789ab", "gpu": "NVIDIA H200", "driver": "580", "toolkit": "CUDA 13.0"}
@@ -103,6 +104,31 @@ class Recording(unittest.TestCase):
         self.assertEqual(list(written_file)[:5], ["date", "commit", "record", "fingerprint", "seconds"])
         self.assertEqual(written_file["commit"], "0123456789ab")
         self.assertEqual(written_file["record"], "good")
+
+    def in_files(self):
+        """{file: the records in it}"""
+        return {path.name: [part.document["record"] for part in shared(path)] for path in self.results.rglob("*.json")}
+
+    def test_records_share_a_file_and_a_new_one_takes_the_place_of_its_predecessor_alone(self):
+        one, other = (dataclasses.replace(self.one(name), file="experiments/{gpu}-05.json") for name in ("one", "other"))
+        self.record((other, one), gpus=("NVIDIA H100 80GB HBM3",))
+        self.assertEqual(self.in_files(), {"h100-05.json": ["one", "other"]})
+        path = self.results / "experiments/h100-05.json"
+        before = path.read_text(encoding="utf-8")
+        self.assertEqual(self.record((one, other))[1], "nothing is stale\n")
+        self.record((one, other), "other", "--all")
+        self.assertEqual(self.in_files(), {"h100-05.json": ["one"], "h200-05.json": ["other"]})
+        self.assertIn(path.read_text(encoding="utf-8").removeprefix('{\n"records":[\n').removesuffix("\n]\n}\n"), before)
+        self.record((one, other), "--all")
+        self.assertEqual(self.in_files(), {"h200-05.json": ["one", "other"]})
+
+    def test_what_another_machine_recorded_in_a_file_of_its_own_comes_to_where_it_belongs(self):
+        self.record((self.one("one"), self.one("other")))
+        there, self.results = self.results, self.folder / "here"
+        one, other = (dataclasses.replace(self.one(name), file="experiments/{gpu}-05.json") for name in ("one", "other"))
+        self.record((one, other), "--adopt", str(there))
+        self.assertEqual(self.in_files(), {"h200-05.json": ["one", "other"]})
+        self.assertEqual(self.record((one, other))[1], "nothing is stale\n")
 
     def test_a_program_that_dies_halfway_leaves_the_old_file(self):
         self.record((self.one("good"),))

@@ -1,11 +1,19 @@
 #!/usr/bin/env python3
-"""Holds the files of docs/results to their form and their budget."""
+"""Holds the files of docs/results to their form and their budget, and random shapes, whose seed they name, to what they were; and
+tests of script.py: what a script writes to."""
 import json
+import os
 import re
+import stat
+import subprocess
+import sys
+import tempfile
 import unittest
 from pathlib import Path
 
-from script import json_rows
+import record_files
+from records import random_shapes
+from script import can_be_rewritten, json_rows, write_whole
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results"
 MOST_LINES = 15200
@@ -43,12 +51,14 @@ class Records(unittest.TestCase):
                 if path.parent.name == "traces":
                     self.assertEqual(text.count("\n"), 1)
                 else:  # assertEqual would print the whole file
-                    self.assertTrue(shortest(text) == json_rows(json.loads(text)), "is not as json_rows() writes it")
+                    parts = record_files.shared(path)
+                    written = record_files.text_of(parts) if parts else json_rows(json.loads(text))
+                    self.assertTrue(shortest(text) == written, "is not as json_rows() writes it")
 
     def test_no_clock_is_above_the_maximum_of_its_gpu(self):
         counted = 0
-        for path in records():
-            content = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
+        for path in record_files.each(RESULTS):
+            content = json.loads(path.read_text(encoding="utf-8"))
             clocks = [run["clock_mhz"] for run in content.get("runs", []) if "clock_mhz" in run]
             counted += len(clocks)
             with self.subTest(path.relative_to(RESULTS)):
@@ -58,15 +68,15 @@ class Records(unittest.TestCase):
 
     def test_of_the_same_experiment_only_one_record_is_kept(self):
         kept = {}
-        for path in records():
-            name = path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
+        for path in record_files.each(RESULTS):
+            name = path.name if isinstance(path, record_files.Part) else path.parent / re.sub(r"^\d{4}-\d\d-\d\d-", "", path.name)
             with self.subTest(path.relative_to(RESULTS)):
                 self.assertIs(kept.setdefault(name, path), path, "the older one is read by nothing")
 
 
 def newest(test, experiment):
     """The rows of its newest record; without one the test is skipped."""
-    path = max(RESULTS.glob(f"experiments/*-{experiment}.json"), default=None)
+    path = record_files.newest(RESULTS, f"experiments/{experiment}")
     if path is None:
         test.skipTest(f"{experiment} is not recorded yet")
     return json.loads(path.read_text(encoding="utf-8"))["runs"]
@@ -115,6 +125,87 @@ class RolesOnSmallProblems(unittest.TestCase):
             if roles == "off" and slots != "2":
                 with self.subTest(size=size, slots=slots):
                     self.assertGreater(times[size, slots, "off"], times[size, slots, "on"])
+
+
+class RandomShapes(unittest.TestCase):
+    def test_a_seed_gives_the_shapes_that_it_always_gave(self):
+        # Records name their seed: another generator would need another name.
+        self.assertEqual(random_shapes(16, 3), [(353, 984, 3016), (2767, 600, 6120), (12094, 448, 10720)])
+        self.assertEqual(random_shapes(16, 20), random_shapes(16, 40)[:20])
+
+    def test_another_seed_gives_other_shapes(self):
+        self.assertFalse(set(random_shapes(1, 40)) & set(random_shapes(2, 40)))
+
+    def test_shapes_are_those_that_lessons_run_and_all_different(self):
+        shapes = random_shapes(3, 1000)
+        self.assertEqual(len(set(shapes)), 1000)
+        for m, n, k in shapes:
+            self.assertTrue(16 <= m <= 16384 and 128 <= n <= 19000 and 88 <= k <= 19000, (m, n, k))
+            self.assertEqual((n % 8, k % 8), (0, 0))
+            self.assertTrue(0.5e9 <= 2 * m * n * k <= 6000e9, (m, n, k))
+
+    def test_sizes_of_every_magnitude_are_there(self):
+        rows = [m for m, _, _ in random_shapes(4, 400)]
+        for least in (16, 64, 256, 1024, 4096):
+            self.assertTrue(any(least <= m < 4 * least for m in rows), least)
+
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def script(path, **streams):
+    """A script that writes to the path, by itself."""
+    code = "import sys; from script import write_whole; print('before'); write_whole(sys.argv[1], 'text')"
+    return subprocess.run([sys.executable, "-c", code, path], env={**os.environ, "PYTHONPATH": str(FOLDER)}, text=True,
+                          stderr=subprocess.PIPE, check=False, timeout=600, **streams)
+
+
+class WholeFile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_a_pipe_is_written_to_and_stays_a_pipe(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertFalse(can_be_rewritten(pipe))
+        write_whole(pipe, "through")
+        self.assertEqual(os.read(reader, 100), b"through")
+        self.assertTrue(pipe.is_fifo())
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["pipe"])
+
+    def test_of_a_link_the_target_is_replaced_and_keeps_its_permissions(self):
+        target, link = self.folder / "target", self.folder / "link"
+        target.write_text("old", encoding="utf-8")
+        target.chmod(0o640)
+        link.symlink_to("target")
+        write_whole(link, "new")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(target.read_text(encoding="utf-8"), "new")
+        self.assertEqual(stat.S_IMODE(target.stat().st_mode), 0o640)
+
+    def test_a_new_file_may_be_read_by_whom_the_umask_lets(self):
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        write_whole(self.folder / "new", "text")
+        self.assertEqual(stat.S_IMODE((self.folder / "new").stat().st_mode), 0o644)
+
+    def test_devices_stay_and_stdout_gets_what_is_for_it(self):
+        self.assertEqual(script("/dev/null", stdout=subprocess.PIPE).stdout, "before\n")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertEqual(script("/dev/stdout", stdout=subprocess.PIPE).stdout, "before\ntext")
+        output = self.folder / "output"
+        with output.open("w", encoding="utf-8") as file:
+            script("/dev/stdout", stdout=file)
+        self.assertEqual(output.read_text(encoding="utf-8"), "before\ntext")
+
+    def test_a_full_disk_is_a_failure_with_its_reason(self):
+        ran = script("/dev/full", stdout=subprocess.PIPE)
+        self.assertEqual((ran.returncode, ran.stderr), (1, "-c: error: /dev/full: cannot be written: No space left on "
+                                                           "device\n"))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from unittest import mock
 
 import stale
 from fingerprint import Commit, Missing, WorkingTree, changed, fingerprint, git, sources
+from record_files import each
 from records import BY_NAME, RECORDS, program_roots
 
 
@@ -142,13 +143,13 @@ class RealRecords(unittest.TestCase):
         owners = {}
         for one in RECORDS:
             for path in one.files(stale.RESULTS):
-                self.assertIsNone(owners.get(path), path)
-                owners[path] = one.name
-        for path in stale.RESULTS.rglob("*.json"):
+                self.assertIsNone(owners.get(str(path)), path)
+                owners[str(path)] = one.name
+        for path in each(stale.RESULTS):
             with self.subTest(path.relative_to(stale.RESULTS)):
                 head = stale.head_of(json.loads(path.read_text(encoding="utf-8")))
-                self.assertEqual(head.get("record"), owners.get(path))
-                self.assertIn(path, owners)
+                self.assertEqual(head.get("record"), owners.get(str(path)))
+                self.assertIn(str(path), owners)
 
     def test_every_record_names_a_commit_of_the_history(self):
         # A copy of the tree may lie in another repository.
@@ -156,7 +157,7 @@ class RealRecords(unittest.TestCase):
         if inside != "false\n\n":
             self.skipTest("the history is not here")
         commits = set(git(stale.ROOT, "log", "--format=%H").split())
-        for path in stale.RESULTS.rglob("*.json"):
+        for path in each(stale.RESULTS):
             head = stale.head_of(json.loads(path.read_text(encoding="utf-8")))
             with self.subTest(path.relative_to(stale.RESULTS), commit=head["commit"]):
                 self.assertTrue(any(commit.startswith(head["commit"]) for commit in commits))

@@ -161,6 +161,19 @@ TEST_CASE("A result file is read as it was written") {
   CHECK(ladder::read_results("--results", path).runs[0].eager_us == 201.25);
 }
 
+TEST_CASE("Of a file of several records one is read by its name") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("h200-05.json"), text = ladder::to_json(example());
+  write_bytes(path, R"({"records":[{"record":"a"},{"record":"b",)" + text.substr(1) + "]}");
+  CHECK(ladder::to_json(ladder::read_results("compare", path + "#b")) == text);
+  for (const std::string name : {"#c", "#a", ""})
+    CHECK_THROWS_AS(ladder::read_results("compare", path + name), std::invalid_argument);
+  CHECK_THROWS_WITH(ladder::read_results("compare", path + "#c"),
+                    "compare '" + path + "#c': holds no record 'c'");
+  write_bytes(path, text);
+  CHECK_THROWS_AS(ladder::read_results("compare", path + "#b"), std::invalid_argument);
+}
+
 TEST_CASE("A file that is no result file is refused by name") {
   const TemporaryDirectory directory;
   for (const char* text :

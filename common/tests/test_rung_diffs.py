@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds each step of the climb close to the one that it builds on: `test_rung_diffs.py BUILD_FOLDER`.
 
-Counted are the lines of code that common/results/changed_lines.py counts between a step's kernel and that of the step that it
+Counted are the lines of code that common/results/tree_tables.py counts between a step's kernel and that of the step that it
 builds on.
 """
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "common/results"))
-from changed_lines import changed_lines  # noqa: E402
+from tree_tables import changed_lines  # noqa: E402
 from lattice import diffs, diffs_of_attention  # noqa: E402
 
 MOST_LINES, MOST_LINES_OF_ATTENTION = 60, 80

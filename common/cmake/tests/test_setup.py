@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """What setup.sh installs where there is a GPU, and what it refuses: with a made-up GPU, nvcc, compiler and apt-get.
 
-The compiler finds every library but Boost.
+The compiler finds every library but Boost. And Dockerfile and .devcontainer fit what they build from, as far as that shows without Docker.
 
     test_setup.py CMAKE
 """
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-SETUP = pathlib.Path(__file__).resolve().parents[2] / "setup.sh"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SETUP = ROOT / "common/setup.sh"
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 CMAKE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "cmake")
 PROGRAMS = {"nvidia-smi": "echo 'Tesla T4, 7.5'",
             "nvcc": "echo 'release 12.8, V12.8'",
@@ -55,6 +59,32 @@ class Setup(unittest.TestCase):
 
     def test_another_argument_is_refused_in_one_line(self):
         self.assertEqual(setup("gpu")[:2], (1, "setup: 'gpu': is not understood; it must be 'cpu', 'docs' or nothing\n"))
+
+
+class Container(unittest.TestCase):
+    def test_its_only_step_is_setup(self):
+        self.assertEqual(re.findall(r"^RUN (.*)$", DOCKERFILE, re.MULTILINE), ["common/setup.sh"])
+
+    def test_it_copies_what_setup_reads_and_no_more(self):
+        copied = {source for source, _ in re.findall(r"^COPY (\S+) (\S+)$", DOCKERFILE, re.MULTILINE)}
+        setup = (ROOT / "common/setup.sh").read_text(encoding="utf-8")
+        self.assertEqual(copied, {"common/setup.sh", *re.findall(r'"\$repository/([^"]+)"', setup)})
+        for path, folder in re.findall(r"^COPY (\S+) (\S+)$", DOCKERFILE, re.MULTILINE):
+            self.assertTrue((ROOT / path).is_file(), path)
+            self.assertEqual(str(pathlib.Path(path).parent) + "/", folder)
+
+    def test_the_codespace_is_built_from_it(self):
+        folder = ROOT / ".devcontainer"
+        build = json.loads((folder / "devcontainer.json").read_text(encoding="utf-8"))["build"]
+        self.assertEqual((folder / build["dockerfile"]).resolve(), ROOT / "Dockerfile")
+        self.assertEqual((folder / build["context"]).resolve(), ROOT)
+        for argument in build["args"]:
+            self.assertIn(f"\nARG {argument}=", DOCKERFILE)
+
+    def test_the_codespace_climbs_by_the_readmes_first_command(self):
+        container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(container["postCreateCommand"], re.search(r"^common/setup\.sh && .*$", readme, re.MULTILINE)[0])
 
 
 if __name__ == "__main__":

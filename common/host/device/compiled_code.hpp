@@ -51,4 +51,9 @@ std::string why_not(const Requirement& requirement, const Target& target);
 /// @param gpus of each the name and the compute capability
 std::string why_not_together(const std::vector<Target>& gpus);
 
+/// What the code that the driver has loaded was compiled for, of the current GPU; architecture 0 if the
+/// program holds nothing that this GPU runs. Only in the GPU build.
+/// @throws CudaError for any other failure
+Code loaded_code();
+
 }  // namespace ladder

@@ -5,8 +5,8 @@
 
 #include "common/cuda/error.hpp"
 #include "common/host/base/exit_codes.hpp"
+#include "common/host/device/compiled_code.hpp"
 #include "common/host/device/device.hpp"
-#include "common/host/device/loaded_code.hpp"
 #include "common/host/device/nvml.hpp"
 
 namespace ladder {

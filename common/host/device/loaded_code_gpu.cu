@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "common/cuda/error.hpp"
-#include "common/host/device/loaded_code.hpp"
+#include "common/host/device/compiled_code.hpp"
 
 namespace ladder {
 namespace {

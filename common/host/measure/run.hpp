@@ -37,8 +37,14 @@ struct Run {
 };
 
 /// Is it cuBLAS, in one of its variants?
-bool is_library(const Run& run);
+inline bool is_library(const Run& run) { return run.core == kLibraryCore; }
 /// The fastest variant of the libraries among the runs of this shape; nullptr if none was timed.
-const Run* fastest_library(const std::vector<Run>& runs, const Shape& shape);
+inline const Run* fastest_library(const std::vector<Run>& runs, const Shape& shape) {
+  const Run* fastest = nullptr;
+  for (const Run& run : runs)
+    if (is_library(run) && run.shape == shape && run.tflops && (!fastest || *run.tflops > *fastest->tflops))
+      fastest = &run;
+  return fastest;
+}
 
 }  // namespace ladder

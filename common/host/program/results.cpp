@@ -128,6 +128,18 @@ Run run_of(const Json& json) {
   return run;
 }
 
+/// Of a file that holds several.
+std::string text_of_record(const std::string& text, const std::string& name) {
+  try {
+    const Json file = parse_json(text);
+    for (const Json& record : file.at("records"))
+      if (record.at("record") == name) return json_text(record);
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument("not a file of several records: " + one_line(error.what()));
+  }
+  throw std::invalid_argument("holds no record '" + name + "'");
+}
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -183,11 +195,13 @@ void write_results_so_far(const std::string& argument, const std::string& path, 
 }
 
 ResultFile read_results(const std::string& argument, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const size_t mark = std::ifstream(path) ? std::string::npos : path.rfind('#');
+  const std::string name = mark == std::string::npos ? "" : path.substr(mark + 1);
+  std::ifstream file(path.substr(0, mark), std::ios::binary);
   if (!file) throw std::invalid_argument(argument + " '" + path + "': cannot be read");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
-    return from_json(text);
+    return from_json(name.empty() ? text : text_of_record(text, name));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(argument + " '" + path + "': " + error.what());
   }

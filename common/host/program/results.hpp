@@ -36,6 +36,7 @@ void write_results(const std::string& argument, const std::string& path, const R
 /// The same for a run that goes on: what comes later may fail, and loses nothing of this. Does nothing where
 /// the results to come could not take the place of these, as in a pipe; and with an empty path.
 void write_results_so_far(const std::string& argument, const std::string& path, const ResultFile& results);
+/// @param path or, of a file that holds several, path#record
 /// @throws std::invalid_argument naming `argument` and the path
 ResultFile read_results(const std::string& argument, const std::string& path);
 
