@@ -19,12 +19,13 @@ using Fma = ladder::FmaCore<kTile.n>;
 using Launch = void (*)(const Gemm&, cudaStream_t);
 
 /// The lesson's kernel; with one slot that of its first step.
+template <bool kUseL1>
 Launch ring(const std::string& slots) {
-  if (slots == "1") return async_copy::launch_gemm;
-  if (slots == "2") return launch_gemm<2>;
-  if (slots == "3") return launch_gemm<3>;
-  if (slots == "4") return launch_gemm<4>;
-  return launch_gemm<5>;
+  if (slots == "1") return async_copy::launch_gemm<kUseL1>;
+  if (slots == "2") return launch_gemm<2, kUseL1>;
+  if (slots == "3") return launch_gemm<3, kUseL1>;
+  if (slots == "4") return launch_gemm<4, kUseL1>;
+  return launch_gemm<5, kUseL1>;
 }
 
 /// More slots than three bring no other way to copy anything: see check_settings().
@@ -60,6 +61,13 @@ Launch through_registers(const std::string& slots) {
   return ring_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>, Core>(slots);
 }
 
+/// Whether rows straddle sectors, the pieces of 32 bytes in which L2 answers. A copy past L1 then fetches
+/// the sector that it shares with its neighbour once more; through L1 both take it from there.
+bool has_straddling_rows(const Gemm& p) {
+  constexpr int kSectorColumns = 32 / sizeof(__nv_bfloat16);
+  return p.n % kSectorColumns != 0 || p.k % kSectorColumns != 0;
+}
+
 void check_settings(const Settings& settings) {
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
                     &bytes = settings.at("bytes"), &slots = settings.at("slots");
@@ -72,6 +80,9 @@ void check_settings(const Settings& settings) {
     throw std::invalid_argument("--slots " + slots + ": only --copy primitives has more than three");
   if (core == "fma" && copy != "primitives")
     throw std::invalid_argument("--core fma: only with --copy primitives");
+  if (settings.at("l1") != "auto" && (copy != "primitives" || core != "wgmma"))
+    throw std::invalid_argument("--l1 " + settings.at("l1") +
+                                ": only --copy primitives with --core wgmma has a choice");
 }
 
 void check(const Gemm& p, const Settings& settings) {
@@ -79,21 +90,22 @@ void check(const Gemm& p, const Settings& settings) {
   check_settings(settings);
 }
 
-Launch kernel_of(const Settings& settings) {
-  check_settings(settings);
+Launch kernel_of(const Settings& settings, bool uses_l1) {
   const std::string core = ladder::usable_core(settings), &slots = settings.at("slots");
   if (settings.at("copy") == "registers")
     return core == "wgmma" ? through_registers<Core>(slots) : through_registers<SmallMmaSync>(slots);
   if (settings.at("copy") != "primitives")
     return core == "wgmma" ? with_copy<Core>(settings) : with_copy<MmaSync>(settings);
-  if (core == "wgmma") return ring(slots);
+  if (core == "wgmma") return uses_l1 ? ring<true>(slots) : ring<false>(slots);
   return core == "mma_sync" ? ring_of<MmaSync>(slots) : ring_of<Fma>(slots);
 }
 
 ladder::Launcher launcher_of(const Settings& settings) {
-  return [launch = kernel_of(settings)](const Gemm& p, cudaStream_t stream) {
+  check_settings(settings);
+  return [l1 = settings.at("l1"), past = kernel_of(settings, false), through = kernel_of(settings, true)](
+             const Gemm& p, cudaStream_t stream) {
     ladder::require_chunks(p);
-    launch(p, stream);
+    (l1 == "always" || (l1 == "auto" && has_straddling_rows(p)) ? through : past)(p, stream);
   };
 }
 
@@ -108,7 +120,10 @@ const ladder::Lesson& lesson() {
                 {"copy",
                  "how a tile gets to shared memory",
                  {"primitives", "memcpy_async", "block", "cg", "registers"}},
-                {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
+                {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}},
+                {"l1",
+                 "whether copies go through L1; auto: where rows straddle sectors of 32 bytes",
+                 {"auto", "always", "never"}}},
       .rungs = {{.label = "async copies",
                  .settings = {{"slots", "1"}},
                  .id = "03.1",
