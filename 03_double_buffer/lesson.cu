@@ -61,11 +61,17 @@ Launch through_registers(const std::string& slots) {
   return ring_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>, Core>(slots);
 }
 
-/// Whether rows straddle sectors, the pieces of 32 bytes in which L2 answers. A copy past L1 then fetches
-/// the sector that it shares with its neighbour once more; through L1 both take it from there.
-bool has_straddling_rows(const Gemm& p) {
+/// Whether rows straddle sectors, the pieces of 32 bytes that L2 sends: each second row then begins in the
+/// middle of one. Two copies past L1 of the halves of a sector fetch it twice; through L1, once.
+bool has_straddling_rows(int n, int k) {
   constexpr int kSectorColumns = 32 / sizeof(__nv_bfloat16);
-  return p.n % kSectorColumns != 0 || p.k % kSectorColumns != 0;
+  return n % kSectorColumns != 0 || k % kSectorColumns != 0;
+}
+
+/// Whether the lesson's kernel copies through L1.
+bool uses_l1(const Settings& settings, int n, int k) {
+  const std::string& l1 = settings.at("l1");
+  return l1 == "always" || (l1 == "auto" && has_straddling_rows(n, k));
 }
 
 void check_settings(const Settings& settings) {
@@ -90,23 +96,29 @@ void check(const Gemm& p, const Settings& settings) {
   check_settings(settings);
 }
 
-Launch kernel_of(const Settings& settings, bool uses_l1) {
+Launch kernel_of(const Settings& settings, bool through_l1) {
   const std::string core = ladder::usable_core(settings), &slots = settings.at("slots");
   if (settings.at("copy") == "registers")
     return core == "wgmma" ? through_registers<Core>(slots) : through_registers<SmallMmaSync>(slots);
   if (settings.at("copy") != "primitives")
     return core == "wgmma" ? with_copy<Core>(settings) : with_copy<MmaSync>(settings);
-  if (core == "wgmma") return uses_l1 ? ring<true>(slots) : ring<false>(slots);
+  if (core == "wgmma") return through_l1 ? ring<true>(slots) : ring<false>(slots);
   return core == "mma_sync" ? ring_of<MmaSync>(slots) : ring_of<Fma>(slots);
 }
 
 ladder::Launcher launcher_of(const Settings& settings) {
   check_settings(settings);
-  return [l1 = settings.at("l1"), past = kernel_of(settings, false), through = kernel_of(settings, true)](
+  return [settings, past = kernel_of(settings, false), through = kernel_of(settings, true)](
              const Gemm& p, cudaStream_t stream) {
     ladder::require_chunks(p);
-    (l1 == "always" || (l1 == "auto" && has_straddling_rows(p)) ? through : past)(p, stream);
+    (uses_l1(settings, p.n, p.k) ? through : past)(p, stream);
   };
+}
+
+std::string remark(const ladder::Shape& shape, const Settings& settings) {
+  const bool has_choice = settings.at("copy") == "primitives" && ladder::usable_core(settings) == "wgmma";
+  if (!has_choice || settings.at("l1") != "auto" || !uses_l1(settings, shape.n, shape.k)) return "";
+  return "03: rows straddle sectors of 32 bytes, so that --l1 auto copies through L1";
 }
 
 }  // namespace
@@ -136,6 +148,7 @@ const ladder::Lesson& lesson() {
       .builds_on = {"02_tiled"},
       .check = check,
       .launch = launcher_of,
+      .remark = remark,
       // Few tiles: no block computes two, as those of later lessons do.
       .cpu_check = {131, 136, 264},
       .cpu_check_few = {40, 136, 24}};

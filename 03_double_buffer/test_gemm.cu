@@ -75,6 +75,22 @@ TEST_CASE("03: copies through L1 and past it bring the same tiles, wherever rows
   check_gemm_by_turns(lesson03::lesson(), shape, {{"l1", l1}, {"slots", std::to_string(slots)}});
 }
 
+TEST_CASE("03: copies go through L1 where rows straddle sectors") {
+  const ladder::Lesson& lesson = lesson03::lesson();
+  skip_unless_runnable(lesson, "wgmma");
+  const auto remark = [&](const Shape& shape, const ladder::Settings& settings) {
+    return lesson.remark(shape, lesson.settings(settings));
+  };
+  for (const char* slots : {"1", "3"}) {
+    CHECK(remark({5000, 4096, 4096}, {{"slots", slots}}).empty());  // the number of rows does not matter
+    CHECK_THAT(remark({4096, 5000, 4096}, {{"slots", slots}}), ContainsSubstring("through L1"));
+    CHECK_THAT(remark({4096, 4096, 5000}, {{"slots", slots}}), ContainsSubstring("through L1"));
+    CHECK(remark({4096, 5008, 4112}, {{"slots", slots}}).empty());
+  }
+  CHECK(remark({5000, 5000, 5000}, {{"l1", "never"}}).empty());
+  CHECK(remark({5000, 5000, 5000}, {{"copy", "block"}}).empty());
+}
+
 TEST_CASE("03: what copies of 16 bytes cannot move is refused") {
   skip_unless_runnable(lesson03::lesson());
   expect_refused(lesson03::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
