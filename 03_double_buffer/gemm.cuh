@@ -15,6 +15,7 @@
 #include "common/device/tile_share.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
+#include "common/ptx/cp_async.cuh"
 
 namespace lesson03 {
 using namespace ladder;
@@ -36,11 +37,13 @@ struct SharedStorage {
 
 /// Starts to copy this thread's chunks of a tile: one cp.async each. What lies outside the matrix becomes
 /// zero, by an ordinary store.
-template <class Share, class Tile>
+template <bool kUseL1, class Share, class Tile>
 __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
   share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
-    if (inside)
-      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));
+    if (inside && kUseL1)
+      ptx::cp_async_ca_16(share.destination(tile, i), source);
+    else if (inside)
+      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));  // past L1
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });
@@ -48,10 +51,10 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
 
 // [load]
 /// Starts to copy this thread's chunks of the next tiles of A and B.
-template <class ShareA, class ShareB>
+template <bool kUseL1, class ShareA, class ShareB>
 __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
-  copy_async(a_share, a);
-  copy_async(b_share, b);
+  copy_async<kUseL1>(a_share, a);
+  copy_async<kUseL1>(b_share, b);
   a_share.next_right();
   b_share.next_down();
 }
@@ -59,7 +62,7 @@ __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, Til
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
 /// Up to three slots, two blocks share a multiprocessor: while one loads, the other one may compute.
-template <int kSlots>
+template <int kSlots, bool kUseL1>
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
@@ -75,7 +78,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   constexpr int kAhead = kSlots - 1;  // tiles in flight while one is computed
   static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 1");
   for (int step = 0; step < kAhead; ++step) {
-    if (step < k_steps) load_tiles(a_share, b_share, smem.a[step], smem.b[step]);
+    if (step < k_steps) load_tiles<kUseL1>(a_share, b_share, smem.a[step], smem.b[step]);
     __pipeline_commit();
   }
   for (int step = 0, slot = 0; step < k_steps; ++step, slot = slot + 1 == kSlots ? 0 : slot + 1) {
@@ -85,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     __syncthreads();  // the tile is complete, and all have read the one before: its slot is free
 
     const int free_slot = slot == 0 ? kSlots - 1 : slot - 1;
-    if (step + kAhead < k_steps) load_tiles(a_share, b_share, smem.a[free_slot], smem.b[free_slot]);
+    if (step + kAhead < k_steps) load_tiles<kUseL1>(a_share, b_share, smem.a[free_slot], smem.b[free_slot]);
     __pipeline_commit();  // empty after the last tile, because wait_prior counts batches
     core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);  // the first product overwrites the sums
     core.finish();
@@ -95,9 +98,9 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 }
 
 /// One block for each tile of C.
-template <int kSlots>
+template <int kSlots, bool kUseL1>
 void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<kSlots>,
+  ladder::launch(gemm<kSlots, kUseL1>,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads),

@@ -19,12 +19,13 @@ using Fma = ladder::FmaCore<kTile.n>;
 using Launch = void (*)(const Gemm&, cudaStream_t);
 
 /// The lesson's kernel; with one slot that of its first step.
+template <bool kUseL1>
 Launch ring(const std::string& slots) {
-  if (slots == "1") return async_copy::launch_gemm;
-  if (slots == "2") return launch_gemm<2>;
-  if (slots == "3") return launch_gemm<3>;
-  if (slots == "4") return launch_gemm<4>;
-  return launch_gemm<5>;
+  if (slots == "1") return async_copy::launch_gemm<kUseL1>;
+  if (slots == "2") return launch_gemm<2, kUseL1>;
+  if (slots == "3") return launch_gemm<3, kUseL1>;
+  if (slots == "4") return launch_gemm<4, kUseL1>;
+  return launch_gemm<5, kUseL1>;
 }
 
 /// More slots than three bring no other way to copy anything: see check_settings().
@@ -60,6 +61,19 @@ Launch through_registers(const std::string& slots) {
   return ring_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>, Core>(slots);
 }
 
+/// Whether rows straddle sectors, the pieces of 32 bytes that L2 sends: each second row then begins in the
+/// middle of one. Two copies past L1 of the halves of a sector fetch it twice; through L1, once.
+bool has_straddling_rows(int n, int k) {
+  constexpr int kSectorColumns = 32 / sizeof(__nv_bfloat16);
+  return n % kSectorColumns != 0 || k % kSectorColumns != 0;
+}
+
+/// Whether the lesson's kernel copies through L1.
+bool uses_l1(const Settings& settings, int n, int k) {
+  const std::string& l1 = settings.at("l1");
+  return l1 == "always" || (l1 == "auto" && has_straddling_rows(n, k));
+}
+
 void check_settings(const Settings& settings) {
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
                     &bytes = settings.at("bytes"), &slots = settings.at("slots");
@@ -72,6 +86,9 @@ void check_settings(const Settings& settings) {
     throw std::invalid_argument("--slots " + slots + ": only --copy primitives has more than three");
   if (core == "fma" && copy != "primitives")
     throw std::invalid_argument("--core fma: only with --copy primitives");
+  if (settings.at("l1") != "auto" && (copy != "primitives" || core != "wgmma"))
+    throw std::invalid_argument("--l1 " + settings.at("l1") +
+                                ": only --copy primitives with --core wgmma has a choice");
 }
 
 void check(const Gemm& p, const Settings& settings) {
@@ -79,22 +96,29 @@ void check(const Gemm& p, const Settings& settings) {
   check_settings(settings);
 }
 
-Launch kernel_of(const Settings& settings) {
-  check_settings(settings);
+Launch kernel_of(const Settings& settings, bool through_l1) {
   const std::string core = ladder::usable_core(settings), &slots = settings.at("slots");
   if (settings.at("copy") == "registers")
     return core == "wgmma" ? through_registers<Core>(slots) : through_registers<SmallMmaSync>(slots);
   if (settings.at("copy") != "primitives")
     return core == "wgmma" ? with_copy<Core>(settings) : with_copy<MmaSync>(settings);
-  if (core == "wgmma") return ring(slots);
+  if (core == "wgmma") return through_l1 ? ring<true>(slots) : ring<false>(slots);
   return core == "mma_sync" ? ring_of<MmaSync>(slots) : ring_of<Fma>(slots);
 }
 
 ladder::Launcher launcher_of(const Settings& settings) {
-  return [launch = kernel_of(settings)](const Gemm& p, cudaStream_t stream) {
+  check_settings(settings);
+  return [settings, past = kernel_of(settings, false), through = kernel_of(settings, true)](
+             const Gemm& p, cudaStream_t stream) {
     ladder::require_chunks(p);
-    launch(p, stream);
+    (uses_l1(settings, p.n, p.k) ? through : past)(p, stream);
   };
+}
+
+std::string remark(const ladder::Shape& shape, const Settings& settings) {
+  const bool has_choice = settings.at("copy") == "primitives" && ladder::usable_core(settings) == "wgmma";
+  if (!has_choice || settings.at("l1") != "auto" || !uses_l1(settings, shape.n, shape.k)) return "";
+  return "03: rows straddle sectors of 32 bytes, so that --l1 auto copies through L1";
 }
 
 }  // namespace
@@ -108,7 +132,10 @@ const ladder::Lesson& lesson() {
                 {"copy",
                  "how a tile gets to shared memory",
                  {"primitives", "memcpy_async", "block", "cg", "registers"}},
-                {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}}},
+                {"bytes", "how much one asynchronous copy moves", {"16", "8", "4"}},
+                {"l1",
+                 "whether copies go through L1; auto: where rows straddle sectors of 32 bytes",
+                 {"auto", "always", "never"}}},
       .rungs = {{.label = "async copies",
                  .settings = {{"slots", "1"}},
                  .id = "03.1",
@@ -121,6 +148,7 @@ const ladder::Lesson& lesson() {
       .builds_on = {"02_tiled"},
       .check = check,
       .launch = launcher_of,
+      .remark = remark,
       // Few tiles: no block computes two, as those of later lessons do.
       .cpu_check = {131, 136, 264},
       .cpu_check_few = {40, 136, 24}};

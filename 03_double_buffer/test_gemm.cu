@@ -64,6 +64,33 @@ TEST_CASE("03: edges are cut, on every core") {
   check_gemm_by_turns(lesson03::lesson(), shape, {{"core", core}, {"slots", slots}});
 }
 
+TEST_CASE("03: copies through L1 and past it bring the same tiles, wherever rows begin") {
+  skip_unless_runnable(lesson03::lesson(), "wgmma");
+  const auto l1 = GENERATE("auto", "always", "never");
+  const int slots = GENERATE(1, 2, 3, 4, 5);
+  const auto shape = GENERATE(Shape{128, 128, 256},   // all rows begin at a sector
+                              Shape{129, 136, 208},   // of A alone
+                              Shape{130, 144, 200},   // of B alone
+                              Shape{131, 264, 328});  // of neither; more steps than slots
+  check_gemm_by_turns(lesson03::lesson(), shape, {{"l1", l1}, {"slots", std::to_string(slots)}});
+}
+
+TEST_CASE("03: copies go through L1 where rows straddle sectors") {
+  const ladder::Lesson& lesson = lesson03::lesson();
+  skip_unless_runnable(lesson, "wgmma");
+  const auto remark = [&](const Shape& shape, const ladder::Settings& settings) {
+    return lesson.remark(shape, lesson.settings(settings));
+  };
+  for (const char* slots : {"1", "3"}) {
+    CHECK(remark({5000, 4096, 4096}, {{"slots", slots}}).empty());  // the number of rows does not matter
+    CHECK_THAT(remark({4096, 5000, 4096}, {{"slots", slots}}), ContainsSubstring("through L1"));
+    CHECK_THAT(remark({4096, 4096, 5000}, {{"slots", slots}}), ContainsSubstring("through L1"));
+    CHECK(remark({4096, 5008, 4112}, {{"slots", slots}}).empty());
+  }
+  CHECK(remark({5000, 5000, 5000}, {{"l1", "never"}}).empty());
+  CHECK(remark({5000, 5000, 5000}, {{"copy", "block"}}).empty());
+}
+
 TEST_CASE("03: what copies of 16 bytes cannot move is refused") {
   skip_unless_runnable(lesson03::lesson());
   expect_refused(lesson03::lesson(), {128, 132, 64}, {}, {"n = 132", "multiple of 8"});
@@ -90,6 +117,12 @@ TEST_CASE("03: combinations that do not exist are refused") {
   expect_refused(lesson03::lesson(), {128, 128, 64}, {{"copy", "block"}, {"slots", "4"}},
                  {"--slots 4", "primitives"});
   expect_refused(lesson03::lesson(), {128, 128, 64}, {{"core", "fma"}, {"copy", "block"}}, {"--core fma"});
+  for (const char* l1 : {"always", "never"}) {
+    expect_refused(lesson03::lesson(), {128, 128, 64}, {{"l1", l1}, {"copy", "cg"}},
+                   {"--l1", l1, "--copy primitives"});
+    expect_refused(lesson03::lesson(), {128, 128, 64}, {{"l1", l1}, {"core", "mma_sync"}},
+                   {"--l1", l1, "--core wgmma"});
+  }
 }
 
 #ifdef LADDER_CPU_DEVICE

@@ -24,9 +24,9 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string& copy = settings.at("copy");
   if (copy == "primitives" && settings.at("slots") == "3")
-    launch_gemm<3>(p, stream);
+    launch_gemm<3, false>(p, stream);
   else if (copy == "primitives")
-    async_copy::launch_gemm(p, stream);
+    async_copy::launch_gemm<false>(p, stream);
   if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
   if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);

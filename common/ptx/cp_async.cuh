@@ -19,6 +19,13 @@ __device__ __forceinline__ void cp_async_16(void* to, const void* from, uint32_t
   // [copy]
 }
 
+/// `cp.async.ca.shared.global`: starts to copy 16 bytes, through the L1 cache.
+__device__ __forceinline__ void cp_async_ca_16(void* to, const void* from) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // earlier GPUs have no asynchronous copies
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+#endif
+}
+
 /// `cp.async.mbarrier.arrive.noinc.shared.b64`: the barrier counts an arrival when all copies that this
 /// thread has started have landed; the thread goes on at once. That arrival is one that the barrier was
 /// initialised to expect. It makes nothing known but these copies: what the thread has stored itself needs an

@@ -271,6 +271,26 @@ TEST_CASE("a copy lands as late as the wait, or at once, as the schedule says") 
   }
 }
 
+TEST_CASE("copies past L1 and through it are of one group") {
+  const std::vector<float> input = numbers(128);
+  int nan_before_wait = 0;
+  run(kShape, {Order::round_robin, Landing::late}, [&] {
+    auto& shared = ladder::shared_storage<Ring>();
+    float *past = &shared.tiles[0][4 * threadIdx.x], *through = &shared.tiles[1][4 * threadIdx.x];
+    ptx::cp_async_16(past, &input[4 * threadIdx.x], 16);
+    ptx::cp_async_ca_16(through, &input[4 * threadIdx.x]);
+    __pipeline_commit();
+    nan_before_wait += std::isnan(past[3]) && std::isnan(through[3]);
+    __pipeline_wait_prior(0);
+    for (int i = 0; i < 4; ++i)
+      if (past[i] != input[4 * threadIdx.x + i] || through[i] != past[i]) __trap();
+  });
+  CHECK(nan_before_wait == 32);
+  CHECK_THAT(failure({.block = 1, .shared_bytes = sizeof(Ring)}, {},
+                     [&] { ptx::cp_async_ca_16(&ladder::shared_storage<Ring>().tiles[0][1], input.data()); }),
+             ContainsSubstring("cp.async of 16 bytes to a misaligned address in shared memory"));
+}
+
 TEST_CASE("zero filling writes zeros behind the copied bytes") {
   const std::vector<float> input = numbers(4);
   std::vector<float> result(4);
