@@ -611,6 +611,20 @@ std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier
          " of copies";
 }
 
+/// Why a thread had not waited for its wgmma when it came to a __syncthreads.
+std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const Thread::Order& barrier) {
+  const Thread::Order& wait = thread.last_wgmma_wait;
+  if (!issued_in || wait.epoch <= issued_in) return "no wait for wgmma comes between";
+  const std::string text =
+      "no wait had covered that by then: the wait for wgmma at " + own_place(wait.where);
+  if (wait.epoch > barrier.epoch) return text + " comes after it";
+  if (!thread.wgmma_groups_left) return text + " comes before the commit";
+  return text + (thread.wgmma_groups_left == 1
+                     ? std::string(" leaves out the newest group")
+                     : print(" leaves out the %u newest groups", thread.wgmma_groups_left)) +
+         " of products";
+}
+
 /// Of a thread whose wait leaves newer groups in flight: whether it has not closed the newest yet.
 std::string explain_open_copies(const Thread& thread) {
   const CopyGroup* const open = thread.open_copies.get();
@@ -670,22 +684,20 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
   if (met_since) {
-    std::string late;
-    if (accesses.first_what == "cp.async")
-      late = explain_late_commit(first, accesses.first_epoch, accesses.offset);
-    if (late.empty() && accesses.second_what == "cp.async")
-      late = explain_late_commit(second, accesses.second_epoch, accesses.offset);
-    if (late.empty() && (accesses.first_what == "cp.async" || accesses.second_what == "cp.async"))
-      late = explain_open_copies(accesses.first_what == "cp.async" ? first : second);
+    const bool of_second = second_was_first || copy_was_before;
+    const Thread& issuer = of_second ? second : first;
+    const uint32_t issued_in = of_second ? accesses.second_epoch : accesses.first_epoch;
+    const std::string& what = of_second ? accesses.second_what : accesses.first_what;
+    const Thread::Order& barrier = issuer.block_barriers[met - 1];
+    const bool is_copy = what == "cp.async";
+    std::string late = is_copy ? explain_late_commit(issuer, issued_in, accesses.offset) : "";
+    if (late.empty() && is_copy) late = explain_open_copies(issuer);
     if (!late.empty()) return late;
+    return where + " comes after the " + what + " is issued, but " +
+           (what == "wgmma" ? explain_wgmma_wait(issuer, issued_in, barrier)
+                            : "no wait had covered that by then" +
+                                  (is_copy ? explain_copy_wait(issuer, barrier) : ""));
   }
-  if (met_since)
-    return where + " comes after the " +
-           (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
-           " is issued, but no wait had covered that by then" +
-           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1])
-            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1])
-                                                 : "");
   if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
     return where +
            print(

@@ -269,6 +269,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.seen_before.clear();
   thread.last_loads.clear();
   thread.block_barriers.clear();
+  thread.last_wgmma_wait = {};
   thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};

@@ -1165,7 +1165,7 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
     CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
     CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
     CHECK_THAT(report,
-               ContainsSubstring("comes after the wgmma is issued, but no wait had covered that by then"));
+               ContainsSubstring("comes after the wgmma is issued, but no wait for wgmma comes between"));
   }
 }
 
