@@ -555,6 +555,7 @@ void Cluster::thread_exits(Thread& thread) {
 /// Of plain loads and atomic operations. They say themselves which threads did what.
 void Cluster::report_suspicions(const Block& block) {
   if (!races() || failed()) return;
+  const Unobserved unobserved;  // a report may use functions of headers that are instrumented
   Thread* const last = std::exchange(current_thread, nullptr);
   races()->report_suspicions(block.ids.rank_in_cluster);
   if (grid_order_)
