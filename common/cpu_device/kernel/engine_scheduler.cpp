@@ -17,6 +17,7 @@
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/launch_progress.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 
 constinit thread_local cpu_device::Uint3 threadIdx, blockIdx;
 constinit thread_local cpu_device::Dim3 blockDim, gridDim;
