@@ -88,8 +88,9 @@ void defer_failure(const std::string& what) {
 
 void note_what_is_queued() {
   StreamEngine& engine = streams();
-  if (!std::uncaught_exceptions() || engine.running() || !queued_at_exception().empty()) return;
-  if (engine.oldest_pending() == UINT64_MAX) return;
+  static int noted_for = 0;  // exceptions on their way: what a destructor queues later is not meant
+  if (std::exchange(noted_for, std::uncaught_exceptions()) >= std::uncaught_exceptions()) return;
+  if (engine.running() || !queued_at_exception().empty() || engine.oldest_pending() == UINT64_MAX) return;
   queued_at_exception() = "\n  the host had not waited for what was queued then: " + engine.describe_queues();
 }
 

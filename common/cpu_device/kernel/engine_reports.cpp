@@ -520,11 +520,14 @@ struct WaitedFor {
   const Mbarrier::Wait* wait = nullptr;
 };
 
-/// Of the arrivals that `waiter` had waited for in its epoch, the first that `is_wanted`.
+/// Of the arrivals that `waiter` had waited for in its epoch, the first that `is_wanted`; with `only`, of
+/// those at that barrier.
 template <class Condition>
-WaitedFor find_waited_for(const Thread& waiter, uint32_t epoch, const Condition& is_wanted) {
+WaitedFor find_waited_for(const Thread& waiter, uint32_t epoch, const Condition& is_wanted,
+                          const Mbarrier* only = nullptr) {
   WaitedFor found;
   for (const auto& barrier : waiter.block->mbarriers) {
+    if (only && barrier.get() != only) continue;
     if (barrier->last_waits.empty()) continue;
     const Mbarrier::Wait& wait = barrier->last_waits[waiter.ids.rank];
     if (!wait.phase || (epoch && wait.epoch > epoch) || barrier->phase - wait.phase > 1) continue;
@@ -611,6 +614,20 @@ std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier
          " of copies";
 }
 
+/// Why a thread had not waited for its wgmma when it came to a __syncthreads.
+std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const Thread::Order& barrier) {
+  const Thread::Order& wait = thread.last_wgmma_wait;
+  if (!issued_in || wait.epoch <= issued_in) return "no wait for wgmma comes between";
+  const std::string text = "no wait had covered that by then: the wait for wgmma at " + own_place(wait.where);
+  if (wait.epoch > barrier.epoch) return text + " comes after it";
+  if (!thread.wgmma_groups_left) return text + " comes before the commit";
+  return text +
+         (thread.wgmma_groups_left == 1
+              ? std::string(" leaves out the newest group")
+              : print(" leaves out the %u newest groups", thread.wgmma_groups_left)) +
+         " of products";
+}
+
 /// Of a thread whose wait leaves newer groups in flight: whether it has not closed the newest yet.
 std::string explain_open_copies(const Thread& thread) {
   const CopyGroup* const open = thread.open_copies.get();
@@ -642,6 +659,13 @@ std::string explain_absence(const Thread& first, const Thread& second) {
          " not come there yet";
 }
 
+/// The other end of the slot that a copy of this note fills: what its writer must wait for. Null if unknown.
+const Mbarrier* empty_end_of(const Block& block, const std::string& note_of_writer) {
+  for (const auto& full : block.mbarriers)
+    if (" for " + name_of(*full) == note_of_writer) return other_end(*full);
+  return nullptr;
+}
+
 /// Both threads have met in a __syncthreads, or one of them has.
 std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
@@ -670,22 +694,31 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
   if (met_since) {
-    std::string late;
-    if (accesses.first_what == "cp.async")
-      late = explain_late_commit(first, accesses.first_epoch, accesses.offset);
-    if (late.empty() && accesses.second_what == "cp.async")
-      late = explain_late_commit(second, accesses.second_epoch, accesses.offset);
-    if (late.empty() && (accesses.first_what == "cp.async" || accesses.second_what == "cp.async"))
-      late = explain_open_copies(accesses.first_what == "cp.async" ? first : second);
+    const bool of_second = second_was_first || copy_was_before;
+    const Thread& issuer = of_second ? second : first;
+    const uint32_t issued_in = of_second ? accesses.second_epoch : accesses.first_epoch;
+    const std::string& what = of_second ? accesses.second_what : accesses.first_what;
+    const Thread::Order& barrier = issuer.block_barriers[met - 1];
+    const bool is_copy = what == "cp.async";
+    std::string late = is_copy ? explain_late_commit(issuer, issued_in, accesses.offset) : "";
+    if (late.empty() && is_copy) late = explain_open_copies(issuer);
     if (!late.empty()) return late;
+    return where + " comes after the " + what + " is issued, but " +
+           (what == "wgmma"
+                ? explain_wgmma_wait(issuer, issued_in, barrier)
+                : "no wait had covered that by then" + (is_copy ? explain_copy_wait(issuer, barrier) : ""));
   }
-  if (met_since)
-    return where + " comes after the " +
-           (second_was_first || copy_was_before ? accesses.second_what : accesses.first_what) +
-           " is issued, but no wait had covered that by then" +
-           (accesses.first_what == "cp.async"    ? explain_copy_wait(first, first.block_barriers[met - 1])
-            : accesses.second_what == "cp.async" ? explain_copy_wait(second, second.block_barriers[met - 1])
-                                                 : "");
+  // A copy that is issued before the read, and lands where the reader still wants what was there.
+  if (!accesses.reads_early && !accesses.first_writes && accesses.second_is_operation &&
+      accesses.second_epoch) {
+    const size_t both = std::min(first.block_barriers.size(), second.block_barriers.size());
+    size_t between = met;
+    while (between < both && first.block_barriers[between].epoch < accesses.first_epoch) ++between;
+    if (between > met)
+      return "the " + accesses.second_what + " is issued before the __syncthreads of both (" +
+             own_place(second.block_barriers[met].where) + "), and the " + accesses.first_what +
+             " that still wants what was there comes after it: should it fill another slot?";
+  }
   if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
     return where +
            print(
@@ -838,7 +871,15 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     if (first_is_wgmma) return arrival.wgmma_in_flight && is_of_warpgroup(*arrival.thread, first);
     return arrival.thread == &first && first_epoch && arrival.epoch >= first_epoch;
   };
-  const WaitedFor hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
+  // The writer relies on the slot's own barrier, or on the one that it waited for last.
+  WaitedFor hand_over;
+  if (const Mbarrier* const empty =
+          accesses.first_writes ? nullptr : empty_end_of(*second.block, accesses.note_of_writer))
+    hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first, empty);
+  if (const std::optional<Thread::Seen> last = seen_in(second, accesses.second_epoch);
+      !hand_over.arrival && last && last->barrier)
+    hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first, last->barrier);
+  if (!hand_over.arrival) hand_over = find_waited_for(second, accesses.second_epoch, is_later_of_first);
   if (accesses.first_what == "mbarrier.init" && accesses.second_what == "mbarrier.init")
     return "one thread alone must initialise a barrier";
   if (accesses.first_what == "mbarrier.init")
@@ -874,14 +915,11 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     };
     WaitedFor back = find_waited_for(first, first_epoch, is_later_of_second);
     // Where the copy says what it fills, the slot's own barrier: its writer may have waited there again.
-    for (const auto& full : second.block->mbarriers) {
-      const Mbarrier* const empty =
-          " for " + name_of(*full) == accesses.note_of_writer ? other_end(*full) : nullptr;
-      if (!empty || !back.arrival || empty == back.barrier) continue;
+    const Mbarrier* const empty = empty_end_of(*second.block, accesses.note_of_writer);
+    if (empty && back.arrival && empty != back.barrier)
       for (const auto* arrivals : {&empty->earlier_arrivals, &empty->last_arrivals, &empty->arrivals})
         for (const Mbarrier::Arrival& one : *arrivals)
           if (back.barrier != empty && is_later_of_second(one)) back = {empty, &one, nullptr};
-    }
     if (back.arrival)
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
              accesses.second_what;

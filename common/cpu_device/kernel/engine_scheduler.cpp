@@ -17,6 +17,7 @@
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/launch_progress.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 
 constinit thread_local cpu_device::Uint3 threadIdx, blockIdx;
 constinit thread_local cpu_device::Dim3 blockDim, gridDim;
@@ -269,6 +270,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.seen_before.clear();
   thread.last_loads.clear();
   thread.block_barriers.clear();
+  thread.last_wgmma_wait = {};
   thread.last_proxy_fence = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
@@ -554,6 +556,7 @@ void Cluster::thread_exits(Thread& thread) {
 /// Of plain loads and atomic operations. They say themselves which threads did what.
 void Cluster::report_suspicions(const Block& block) {
   if (!races() || failed()) return;
+  const Unobserved unobserved;  // a report may use functions of headers that are instrumented
   Thread* const last = std::exchange(current_thread, nullptr);
   races()->report_suspicions(block.ids.rank_in_cluster);
   if (grid_order_)

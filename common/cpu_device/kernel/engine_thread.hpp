@@ -95,6 +95,8 @@ struct Thread {
   };
   ArrivalInFlight arrival_in_flight;
   bool has_waited_since_wgmma = false;
+  Order last_wgmma_wait;
+  unsigned wgmma_groups_left = 0;  ///< by that wait
 
   /// Its barrier.cluster.arrive, until the wait.
   struct ClusterArrival {

@@ -212,7 +212,7 @@ std::string GridOrder::overwritten_read(const RaceChecker& races, const std::byt
     }
     if (is_ordered_in_cluster(races, now.who.thread, load) || is_ordered(races, now.who.thread, load))
       return false;
-    race = describe_race_in_cluster(load, now, /*second_writes=*/true);
+    race = describe_race_in_cluster(load, now, /*second_writes=*/true, address, bytes);
     return true;
   });
   return race;
@@ -348,12 +348,13 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
           is_ordered_in_cluster(races, who.thread, last))
         return true;
       if (write && place.return_address && last.place.return_address == place.return_address) {
-        unordered_store_ = {address, {address, address + bytes}, [this, last, now] {
-                              return describe_race_in_cluster(last, now, /*second_writes=*/true);
+        unordered_store_ = {address, {address, address + bytes}, [this, last, now, address, bytes] {
+                              return describe_race_in_cluster(last, now, /*second_writes=*/true, address,
+                                                              bytes);
                             }};
         return true;
       }
-      wrong = describe_race_in_cluster(last, now, write);
+      wrong = describe_race_in_cluster(last, now, write, address, bytes);
       return false;
     }
     if (kind == AccessKind::strong && !write && has_seen(races, who.thread, last)) return true;
@@ -465,8 +466,18 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
                             describe(first), what(second, second_writes), describe(second));
 }
 
-std::string GridOrder::describe_race_in_cluster(const Write& first, const Write& second,
-                                                bool second_writes) const {
+bool GridOrder::is_read_by_line(const Place& of_store, const std::byte* address, size_t bytes) {
+  bool is_read = false;
+  reads_.find(address, bytes, [&](const LastReads::Read& read) {
+    is_read = read.cluster == cluster_ &&
+              are_of_one_line(of_store.return_address, places_[read.place].return_address);
+    return is_read;
+  });
+  return is_read;
+}
+
+std::string GridOrder::describe_race_in_cluster(const Write& first, const Write& second, bool second_writes,
+                                                const std::byte* address, size_t bytes) {
   const Uint3 &one = first.who.block, &other = second.who.block;
   const bool is_one_block = one.x == other.x && one.y == other.y && one.z == other.z;
   const auto thread = [&](const Write& access) {
@@ -487,12 +498,18 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
             ? fmt::format("warp {} lane {}", second.who.rank / kWarpLanes, second.who.rank % kWarpLanes)
             : warp_and_lane(second.who),
         where_boxes_begin(first.place, second.place), places);
+  const bool is_one_line = are_of_one_line(first.place.return_address, second.place.return_address);
+  if (is_one_line && second_writes && !first.is_load && !is_read_by_line(second.place, address, bytes))
+    return fmt::format(
+        "race in global memory: {} and {} of {} store the same element by the same line, and nothing orders "
+        "the two: should each store elements of its own?{}",
+        thread(first), thread(second), name(other), places);
   const std::string verb = first.is_load   ? "overwrites what " + thread(first) + " may still read"
                            : second_writes ? "overwrites what " + thread(first) + " has written"
                                            : "reads what " + thread(first) + " writes";
   return fmt::format("race in global memory: {}{} {}, and no barrier or wait orders the two: {}{}",
                      thread(second), is_one_block ? " of " + name(one) : "", verb,
-                     are_of_one_line(first.place.return_address, second.place.return_address)
+                     is_one_line
                          ? "a barrier is missing, or an atomic operation where the line updates what is there"
                      : !is_one_block ? "a barrier of both blocks, grid.sync() or cluster.sync(), is missing"
                      : second_writes && !first.is_load

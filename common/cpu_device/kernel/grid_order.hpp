@@ -221,7 +221,10 @@ class GridOrder {
   void suspect(std::string text, const Write& load, const std::byte* address);
   std::string describe_race(const RaceChecker&, const Write& first, const Write& second,
                             bool second_writes) const;
-  std::string describe_race_in_cluster(const Write& first, const Write& second, bool second_writes) const;
+  std::string describe_race_in_cluster(const Write& first, const Write& second, bool second_writes,
+                                       const std::byte* address, size_t bytes);
+  /// Has a thread of the cluster loaded there by the line of the store?
+  bool is_read_by_line(const Place& of_store, const std::byte* address, size_t bytes);
 
   uint64_t cluster_ = 0;
   std::vector<Fence> fences_;                ///< of the cluster that runs

@@ -360,13 +360,18 @@ std::vector<std::string> lines_of_call(const void* return_address) {
 
 OwnLine find_own_line(const Location& where) {
   OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
-  bool is_found = false;
+  // Who wraps an operation, and passes on where it was called, does not want to be named.
+  bool is_found = where.line && where.file[0] == '/' && is_own(where.file), is_inside = is_found;
+  if (is_found) own.operands = operands_in(statement_at(where.file, where.line));
   for (const void* const return_address : {where.call, where.outer_call}) {
     const std::vector<std::string> lines = lines_of_call(return_address);
     for (size_t i = 1; i < lines.size(); i += 2) {
       if (!is_own(lines[i])) continue;
       const auto [path, number] = path_and_line(lines[i]);
-      own.caller = file_name(path) + ":" + std::to_string(number);
+      const std::string place = file_name(path) + ":" + std::to_string(number);
+      is_inside = is_inside && place != own.place;
+      if (is_inside) continue;
+      own.caller = place;
       if (!is_found) own.place = own.caller;
       is_found = true;
       if (own.operands.empty()) own.operands = operands_in(statement_at(path, number));

@@ -602,6 +602,11 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   Cluster& cluster = thread.cluster;
   Warpgroup& warpgroup = warpgroup_of(thread);
   execute_aligned(thread, "wgmma.wait_group", where);
+  if (const RaceChecker* races = cluster.races()) {
+    where.outer_call = outer_call(thread, where.call);
+    thread.last_wgmma_wait = {where, races->epoch(thread.number)};
+    thread.wgmma_groups_left = in_flight;
+  }
   if (thread.wgmma_committed_groups <= in_flight) return;
   const uint64_t needed = thread.wgmma_committed_groups - in_flight;
   cluster.jitter(thread);

@@ -11,6 +11,7 @@
 #include <cuda/atomic>
 #include <vector>
 
+#include "common/cpu_device/observe/global_accesses.hpp"
 #include "common/cpu_device/tests/mistake_checks.hpp"
 #include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/device/shared_storage.cuh"
@@ -324,6 +325,35 @@ TEST_CASE("two blocks that store to the same place are named") {
                    }),
              ContainsSubstring("first store by block (0,0,0) warp 0 lane 0 at") &&
                  ContainsSubstring("then  store by block (1,0,0) warp 0 lane 0 at"));
+}
+
+TEST_CASE("two threads of a block that store one element are told from those that update it") {
+  static unsigned global;
+  add_device_variable(&global, sizeof global);  // within a block such memory alone is checked
+  unsigned* const element = &global;
+  const std::string stores = blame({}, true, [&] {
+    if (blockIdx.x == 0 && threadIdx.x % 32 == 0) *element = threadIdx.x + 1;
+  });
+  CHECK_THAT(stores, ContainsSubstring("race in global memory: thread 0 and thread 32 of block (0,0,0) store "
+                                       "the same element by the same line, and nothing orders the two: "
+                                       "should each store elements of its own?\n  first store by"));
+  const auto update = [&](unsigned to) { *element = to; };
+  const std::string by_two_lines = blame({}, true, [&] {
+    if (blockIdx.x != 0) return;
+    if (threadIdx.x == 0) update(1);
+    if (threadIdx.x == 32) *element = 2;
+  });
+  CHECK_THAT(
+      by_two_lines,
+      ContainsSubstring("a __syncthreads() is missing, or each thread should store elements of its own"));
+  for (const Schedule& schedule : fixed_schedules()) {
+    INFO("schedule " << schedule.name());
+    const std::string updates = blame(schedule, true, [&] {
+      if (blockIdx.x == 0 && threadIdx.x % 32 == 0) *element = *element + threadIdx.x + 1;
+    });
+    CHECK_THAT(updates, ContainsSubstring("a barrier is missing, or an atomic operation where the line "
+                                          "updates what is there\n"));
+  }
 }
 
 TEST_CASE("stores are told apart to the byte, also where two pages of the checker meet") {

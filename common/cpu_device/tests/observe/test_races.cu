@@ -975,6 +975,10 @@ TEST_CASE("a report of a copy names those who called for it") {
 
 namespace {
 
+struct ThreeSlots {
+  float slots[3][kThreads];
+};
+
 /// Each wait leaves the newest copy in flight, although it is read.
 __global__ void waits_for_too_few_copies(const float* from, float* out) {
   auto& smem = ladder::shared_storage<Exchange>();
@@ -983,6 +987,25 @@ __global__ void waits_for_too_few_copies(const float* from, float* out) {
   __pipeline_wait_prior(1);
   __syncthreads();  // meet in vain
   out[threadIdx.x] = static_cast<float>(smem.values[kThreads - 1 - threadIdx.x]);
+  __pipeline_wait_prior(0);
+}
+
+/// A ring of three slots: each step fills the one that was read in the step before, or the next one.
+template <bool kFillsTheNext>
+__global__ void fills_a_ring(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<ThreeSlots>();
+  const unsigned t = threadIdx.x;
+  for (int step = 0; step < 2; ++step) {
+    copy_word(&smem.slots[step][t], &from[t]);
+    __pipeline_commit();
+  }
+  for (int step = 0; step < 6; ++step) {
+    __pipeline_wait_prior(1);
+    __syncthreads();                                                            // meet in each step
+    copy_word(&smem.slots[(step + (kFillsTheNext ? 1 : 2)) % 3][t], &from[t]);  // fills a slot
+    __pipeline_commit();
+    out[t] = smem.slots[step % 3][kThreads - 1 - t];  // reads the ring
+  }
   __pipeline_wait_prior(0);
 }
 
@@ -1071,6 +1094,27 @@ TEST_CASE("a wait that leaves the copy in flight is told from threads that have 
             ") comes after the cp.async is issued, but no wait had covered that by then: the wait at "));
     CHECK_THAT(report, !ContainsSubstring("have not met"));
   }
+}
+
+TEST_CASE("a copy into the slot that is read next is told from one that nobody waited for") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  const auto run = [&](const cpu_device::Schedule& schedule, auto kernel) {
+    return failure_of(schedule, kThreads, sizeof(ThreeSlots), kernel, from.data(), out.data());
+  };
+  int told = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(run(schedule, fills_a_ring<false>) == "");
+    const std::string report = run(schedule, fills_a_ring<true>);
+    CAPTURE(report);
+    CHECK_THAT(report, ContainsSubstring("race in shared memory of block 0 at smem.slots[1]["));
+    CHECK_THAT(report, !ContainsSubstring("comes before both"));
+    told += report.find("the cp.async is issued before the __syncthreads of both (" +
+                        place_of("meet in each step") +
+                        "), and the load that still wants what was there comes after it: should it fill "
+                        "another slot?\n") != report.npos;
+  }
+  CHECK(told > 0);
 }
 
 TEST_CASE("copies that no commit has closed where a wait counts groups are named") {
@@ -1165,7 +1209,7 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
     CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read"));
     CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
     CHECK_THAT(report,
-               ContainsSubstring("comes after the wgmma is issued, but no wait had covered that by then"));
+               ContainsSubstring("comes after the wgmma is issued, but no wait for wgmma comes between"));
   }
 }
 
@@ -1185,6 +1229,11 @@ enum class Storer {
   never_commits,
   neither_waits_nor_commits
 };
+
+/// As the check of an exercise does, which counts the calls.
+void wrapped_store(const CUtensorMap& map, const void* tile, CPU_DEVICE_WHERE) {
+  ptx::tma_store(&map, tile, 0, 0, where);
+}
 
 /// Warp 0 fills a tile again and again, and thread 32 has TMA store it.
 template <Storer kStorer>
@@ -1209,7 +1258,7 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
       else if (kStorer != Storer::neither_waits_nor_commits)
         ptx::mbarrier_wait(&smem.pipe.full[0],
                            kStorer == Storer::takes_the_other_parity ? parity ^ 1 : parity);
-      ptx::tma_store(&map, &smem.tile, 0, 0);
+      wrapped_store(map, &smem.tile);  // stores a tile
       if (kStorer != Storer::never_commits && kStorer != Storer::neither_waits_nor_commits)
         ptx::tma_store_commit();
       if (kStorer != Storer::gives_back_too_early) ptx::tma_store_wait_read<0>();
@@ -1300,7 +1349,8 @@ TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on ev
                                      "parity 0, which has ended"));
     named += parity.find("read before it") != std::string::npos;
     CHECK_THAT(run(schedule, store_tiles<Storer::gives_back_too_early>),
-               ContainsSubstring("overwritten while it may still be read"));
+               ContainsSubstring("overwritten while it may still be read") &&
+                   ContainsSubstring(place_of("stores a tile") + " reads (TMA store)"));
     const std::string overtaken = run(schedule, store_tiles<Storer::is_overtaken>);
     blamed += overtaken.find("writes again without waiting for pipe.empty[0]: ") != std::string::npos;
     CAPTURE(overtaken);

@@ -93,6 +93,29 @@ TEST_CASE("a rule that queued work has broken is known where the exception of it
   CHECK(cpu_device::take_broken_rule() == "");
 }
 
+TEST_CASE("what destructors queue after a failure is not called what the host had not waited for") {
+  use({});
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const std::string before = cpu_device::describe_host_side();
+  const Stream stream;
+  int *first = nullptr, *second = nullptr;
+  CUDA_CHECK(cudaMallocAsync(&first, kBytes, stream));
+  CUDA_CHECK(cudaMallocAsync(&second, kBytes, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  struct Freed {
+    int* memory;
+    cudaStream_t stream;
+    ~Freed() { cudaFreeAsync(memory, stream); }
+  };
+  try {
+    const Freed one{first, stream}, other{second, stream};
+    throw std::runtime_error("wrong result");
+  } catch (const std::runtime_error&) {
+    CHECK(cpu_device::describe_host_side() == before);
+  }
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
 TEST_CASE("a kernel that has read beyond what an upload wrote is named, also of memory that is to be freed") {
   if (!instrumented()) SKIP("what a kernel reads is seen in the instrumented build");
   use({});
