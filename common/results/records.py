@@ -328,6 +328,8 @@ def in_order_of_worth():
         experiment("copies", 9, "03_double_buffer", "--size 4096 --copy memcpy_async,block,primitives,cg,registers --slots 1,2,3 "
                    "--rounds 7 --no-library"),
         experiment("bytes", 6, "03_double_buffer", "--size 4096 --copy memcpy_async --bytes 16,8,4 --rounds 7"),
+        # At 5000 rows straddle sectors, and copies through L1 pay.
+        experiment("l1", 12, "03_double_buffer", "--size 4096,5000 --slots 1,2,3 --l1 never,always --rounds 7 --no-library"),
         experiment("cores", 6, "03_double_buffer", "--size 4096 --core wgmma,mma_sync,fma --slots 1,2,3 --rounds 7 --no-library"),
         experiment("portable", 5, "04_portable", "--size 1024,4096"),
         experiment("small", 25, "ladder", "--lessons 03,04,05,06 --size 256,512,1024,2048 --rounds 5"),
