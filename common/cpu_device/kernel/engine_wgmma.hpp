@@ -26,7 +26,8 @@ struct Accumulator {
   unsigned in_flight = 0;
   bool ever_delivered = false;
   uint64_t fences_at_delivery = 0;
-  bool kept = true;  ///< since its delivery the compiler has been told that the registers changed
+  bool kept = true;    ///< since its delivery the compiler has been told that the registers changed
+  Location issued_at;  ///< the last operation
   Location delivered_at;
   bool asks_for_keep = true;  ///< see keep_in_registers
   uint32_t value[128];        ///< floats, or pairs of fp16

@@ -301,7 +301,9 @@ bool holds(const Accumulator& accumulator, const uint32_t* values) {
 
 /// No arithmetic makes this NaN of numbers: local variables hold it until they are written.
 constexpr uint32_t kNeverWritten = ~uint32_t{0};
-constexpr uint32_t kInFlight = ~uint32_t{0};  ///< what registers hold while the tensor cores own them
+/// What registers hold while the tensor cores own them: a signalling NaN, which arithmetic makes a quiet one.
+/// Thus sums that a thread multiplies in place are found to be written, too.
+constexpr uint32_t kInFlight = 0xffbfffff;
 
 /// Names registers that a product is added to and that nobody has written.
 void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
@@ -385,7 +387,7 @@ void take(Thread& thread, Accumulator& accumulator, const Wgmma& what, Location 
   if (what.accumulate && fenced) check_untouched_since_fence(thread, accumulator, what.half_sums, where);
   for (int i = 0; i < accumulator.count; ++i) {
     accumulator.value[i] = bits_of(accumulator.at(i));
-    std::memset(accumulator.at(i), 0xff, kRegisterBytes);
+    std::memcpy(accumulator.at(i), &kInFlight, kRegisterBytes);
   }
 }
 
@@ -393,8 +395,11 @@ void take(Thread& thread, Accumulator& accumulator, const Wgmma& what, Location 
 void deliver(Thread& thread, Accumulator& accumulator, Location where) {
   for (int i = 0; i < accumulator.count; ++i) {
     if (bits_of(accumulator.at(i)) != kInFlight) {
-      thread.cluster.fail(
-          thread, print("accumulator register %d was written while a wgmma on it was in flight", i), where);
+      thread.cluster.fail(thread,
+                          print("wgmma: accumulator register %d was written while the product at ", i) +
+                              to_string(accumulator.issued_at) +
+                              " was in flight: the sums belong to the tensor cores until the wait",
+                          where);
     }
   }
   for (int i = 0; i < accumulator.count; ++i)
@@ -501,6 +506,7 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
   Accumulator& accumulator = accumulator_at(thread, sums, what.columns / (what.half_sums ? 4 : 2));
   if (!accumulator.in_flight) take(thread, accumulator, what, where);
   accumulator.asks_for_keep = !is_kept;
+  accumulator.issued_at = where;
   ++accumulator.in_flight;
   thread.wgmma_not_waited_for.push_back(&accumulator);
   RegistersOfA& registers_of_a = thread.wgmma_registers_of_a.emplace_back();

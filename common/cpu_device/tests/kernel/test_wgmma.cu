@@ -36,6 +36,7 @@ enum class Mistake {
   no_commit,
   no_wait,
   write_in_flight,
+  multiply_in_flight,
   overwrite_in_flight,
   warps_disagree
 };
@@ -128,6 +129,7 @@ int gemm(const Schedule& schedule, Mistake mistake = Mistake::none) {
       }
       if (!makes_this(Mistake::no_commit)) ptx::wgmma_commit_group();
       if (makes_this(Mistake::write_in_flight)) d[3] = 0;
+      if (makes_this(Mistake::multiply_in_flight)) d[3] *= 0.5f;
       if (makes_this(Mistake::overwrite_in_flight)) {
         __syncthreads();
         shared.b[t] = 99.f;
@@ -481,7 +483,10 @@ TEST_CASE("accumulators in flight are NaN, however early the product lands") {
 TEST_CASE("writing an accumulator in flight is named") {
   for (const Schedule& schedule : all_schedules()) {
     REQUIRE_THAT(blame(schedule, Mistake::write_in_flight),
-                 ContainsSubstring("accumulator register 3 was written while a wgmma on it was in flight"));
+                 ContainsSubstring("accumulator register 3 was written while the product at test_wgmma.cu:"));
+    // What a thread makes of the NaN that it finds there is a NaN, too.
+    REQUIRE_THAT(blame(schedule, Mistake::multiply_in_flight),
+                 ContainsSubstring("accumulator register 3 was written while the product at test_wgmma.cu:"));
   }
 }
 
