@@ -30,6 +30,12 @@ struct NamedBarrier {
   std::vector<Thread*> waiting;
   // Of a barrier of some warps: what those who arrive make known.
   SyncObject released;
+  /// Of each thread of the block: how often it has arrived there, in all phases, and where the last time.
+  struct ArrivalsOfThread {
+    uint64_t times = 0;
+    Location last;
+  };
+  std::vector<ArrivalsOfThread> of_threads;
   // Of a cluster.sync, for threads that arrive and wait apart:
   SyncObject completed;                 ///< what was released in the phase before
   uint64_t phase = 0;                   ///< that is in progress

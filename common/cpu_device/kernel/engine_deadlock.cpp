@@ -367,7 +367,7 @@ class DeadlockRoot {
     const Thread& first = *node.waiting.front();
     if (!is_at_mbarrier(first) || !comers_to(node).empty()) return false;
     const Mbarrier& barrier = mbarrier_of(first);
-    return barrier.pending && barrier.ever_arrived.empty() && !late_at(node, barrier) &&
+    return barrier.pending && barrier.times_arrived.empty() && !late_at(node, barrier) &&
            !waits_for_new_slot(node, barrier);
   }
 
@@ -493,6 +493,7 @@ class DeadlockRoot {
       text = "only " + names_of(those) + " arrived (" + own_place(arrivals.front().where) + ")";
     } else {
       text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
+      if (barrier.times_arrived.empty()) text += arrivals_elsewhere(barrier);
     }
     std::vector<const Thread*> gone;
     for (const Thread* thread : threads_)
@@ -504,6 +505,39 @@ class DeadlockRoot {
     if (!says_gone) return peers.empty() ? text : text + "; " + peers;
     const std::string names = names_of(gone);
     return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
+  }
+
+  /// "; warp 2 arrived twice at full[1] (gemm.cuh:82)": of a barrier that nobody has come to, who came to the
+  /// same end of other slots, or from another block to the barrier at the same place of others.
+  std::string arrivals_elsewhere(const Mbarrier& barrier) const {
+    std::string text;
+    int named = 0;
+    std::vector<const Block*> blocks;
+    for (const Thread* thread : threads_)
+      if (blocks.empty() || blocks.back() != thread->block) blocks.push_back(thread->block);
+    for (const Block* block : blocks) {
+      for (const auto& other : block->mbarriers) {
+        if (other.get() == &barrier) continue;
+        const bool is_own = block == barrier.block;
+        if (is_own ? !is_sibling(barrier, *other) : other->offset != barrier.offset) continue;
+        std::vector<const Thread*> those;
+        for (const Thread* thread : threads_)
+          if (has_ever_arrived(*other, *thread) && (is_own || thread->block != block))
+            those.push_back(thread);
+        if (those.empty()) continue;
+        if (named++ == kMostGroups) return text + ", and elsewhere";
+        const std::string where = place_of_arrival(*other, *those.front());
+        text += "; " + names_of(those) + " arrived " + times(other->times_arrived[those.front()->number]) +
+                " at " + name_of(*other) + (is_own ? "" : " of " + describe(*block)) + where;
+      }
+    }
+    return text;
+  }
+
+  static std::string times(uint64_t count) {
+    return count == 1   ? "once"
+           : count == 2 ? "twice"
+                        : print("%llu times", static_cast<unsigned long long>(count));
   }
 
   /// Those of the threads that have exited which may be awaited, as far as their number tells, or an arrival
@@ -622,8 +656,40 @@ class DeadlockRoot {
     if (first.wait.kind != WaitKind::block_barrier) return missing;
     const auto& barrier = *static_cast<const NamedBarrier*>(first.wait.object);
     const size_t expected = barrier.expected ? barrier.expected : barrier.arrived + absent.size();
-    return (first.wait.argument ? print(" %u", static_cast<unsigned>(first.wait.argument)) : "") +
-           print(": %u of %zu threads arrived", barrier.arrived, expected) + missing;
+    return number_of_barrier(first.wait) + print(": %u of %zu threads arrived", barrier.arrived, expected) +
+           (barrier.expected ? why_of_some_warps(barrier, *first.block) : missing);
+  }
+
+  /// "\n  warps 0-3 arrived there last at turn.cuh:23, twice in all, and have exited": of a barrier for some
+  /// warps, those who came before and do not come now; or that nobody else has ever come.
+  std::string why_of_some_warps(const NamedBarrier& barrier, const Block& block) const {
+    std::vector<const Thread*> absent, others, live;
+    for (const Thread* thread : threads_) {
+      if (thread->block != &block) continue;
+      const auto& arrivals = barrier.arrivals;
+      if (std::find(arrivals.begin(), arrivals.end(), thread) != arrivals.end()) continue;
+      if (barrier.of_threads[thread->ids.rank].times) absent.push_back(thread);
+      others.push_back(thread);
+      if (!thread->done) live.push_back(thread);
+    }
+    if (others.empty()) return "";
+    if (absent.empty()) {
+      const std::string where = live.empty() ? "the others have exited" : where_others_wait(live);
+      return "\n  no other thread has ever arrived there; " + where;
+    }
+    // Of those who came by one line, where they are now.
+    const NamedBarrier::ArrivalsOfThread& first = barrier.of_threads[absent.front()->ids.rank];
+    std::erase_if(absent, [&](const Thread* thread) {
+      const auto& ever = barrier.of_threads[thread->ids.rank];
+      return ever.times != first.times || !(ever.last == first.last);
+    });
+    return "\n  " + names_of(absent) + " arrived there last at " + own_place(first.last) + ", " +
+           times(first.times) + " in all, and " + where_now(absent, /*counts_steps=*/false);
+  }
+
+  static std::string where_others_wait(const std::vector<const Thread*>& threads) {
+    const std::string now = where_now(threads, /*counts_steps=*/false);
+    return now.rfind("now ", 0) == 0 ? names_of(threads) + " " + now : now;
   }
 
   static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps) {
@@ -664,11 +730,17 @@ class DeadlockRoot {
 
   static constexpr std::ptrdiff_t kMostGroups = 2;  ///< that a line names
 
+  /// " 2", of a named barrier.
+  static std::string number_of_barrier(const Wait& wait) {
+    const bool is_named = wait.kind == WaitKind::block_barrier && wait.argument;
+    return is_named ? print(" %u", static_cast<unsigned>(wait.argument)) : "";
+  }
+
   /// "gemm.cuh:73 for full[0]".
   static std::string thing_waited_for(const Thread& thread) {
     const std::string where = own_place(thread.wait.where);
     return is_at_mbarrier(thread) ? where + " for " + name_of(mbarrier_of(thread))
-                                  : where + " in " + thread.wait.what;
+                                  : where + " in " + thread.wait.what + number_of_barrier(thread.wait);
   }
 
   /// Has a thread that waits seen phases end two at a time? Then others went on without it.

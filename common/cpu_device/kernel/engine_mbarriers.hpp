@@ -87,9 +87,9 @@ struct Mbarrier {
   /// The other end of its slot, and how many mbarriers the block had when it was looked for; see other_end().
   mutable const Mbarrier* partner = nullptr;
   mutable size_t partnered_among = 0;
-  mutable bool is_full = false;        ///< of the two ends
-  std::vector<uint64_t> ever_arrived;  ///< a bit for each thread of the cluster that has arrived in any phase
-  std::vector<Wait> last_waits;        ///< of each of these threads, where races are checked
+  mutable bool is_full = false;         ///< of the two ends
+  std::vector<uint32_t> times_arrived;  ///< in all phases, for each thread of the cluster; empty if none did
+  std::vector<Wait> last_waits;         ///< of each of these threads, where races are checked
 
   SyncObject released, completed;  ///< what arrivals of this phase, and of completed ones, make known
   SyncObject released_afar, completed_afar;  ///< by threads of other blocks, to waits of the cluster's scope

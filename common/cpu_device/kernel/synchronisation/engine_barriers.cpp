@@ -78,6 +78,9 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   if (RaceChecker* races = cluster.races(); races && !threads)
     thread.block_barriers.push_back({where, races->epoch(thread.number)});
   if (!threads) return;
+  barrier.of_threads.resize(block.ids.threads);
+  NamedBarrier::ArrivalsOfThread& ever = barrier.of_threads[thread.ids.rank];
+  ever = {ever.times + 1, where};
   // A thread that only arrives goes on at once: the barrier orders nothing that the thread does later.
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
   if (VirtualClock* clock = cluster.clock()) {

@@ -56,8 +56,8 @@ void observe_access(Thread& thread, uint32_t offset, bool write, const char* wha
 void note_arrival(Mbarrier& barrier, const Mbarrier::Arrival& arrival) {
   barrier.arrivals.push_back(arrival);
   const unsigned number = arrival.thread->number;
-  if (barrier.ever_arrived.size() <= number / 64) barrier.ever_arrived.resize(number / 64 + 1);
-  barrier.ever_arrived[number / 64] |= uint64_t{1} << number % 64;
+  if (barrier.times_arrived.size() <= number) barrier.times_arrived.resize(number + 1);
+  ++barrier.times_arrived[number];
 }
 
 /// Of a slot that a block fills and empties itself: who reads it must find it filled once more often than
@@ -252,8 +252,7 @@ const Mbarrier* other_end(const Mbarrier& barrier) {
 }
 
 bool has_ever_arrived(const Mbarrier& barrier, const Thread& thread) {
-  const size_t word = thread.number / 64;
-  return word < barrier.ever_arrived.size() && barrier.ever_arrived[word] >> thread.number % 64 & 1;
+  return thread.number < barrier.times_arrived.size() && barrier.times_arrived[thread.number] > 0;
 }
 
 void check_loop_ends(Thread& thread, Location where) {
@@ -371,7 +370,7 @@ namespace {
 /// Why no wait of the threads that have left was for this copy's bytes; empty if that is not plain.
 std::string explain_no_wait(const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;
-  if (barrier.phases_seen.empty()) return "\n  no thread has waited at " + describe(barrier);
+  if (barrier.phases_seen.empty()) return "no thread has waited at " + describe(barrier);
   const bool is_open = barrier.phase == copy.phase;
   if (!is_open && barrier.phase != copy.phase + 1) return "";
   int64_t started = 0;
@@ -383,16 +382,22 @@ std::string explain_no_wait(const CountedCopy& copy) {
   }
   const int64_t expected = is_open ? barrier.expected_bytes : barrier.last_expected_bytes;
   if (expected >= started) return "";
-  return print("\n  phase %llu of %s expects %lld bytes, and copies of %lld bytes were started",
+  return print("phase %llu of %s expects %lld bytes, and copies of %lld bytes were started",
                static_cast<unsigned long long>(copy.phase), describe(barrier).c_str(),
                static_cast<long long>(expected), static_cast<long long>(started));
 }
 
 }  // namespace
 
-std::string CountedCopy::abandoned() const { return PendingOperation::abandoned() + explain_no_wait(*this); }
+std::string CountedCopy::abandoned() const {
+  const std::string reason = explain_no_wait(*this);
+  return PendingOperation::abandoned() + (reason.empty() ? "" : "\n  " + reason);
+}
 
-std::string CountedCopy::missing() const { return "it did not wait for the bytes at " + describe(*barrier); }
+std::string CountedCopy::missing() const {
+  const std::string reason = explain_no_wait(*this);
+  return reason.empty() ? "it did not wait for the bytes at " + describe(*barrier) : reason;
+}
 
 bool CountedCopy::is_too_late(Cluster& cluster) const {
   if (barrier->phase == phase) return false;

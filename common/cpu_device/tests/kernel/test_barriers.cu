@@ -101,6 +101,29 @@ TEST_CASE("a deadlock says who waits where and who never arrived") {
   }
 }
 
+TEST_CASE("a deadlock in a barrier for some warps says who came before, or that nobody else ever did") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string exited = failure(kShape, schedule, [] {
+      for (int turn = 0; turn < 3; ++turn) {  // the last turn is not passed on
+        if (threadIdx.x / 64 == 0 && turn < 2) named_barrier_arrive(3, 128, Location::current());
+        if (threadIdx.x / 64 == 1) named_barrier_sync(3, 128, Location::current());
+      }
+    });
+    CHECK_THAT(exited, ContainsSubstring("deadlock: warps 2-3 wait at test_barriers.cu:"));
+    CHECK_THAT(exited,
+                 ContainsSubstring("in named barrier 3: 64 of 128 threads arrived\n  warps 0-1 arrived "
+                                   "there last at test_barriers.cu:"));
+    CHECK_THAT(exited, ContainsSubstring(", twice in all, and have exited\n"));
+    const std::string never = failure(kShape, schedule, [] {  // each half waits for the other's turn
+      named_barrier_sync(1 + threadIdx.x / 64, 128, Location::current());
+    });
+    CHECK_THAT(never, ContainsSubstring("64 of 128 threads arrived\n  no other thread has ever arrived "
+                                          "there; warps 2-3 now wait at test_barriers.cu:"));
+    CHECK_THAT(never, ContainsSubstring(" in named barrier 2\n"));
+  }
+}
+
 TEST_CASE("a thread that exits while others wait for it is named") {
   const std::string early = failure(kShape, {Order::highest_first, Landing::late}, [] {
     if (threadIdx.x == 0) return;

@@ -420,6 +420,33 @@ TEST_CASE("a block that leaves while a store_async is in flight to it is named")
              });
 }
 
+TEST_CASE("a block that waits for fewer bytes than are sent to it, and leaves, is told how many") {
+  check_race("in flight to it: phase 0 of full of block (0,0,0)", "kernel 'test': ", [](Storage& shared) {
+    if (is_thread(0)) {
+      ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+      ptx::mbarrier_wait(&shared.full, 0);
+    }
+    if (ptx::cluster_block_rank() == 1 && threadIdx.x < 2)
+      ptx::store_async(reinterpret_cast<float4*>(shared.inbox) + threadIdx.x, 0, parcel(0), &shared.full);
+  });
+}
+
+TEST_CASE("of a block's barrier that nobody has come to, it is said at which other blocks' they arrived") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text = failure(cluster_of(3), schedule, [] {
+      Storage& shared = prepare(/*arrivals=*/1);
+      if (is_thread(0)) {  // the same block twice, instead of both
+        for (int i = 0; i < 2; ++i) ptx::mbarrier_arrive_remote(&shared.empty, 1);
+      }
+      if (is_thread(2)) ptx::mbarrier_wait(&shared.empty, 0);
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text, ContainsSubstring("1 of 1 arrivals missing\n  nobody has ever arrived there; block "
+                                       "(0,0,0) warp 0 lane 0 arrived twice at empty of block (1,0,0) "
+                                       "(test_cluster.cu:"));
+  }
+}
+
 TEST_CASE("a sender that is ahead by the bytes of a phase is called so before anything else") {
   for (const Schedule& schedule : fixed_schedules()) {
     const bool is_late = schedule.landing == Landing::late;

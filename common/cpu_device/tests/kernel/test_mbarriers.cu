@@ -487,6 +487,25 @@ TEST_CASE("an exit is blamed only on those who may be missing") {
   }
 }
 
+TEST_CASE("of a slot that nobody has come to, it is said at which others they arrived, and how often") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK_THAT(
+        blame(schedule,
+              [](Storage& shared) {
+                if (threadIdx.x < 32) ptx::mbarrier_arrive(&shared.empty[1]);
+                if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.empty[0], 0);
+              }),
+        ContainsSubstring("of 32 arrivals missing\n  nobody has ever arrived there; warp 0 arrived once "
+                          "at empty[1] (test_mbarriers.cu:"));
+    CHECK_THAT(blame(schedule,
+                     [](Storage& shared) {
+                       for (int i = 0; i < 3 && threadIdx.x == 0; ++i) ptx::mbarrier_arrive(&shared.full[1]);
+                       if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.full[0], 0);
+                     }),
+               ContainsSubstring("; warp 0 lane 0 arrived 3 times at full[1] (test_mbarriers.cu:"));
+  }
+}
+
 namespace {
 
 /// Warp 0 fills a ring of three slots, and warps 1 and 2 take turns at reading it. What goes wrong is a bit.
