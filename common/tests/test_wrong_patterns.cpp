@@ -213,16 +213,16 @@ TEST_CASE("A mistake that does not explain all tiles is not named: what some til
   // The first tile lacks the last K tile, as if K / 64 had been rounded down; others lack another one.
   const std::string two =
       complaint_of_k_tiles([](int row, int, int tile) { return tile == (row < 64 ? 4 : 1) ? -1 : tile; });
-  CHECK_THAT(two,
-             ContainsSubstring("\n  in tile row 0, tile column 0: C lacks the products of k = 256 to 295, "
-                               "the last K tile; in tile row 1, tile column 0: C lacks the products of "
-                               "k = 64 to 127; all"));
+  CHECK_THAT(
+      two, ContainsSubstring("\n  in tile row 0, tile column 0: C lacks the products of k = 256 to 295, "
+                             "the last K tile (so in 2 of 4 tiles looked at); in tile row 1, tile column 0: "
+                             "C lacks the products of k = 64 to 127 (so in 2 of 4 tiles looked at); all"));
   CHECK_THAT(two, !ContainsSubstring("must be rounded up"));
   const std::string unknown = complaint_of_terms([](int row, int, int k) -> Term {
     return row >= 64 ? Term{k, std::max(0, 295 - k)} : Term{k, k, k / 64 == 4 ? 0 : 1};
   });
-  CHECK_THAT(unknown,
-             ContainsSubstring("the last K tile; in tile row 1, tile column 0: something else; all"));
+  CHECK_THAT(unknown, ContainsSubstring("the last K tile (so in 2 of 4 tiles looked at); in tile row 1, tile "
+                                        "column 0: something else; all"));
 }
 
 TEST_CASE("Of normal data, too, missing products are named, and another tile that was taken") {
@@ -265,12 +265,34 @@ TEST_CASE("Sums of another tile of C that were added in place of its own are nam
         })
         .complaint;
   };
+  // To the left of the one tile, to the right of the other: one sentence.
   CHECK_THAT(
       complaint(1),
-      ContainsSubstring("in tile row 0, tile column 0: C has the products of K tiles 0, 2, ... (every "
-                        "second of 5, 64 wide), and to them those of K tiles 1, 3, ... at row 0, column "
-                        "64 are added"));
-  CHECK_THAT(complaint(0), ContainsSubstring("those of K tiles 0, 2, ... at row 0, column 64 are added"));
+      ContainsSubstring("in tile row 0, tile column 0: C has the products of every second K tile (of 5, 64 "
+                        "wide), and to them those of the other K tiles 64 columns away are added: sums"));
+  CHECK_THAT(complaint(0), ContainsSubstring("those of the same K tiles 64 columns away are added"));
+}
+
+TEST_CASE(
+    "Tiles that hold what belongs equally far away are told of in one sentence, beside one that is wrong "
+    "otherwise") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const ladder::Multiply stale = [](const ladder::Gemm& gemm) {
+    ladder::fake::multiply(gemm);
+    std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+    for (int row = 0; row < gemm.m; ++row)
+      for (int column = 0; column < gemm.n; ++column) {
+        __nv_bfloat16& value = c[row * gemm.n + column];
+        if (column < 128) value = c[row * gemm.n + column + 64];
+        if (column >= 128 && row >= 64)
+          value = ladder::to_bf16(static_cast<float>((row * 7 + column * 5) % 11));
+      }
+    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+  };
+  CHECK_THAT(ladder::Verifier({128, 192, 64}, 7).check_exact(stale).complaint,
+             ContainsSubstring(
+                 "in tile row 0, tile column 0: C holds what belongs 64 columns to the right (so in 4 of 5 "
+                 "tiles looked at); in tile row 1, tile column 2: something else; "));
 }
 
 TEST_CASE("One operand of an earlier K tile is named") {
@@ -301,7 +323,7 @@ TEST_CASE("A tile of C that holds another one is named") {
   };
   CHECK_THAT(ladder::Verifier({128, 128, 64}, 7).check_exact(stale).complaint,
              ContainsSubstring(
-                 "in tile row 1, tile column 0: C holds what belongs to row 0, column 64 on, 64 rows up and "
+                 "in tile row 1, tile column 0: C holds what belongs 64 rows up and "
                  "64 columns to the right: the tile was loaded, multiplied, staged or stored with an index "
                  "that is off, or overwritten before it was stored"));
 }
@@ -377,9 +399,9 @@ TEST_CASE("Tiles that do not follow K from step to step are named") {
     const int there = column + k / 64 * 64;
     return there < g.n ? size_t(k % 64) * g.n + there : size_t(-1);
   };
-  CHECK_THAT(mistaken.complaint(),
-             ContainsSubstring(
-                 "every K tile of B was loaded from k = 0 to 63, 64 columns further right each time; "));
+  CHECK_THAT(
+      mistaken.complaint(),
+      ContainsSubstring("every K tile of B was loaded from k = 0 to 63, 64 columns further right each time"));
   mistaken = {};
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.k + k % 64; };
   CHECK_THAT(mistaken.complaint(),
@@ -421,8 +443,8 @@ TEST_CASE(
     return right[row * g.n + column] + (row >= 64 ? right[(row - 64) * g.n + column] : 0);
   };
   CHECK_THAT(mistaken.complaint(),
-             ContainsSubstring("in tile row 1, tile column 0: C has the sums of this tile and of the one at "
-                               "row 0, column 0: the sums of a block's tile before were not cleared"));
+             ContainsSubstring("in tile row 1, tile column 0: C has the sums of this tile and of the one 64 "
+                               "rows up: the sums of a block's tile before were not cleared"));
   mistaken = {};
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
     return k / 64 % 2 ? size_t(-1) : size_t(row) * g.k + k;
@@ -485,9 +507,10 @@ TEST_CASE("Parts of C that were never written are placed, and the others explain
     ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
   };
   const std::string complaint = ladder::Verifier({96, 256, 64}, 7).check_exact(multiply).complaint;
-  CHECK_THAT(complaint,
-             ContainsSubstring("apart from nan, in tile row 0, tile column 0: C holds what belongs to row 0, "
-                               "column 64 on, 64 columns to the right"));
+  CHECK_THAT(
+      complaint,
+      ContainsSubstring(
+          "apart from nan, in tile row 0, tile column 0: C holds what belongs 64 columns to the right"));
   CHECK_THAT(complaint, ContainsSubstring("12288 were never written, or are copies of what was not: those of "
                                           "columns 64-127 of every 128"));
 }

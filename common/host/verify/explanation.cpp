@@ -441,6 +441,26 @@ class Explainer {
     return reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)];
   }
 
+  /// "64 rows up and 128 columns to the right": the same for each tile that is as wrong as this one, unlike
+  /// the row and the column there. In tiles.
+  static std::string displacement(int down, int right) {
+    std::string text;
+    if (down) text = fmt::format("{} rows {}", std::abs(down) * kTileWidth, down < 0 ? "up" : "down");
+    if (down && right) text += " and ";
+    if (right)
+      text += fmt::format("{} columns to the {}", std::abs(right) * kTileWidth, right < 0 ? "left" : "right");
+    return text;
+  }
+  /// "64 columns away": where two tiles exchange what is theirs, one's is to the right, the other's to the
+  /// left.
+  static std::string distance(int down, int right) {
+    std::string text;
+    if (down) text = fmt::format("{} rows", std::abs(down) * kTileWidth);
+    if (down && right) text += " and ";
+    if (right) text += fmt::format("{} columns", std::abs(right) * kTileWidth);
+    return text + " away";
+  }
+
   /// C has the sums of another tile, too.
   std::string explain_by_added_tile() const {
     if (reference_.sampled()) return "";
@@ -454,10 +474,8 @@ class Explainer {
                                 examples_[e].column + right * kTileWidth);
             }))
           continue;
-        return fmt::format(
-            "C has the sums of this tile and of the one at row {}, column {}: the sums of a block's tile "
-            "before were not cleared",
-            examples_[0].row + down * kTileWidth, examples_[0].column + right * kTileWidth);
+        return "C has the sums of this tile and of the one " + displacement(down, right) +
+               ": the sums of a block's tile before were not cleared";
       }
     return "";
   }
@@ -492,13 +510,9 @@ class Explainer {
             }
             if (!makes_all || !adds_any) continue;
             return fmt::format(
-                "C has the products of K tiles {}, {}, ... (every second of {}, 64 wide), and to them those "
-                "of "
-                "K tiles {}, {}, ... at row {}, column {} are added: sums of the wrong block, or of the "
-                "wrong "
-                "columns",
-                own, own + 2, tiles_, other, other + 2, examples_[0].row + down * kTileWidth,
-                examples_[0].column + right * kTileWidth);
+                "C has the products of every second K tile (of {}, 64 wide), and to them those of the {} K "
+                "tiles {} are added: sums of the wrong block, or of the wrong columns",
+                tiles_, own == other ? "same" : "other", distance(down, right));
           }
     }
     return "";
@@ -534,18 +548,9 @@ class Explainer {
               is_inside ? reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)] : 0);
         };
         if (!std::all_of(examples_.begin(), examples_.end(), is_of_that_place)) continue;
-        const int row = examples_[0].row + down * kTileWidth,
-                  column = examples_[0].column + right * kTileWidth;
-        return fmt::format(
-            "C holds what belongs to row {}, column {} on, {}{}{}: the tile was loaded, multiplied, staged "
-            "or "
-            "stored with an index that is off, or overwritten before it was stored",
-            row, column,
-            down ? fmt::format("{} rows {}", std::abs(down) * kTileWidth, down < 0 ? "up" : "down") : "",
-            down && right ? " and " : "",
-            right ? fmt::format("{} columns to the {}", std::abs(right) * kTileWidth,
-                                right < 0 ? "left" : "right")
-                  : "");
+        return "C holds what belongs " + displacement(down, right) +
+               ": the tile was loaded, multiplied, staged or stored with an index that is off, or "
+               "overwritten before it was stored";
       }
     }
     return "";
@@ -567,8 +572,6 @@ namespace {
 /// What explains the examples of a tile, or of its first row.
 struct Found {
   std::string where, fact, advice;  ///< the fact is empty if nothing explains them
-
-  std::string said() const { return where + fact; }
 };
 
 Found find(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
@@ -614,7 +617,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
     all_alike &= !found.fact.empty() && found.advice == first.advice;
     others.push_back(std::move(found));
   }
-  if (all_alike) return first.said() + first.advice;
+  if (all_alike) return first.where + first.fact + first.advice;
   std::vector<Found> said = {first};
   for (const Found& other : others) {
     const bool is_new =
@@ -622,8 +625,13 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
     if (is_new && said.size() < kFactsSaid) said.push_back(other);
   }
   std::string text;
-  for (const Found& one : said)
-    text += (text.empty() ? "" : "; ") + (one.fact.empty() ? one.where + "something else" : one.said());
+  for (const Found& one : said) {
+    const auto is_same = [&](const Found& other) { return other.fact == one.fact; };
+    const auto count = is_same(first) + std::count_if(others.begin(), others.end(), is_same);
+    text += (text.empty() ? "" : "; ") + one.where + (one.fact.empty() ? "something else" : one.fact);
+    if (count > 1 && !one.fact.empty())
+      text += fmt::format(" (so in {} of {} tiles looked at)", count, others.size() + 1);
+  }
   return text;
 }
 
