@@ -20,7 +20,8 @@ inline void in_case(const std::string& name, const std::function<void()>& body) 
   }
 }
 
-/// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever
+/// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever.
+/// Below it stand the two lines of the CPU device's report that say where, and who does not come
 inline void unless_deadlocked(const std::string& sentence, const std::function<void()>& body) {
   try {
     body();
@@ -29,7 +30,10 @@ inline void unless_deadlocked(const std::string& sentence, const std::function<v
   } catch (const std::exception& report) {
     const std::string what = report.what();  // "waited": a GPU's wait has given up
     if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
-    throw NotYet(sentence);
+    const size_t where = what.find("deadlock: ");
+    if (where == std::string::npos) throw NotYet(sentence);
+    const size_t line = what.find('\n', where), end = what.find('\n', line + 1);
+    throw NotYet(sentence + "\n  " + what.substr(where, end - where));
   }
 }
 

@@ -41,9 +41,11 @@ void pool(int tiles) {
     const std::string what = not_yet.what();
     const size_t nan = what.find(" is NaN");
     if (nan == what.npos) throw;
-    throw ladder::exercise::NotYet(what.substr(0, nan) +
-                                   " is NaN: the sums were read while a product was being written into them; "
-                                   "how many accumulators do two products need?");
+    throw ladder::exercise::NotYet(
+        what.substr(0, nan) +
+        " is NaN: the sums were read while a product was being written into them; "
+        "has the product been waited for whose sums are added up, or does the next "
+        "one write into the same accumulator?");
   }
 }
 
