@@ -28,8 +28,8 @@ inline void unless_deadlocked(const std::string& sentence, const std::function<v
   } catch (const NotYet&) {
     throw;
   } catch (const std::exception& report) {
-    const std::string what = report.what();  // "waited": a GPU's wait has given up
-    if (what.find("deadlock") == std::string::npos && what.find("waited") == std::string::npos) throw;
+    const std::string what = report.what();  // "still pending": a GPU's wait has given up
+    if (what.find("deadlock") == std::string::npos && what.find("still pending") == std::string::npos) throw;
     const size_t where = what.find("deadlock: ");
     if (where == std::string::npos) throw NotYet(sentence);
     const size_t line = what.find('\n', where), end = what.find('\n', line + 1);

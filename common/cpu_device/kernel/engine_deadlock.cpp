@@ -522,7 +522,7 @@ class DeadlockRoot {
         if (is_own ? !is_sibling(barrier, *other) : other->offset != barrier.offset) continue;
         std::vector<const Thread*> those;
         for (const Thread* thread : threads_)
-          if (has_ever_arrived(*other, *thread) && (is_own || thread->block != block))
+          if (has_ever_arrived(*other, *thread) && (is_own || thread->block != block || is_unheard(*other)))
             those.push_back(thread);
         if (those.empty()) continue;
         if (named++ == kMostGroups) return text + ", and elsewhere";
@@ -532,6 +532,20 @@ class DeadlockRoot {
       }
     }
     return text;
+  }
+
+  /// No thread has waited there.
+  static bool is_unheard(const Mbarrier& barrier) {
+    return barrier.phases_seen.empty() && barrier.waiting.empty();
+  }
+  /// Nor at the barriers at the same place in other blocks.
+  bool is_unheard_in_all_blocks(const Mbarrier& barrier) const {
+    return std::all_of(threads_.begin(), threads_.end(), [&](const Thread* thread) {
+      const auto& all = thread->block->mbarriers;
+      return std::all_of(all.begin(), all.end(), [&](const auto& other) {
+        return other->offset != barrier.offset || is_unheard(*other);
+      });
+    });
   }
 
   static std::string times(uint64_t count) {
@@ -763,7 +777,7 @@ class DeadlockRoot {
     for (const Thread* thread : threads_)
       if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
     if (have_waited.empty()) {
-      if (!node_of(other) && other->phases_seen.empty())
+      if (!node_of(other) && is_unheard_in_all_blocks(*other))
         return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here";
       return "";
     }
