@@ -111,15 +111,14 @@ TEST_CASE("a deadlock in a barrier for some warps says who came before, or that 
       }
     });
     CHECK_THAT(exited, ContainsSubstring("deadlock: warps 2-3 wait at test_barriers.cu:"));
-    CHECK_THAT(exited,
-                 ContainsSubstring("in named barrier 3: 64 of 128 threads arrived\n  warps 0-1 arrived "
-                                   "there last at test_barriers.cu:"));
+    CHECK_THAT(exited, ContainsSubstring("in named barrier 3: 64 of 128 threads arrived\n  warps 0-1 arrived "
+                                         "there last at test_barriers.cu:"));
     CHECK_THAT(exited, ContainsSubstring(", twice in all, and have exited\n"));
     const std::string never = failure(kShape, schedule, [] {  // each half waits for the other's turn
       named_barrier_sync(1 + threadIdx.x / 64, 128, Location::current());
     });
     CHECK_THAT(never, ContainsSubstring("64 of 128 threads arrived\n  no other thread has ever arrived "
-                                          "there; warps 2-3 now wait at test_barriers.cu:"));
+                                        "there; warps 2-3 now wait at test_barriers.cu:"));
     CHECK_THAT(never, ContainsSubstring(" in named barrier 2\n"));
   }
 }
