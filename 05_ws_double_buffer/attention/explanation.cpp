@@ -239,7 +239,7 @@ class Mistakes {
         both.k = both.v = change;
       }
     };
-    add_head("the head of Q's own number, not of the one that it shares",
+    add_head("head number `head`, which is Q's and not divided by how many share one",
              [](const Query& me) { return me.head; });
     add_head("head % kv_heads", [heads = p_.heads, kv_heads = p_.kv_heads](const Query& me) {
       return me.head / heads * kv_heads + me.head % heads % kv_heads;
