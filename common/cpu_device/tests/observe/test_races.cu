@@ -1168,7 +1168,9 @@ TEST_CASE("two copies of a thread to one place are told apart by those who call 
       CHECK_THAT(report,
                  ContainsSubstring(place_of("copies") + ", called from " + place_of(call) + ", writes"));
     CHECK_THAT(report, ContainsSubstring(": both of block (0,0,0) warp "));
-    CHECK_THAT(report, ContainsSubstring("no wait of its own for the first cp.async comes between"));
+    CHECK_THAT(report,
+               ContainsSubstring(
+                   "no wait of its own for the first cp.async comes between: wait for it before the second"));
     CHECK_THAT(report, !ContainsSubstring("__syncthreads"));
   }
 }
