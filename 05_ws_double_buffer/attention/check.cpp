@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "05_ws_double_buffer/attention/explanation.hpp"
 #include "common/host/base/parallel.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/problem/bf16.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 /// Multiplications of one product that the reference may take: some seconds.
 constexpr double kMostProducts = 3e8;
-/// Rounding to bf16 changes a value by this part of it, at most.
-constexpr double kRounding = 1.0 / 256;
-/// Exponentials and sums in fp32, as a part of what rounding the weights costs.
-constexpr double kOfFp32 = 1.0 / 8;
 
 int64_t rows_of(const Extent& extent) { return int64_t{extent.batch} * extent.heads * extent.length; }
 
@@ -110,8 +107,7 @@ Checker::Row Checker::reference(int64_t row) const {
   }
   for (int d = 0; d < kDim; ++d) {
     result.expected[d] /= sum;
-    // Each weight is rounded, and so is the result.
-    result.allowed[d] = kRounding * ((1 + kOfFp32) * result.allowed[d] / sum + std::abs(result.expected[d]));
+    result.allowed[d] = rounding_of(result.allowed[d] / sum, result.expected[d]);
   }
   return result;
 }
@@ -141,7 +137,9 @@ std::string Checker::complaint(const std::function<void(const Attention&)>& laun
   double errors = 0, values = 0;
   size_t wrong = 0;
   std::string complaint;
+  std::vector<ComparedRow> compared;
   for (const Row& row : rows_) {
+    const size_t wrong_before = wrong;
     for (int d = 0; d < kDim; ++d) {
       const double is = ladder::to_float(o[row.row * kDim + d]), error = is - row.expected[d];
       errors += error * error;
@@ -151,9 +149,14 @@ std::string Checker::complaint(const std::function<void(const Attention&)>& laun
         complaint = fmt::format("{} is {:.6g}, must be {:.6g} +- {:.2g}", place(row.row, d), is,
                                 row.expected[d], row.allowed[d]);
     }
+    compared.push_back({row.row, wrong > wrong_before});
   }
   rel_error_ = std::sqrt(errors / std::max(values, 1e-300));
-  if (wrong) return fmt::format("{}; {} of {} elements are wrong", complaint, wrong, rows_.size() * kDim);
+  if (wrong) {
+    const Attention on_host{extent_, host_q_.data(), host_k_.data(), host_v_.data(), nullptr};
+    return fmt::format("{}; {} of {} elements are wrong\n  {}", complaint, wrong, rows_.size() * kDim,
+                       explain(on_host, o, compared));
+  }
   if (rel_error_ > ladder::kLargestRelError)
     return fmt::format("the relative error of O is {:.2e}, more than {:.0e}", rel_error_,
                        ladder::kLargestRelError);

@@ -1,13 +1,16 @@
 /// @file
 /// Attention: every step on every kind of data, at lengths around what blocks, tiles and the ring hold.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "05_ws_double_buffer/attention/check.hpp"
+#include "05_ws_double_buffer/attention/explanation.hpp"
 #include "05_ws_double_buffer/attention/kernels.hpp"
 #include "05_ws_double_buffer/attention/softmax.cuh"
 #include "05_ws_double_buffer/attention/tiles.cuh"
@@ -203,6 +206,108 @@ TEST_CASE("attention: the checker sees what is wrong, and where") {
              ContainsSubstring("the first is O[batch 0][head 0][0][0]"));
   CHECK_THAT(launched_with([](Attention& p) { p.o += 8; }),
              ContainsSubstring("memory after C was overwritten"));
+}
+
+namespace attention_test {
+namespace {
+
+/// Attention as the kernels compute it, in steps that a test can change.
+struct Changed {
+  bool rescales_sums = true, rescales_row_sum = true;
+  float scale = 1;
+  int keys_seen = 0;  ///< beyond those that a query sees
+  int missing = -1;   ///< block of keys
+  int k_from = 0;     ///< blocks that K is late
+  int own_head = 0;   ///< 1: K and V of the head of Q's number
+  int rows_from = 0;  ///< the first query of each 128 with the change
+};
+
+/// One lane computes a row, with the change. The arrays are on the host.
+std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<__nv_bfloat16> (&qkv)[3],
+                                             const Changed& change) {
+  const auto& [q, k, v] = qkv;
+  std::vector<__nv_bfloat16> o(q.size());
+  for (int64_t row = 0; row < int64_t(q.size()) / kDim; ++row) {
+    const int64_t query = row % e.length, head = row / e.length;
+    const Changed now = query % 128 < change.rows_from ? Changed{} : change;
+    const int64_t kv_head = now.own_head ? head % e.kv_heads : head / (e.heads / e.kv_heads);
+    const auto at = [&](const std::vector<__nv_bfloat16>& array, int64_t key, int d) {
+      return key < 0 || key >= e.length ? 0.0f
+                                        : __bfloat162float(array[(kv_head * e.length + key) * kDim + d]);
+    };
+    const int64_t end = (e.causal ? query + 1 : e.length) + now.keys_seen;
+    double largest = -INFINITY, sum = 0, sums[kDim] = {};
+    for (int64_t first = 0; first < end; first += kKeys) {
+      if (first / kKeys == now.missing) continue;
+      const int64_t last = std::min<int64_t>(first + kKeys, end),
+                    k_first = std::max<int64_t>(0, first - now.k_from * kKeys);
+      std::vector<double> scores(last - first);
+      double most = largest;
+      for (int64_t key = first; key < last; ++key) {
+        double& score = scores[key - first];
+        for (int d = 0; d < kDim; ++d)
+          score += double(__bfloat162float(q[row * kDim + d])) * at(k, key - first + k_first, d);
+        score *= now.scale / std::sqrt(double(kDim));
+        most = std::max(most, score);
+      }
+      const double correction = std::exp(largest - most);
+      largest = most;
+      if (now.rescales_row_sum) sum *= correction;
+      for (double& one : sums) one *= now.rescales_sums ? correction : 1;
+      for (int64_t key = first; key < last; ++key) {
+        const double weight = std::exp(scores[key - first] - most);
+        sum += weight;
+        for (int d = 0; d < kDim; ++d) sums[d] += weight * at(v, key, d);
+      }
+    }
+    for (int d = 0; d < kDim; ++d) o[row * kDim + d] = __float2bfloat16(float(sums[d] / sum));
+  }
+  return o;
+}
+
+}  // namespace
+}  // namespace attention_test
+
+TEST_CASE("attention: a wrong O that a known mistake explains is explained by it") {
+  skip_unless_runnable();
+  static_assert(kKeys == kKeysOfBlock);
+  const auto said = [](const Extent& extent, const Changed& change) {
+    Checker checker(extent, "random", 1);
+    const Attention arrays = checker.arguments();
+    const size_t rows = size_t(extent.batch) * extent.length;
+    const std::vector<__nv_bfloat16> host[] = {ladder::download(arrays.q, rows * extent.heads * kDim),
+                                               ladder::download(arrays.k, rows * extent.kv_heads * kDim),
+                                               ladder::download(arrays.v, rows * extent.kv_heads * kDim)};
+    const std::vector<__nv_bfloat16> o = changed_attention(extent, host, change);
+    return checker.complaint([&](const Attention& p) {
+      CUDA_CHECK(cudaMemcpy(p.o, o.data(), o.size() * sizeof o[0], cudaMemcpyHostToDevice));
+    });
+  };
+  const Extent full{1, 1, 1, 300, false}, causal{1, 1, 1, 300, true}, shared{1, 4, 2, 150, false};
+  CHECK(said(full, {}) == "");
+  CHECK(said(causal, {}) == "");
+  CHECK(said(shared, {}) == "");
+  const struct {
+    Extent extent;
+    Changed change;
+    std::string says;
+  } cases[] = {
+      {full, {.rescales_sums = false}, "\n  O was not multiplied by the correction when the maximum"},
+      {full, {.rescales_row_sum = false}, "\n  the sum over a row (the denominator) was not multiplied by"},
+      {full, {.rescales_sums = false, .rescales_row_sum = false}, "\n  neither O nor the sum over a row was"},
+      {full, {.scale = 1 / std::sqrt(128.0f)}, "\n  scores are divided by sqrt(d) twice; all rows are wrong"},
+      {full, {.scale = 0.6931472f}, "\n  the exponential is one to base 2"},
+      {full, {.keys_seen = 84}, "\n  keys from 300 on count, zeros of TMA"},
+      {full, {.missing = 1}, "\n  block 1 of keys (128 to 255) is missing; all rows are wrong"},
+      {full, {.k_from = 1}, "in place of its K stood K of the block before"},
+      {causal, {.keys_seen = 1}, "\n  the causal mask is off by one: queries see one key too many"},
+      {shared, {.own_head = 1}, "\n  K and V are those of head % kv_heads; 300 of 600 rows are wrong"},
+      {full,
+       {.rescales_sums = false, .rows_from = 64},
+       ", all in the last 64 of each 128: those of the second warpgroup"},
+      {full, {.scale = 0.5f}, "elements are wrong\n  all rows are wrong"},  // which nothing explains
+  };
+  for (const auto& [extent, change, says] : cases) CHECK_THAT(said(extent, change), ContainsSubstring(says));
 }
 
 TEST_CASE("attention: bad extents are refused in words that name the argument") {

@@ -666,10 +666,28 @@ const Mbarrier* empty_end_of(const Block& block, const std::string& note_of_writ
   return nullptr;
 }
 
+/// One thread does both, so no barrier can order them: which of its waits does not cover the copy.
+std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered& accesses) {
+  const std::string copy = "cp.async";
+  const bool first_is_copy = accesses.first_what == copy;
+  const std::string first = first_is_copy && accesses.second_what == copy ? "first " : "";
+  const std::string what =
+      "one thread does both, and no wait of its own for the " + first + copy + " comes between";
+  if (!first_is_copy || !accesses.second_epoch || !thread.copy_groups_at_wait || !thread.copy_groups_left ||
+      thread.last_copy_wait_epoch < accesses.first_epoch ||
+      thread.last_copy_wait_epoch > accesses.second_epoch)
+    return what +
+           (first.empty() ? "" : ": wait for it before the second, or is the second for another place?");
+  return what + explain_copy_wait(thread, {{}, thread.last_copy_wait_epoch});
+}
+
 /// Both threads have met in a __syncthreads, or one of them has.
 std::string explain_block_barrier(const Thread& first, const Thread& second,
                                   const RaceChecker::Unordered& accesses) {
   if (first.block != second.block || !accesses.first_epoch) return "";
+  if (&first == &second && (accesses.first_what == "cp.async" || accesses.second_what == "cp.async") &&
+      accesses.first_what != "wgmma" && accesses.second_what != "wgmma")
+    return explain_own_copy(first, accesses);
   // A thread that has gone on may wait at a __syncthreads to which the other has not come yet.
   size_t met = std::min(first.block_barriers.size(), second.block_barriers.size());
   // The second may have been issued first, and have gone on.
@@ -726,6 +744,16 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
                "least, must come between",
                first.warp->index);
   return where + " comes before both";
+}
+
+/// The mask of the multicast that writes the byte in `target`; nothing where another copy does.
+std::string explain_mask(const Thread& writer, const Block& target, const RaceChecker::Unordered& accesses) {
+  if (accesses.second_what != "TMA multicast") return "";
+  for (auto load = writer.last_loads.rbegin(); load != writer.last_loads.rend(); ++load)
+    if (load->mask && load->barrier->block == &target && load->offset <= accesses.offset &&
+        accesses.offset < load->offset + load->bytes)
+      return ", with the mask " + binary(load->mask, *writer.block);
+  return "";
 }
 
 /// Who reads has waited for nothing, or for another barrier, and the warp that writes arrives somewhere.
@@ -1004,9 +1032,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
       released = print("; warp %u lane %u arrives there before this ", first.warp->index, first.lane) +
                  accesses.first_what;
   }
-  const bool is_multicast = !accesses.first_writes && accesses.second_what == "TMA multicast";
-  const std::string mask =
-      is_multicast ? ", with the mask " + binary(writer.last_multicast_mask, *writer.block) : "";
+  const std::string mask = accesses.first_writes ? "" : explain_mask(writer, *first.block, accesses);
   if (const std::string unheard = explain_unheard(first, second, accesses); !unheard.empty()) return unheard;
   const std::string unneeded = accesses.first_writes || !seen.phase ? "" : explain_unneeded(seen, first);
   return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +

@@ -64,11 +64,11 @@ struct Thread {
   Seen last_seen;
   static constexpr size_t kSeenKept = 32;
   std::deque<Seen> seen_before;  ///< the last ones, for what the thread issued before others; see seen_in
-  uint32_t last_multicast_mask = 0;
   /// A TMA load that it has issued: where it writes, and the barrier at which it counts.
   struct CountedLoad {
     const Mbarrier* barrier = nullptr;
-    uint32_t offset = 0;
+    uint32_t offset = 0, bytes = 0;
+    uint32_t mask = 0;  ///< of blocks; 0: no multicast
     Location where;
   };
   static constexpr size_t kLoadsKept = 64;

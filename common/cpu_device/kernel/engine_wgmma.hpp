@@ -29,8 +29,9 @@ struct Accumulator {
   bool kept = true;    ///< since its delivery the compiler has been told that the registers changed
   Location issued_at;  ///< the last operation
   Location delivered_at;
-  bool asks_for_keep = true;  ///< see keep_in_registers
-  uint32_t value[128];        ///< floats, or pairs of fp16
+  uint64_t delivered_with = 0;  ///< the number of operations that its wait covered; 0: none yet
+  bool asks_for_keep = true;    ///< see keep_in_registers
+  uint32_t value[128];          ///< floats, or pairs of fp16
 
   std::byte* at(int i) const {
     const auto index = static_cast<size_t>(i);

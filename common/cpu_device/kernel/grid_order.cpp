@@ -549,9 +549,10 @@ GridOrder::Explanation GridOrder::explain_first(const Write& first, const Operat
   if (!is_in(operation.known)) {
     if (first.who.thread == operation.who.thread)
       return {0, fmt::format("{} stores after its atomic operation at {}", thread, at)};
-    return {0, fmt::format("{} does the atomic operation at {} before it has met thread {}, which stores: a "
-                           "__syncthreads() belongs between the two",
-                           thread, at, first.who.rank)};
+    return {
+        0, fmt::format("{} does the atomic operation at {} before it has met thread {}, which stores: a "
+                       "__syncthreads() belongs between the two, or in a role a named barrier of its threads",
+                       thread, at, first.who.rank)};
   }
   if (is_in(operation.released)) return {2, ""};
   if (!operation.atomic.is_of_device)
@@ -578,9 +579,10 @@ GridOrder::Explanation GridOrder::explain_second(const RaceChecker& races, const
   const Who &looks = operation.who, &comes = second.who;
   const std::string thread = fmt::format("thread {}", looks.rank), at = place(operation.atomic.where);
   if (!races.knows(comes.thread, looks.thread, operation.epoch))
-    return {0, fmt::format("thread {} comes before it has met {}, which does the atomic operation at {}: a "
-                           "__syncthreads() belongs between the two",
-                           comes.rank, thread, at)};
+    return {
+        0, fmt::format("thread {} comes before it has met {}, which does the atomic operation at {}: a "
+                       "__syncthreads() belongs between the two, or in a role a named barrier of its threads",
+                       comes.rank, thread, at)};
   if (operation.acquires) return {2, ""};
   if (!operation.atomic.is_of_device)
     return {1, fmt::format("the atomic operation of {} at {} has the scope of its block, and learns nothing "

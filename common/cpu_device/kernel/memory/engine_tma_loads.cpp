@@ -29,7 +29,7 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   load->barrier = &barrier;
   load->phase = barrier.phase;
   load->mask = mask;
-  thread.last_loads.push_back({&barrier, box.shared_offset, where});
+  thread.last_loads.push_back({&barrier, box.shared_offset, box.bytes(), mask, where});
   if (thread.last_loads.size() > Thread::kLoadsKept) thread.last_loads.pop_front();
   // Within a block a barrier of its threads is enough: TMA counts bytes through the generic proxy, as threads
   // arrive (PTX ISA 9.3, "cp.async.bulk.tensor").
@@ -101,7 +101,6 @@ void load_box_multicast(Thread& thread, const TmaBox& box, const uint64_t* barri
                         Location where) {
   Cluster& cluster = thread.cluster;
   if (!blocks) cluster.fail(thread, "TMA multicast to no block: the mask is 0", where);
-  thread.last_multicast_mask = blocks;
   std::vector<std::unique_ptr<TmaLoad>> loads;
   for (unsigned rank = 0; blocks >> rank; ++rank) {
     if (!(blocks >> rank & 1)) continue;

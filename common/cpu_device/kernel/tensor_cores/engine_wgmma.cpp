@@ -280,11 +280,23 @@ std::atomic<bool> asks_for_keep = true;
 /// of the time in which they can be read.
 void check_kept(Thread& thread, const Accumulator& accumulator, Location where) {
   if (accumulator.kept || !asks_for_keep) return;
-  thread.cluster.fail(thread,
-                      "the sums of a wgmma were waited for at " + to_string(accumulator.delivered_at) +
-                          ", and no keep_in_registers followed: the compiler may read the registers before "
-                          "that wait",
-                      where);
+  // What is kept of the same wait is what the program waited for, and these sums may lack a wait of their
+  // own.
+  const bool other_is_kept =
+      std::any_of(thread.accumulators.begin(), thread.accumulators.end(), [&](const Accumulator& other) {
+        return &other != &accumulator && other.asks_for_keep && other.kept &&
+               other.delivered_with == accumulator.delivered_with;
+      });
+  const std::string place = to_string(accumulator.delivered_at);
+  thread.cluster.fail(
+      thread,
+      other_is_kept
+          ? "the wait at " + place +
+                " ended two products, and keep_in_registers followed for the sums of one: a wait is missing "
+                "before those of the other are read, or keep_in_registers of them behind this one"
+          : "the sums of a wgmma were waited for at " + place +
+                ", and no keep_in_registers followed: the compiler may read the registers before that wait",
+      where);
 }
 
 uint32_t bits_of(const void* a_register) {
@@ -636,7 +648,9 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     thread.wgmma_not_waited_for.pop_front();
     check_a_untouched(thread, thread.wgmma_registers_of_a.front(), where);
     thread.wgmma_registers_of_a.pop_front();
-    if (--accumulator.in_flight == 0) deliver(thread, accumulator, where);
+    if (--accumulator.in_flight) continue;
+    deliver(thread, accumulator, where);
+    accumulator.delivered_with = group.end;
   }
 }
 

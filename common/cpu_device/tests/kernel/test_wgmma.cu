@@ -582,6 +582,32 @@ TEST_CASE("sums that are waited for, and of which the compiler is not told, are 
   }
 }
 
+TEST_CASE("sums that came with those of another product, which alone are kept, may lack a wait") {
+  const Shape shape{.block = 128, .shared_bytes = 32768};
+  for (const Schedule& schedule : fixed_schedules()) {
+    for (const bool waits : {false, true}) {
+      const std::string said = failure(shape, schedule, [=] {
+        float first[32] = {}, second[32] = {};
+        const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[32768]>(), 16, 1024);
+        for (auto* d : {&first, &second}) {
+          ptx::wgmma_fence();
+          ptx::wgmma_m64n64k16<false>(*d, tile, tile, true);
+          ptx::wgmma_commit_group();
+        }
+        if (waits) ptx::wgmma_wait_group<1>();  // for the first
+        if (waits) ptx::keep_in_registers(first);
+        ptx::wgmma_wait_group<0>();
+        ptx::keep_in_registers(second);
+      });
+      if (waits)
+        CHECK(said == "");
+      else
+        CHECK_THAT(said, ContainsSubstring("ended two products, and keep_in_registers followed for the sums "
+                                           "of one: a wait is missing before those of the other are read"));
+    }
+  }
+}
+
 TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is told of in the deadlock") {
   struct Storage {
     char tile[8192];

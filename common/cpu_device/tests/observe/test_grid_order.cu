@@ -277,7 +277,7 @@ TEST_CASE("the side that lacks its fence is named, or both are") {
 TEST_CASE("the thread that counts too early is named, with the one that it has not met") {
   check_says({.arrive = arrive_with(cuda::memory_order_acq_rel), .first_sync = false},
              {kFirst, "thread 0 does the atomic operation at", "before it has met thread ",
-              "a __syncthreads() belongs between the two"});
+              "a __syncthreads() belongs between the two, or in a role a named barrier of its threads"});
 }
 
 TEST_CASE("a thread that reads before it has met the one that acquired is named") {

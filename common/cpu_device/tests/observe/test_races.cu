@@ -1054,6 +1054,16 @@ __global__ void copies_twice_to_one_place(const float* from) {
   __pipeline_wait_prior(0);
 }
 
+__global__ void copies_to_a_slot_in_flight(const float* from) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);  // leaves the first out
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
 /// Only half of the block comes to the barrier before it reads.
 __global__ void meets_by_halves(int* out) {
   auto& smem = ladder::shared_storage<Exchange>();
@@ -1158,7 +1168,18 @@ TEST_CASE("two copies of a thread to one place are told apart by those who call 
       CHECK_THAT(report,
                  ContainsSubstring(place_of("copies") + ", called from " + place_of(call) + ", writes"));
     CHECK_THAT(report, ContainsSubstring(": both of block (0,0,0) warp "));
+    CHECK_THAT(report,
+               ContainsSubstring(
+                   "no wait of its own for the first cp.async comes between: wait for it before the second"));
+    CHECK_THAT(report, !ContainsSubstring("__syncthreads"));
   }
+}
+
+TEST_CASE("of two copies of a thread to one place the wait is named that leaves out the first") {
+  PinnedVector<float> from(kThreads);
+  CHECK_THAT(failure_of({}, copies_to_a_slot_in_flight, from.data()),
+             ContainsSubstring("comes between: the wait at " + place_of("leaves the first out") +
+                               " leaves out the newest group of copies\n"));
 }
 
 TEST_CASE("where half of a block waits in a __syncthreads, a race says which half does not") {
