@@ -43,7 +43,7 @@ class Lesson:
 LESSONS = {
     "01_naive": Lesson("launch_gemm(p, nullptr)", multiple=1),
     "02_tiled": Lesson("launch_gemm(p, nullptr)"),
-    "03_double_buffer": Lesson("p.n % 16 || p.k % 16 ? launch_gemm<3, true>(p, nullptr) : launch_gemm<3, false>(p, nullptr)"),
+    "03_double_buffer": Lesson("(p.n % 16 || p.k % 16 ? launch_gemm<3, true> : launch_gemm<3, false>)(p, nullptr)"),
     "04_warp_specialized": Lesson("launch_gemm(p, nullptr)"),
     "05_ws_double_buffer": Lesson("launch_gemm<4>(p, nullptr)"),
     "06_clusters_dsmem": Lesson("launch_gemm<4>(p, nullptr)", clusters=True),
