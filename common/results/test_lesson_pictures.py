@@ -45,7 +45,9 @@ class FromSources(unittest.TestCase):
         chunk, within = divmod(column, sources.constant(Sources.TILE, "kChunk"))
         for words, place in (("plain", chunk), ("swizzled", sources.place(row, chunk))):
             byte = row * 128 + place * 16 + within * 2
-            self.assertRegex(page, rf"\n{words} .* {row} × 128 \+ {place} × 16 \+ {within} × 2 = {byte} +{byte} / 4 mod 32 = {byte // 4 % 32}\n")
+            self.assertRegex(page, rf"\n *{words}: +chunk {chunk} lies at place (.* = )?{place}\n"
+                                   rf" +byte {row} × 128 \+ {place} × 16 \+ {within} × 2 = {byte}\n"
+                                   rf" +bank {byte} / 4 mod 32 = {byte // 4 % 32}\n")
         self.assertEqual(len({sources.place(below, chunk) for below in range(8)}), 8)
         # The descriptor of the product that has this column, and the address that the hardware makes from it.
         page = (ROOT / "02_tiled/deeper/one_wgmma.md").read_text(encoding="utf-8")
@@ -179,8 +181,10 @@ class StepsInTime(unittest.TestCase):
             self.assertAlmostEqual(other.begin - one.begin, step / 2)
             self.assertTrue(one.end < other.begin and other.end < after.begin)
         _, _, image = time_picture.drawn("", ["name=x", "kernels=registers:1,registers:2"], ROOT / "docs/results")
-        self.assertIn("28 for the barrier = 1843", self.words(image))
-        self.assertIn("a step of the SM = 1843 / 2", image)
+        recorded = time_picture.parts_of("", ROOT / "docs/results")
+        step = recorded.copy_registers + recorded.fence + recorded.product + recorded.wait + recorded.barrier
+        self.assertIn(f"{recorded.barrier:.0f} for the barrier = {step:.0f}", self.words(image))
+        self.assertIn(f"a step of the SM = {step:.0f} / 2", image)
         self.assertNotIn("A block alone", image)
         with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
             time_picture.drawn("", ["name=x", "kernels=registers:3"], ROOT / "docs/results")
