@@ -43,7 +43,7 @@ TRACING = ("common/instrumented/trace.cuh", "common/instrumented/shadow/common/d
 # The cores beside wgmma, what they alone include, and the kernel of lessons 04 and 05 for GPUs without wgmma: a lesson includes
 # all of them.
 OTHER_CORES = ("common/device/mma_sync_core.cuh", "common/device/fma_core.cuh", "common/ptx/mma_sync.cuh",
-               "common/ptx/cp_async.cuh", "04_warp_specialized/variants/roles_without_wgmma.cuh")
+               "04_warp_specialized/variants/roles_without_wgmma.cuh")
 PATCHES = ("0[2-7]_*/broken/*.patch", "06_clusters_dsmem/any_shape/broken/*.patch",
            "05_ws_double_buffer/attention/broken/*.patch", "05_ws_double_buffer/attention/broken/lesson.cu")
 
