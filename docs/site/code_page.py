@@ -16,7 +16,8 @@ LESSON_05, LESSON_06 = "05_ws_double_buffer/README.md", "06_clusters_dsmem/READM
 
 # Where each function of common/ptx is explained. None: it is what its comment says.
 EXPLAINED_ON = {
-    "cp_async_16": "04_warp_specialized/deeper/roles_without_wgmma.md", "cp_async_mbarrier_arrive": MBARRIERS,
+    "cp_async_16": "04_warp_specialized/deeper/roles_without_wgmma.md",
+    "cp_async_ca_16": "03_double_buffer/deeper/copies_and_l1.md", "cp_async_mbarrier_arrive": MBARRIERS,
     "cp_async_mbarrier_arrive_noinc": MBARRIERS,
     "mbarrier_init": MBARRIERS, "mbarrier_arrive": MBARRIERS, "mbarrier_arrive_expect_bytes": MBARRIERS,
     "mbarrier_try_wait": MBARRIERS, "mbarrier_wait": MBARRIERS, "fence_mbarrier_init": MBARRIERS,
