@@ -407,13 +407,13 @@ class Bar(unittest.TestCase):
 
     def test_hangs_and_slow_detectors_are_complained_of(self):
         self.assertIn("hangs", self.complaints(MISTAKE, races=Finding(HANG))[0])
-        self.assertIn("6.0 s", self.complaints(MISTAKE, races=Finding(CAUGHT, "", 6, "full[0]"))[0])
+        self.assertIn("11.0 s", self.complaints(MISTAKE, races=Finding(CAUGHT, "", 11, "full[0]"))[0])
 
     def test_right_programs_and_slow_ones_must_raise_no_alarm_of_order(self):
         right = Mistake("05_x", "", "", "handshake", ("--shape", "8x8x8"), "", "")
         slow = Mistake("05_x", "slow", "Slow.", "performance", ("--shape", "8x8x8"), "timing", "")
         for mistake in (right, slow):
-            self.assertEqual(self.complaints(mistake, races=Finding(MISSED, "", 6)), [])  # who raises none may be slow
+            self.assertEqual(self.complaints(mistake, races=Finding(MISSED, "", 11)), [])  # who raises none may be slow
             self.assertIn("false alarm", self.complaints(mistake, races=Finding(CAUGHT, "race"))[0])
 
 
