@@ -38,6 +38,7 @@ from script import can_be_rewritten, end_with, json_rows, write_whole  # noqa: E
 
 # The bar of the CPU device.
 MOST_SECONDS = 10  # on slow cores, too
+ASAN_FACTOR = 3    # AddressSanitizer slows down the search for what explains a wrong result
 SEED_LIMIT_S = 120
 SEEDS_OF_PROCESS = 5
 
@@ -224,7 +225,7 @@ def complaints(mistake, findings):
     if hung:
         yield f"{name}: hangs under {', '.join(hung)}"
     slow = [f"{detector} took {finding.seconds:.1f} s" for detector, finding in caught.items()
-            if finding.seconds > MOST_SECONDS * (3 if detector == "asan" else 1)]  # which explains wrong results three times as slowly
+            if finding.seconds > MOST_SECONDS * (ASAN_FACTOR if detector == "asan" else 1)]
     if slow:
         yield f"{name}: {', '.join(slow)}; the most is {MOST_SECONDS} s"
     if not mistake.name or mistake.kind == "performance":  # it is right

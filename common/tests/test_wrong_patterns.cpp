@@ -515,6 +515,36 @@ TEST_CASE("Parts of C that were never written are placed, and the others explain
                                           "columns 64-127 of every 128"));
 }
 
+TEST_CASE(
+    "Only whole sets of columns are said to be never written, and few numbers beside them explain nothing") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](const std::function<bool(int column)>& is_unwritten) {
+    return ladder::Verifier({96, 512, 64}, 7)
+        .check_exact([&](const ladder::Gemm& gemm) {
+          ladder::fake::multiply(gemm);
+          std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+          for (int i = 0; i < gemm.m * gemm.n; ++i)
+            if (is_unwritten(i % gemm.n)) std::memset(static_cast<void*>(&c[i]), 0xff, sizeof c[i]);
+          for (int row = 0; row < gemm.m; ++row)  // 64 numbers of each row are wrong, too
+            for (int column = 0; column < 64; ++column)
+              c[row * gemm.n + column] = c[row * gemm.n + column + 128];
+          ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+        })
+        .complaint;
+  };
+  // Columns 64-127 of every 256, and of every 128 but for 192-255.
+  CHECK_THAT(complaint([](int column) { return column / 64 % 4 == 1; }),
+             ContainsSubstring("those of columns 64-127 of every 256"));
+  const std::string with_a_gap =
+      complaint([](int column) { return column / 64 % 2 == 1 && column / 64 != 3; });
+  CHECK_THAT(with_a_gap, !ContainsSubstring("of every 128"));
+  CHECK_THAT(with_a_gap,
+             ContainsSubstring("apart from nan, in tile row 0, tile column 0: C holds what belongs"));
+  const std::string mostly_nan = complaint([](int column) { return column >= 192; });
+  CHECK_THAT(mostly_nan, !ContainsSubstring("apart from nan"));
+  CHECK_THAT(mostly_nan, ContainsSubstring("those of columns 192-511"));
+}
+
 TEST_CASE("Fragments that are stored with rows for columns are named") {
   Mistaken mistaken;
   mistaken.change = [](const std::vector<float>& right, const ladder::Gemm& g, int row, int column) {

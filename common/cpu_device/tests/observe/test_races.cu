@@ -990,7 +990,8 @@ __global__ void waits_for_too_few_copies(const float* from, float* out) {
   __pipeline_wait_prior(0);
 }
 
-/// A ring of three slots: each step fills the one that was read in the step before, or the next one.
+/// A ring of three slots. Each step fills the slot that the step before has read, or the slot that the next
+/// step reads.
 template <bool kFillsTheNext>
 __global__ void fills_a_ring(const float* from, float* out) {
   auto& smem = ladder::shared_storage<ThreeSlots>();
