@@ -26,7 +26,8 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Each thread computes one element of it.
-__global__ void __launch_bounds__(kTile.m* kTile.n) gemm(const Gemm p) {
+/// While one block loads, another one may compute.
+__global__ void __launch_bounds__(kTile.m* kTile.n, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;
   const int k_steps = tiles_over(p.k, kTile.k);

@@ -3,7 +3,7 @@
 ///
 /// Added since step 1: a thread computes 8 x 8 outputs instead of one. For 64 products it reads 8 elements of
 /// A and 8 of B from shared memory, a quarter of an element for each product instead of two. The tiles of a
-/// block grow with it. Sums need registers: the launch bounds allow a thread 128, so that two blocks fit.
+/// block grow with it.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/element.cuh"
