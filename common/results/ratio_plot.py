@@ -3,8 +3,8 @@
     <!-- ratios: experiments/any_matrix picture=any_matrix.svg fixed=16:20 -->
     <!-- end -->
 
-The file is looked for in docs/results as page_tables.py says; it must hold one run of a lesson for each shape, and runs of a
-library. The picture has a dot for each shape: the speed over that of the fastest variant of the libraries, over the arithmetic
+The file is looked for in docs/results as page_tables.py says; it must hold one run of a lesson for each shape, perhaps a second
+with ordinary launches (pdl=off), and runs of a library. The picture has a dot for each shape: the speed over that of the fastest variant of the libraries, over the arithmetic
 intensity, that is flops for each byte if A and B are read once and C is written once. It is written to docs/figures, as SVG
 that follows the reader's light or dark theme. The text has the geometric mean, the worst, and the five worst with what the
 lesson chose for them.
@@ -66,10 +66,16 @@ class Point:
         return 2 * m * n * k / (2 * (m * k + k * n + m * n))  # elements have two bytes
 
 
-def points_of(path, results):
+def is_ordinary(run):
+    """Was it launched without programmatic dependent launch, where the lesson would have chosen that?"""
+    return run["settings"].get("pdl") == "off"
+
+
+def points_of(path, results, ordinary=False):
+    """@throws BadInput"""
     runs, points = results["runs"], {}
     for run in runs:
-        if is_library(run):
+        if is_library(run) or is_ordinary(run) != ordinary:
             continue
         library = fastest_library(runs, shape(run))
         if library is None:
@@ -77,7 +83,7 @@ def points_of(path, results):
         if shape(run) in points:
             raise BadInput(f"{path}: {shape_title(shape(run))} has several runs; a dot needs one")
         points[shape(run)] = Point(run, library)
-    if not points:
+    if not points and not ordinary:
         raise BadInput(f"{path}: holds libraries alone")
     return list(points.values())
 
@@ -101,6 +107,7 @@ class Request:
         if self.path:
             self.results = read_results(self.path)
             self.points = points_of(self.path, self.results)
+            self.ordinary = points_of(self.path, self.results, ordinary=True)
 
     def recorded(self):
         return self.path is not None
@@ -129,10 +136,12 @@ def ratio_text(line, words, results_folder):
     worst = f"worst {ratios[0]:.2f}"
     picture = (f"![Speed over that of the fastest library at {len(points)} shapes, over their arithmetic intensity: geometric mean "
                f"{mean_of(points)}, {worst}](../docs/figures/{request.picture})")
+    launches = (f"With ordinary launches the mean is {mean_of(request.ordinary)} and the worst "
+                f"{min(point.ratio for point in request.ordinary):.2f}. ") if request.ordinary else ""
     if not request.has_table:
         return [picture, "", f"{len(points)} shapes: geometric mean **{mean_of(points)}**, {worst}."]
     return [picture, "", f"{len(points)} shapes, each against the fastest of four library variants in the same interleaved run: "
-            f"geometric mean **{mean_of(points)}**{apart}, {worst}, {above or 'none'} above 1.00. The worst:", "",
+            f"geometric mean **{mean_of(points)}**{apart}, {worst}, {above or 'none'} above 1.00. {launches}The worst:", "",
             *markdown(["M×N×K", "flops a byte", "plan", "µs", "fastest library", "µs", "ratio"], rows), "", origin]
 
 

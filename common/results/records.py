@@ -190,9 +190,9 @@ NAMED = ("1024x1024x1024,2048x2048x2048,4096x4096x4096,8192x8192x8192,16384x1638
          "512x8192x8192,64x8192x8192")
 
 
-def any_shapes(name, seconds, shapes):
-    """No knob is set, so the kernels and the plan decide, and not the lesson's other choices."""
-    options = ("--no-verify", "--sample-ms", "20", "--rounds", "3", "--shape", shapes)
+def any_shapes(name, seconds, shapes, *knobs):
+    """Without knobs the kernels and the plan decide, and not the lesson's other choices."""
+    options = ("--no-verify", "--sample-ms", "20", "--rounds", "3", "--shape", shapes, *knobs)
     return dataclasses.replace(experiment(name, seconds, "06_any_shape", options), roots=RUNGS["any"] + TIMING)
 
 
@@ -282,7 +282,7 @@ def in_order_of_worth():
                    "--sample-ms 50"),
         Record("levels", file_of_experiment("levels", "07_streams"),
                (("{programs}/07_streams", "--rounds", "7", "--json", "{out}"),), STREAMS + RUNGS["02"], 20, not_run=OTHER_CORES),
-        any_shapes("any_matrix", 110, UNKNOWN), any_tuned(160),
+        any_shapes("any_matrix", 140, UNKNOWN, "--pdl", "auto,off"), any_tuned(160),
         # The same tile, copies, K steps, grid and epilogue in all: roles or none, a ring, blocks on a multiprocessor.
         experiment("cube", 35, "05_cube", f"{threefold} --roles off,on --slots 1,2,3,4 --blocks 1,2 --rounds 7"),
         ablation("05", 60), ablation("06", 15), ablation("02", 15),

@@ -340,6 +340,14 @@ class RatioPlot(WithResults):
         self.assertEqual(path, self.figures / "p.svg")
         return svg
 
+    def test_a_second_run_with_ordinary_launches_is_told_apart(self):
+        ordinary = [run("06_x", tflops, size=size, pdl="off") for size, tflops in ((64, 60), (128, 135))]
+        self.record("x.json", *self.runs(64, 100, 100), *self.runs(128, 125, 100), *ordinary)
+        text = self.filled(self.REQUEST.format("x.json"))
+        self.assertIn("2 shapes, each", text)
+        self.assertIn("geometric mean **1.12**, worst 1.00, 1 above 1.00. With ordinary launches the mean is 0.90 and the worst 0.60. "
+                      "The worst:", text)
+
     def test_text_says_mean_worst_and_how_many_are_above_and_lists_the_worst_first(self):
         self.record_ratios("x-1.json", 1.25, 0.8, 1, 0.9, 1.1, 0.95)
         text = self.filled(self.REQUEST.format("x-*.json"))
