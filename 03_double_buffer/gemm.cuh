@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 03: while the tensor cores work on one tile, the next one is already being copied.
 ///
-/// Added since step 1: a ring of slots instead of one pair of tiles. Every warp copies and every warp
+/// Added since step 2: a ring of slots instead of one pair of tiles. Every warp copies and every warp
 /// computes. A thread waits for a tile only when it is about to multiply it, and the barrier before it says
 /// two things: this tile is complete, and the slot of the one before is free.
 #pragma once

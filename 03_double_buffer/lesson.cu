@@ -4,6 +4,7 @@
 
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/steps/1_async_copy.cuh"
+#include "03_double_buffer/steps/2_past_l1.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/problem/lessons.hpp"
@@ -18,10 +19,10 @@ using Fma = ladder::FmaCore<kTile.n>;
 
 using Launch = void (*)(const Gemm&, cudaStream_t);
 
-/// The lesson's kernel; with one slot that of its first step.
+/// The lesson's kernel; with one slot that of its second step.
 template <bool kUseL1>
 Launch ring(const std::string& slots) {
-  if (slots == "1") return async_copy::launch_gemm<kUseL1>;
+  if (slots == "1") return past_l1::launch_gemm<kUseL1>;
   if (slots == "2") return launch_gemm<2, kUseL1>;
   if (slots == "3") return launch_gemm<3, kUseL1>;
   if (slots == "4") return launch_gemm<4, kUseL1>;
@@ -36,9 +37,10 @@ Launch ring_with(const std::string& slots) {
   return copies::launch_gemm<3, Pipe, Core>;
 }
 
-/// The lesson's copies with another core.
+/// The lesson's copies with another core: past L1, but for those of the first step.
 template <class Core>
-Launch ring_of(const std::string& slots) {
+Launch ring_of(const std::string& slots, bool is_first_step) {
+  if (is_first_step) return copies::launch_gemm<1, copies::ThroughL1, Core>;
   if (slots == "4") return copies::launch_gemm<4, copies::Primitives, Core>;
   if (slots == "5") return copies::launch_gemm<5, copies::Primitives, Core>;
   return ring_with<copies::Primitives, Core>(slots);
@@ -74,6 +76,10 @@ bool uses_l1(const Settings& settings, int n, int k) {
   return l1 == "always" || (l1 == "auto" && has_straddling_rows(n, k));
 }
 
+bool is_first_step(const Settings& settings) {
+  return settings.at("slots") == "1" && settings.at("l1") == "always";
+}
+
 void check_settings(const Settings& settings) {
   const std::string core = ladder::usable_core(settings), &copy = settings.at("copy"),
                     &bytes = settings.at("bytes"), &slots = settings.at("slots");
@@ -86,9 +92,11 @@ void check_settings(const Settings& settings) {
     throw std::invalid_argument("--slots " + slots + ": only --copy primitives has more than three");
   if (core == "fma" && copy != "primitives")
     throw std::invalid_argument("--core fma: only with --copy primitives");
-  if (settings.at("l1") != "auto" && (copy != "primitives" || core != "wgmma"))
+  if (settings.at("l1") != "auto" && copy != "primitives")
+    throw std::invalid_argument("--l1 " + settings.at("l1") + ": only --copy primitives has a choice");
+  if (settings.at("l1") != "auto" && core != "wgmma" && !is_first_step(settings))
     throw std::invalid_argument("--l1 " + settings.at("l1") +
-                                ": only --copy primitives with --core wgmma has a choice");
+                                ": only --core wgmma has a choice; others have --l1 always with --slots 1");
 }
 
 void check(const Gemm& p, const Settings& settings) {
@@ -102,8 +110,11 @@ Launch kernel_of(const Settings& settings, bool through_l1) {
     return core == "wgmma" ? through_registers<Core>(slots) : through_registers<SmallMmaSync>(slots);
   if (settings.at("copy") != "primitives")
     return core == "wgmma" ? with_copy<Core>(settings) : with_copy<MmaSync>(settings);
-  if (core == "wgmma") return through_l1 ? ring<true>(slots) : ring<false>(slots);
-  return core == "mma_sync" ? ring_of<MmaSync>(slots) : ring_of<Fma>(slots);
+  const bool is_first = is_first_step(settings);
+  if (core == "mma_sync") return ring_of<MmaSync>(slots, is_first);
+  if (core == "fma") return ring_of<Fma>(slots, is_first);
+  if (is_first) return async_copy::launch_gemm;
+  return through_l1 ? ring<true>(slots) : ring<false>(slots);
 }
 
 ladder::Launcher launcher_of(const Settings& settings) {
@@ -137,10 +148,15 @@ const ladder::Lesson& lesson() {
                  "whether copies go through L1; auto: where rows straddle sectors of 32 bytes",
                  {"auto", "always", "never"}}},
       .rungs = {{.label = "async copies",
-                 .settings = {{"slots", "1"}},
+                 .settings = {{"slots", "1"}, {"l1", "always"}},
                  .id = "03.1",
                  .source = "steps/1_async_copy.cuh",
                  .cause = "cp.async: a copy skips the registers"},
+                {.label = "past L1",
+                 .settings = {{"slots", "1"}},
+                 .id = "03.2",
+                 .source = "steps/2_past_l1.cuh",
+                 .cause = "copies go past L1 where rows are whole sectors"},
                 {.label = "ring of 3",
                  .settings = {},
                  .id = "03",

@@ -3,6 +3,7 @@
 /// tried first.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <string>
@@ -38,6 +39,13 @@ void skip_without_other_ways() {
   if (ladder::resolve_core("auto") == "fma") SKIP("--core fma: only with --copy primitives");
 }
 
+TEST_CASE("03: the first step, whose copies all go through L1, waits for each tile") {
+  skip_unless_runnable(lesson03::lesson());
+  const ladder::Settings first = lesson03::lesson().rungs.front().settings;
+  for (const int steps : trip_counts(1))
+    check_gemm_on_three_schedules(lesson03::lesson(), {128, 128, 64 * steps}, first, 2);
+}
+
 TEST_CASE("03: every way to copy hands the slots over") {
   skip_without_other_ways();
   const auto copy = GENERATE("memcpy_async", "block", "cg", "registers");
@@ -56,12 +64,13 @@ TEST_CASE("03: narrow copies bring the same tile") {
 TEST_CASE("03: edges are cut, on every core") {
   const auto core = GENERATE("wgmma", "mma_sync", "fma");
   skip_unless_runnable(lesson03::lesson(), core);
-  const auto slots = GENERATE("3", "1");
+  ladder::Settings settings = GENERATE(from_range(lesson03::lesson().rungs)).settings;
   const auto shape = GENERATE(Shape{1, 8, 8},         // the smallest
                               Shape{1, 136, 72},      // one row
                               Shape{130, 8, 64},      // the fewest columns
                               Shape{129, 136, 200});  // nothing fits, and more steps than slots
-  check_gemm_by_turns(lesson03::lesson(), shape, {{"core", core}, {"slots", slots}});
+  settings["core"] = core;
+  check_gemm_by_turns(lesson03::lesson(), shape, settings);
 }
 
 TEST_CASE("03: copies through L1 and past it bring the same tiles, wherever rows begin") {

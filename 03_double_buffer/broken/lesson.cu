@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
 #include "03_double_buffer/gemm.cuh"
-#include "03_double_buffer/steps/1_async_copy.cuh"
+#include "03_double_buffer/steps/2_past_l1.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/problem/lessons.hpp"
@@ -26,7 +26,7 @@ void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   if (copy == "primitives" && settings.at("slots") == "3")
     launch_gemm<3, false>(p, stream);
   else if (copy == "primitives")
-    async_copy::launch_gemm<false>(p, stream);
+    past_l1::launch_gemm<false>(p, stream);
   if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
   if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
   if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);

@@ -32,15 +32,13 @@ struct SharedStorage {
   TileB b;
 };
 
-/// Starts to copy this thread's chunks of a tile: one cp.async each. What lies outside the matrix becomes
-/// zero, by an ordinary store.
-template <bool kUseL1, class Share, class Tile>
+/// Starts to copy this thread's chunks of a tile: one cp.async each, through L1 as ordinary loads go. What
+/// lies outside the matrix becomes zero, by an ordinary store.
+template <class Share, class Tile>
 __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
   share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
-    if (inside && kUseL1)
+    if (inside)
       ptx::cp_async_ca_16(share.destination(tile, i), source);
-    else if (inside)
-      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));  // past L1
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });
@@ -48,10 +46,10 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
 
 // [load]
 /// Starts to copy this thread's chunks of the next tiles of A and B.
-template <bool kUseL1, class ShareA, class ShareB>
+template <class ShareA, class ShareB>
 __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, TileA& a, TileB& b) {
-  copy_async<kUseL1>(a_share, a);
-  copy_async<kUseL1>(b_share, b);
+  copy_async(a_share, a);
+  copy_async(b_share, b);
   a_share.next_right();
   b_share.next_down();
 }
@@ -59,7 +57,6 @@ __device__ __forceinline__ void load_tiles(ShareA& a_share, ShareB& b_share, Til
 
 /// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one copy.
 /// While one block loads, another one may compute.
-template <bool kUseL1>
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const auto tile = grouped_tile(blockIdx.x, tiles_over(p.m, kTile.m), tiles_over(p.n, kTile.n));
@@ -73,7 +70,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    load_tiles<kUseL1>(a_share, b_share, smem.a, smem.b);
+    load_tiles(a_share, b_share, smem.a, smem.b);
     __pipeline_commit();
     __pipeline_wait_prior(0);  // this thread's copies have landed
 
@@ -89,9 +86,8 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 }
 
 /// One block for each tile of C.
-template <bool kUseL1>
-void launch_gemm(const Gemm& p, cudaStream_t stream) {
-  ladder::launch(gemm<kUseL1>,
+inline void launch_gemm(const Gemm& p, cudaStream_t stream) {
+  ladder::launch(gemm,
                  {.name = "03_double_buffer",
                   .grid = dim3(tiles_over(p.m, kTile.m) * tiles_over(p.n, kTile.n)),
                   .block = dim3(kThreads),

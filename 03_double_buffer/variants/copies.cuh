@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "common/device/tile_share.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace lesson03::copies {
 constexpr int kChunkBytes = 16;
@@ -62,6 +63,21 @@ struct Primitives {
     __pipeline_wait_prior(later(kAhead));
   }
   __device__ __forceinline__ void consumer_release() {}
+};
+
+/// Those of the lesson's first step.
+struct ThroughL1 : Primitives {
+  using Primitives::Primitives;
+  template <class Share, class Tile>
+  __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
+    copy_share<16>(share, tile, [&](char* to, const char* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+      __pipeline_memcpy_async(to, from, 16);  // a load and a store: there are no asynchronous copies
+#else
+      ptx::cp_async_ca_16(to, from);
+#endif
+    });
+  }
 };
 
 /// `cuda::memcpy_async` into a pipeline of the thread's own. On the GPU a copy is one cp.async, which keeps

@@ -79,6 +79,7 @@ std::optional<StepKind> kernel_of(const Run& run) {
     const std::string copy = setting(run, "copy", "primitives");
     if ((copy != "memcpy_async" && copy != "primitives") || setting(run, "bytes", "16") != "16")
       return std::nullopt;
+    if (setting(run, "l1", "auto") == "always") return std::nullopt;  // the parts were timed past L1
     const int slots = number_of(run, "slots", "3");
     // Four slots of 32 KB leave no room for a second block.
     return StepKind{Mover::cp_async, 128, slots, slots <= 3 ? 2 : 1};
