@@ -195,11 +195,27 @@ class StepsInTime(unittest.TestCase):
         self.assertEqual((name, alt), ("x", "Steps in time: 1 slot, TMA, no roles (04.1); 2 slots, roles and a ring (05)"))
         parts = time_picture.parts_of("", results)
         self.assertIn(f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over", self.words(image))
+        image = time_picture.drawn("", ["name=x", "kernels=roles:2,roles:4", f"loads={parts.load + 30:.0f},{parts.load - 40:.0f}"], results)[2]
+        self.assertIn(f"({parts.load + 30:.0f} for the load", self.words(image))
+        self.assertIn(f"({parts.load - 40:.0f} for the load", self.words(image))
+        for loads, message in (("1336", "for each kernel"), ("1336,2000", "a load of 2000 clocks is far from")):
+            with self.assertRaisesRegex(BadInput, message):
+                time_picture.drawn("", ["name=x", "kernels=roles:2,roles:4", f"loads={loads}"], results)
         for words in (["kernels=roles:2"], ["name=x", "kernels=roles:5"], ["name=x", "kernels=threads:1"], ["name=x", "kernels=roles"]):
             with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
                 time_picture.drawn("", words, results)
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(BadInput, "has 0 rows of ask"):
             time_picture.drawn("", ["name=x", "kernels=tma:1"], Path(folder))
+
+
+    def test_loads_in_time_are_those_that_the_page_predicts_with(self):
+        for page in ROOT.glob("0*_*/*.md"):
+            text = page.read_text(encoding="utf-8")
+            for loads in re.findall(r"<!-- time: .*\bloads=([\d,]+)", text):
+                rest = re.sub(r"<!-- time: .*?-->", "", text)
+                for load in loads.split(","):
+                    with self.subTest(f"{page.parent.name}: {load}"):
+                        self.assertRegex(rest.partition("## Predict")[2], rf"\b{load}\b")
 
 
 class AClusterOfFour(unittest.TestCase):

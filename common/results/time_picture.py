@@ -1,19 +1,21 @@
 """Steps of a block in time, at one scale for lessons 03, 04 and 05.
 
     <!-- time: name=ring_in_time kernels=copies:1,copies:3 -->
+    <!-- time: name=roles_in_time kernels=roles:1,roles:2 loads=1336,1298 -->
     <!-- end -->
 
 A kernel is who loads, and how many slots there are. `copies`: all warps copy and multiply (03). `tma`: one of the threads that
 multiply asks for loads (04.1). `roles`: a loader asks (04.2 to 05). A lane for each slot shows its loads and products, the lanes
 around them who works. `registers` is 02, whose number is that of blocks on the SM, with a lane for each: they are drawn as far apart
 as they can be. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, all but the last for a block
-alone on its SM, with tiles of 128 x 128 x 64; loads take what they do at CLOCK, where an SM asks for one every 0.6 us. Written to
+alone on its SM, with tiles of 128 x 128 x 64. `loads` are the clocks that the page's *Predict* has for a load of each kernel, which depend on
+its clock and on how often loads come; without them loads take what they do at CLOCK, where an SM asks for one every 0.6 us. Written to
 docs/figures/NAME.svg, which follows the reader's light or dark theme.
 """
 import math
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import lesson_pictures
 from climb_table import BadInput
@@ -275,20 +277,36 @@ def panel(parts, who, slots, top):
     return shapes, y - top, [line(x(tick), ticks_from, x(tick), y) for tick in TICKS]
 
 
+FAR = .1  # the pages' loads are of other clocks and paces, which change a load by less
+
+
+def with_load(line_of_page, parts, who, load):
+    """The parts with a load that takes what the page says, in clocks, or as they are."""
+    if load is None:
+        return parts
+    name = {"registers": "copy_registers", "copies": "copy_landed"}.get(who, "load")
+    if abs(int(load) / getattr(parts, name) - 1) > FAR:
+        raise BadInput(f"{line_of_page}: a load of {load} clocks is far from the {getattr(parts, name):.0f} of the record")
+    return replace(parts, **{name: float(load)})
+
+
 LEGEND = (("used", "asks"), ("one", "load under way"), ("other", "full"), ("third", "read, multiply"), ("marked", "fence and barrier"),
           ("idle", "waits"))
 
 
 def drawn(line_of_page, words, results_folder):
     """(name, alternative text, SVG)"""
-    values, only = parse_words(line_of_page, words, ("name", "kernels"))
+    values, only = parse_words(line_of_page, words, ("name", "kernels", "loads"))
     kernels = re.findall(r"(registers:[12]|(?!registers)\w+:[1-4])(?:,|$)", values.get("kernels", ""))
     kernels = [tuple(kernel.split(":")) for kernel in kernels]
     if only or "name" not in values or ",".join(map(":".join, kernels)) != values.get("kernels") or not {who for who, _ in kernels} <= KERNELS.keys():
         raise BadInput(f"{line_of_page}: needs name= and kernels=, of {', '.join(KERNELS)}, each with :1 to :4 slots")
     parts, record, shapes, alts, top = parts_of(line_of_page, results_folder), read_parts(results_folder), [], [], 0
-    for who, slots in kernels:
-        lanes, height, ticks = panel(parts, who, int(slots), top)
+    loads = re.findall(r"\d+", values.get("loads", "")) or [None] * len(kernels)
+    if len(loads) != len(kernels):
+        raise BadInput(f"{line_of_page}: loads= needs the clocks of a load for each kernel")
+    for (who, slots), load in zip(kernels, loads):
+        lanes, height, ticks = panel(with_load(line_of_page, parts, who, load), who, int(slots), top)
         shapes += [*ticks, *lanes]
         alts.append(heading(who, int(slots)))
         top += height + 12
