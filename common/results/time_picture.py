@@ -277,7 +277,7 @@ def panel(parts, who, slots, top):
     return shapes, y - top, [line(x(tick), ticks_from, x(tick), y) for tick in TICKS]
 
 
-FAR = .1  # the pages' loads are of other clocks and paces, which change a load by less
+FAR = .15  # the pages' loads are of other clocks and paces, which change a load by less
 
 
 def with_load(line_of_page, parts, who, load):
